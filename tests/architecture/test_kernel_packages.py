@@ -26,7 +26,7 @@ ALLOWED: dict[str, set[str]] = {
     "node": {"bytes", "message", "program", "render", "search", "state"},
     "stream": {"bytes", "format", "message", "node", "program", "state"},
     "chain": {"bytes", "message", "node", "program", "spark", "state", "stream"},
-    "ingress": {"bytes", "chain", "format", "message", "node", "program", "stream"},
+    "ingress": {"bytes", "chain", "format", "message", "node", "program", "render", "stream"},
     "egress": {"bytes", "message", "program", "render"},
     "door": {
         *("bytes", "render", "format", "files", "program", "message", "spark", "node"),

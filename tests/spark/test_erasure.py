@@ -78,10 +78,12 @@ def run(spark: SparkSession, project: Any, *, rebuild: bool = False) -> None:
     started.await_termination()
 
 
-def shown(folder: Path) -> dict[int, str]:
+def shown(folder: Path, product: str = "profile") -> dict[Any, str]:
     """Return the documents of the sink that reveals, as the bytes that stand there."""
     with sqlite3.connect(folder / "clear.db") as database:
-        return dict(database.execute("SELECT id, document FROM profile").fetchall())
+        rows = database.execute(f"SELECT * FROM {product}")
+        at = [each[0] for each in rows.description].index("document")
+        return {row[0] if at == 1 else row[:at]: row[at] for row in rows}
 
 
 def holding(folder: Path, text: str) -> set[str]:
@@ -94,7 +96,8 @@ def holding(folder: Path, text: str) -> set[str]:
 
 def erased(project: Any, relation: str, subject: int) -> None:
     vault = open_vault(project.spec)
-    read = {each.name: each for each in project.products["profile"].plan.relations}
+    outputs = project.products.values()
+    read = {each.name: each for one in outputs for each in one.plan.relations}
     erase(project.spec, project.plan, vault, read[relation], str(subject))
     vault.close()
 
@@ -177,6 +180,92 @@ def test_a_canary_is_nowhere_readable_but_in_sinks_that_reveal_and_nowhere_once_
     run(spark, project)
     assert after == shown(tmp_path)
     assert not proof(project, 5).found
+
+
+PARCELS = """\
+name: post
+sources: {changes: {files: {path: data}}}
+vault: {sqlite: {path: keys/vault.db}, master: "not a secret, since this is only a test"}
+relations:
+  shop:
+    key: [name]
+    fields: {name: string, at: timestamp}
+    time: at
+  parcel:
+    key: [id]
+    fields:
+      {id: long, user_id: long, shop: string, at: timestamp, street: string, born: date,
+       paid: "decimal(10,2)", height: int, gift: boolean, seen: timestamp}
+    time: at
+    personal: {subject: user_id, fields: [street, born, paid, height, gift, seen]}
+products:
+  parcels: {root: parcel, group: a, sink: &clear {sqlite: {path: clear.db, reveal: true}}}
+  shops:
+    root: shop
+    group: a
+    embed: {all: {many: parcel, on: {shop: name}, as: map, fields: [id, street, height]}}
+    sink: *clear
+  near:
+    root: shop
+    group: a
+    embed: {near: {many: parcel, on: {shop: name}, within: [-1d, 1d], fields: [id, street]}}
+    sink: *clear
+  last:
+    root: shop
+    group: a
+    embed: {last: {one: parcel, on: {shop: name}, as_of: at, fields: [id, street]}}
+    sink: *clear
+  past: {history: parcel, group: a, valid: at, track: [street, born], sink: *clear}
+  counts: {aggregate: parcel, group: a, by: [shop], values: {n: count(*)}, sink: *clear}
+"""
+STREET = f"{CANARY} lane"
+
+
+def parcel(number: int, user: int, day: int = 1, street: str | None = STREET) -> Row:
+    row = {"id": number, "user_id": user, "shop": "s", "at": f"2026-05-{day:02}T00:00:00Z"}
+    told = {"born": "1907-03-11", "paid": "73912.64", "height": 173, "gift": True}
+    return {**row, "street": street, **told, "seen": "1993-11-05T06:07:08Z"}
+
+
+def test_rows_of_a_subject_that_is_not_their_key_are_erased_in_all_forms(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    (tmp_path / "joinery.yaml").write_text(PARCELS)
+    change(tmp_path, "shop", "1", {"name": "s", "at": "2026-05-02T00:00:00Z"})
+    rows = [parcel(1, 1), parcel(2, 2), parcel(2, 2, 2, f"{STREET} 2"), parcel(3, 3)]
+    moved = [parcel(5, 2), {**parcel(5, 3), "street": "other"}]
+    change(tmp_path, "parcel", "1", *rows, parcel(4, 2), *moved)
+    project = jn.load(tmp_path / "joinery.yaml")
+    forms = ("parcels", "shops", "near", "last", "past", "counts")
+    run(spark, project)
+
+    before = {each: shown(tmp_path, each) for each in forms}
+    first = json.loads(before["parcels"][1])
+    assert parcel(1, 1) == {**first, "paid": f"{first['paid']:.2f}"}
+    assert 2 == sum(STREET in each for each in before["past"].values() if '"id":2' in each)
+    for each in (CANARY, "1907-03-11", "73912.64", "1993-11-05"):
+        assert {"clear.db"} == holding(tmp_path, each)
+
+    erased(project, "parcel", 2)
+    change(tmp_path, "parcel", "2", parcel(6, 2), parcel(2, 2, 3, "another"))
+    run(spark, project)
+
+    after = {each: shown(tmp_path, each) for each in forms}
+    same = {at for at, each in before["parcels"].items() if after["parcels"][at] == each}
+    assert {1, 3, 5} == same
+    hidden = dict.fromkeys(("street", "born", "paid", "height", "gift", "seen"))
+    for each in (2, 4, 6):
+        assert hidden.items() <= json.loads(after["parcels"][each]).items()
+    told = json.loads(after["shops"]["s"])["all"]
+    assert {STREET, None, "other"} == {each["street"] for each in told.values()}
+    assert {1, 3, 5} == {each["id"] for each in told.values() if each["street"]}
+    assert "another" not in str(after)
+    assert json.loads(after["counts"]["s"])["n"] == 6
+
+    shutil.rmtree(tmp_path / ".joinery")
+    (tmp_path / "clear.db").unlink()
+    run(spark, project)
+    assert after == {each: shown(tmp_path, each) for each in forms}
 
 
 def test_what_cannot_seal_is_refused(spark: SparkSession, project: Any, tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ class Atomic:
     @property
     def ddl(self) -> str:
         """The type as Spark's parser reads it."""
-        return _DDL_NAMES.get(self.name, self.name)
+        return "string" if self.name.startswith(_SEALED) else _DDL_NAMES.get(self.name, self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,13 +134,24 @@ STRING, BINARY, DATE, TIMESTAMP = (
 
 PERSONAL = Atomic("personal")
 """A text that is sealed from its decoding to a sink; no declaration names it as a type."""
+_SEALED = f"{PERSONAL.name} "
+
+
+def sealed(kind: DataType) -> Atomic:
+    """Return the type of a value that is sealed from its decoding to a sink.
+
+    Example:
+        >>> str(sealed(LONG))
+        'personal long'
+    """
+    return PERSONAL if kind == STRING else Atomic(f"{_SEALED}{kind}")
 
 
 def is_personal(kind: DataType) -> bool:
     """Return whether a value of a type is personal, or has parts that are."""
     match kind:
-        case Atomic():
-            return kind == PERSONAL
+        case Atomic(name):
+            return kind == PERSONAL or name.startswith(_SEALED)
         case Decimal():
             return False
         case Array(element):
@@ -159,6 +170,8 @@ def opened(kind: DataType) -> DataType:
         'struct<email: string, id: long>'
     """
     match kind:
+        case Atomic(name) if name.startswith(_SEALED):
+            return parse_type(name.removeprefix(_SEALED))
         case Atomic():
             return STRING if kind == PERSONAL else kind
         case Decimal():

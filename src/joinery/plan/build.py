@@ -214,6 +214,7 @@ def _product(
             solution_options=solution_options(context.spec, spec),
             settle_ms=spec.settle_ms,
             ready=spec.ready,
+            removes_erased=spec.erased == "remove",
         )
     )
     check_product(context, spec, product)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from joinery.expression.typed import Aggregate, Expression
-from joinery.model.type import PERSONAL, TIMESTAMP, DataType, Struct
+from joinery.model.type import TIMESTAMP, DataType, Struct, is_personal
 from joinery.plan.build_personal import blind_pair, joins_personal
 from joinery.plan.context import Context
 from joinery.plan.join import common_type, comparable
@@ -132,7 +132,8 @@ def _fits(pairs: Pairs, below: Row, above: Row) -> bool:
 
 
 def _meet(left: DataType, right: DataType) -> bool:
-    return left == right == PERSONAL or common_type(left, right) is not None
+    alike = left == right and is_personal(left)
+    return alike or common_type(left, right) is not None
 
 
 def _refuse_swapped(context: Context, asked: _Asked, swapped: Pairs) -> None:

@@ -2,20 +2,33 @@
 
 What is not covered is refused here, so that no way from a record to a disk is left half sealed.
 
-Invariant: a plan with personal columns has a vault, and only products of documents read them.
+Invariant: a plan with personal columns has a vault, and only documents and histories show them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from joinery.model.type import PERSONAL, STRING, DataType, Field, is_personal
+from joinery.model.type import STRING, DataType, Decimal, Field, is_personal, opened, sealed
+from joinery.plan.aggregate import AggregateForm
 from joinery.plan.context import Context
-from joinery.plan.nodes import DocumentForm, JoinPair, Personal, Product, Relation
+from joinery.plan.fold import FoldForm
+from joinery.plan.history import HistoryForm
+from joinery.plan.nodes import (
+    DocumentForm,
+    JoinPair,
+    OutboxForm,
+    Personal,
+    Product,
+    Relation,
+)
+from joinery.plan.pattern import PatternForm
+from joinery.plan.search import SearchForm
 from joinery.plan.stream import Stream
 from joinery.project.product import PersonalSpec, ProductSpec, RelationSpec
 from joinery.project.tree import Path
 
+_SEALABLE = ("string", "boolean", "byte", "short", "int", "long", "date", "timestamp")
 _SUBJECTS = ("string", "byte", "short", "int", "long")
 _CODE = "PLAN_PERSONAL"
 _KEEPING = ("files", "console")
@@ -34,10 +47,11 @@ def build_personal(
     if len(context.problems) > before:
         return None, columns
     fields = set(spec.personal.fields)
-    sealed = tuple(Field(each.name, PERSONAL) if each.name in fields else each for each in columns)
+    types = {each.name: sealed(each.type) for each in columns if each.name in fields}
+    hidden = tuple(Field(each.name, types.get(each.name, each.type)) for each in columns)
     indexes = tuple((each, index_name(each)) for each in spec.personal.join)
     found = Personal(spec.personal.subject, spec.personal.fields, indexes)
-    return found, (*sealed, *(Field(index, STRING) for _, index in indexes))
+    return found, (*hidden, *(Field(index, STRING) for _, index in indexes))
 
 
 def index_name(column: str) -> str:
@@ -56,9 +70,6 @@ def _check_relation(context: Context, spec: RelationSpec, path: Path) -> None:
         message = f"{name} cannot be read from a database's own log yet"
         detail = "Its changes are kept in a spool on the way, in clear."
         context.refuse(_CODE, message, path, key=True, detail=detail)
-    if spec.append:
-        message = f"{name} cannot be a log of events yet"
-        context.refuse(_CODE, message, ("relations", spec.name, "append"))
     for other in context.spec.changelogs:
         same = (other.topic or other.name) == (spec.topic or spec.name)
         if other.name != spec.name and same:
@@ -77,12 +88,15 @@ def _check_columns(
     path: Path,
     types: Mapping[str, DataType],
 ) -> None:
-    if spec.key != (personal.subject,):
-        message = f'"subject" of relation "{spec.name}" is not its key'
-        detail = "Rows whose subject is another column cannot be found for an erasure yet."
-        hint = f"Name the only column of the key: {', '.join(spec.key)}."
-        context.refuse(_CODE, message, (*path, "subject"), detail=detail, hint=hint)
-    elif personal.subject in types and str(types[personal.subject]) not in _SUBJECTS:
+    if personal.subject not in types:
+        message = f'relation "{spec.name}" has no field "{personal.subject}"'
+        place = (*path, "subject")
+        context.unknown("PLAN_UNKNOWN_FIELD", message, place, name=personal.subject, known=types)
+    elif personal.subject in personal.fields:
+        message = f'"{personal.subject}" says whose the columns of "{spec.name}" are'
+        hint = "Take it out of fields: an erasure is asked for by it, so it stays in clear."
+        context.refuse(_CODE, message, (*path, "subject"), hint=hint)
+    elif str(types[personal.subject]) not in _SUBJECTS:
         message = f'"subject" of relation "{spec.name}" is of type {types[personal.subject]}'
         hint = "Name a text or a whole number."
         context.refuse(_CODE, message, (*path, "subject"), hint=hint)
@@ -95,10 +109,13 @@ def _check_columns(
             message = f'"{name}" is the key of relation "{spec.name}", which cannot be personal yet'
             hint = "Use a key that says nothing of a person, such as a number."
             context.refuse(_CODE, message, place, hint=hint)
-        elif types[name] != STRING:
-            message = f'"{name}" of relation "{spec.name}" is {types[name]}, and only texts can'
-            context.refuse(_CODE, f"{message} be personal yet", place, hint="Declare it as string.")
-        elif name == spec.position or any(name in each for each in spec.unique):
+        elif not (isinstance(types[name], Decimal) or str(types[name]) in _SEALABLE):
+            message = (
+                f'"{name}" of relation "{spec.name}" is {types[name]}, which is not sealed yet'
+            )
+            hint = f"Declare it as string, or one of {', '.join(_SEALABLE[1:])}, decimal."
+            context.refuse(_CODE, message, place, hint=hint)
+        elif name in (spec.position, _time_of(spec)) or any(name in each for each in spec.unique):
             message = f'"{name}" is personal, and cannot order or tell apart rows of "{spec.name}"'
             context.refuse(_CODE, message, place)
         elif index_name(name) in types:
@@ -110,6 +127,10 @@ def _check_columns(
             context.unknown(
                 _CODE, message, (*path, "join", index), name=name, known=personal.fields
             )
+
+
+def _time_of(spec: RelationSpec) -> str | None:
+    return spec.time if isinstance(spec.time, str) else None
 
 
 def blind_pair(
@@ -124,7 +145,14 @@ def blind_pair(
         for name, each in zip(names, (child, parent), strict=True)
     ]
     if indexes[0] is not None and indexes[1] is not None:
-        return JoinPair(indexes[0], indexes[1], STRING)
+        kinds = child.type_of(names[0]), parent.type_of(names[1])
+        if kinds[0] == kinds[1]:
+            return JoinPair(indexes[0], indexes[1], STRING)
+        told = " and ".join(str(opened(each)) for each in kinds)
+        message = f'"{names[0]}" and "{names[1]}" cannot be joined: they are {told}'
+        detail = "Blind indexes are equal only where values of one type are."
+        context.refuse(_CODE, message, path, key=True, detail=detail)
+        return None
     for name, relation, index in zip(names, (child, parent), indexes, strict=True):
         if index is None:
             message = f'"{names[0]}" and "{names[1]}" cannot be joined'
@@ -151,10 +179,8 @@ def check_product(context: Context, spec: ProductSpec, product: Product) -> None
     what = None
     if reads:
         what = f'reading product "{reads[0].name}"'
-    elif relations and not isinstance(product.form, DocumentForm):
-        what = "any form but documents (root)"
-    elif relations and isinstance(product.form, DocumentForm):
-        what = _uncovered(product.form)
+    elif relations:
+        what = _uncovered(product)
     if relations:
         _check_sinks(context, spec, product)
     if what is not None:
@@ -176,17 +202,24 @@ def _check_sinks(context: Context, spec: ProductSpec, product: Product) -> None:
             context.refuse(_CODE, message, path, detail=detail, hint=hint)
 
 
-def _uncovered(form: DocumentForm) -> str | None:
-    for node in form.root.walk():
-        if node.as_of is not None:
-            return "embeds of versions (as_of)"
-        if node.within is not None:
-            return "embeds of an interval (within)"
-        if node.through is not None:
-            return "embeds through another relation (through)"
-        if node.keyed and node.relation.personal is not None:
-            return "embeds as a map"
-    return None
+def _uncovered(product: Product) -> str | None:
+    """Return what of a product an erasure would not reach, or would answer for the seal."""
+    match product.form:
+        case DocumentForm():
+            return None
+        case HistoryForm():
+            return "a history with known_at" if product.form.known is not None else None
+        case AggregateForm() | PatternForm():
+            shown = is_personal(product.output) or is_personal(product.key)
+            return "showing or grouping by them in this form" if shown else None
+        case OutboxForm():
+            return "an outbox"
+        case SearchForm():
+            return "search, whose stored conditions may name any column"
+        case FoldForm():
+            return "fold, which keeps whole events"
+        case Stream():
+            return None  # told where streams are checked
 
 
 def check_streams(context: Context, streams: Iterable[Stream]) -> None:

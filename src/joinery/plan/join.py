@@ -5,7 +5,7 @@ Invariant: widening to a common type loses nothing, so equality afterwards is eq
 
 from __future__ import annotations
 
-from joinery.model.type import Array, Atomic, DataType, Decimal, Map, Struct
+from joinery.model.type import Array, Atomic, DataType, Decimal, Map, Struct, is_personal
 
 _INTEGRAL = ("byte", "short", "int", "long")
 _DIGITS = {"byte": 3, "short": 5, "int": 10, "long": 19}
@@ -61,4 +61,6 @@ def _common_decimal(left: Decimal | None, right: Decimal | None) -> Decimal | No
 
 def comparable(kind: DataType) -> bool:
     """Say whether values of this type may be joined on, ordered by, or be a key."""
-    return not isinstance(kind, Array | Map | Struct) and str(kind) not in ("void", "personal")
+    if isinstance(kind, Array | Map | Struct) or is_personal(kind):
+        return False
+    return str(kind) != "void"

@@ -413,6 +413,7 @@ class Product:
 
     Attributes:
         solution_options: Its own, and the project's for this solution below them.
+        removes_erased: Whether a document with values of an erased subject is not there.
     """
 
     name: str
@@ -423,6 +424,7 @@ class Product:
     solution_options: tuple[tuple[str, object], ...] = ()
     settle_ms: int | None = None
     ready: tuple[str, ...] = ()
+    removes_erased: bool = False
 
     @property
     def root(self) -> Node:

@@ -278,6 +278,7 @@ def document(
     emit: EmitMap | None = None,
     ready: Sequence[str] | None = None,
     expect: ExpectMap | None = None,
+    erased: Literal["redact", "remove"] | None = None,
 ) -> Document:
     """Return a product of one document a row of `root`.
 
@@ -296,6 +297,8 @@ def document(
         ready: Relations that have to be read to the end they had at start before anything
             is sent.
         expect: What wants attention in `joinery status`; by default failures.
+        erased: What becomes of a document with values of an erased person: shown with nulls, by
+            default, or removed.
 
     Raises:
         ProjectErrors: With every problem.
@@ -314,7 +317,7 @@ def document(
         "where": where,
     }
     parts |= {"sink": sink, "group": group, "solution": solution, "emit": emit, "ready": ready}
-    parts |= {"expect": expect}
+    parts |= {"expect": expect, "erased": erased}
     made = Document(product_of(name, parts), objects_of(root))
     for each, below in (embed or {}).items():
         made = made._with(each, below)

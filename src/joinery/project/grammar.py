@@ -27,6 +27,7 @@ RESERVED_PROJECT = ("functions",)
 WHENS = ("changed", "closed")
 LATE_ROWS = ("correct", "dead_letter", "drop")
 LANGUAGES = ("sql", "lucene")
+ERASED = ("redact", "remove")
 AFTERS = ("past_last", "next_row")
 WINDOW_KINDS = ("tumbling", "hopping", "cumulative", "session", "sliding")
 
@@ -77,7 +78,7 @@ VAULT_BESIDE: Names = {
     ),
 }
 PERSONAL: Names = {
-    "subject": _text("The column that says whose the values are: the relation's key."),
+    "subject": _text("The column that says whose the values are, such as the key."),
     "fields": _names("The columns that are sealed when they are decoded."),
     "join": _names("Those of them that relations may be joined on, by a blind index."),
 }
@@ -268,7 +269,7 @@ _HISTORY: Names = {
     },
 }
 FORMS: Mapping[str, tuple[str, ...]] = {
-    "root": tuple(_SHOWN),
+    "root": (*_SHOWN, "erased"),
     "outbox": (),
     "aggregate": ("by", "window", "where", "values"),
     "search": (*_SEARCH, "fields"),
@@ -312,6 +313,11 @@ PRODUCT: Names = {
     "solution": _ref("solution", "How join state is kept.", default="spark-state"),
     "emit": _ref("emit", "When documents are sent; by default at the end of each batch."),
     "expect": _ref("expect", "What wants attention in `joinery status`; by default failures."),
+    "erased": {
+        "enum": list(ERASED),
+        "default": "redact",
+        "description": "Of `root`: what becomes of a document with values of an erased person.",
+    },
     "ready": _names(
         "Relations that have to be read to the end they had at start before anything is sent."
     ),

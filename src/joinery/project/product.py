@@ -185,6 +185,7 @@ class ProductSpec:
     Attributes:
         root: Of another form than documents, the relation alone.
         form: What is made of the root's rows.
+        erased: What becomes of a document with values of an erased subject.
     """
 
     name: str
@@ -197,6 +198,7 @@ class ProductSpec:
     ready: tuple[str, ...] = ()
     form: FormSpec = DOCUMENTS
     expect: Expectations | None = None
+    erased: Literal["redact", "remove"] = "redact"
 
     @property
     def relations_read(self) -> tuple[str, ...]:

@@ -137,6 +137,7 @@ def _product(declared: _Declared) -> ProductSpec:
         part = f'"expect" of {what}'
         expect = read_part(reader, parts["expect"], part, Expectations)
     settle = declared.emit.get("settle")
+    erased = read_word(reader, parts, "erased", what, grammar.ERASED)
     path = (*declared.path, "sink")
     return ProductSpec(
         name=declared.entry.name,
@@ -147,6 +148,7 @@ def _product(declared: _Declared) -> ProductSpec:
         solution_options=options,
         settle_ms=None if settle is None else reader.duration_ms(settle, '"settle"'),
         ready=declared.texts("ready"),
+        erased="remove" if erased == "remove" else "redact",
         form=made,
         expect=expect,
     )

@@ -276,6 +276,7 @@ def product_data(spec: ProductSpec) -> Data:
     settle = {} if spec.settle_ms is None else {"settle": f"{spec.settle_ms}ms"}
     data |= section("emit", {**_emit(_timed(spec.form)), **settle})
     data |= section("ready", list(spec.ready))
+    data |= section("erased", spec.erased if spec.erased != "redact" else None)
     return data | ({"expect": part_data(spec.expect)} if spec.expect else {})
 
 

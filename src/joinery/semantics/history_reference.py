@@ -133,6 +133,11 @@ class HistoryReference:
                 built[tuple(value[name.name] for name in self._form.key.fields)] = value
         return self._sent.send(built, timestamp_us)
 
+    def erase(self, relation: str, subject: object) -> None:
+        """Take what is personal of a subject out of all versions of a relation."""
+        if relation == self._form.relation.name:
+            self._log.erase(subject)
+
     def _apply(self, change: Change) -> str:
         """Apply a change, and note what was known before it where that is kept."""
         told = self._log.read(change)

@@ -1,9 +1,10 @@
 """Personal columns in the reference: compared as they are, never shown, gone once erased.
 
-The reference is in memory alone, so it seals nothing; it shows what a sink without `reveal` is
-given, and keeps what a vault would: who was erased.
+The reference is in memory alone, so it needs no keys: a sealed value is a text that begins with its
+subject. It shows what a sink without `reveal` is given, and keeps what a vault would: who was
+erased.
 
-Invariant: a value of an erased subject is null, whenever its row comes.
+Invariant: a value of an erased subject is the same text, whenever its row comes.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ from typing import Any
 from joinery.model.change import Change, Row
 from joinery.model.type import Array, Atomic, DataType, Decimal, Map, Struct, is_personal
 from joinery.plan.nodes import Personal, Relation
+
+_ERASED = "erased"
+"""What follows the subject in place of a value, which `repr` gives for none that is sealed."""
 
 
 class Seals:
@@ -39,18 +43,47 @@ class Seals:
             return change
         after = dict(change.after)
         subject = after.get(personal.subject, change.key.get(personal.subject))
-        if (change.relation, subject) in self._erased:
-            after |= {each: None for each in personal.fields if each in after}
-        for field, index in personal.indexes:
-            if field in after:
-                after[index] = after[field]
+        erased = (change.relation, subject) in self._erased
+        for field in personal.fields:
+            if field not in after:
+                continue
+            clear, index = after[field], personal.index_of(field)
+            if index is not None:
+                after[index] = None if erased or clear is None else repr(clear)
+            if clear is not None:
+                after[field] = _of(subject) + (_ERASED if erased else repr(clear))
         return replace(change, after=after)
 
 
-def without(row: Row, personal: Personal) -> Row:
-    """Return a row of an erased subject."""
-    gone = (*personal.fields, *(index for _, index in personal.indexes))
-    return {**row, **dict.fromkeys(gone)}
+def without(row: Row, personal: Personal, subject: object) -> Row:
+    """Return a row without what was sealed for a subject."""
+    erased = dict(row)
+    for field in personal.fields:
+        held = row.get(field)
+        if held is not None and held.startswith(_of(subject)):
+            erased[field] = _of(subject) + _ERASED
+            if (index := personal.index_of(field)) is not None:
+                erased[index] = None
+    return erased
+
+
+def _of(subject: object) -> str:
+    return f"{subject!r} "
+
+
+def has_erased(value: Any, kind: DataType) -> bool:
+    """Return whether a document shows a value of an erased subject."""
+    if value is None or not is_personal(kind):
+        return False
+    match kind:
+        case Struct(fields):
+            return any(has_erased(value.get(each.name), each.type) for each in fields)
+        case Array(element):
+            return any(has_erased(each, element) for each in value)
+        case Map(_, of):
+            return any(has_erased(each, of) for each in value.values())
+        case Atomic() | Decimal():
+            return bool(value.endswith(f" {_ERASED}"))
 
 
 def hidden(value: Any, kind: DataType) -> Any:

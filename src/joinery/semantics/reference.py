@@ -38,7 +38,7 @@ from joinery.semantics.history_reference import HistoryReference
 from joinery.semantics.judged_table import judged_tables
 from joinery.semantics.lateness import Watermarks
 from joinery.semantics.merge import RowMerge
-from joinery.semantics.personal import Seals, hidden
+from joinery.semantics.personal import Seals, has_erased, hidden
 from joinery.semantics.rows import Findings, Rows, time_of, values_reader
 from joinery.semantics.search_reference import SearchReference
 from joinery.semantics.table import Table
@@ -167,6 +167,9 @@ class ReferenceSolution:
         for table in self._all_tables():
             if table.relation.name == relation:
                 table.erase(subject)
+        for group in self._groups.values():
+            if isinstance(group, HistoryReference):
+                group.erase(relation, subject)
         documents, letters = self._send_all(timestamp_us)
         return Emissions(documents=documents, dead_letters=letters)
 
@@ -395,7 +398,8 @@ class _Outbox:
         return {key: document for key, document in documents if document is not None}
 
     def _emission(self, key: Key, value: Row | None, version: int) -> DocumentChange:
-        shown = hidden(value, self._product.output)
+        gone = self._product.removes_erased and has_erased(value, self._product.output)
+        shown = None if gone else hidden(value, self._product.output)
         return DocumentChange(self._product.name, self._key_row(key), shown, version)
 
     def _dead(self, key: Key, document: Built) -> DeadDocument:

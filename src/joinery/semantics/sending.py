@@ -13,6 +13,7 @@ from joinery.expression.order import row_key
 from joinery.model.change import DocumentChange, Key, Row
 from joinery.plan.nodes import Product
 from joinery.semantics.document import NEVER_SENT, Built, SentDocument, judged, next_sent
+from joinery.semantics.personal import hidden
 from joinery.semantics.render import renderer
 from joinery.solutions.protocol import DeadDocument
 
@@ -29,6 +30,7 @@ class SentRows:
         self._name, self._max_bytes = product.name, max_bytes
         self._key = [each.name for each in product.key.fields]
         self._sent: dict[Key, tuple[Row, SentDocument]] = {}
+        self._output = product.output
         self._text = renderer(product.output)
         self._rank = row_key([(each.type, False) for each in product.key.fields])
 
@@ -50,7 +52,8 @@ class SentRows:
             sent, step = next_sent(before, document, timestamp_us)
             self._sent[key] = key_row, sent
             if step == "send":
-                documents.append(DocumentChange(self._name, key_row, value, sent.version))
+                shown = hidden(value, self._output)
+                documents.append(DocumentChange(self._name, key_row, shown, sent.version))
             elif step == "dead" and document is not None:
                 reason = document.reason or ""
                 dead.append(DeadDocument(self._name, key_row, reason, document.detail))

@@ -75,13 +75,16 @@ class Table:
         self._existing = None
 
     def erase(self, subject: object) -> None:
-        """Take what is personal out of the row of an erased subject."""
+        """Take what is personal of a subject out of the rows."""
         personal = self.relation.personal
-        for standing in self.standing.values() if personal is not None else ():
-            assert personal is not None  # asked for
-            if standing.row is not None and standing.row[personal.subject] == subject:
-                standing.row = without(standing.row, personal)
-                self._existing = None
+        if personal is None:
+            return
+        for standing in self.standing.values():
+            if standing.row is not None:
+                standing.row = without(standing.row, personal, subject)
+        if self.log is not None:
+            self.log.erase(subject)
+        self._existing = None
 
     def existing(self) -> list[Row]:
         """Return the rows that products see, with their derived columns.

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from joinery.expression.convert import micros_of
 from joinery.model.change import Change, Key, Row
 from joinery.plan.history import columns_of_deletes
-from joinery.plan.nodes import Relation
+from joinery.plan.nodes import Personal, Relation
 from joinery.semantics.merge import KeptRow, RowMerge
+from joinery.semantics.personal import without
 from joinery.semantics.rows import Findings, equal_value
 
 Version = tuple[int, Row | None]
@@ -37,6 +38,12 @@ class Versions:
         if standing is None:
             standing = self._by_time[time_us] = KeptRow(row=self._before(time_us))
         return merge.apply(standing, change)
+
+    def erase(self, personal: Personal, subject: object) -> None:
+        """Take what is personal of a subject out of each of them."""
+        for each in self._by_time.values():
+            if each.row is not None:
+                each.row = without(each.row, personal, subject)
 
     def _before(self, time_us: int) -> Row | None:
         """Return the row just before a time: what a change leaves out is as in it."""
@@ -102,6 +109,12 @@ class VersionLog:
     def versions_of(self, key: Key) -> Sequence[Version]:
         """Return the versions of a key, the earliest first."""
         return [(at, self._visible(row)) for at, row in self._keys.get(key, Versions())]
+
+    def erase(self, subject: object) -> None:
+        """Take what is personal of a subject out of all versions."""
+        if self._relation.personal is not None:
+            for versions in self._keys.values():
+                versions.erase(self._relation.personal, subject)
 
     def _columns_of(self, change: Change) -> Row:
         if change.after is not None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pyspark.sql import DataFrame, SparkSession
 
 from joinery.errors import RunError
+from joinery.model.type import opened
 from joinery.plan.nodes import CLOCK, LOG_TIME, Relation
 from joinery.project.schema_registry import RegistryOptions
 from joinery.solutions.spark_state.fingerprint import Fingerprint, fingerprint
@@ -109,7 +110,7 @@ class Kernel:
 
     def reading(self, raw: DataFrame, topics: Sequence[Collection[Topic]]) -> Any:
         """Return what `chain` is given, as the kernel takes it."""
-        session, sealing = self.session, _sealing(self.vault, topics)
+        session, sealing = self.session, _sealing(self, topics)
         return reading_of(session, self.program, self.relations, raw, topics, sealing)
 
     def stage(
@@ -230,12 +231,33 @@ def reading_of(
     )
 
 
-def _sealing(vault: VaultAddress | None, topics: Sequence[Collection[Topic]]) -> str:
+def _sealing(kernel: Kernel, topics: Sequence[Collection[Topic]]) -> str:
     """Return where tasks ask for keys, and which topics are erasures, as the kernel takes it."""
+    vault = kernel.vault
     if vault is None:
         return ""
     records = [each for each in topics if all(one.source != ERASURES for one in each)]
-    return json.dumps({"port": vault.port, "token": vault.token, "erasures": len(records)})
+    pairs = zip(kernel.program.decoded, kernel.relations, strict=True)
+    return json.dumps(
+        {
+            "port": vault.port,
+            "token": vault.token,
+            "erasures": len(records),
+            "formats": [_erasure_format(*each) for each in pairs],
+        }
+    )
+
+
+def _erasure_format(program: RelationProgram, relation: Relation) -> dict[str, object]:
+    """Return how the erasures of a relation are decoded: flat rows, keyed by their subject."""
+    sealed = program.sealed is not None and program.sealed.columns
+    subject = relation.personal.subject if sealed and relation.personal else None
+    return {
+        "name": relation.name,
+        "format": "json",
+        "key": list(relation.key) if subject is None else [subject],
+        "columns": [{"name": each.name, "type": each.type.ddl} for each in program.columns],
+    }
 
 
 def _clock(
@@ -356,7 +378,9 @@ def formats_json(program: KernelProgram, relations: Sequence[Relation]) -> str:
                 "name": relation.name,
                 "format": relation.format,
                 "key": list(relation.key),
-                "columns": [{"name": slot.name, "type": slot.type.ddl} for slot in each.columns],
+                "columns": [
+                    {"name": slot.name, "type": opened(slot.type).ddl} for slot in each.columns
+                ],
                 "position": relation.position,
                 "timeUnit": relation.time_unit,
                 "told": sorted(_told(program, each.name)),

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from joinery.errors import JoineryError
 from joinery.expression.convert import micros_of
 from joinery.model.change import Change
-from joinery.model.type import TIMESTAMP, Array, Atomic, DataType, Decimal, Map, Struct
+from joinery.model.type import TIMESTAMP, Array, Atomic, DataType, Decimal, Map, Struct, opened
 from joinery.plan.nodes import Relation
 from joinery.project.kinds import FORMATS
 from joinery.semantics.read_change import typed
@@ -28,7 +28,6 @@ _KINDS: dict[str, type] = {
     "float": float,
     "double": float,
     "string": str,
-    "personal": str,
     "binary": bytes,
     "timestamp": dt.datetime,
     "timestamp_ntz": dt.datetime,
@@ -45,7 +44,7 @@ def fits(value: Any, type_: DataType) -> bool:
     """
     if value is None:
         return True
-    match type_:
+    match opened(type_):
         case Struct(fields):
             return all(fits(value[field.name], field.type) for field in fields)
         case Array(element):

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from joinery.errors import SpecError
 from joinery.files import write_whole
+from joinery.model.type import PERSONAL
 from joinery.plan.nodes import Plan, Relation
 from joinery.plan.stream import outputs_of
 from joinery.project.product import ProjectSpec
@@ -102,7 +103,7 @@ def erase(
     root = spec.path_of(spec.run.checkpoint)
     readers = [each.name for each in outputs_of(plan) if relation in each.relations]
     name, number = vault.destroy(relation.name, subject)
-    _write_line(root, relation, subject, mark_of(name, number), number)
+    _write_line(root, relation, subject, name, number)
     receipt = Receipt(
         number=number,
         subject=name.hex(),
@@ -117,10 +118,13 @@ def erase(
     return receipt, file
 
 
-def _write_line(root: Path, relation: Relation, subject: str, mark: str, number: int) -> None:
+def _write_line(root: Path, relation: Relation, subject: str, name: bytes, number: int) -> None:
     personal = relation.personal
     assert personal is not None  # asked for before
-    row: dict[str, object] = dict.fromkeys(personal.fields, mark)
+    row: dict[str, object] = {
+        each: mark_of(name, number, text=relation.type_of(each) == PERSONAL)
+        for each in personal.fields
+    }
     integer = str(relation.type_of(personal.subject)) in _INTEGERS
     row[personal.subject] = int(subject) if integer else subject
     folder = erasures_folder(root) / relation.name

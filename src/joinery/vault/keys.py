@@ -14,8 +14,8 @@ from __future__ import annotations
 import base64
 import hmac
 import re
+from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from hashlib import sha256
 from typing import Protocol
@@ -25,7 +25,9 @@ from joinery.errors import SinkError, SinkUnavailableError, needs_extra
 KEY_BYTES = 64
 NAME_BYTES = 16
 _NAMES, _INDEXES, _DAY = "names", "indexes", "day "
-_SEALED = re.compile(r"jy1:([A-Za-z0-9_-]{22}):([A-Za-z0-9_-]*)")
+_SEALED = re.compile(r"jy[12]:([A-Za-z0-9_-]{22}):([A-Za-z0-9_-]*)")
+_KNOWN_KEYS = 100_000
+"""So many keys are remembered, some 40 MB of them; the others are asked for again."""
 
 
 class VaultError(SinkError):
@@ -76,13 +78,6 @@ class VaultStore(Protocol):
         """Release connections."""
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """What a sealed text holds."""
-
-    text: str
-
-
 class Vault:
     """The keys of a project's subjects.
 
@@ -101,7 +96,7 @@ class Vault:
         self._store = store
         self._siv = AESSIV
         self._wrapping = AESSIV(_derived(master))
-        self._known: dict[bytes, bytes | None] = {}
+        self._known: OrderedDict[bytes, bytes | None] = OrderedDict()
         self._seen = 0
         self._names = self._secret(_NAMES)
         self._indexes = self._secret(_INDEXES)
@@ -129,22 +124,21 @@ class Vault:
     def keys(self, names: Iterable[bytes]) -> dict[bytes, bytes | None]:
         """Return the keys of subjects, None for destroyed ones; who has had none gets one."""
         wanted = set(names)
-        self._note_erasures()
+        found = self.known(wanted)
         made = {
-            each: self._wrapped(self._siv.generate_key(512), each)
-            for each in wanted - self._known.keys()
+            each: self._wrapped(self._siv.generate_key(512), each) for each in wanted - found.keys()
         }
-        if made:
-            self._take(self._store.keys(made))
-        return {each: self._known[each] for each in wanted}
+        return found | self._taken(self._store.keys(made)) if made else found
 
     def known(self, names: Iterable[bytes]) -> dict[bytes, bytes | None]:
         """Return the same of those that ever were; makes none."""
         wanted = set(names)
         self._note_erasures()
-        if missing := wanted - self._known.keys():
-            self._take(self._store.known(missing))
-        return {each: self._known[each] for each in wanted if each in self._known}
+        found = {each: self._known[each] for each in wanted if each in self._known}
+        for each in found:
+            self._known.move_to_end(each)
+        missing = wanted - found.keys()
+        return found | self._taken(self._store.known(missing)) if missing else found
 
     def destroy(self, relation: str, subject: str) -> tuple[bytes, int]:
         """Destroy the key of a subject; return its name and the erasure's number."""
@@ -196,12 +190,19 @@ class Vault:
     def _note_erasures(self) -> None:
         """Forget the keys that anybody has destroyed since the last time."""
         for number, name in self._store.destroyed_after(self._seen):
-            self._known[name] = None
+            self._known.pop(name, None)
             self._seen = max(self._seen, number)
 
-    def _take(self, wrapped: Mapping[bytes, bytes | None]) -> None:
-        for name, key in wrapped.items():
-            self._known[name] = None if key is None else self._unwrapped(key, name)
+    def _taken(self, wrapped: Mapping[bytes, bytes | None]) -> dict[bytes, bytes | None]:
+        """Return keys unwrapped, and remember them in place of those asked for least lately."""
+        taken = {
+            name: None if key is None else self._unwrapped(key, name)
+            for name, key in wrapped.items()
+        }
+        self._known.update(taken)
+        while len(self._known) > _KNOWN_KEYS:
+            self._known.popitem(last=False)
+        return taken
 
     def _secret(self, name: str) -> bytes:
         label = name.encode()
@@ -247,9 +248,14 @@ def parse_sealed(text: str) -> tuple[bytes, bytes] | None:
     return None if found is None else (_bytes(found[1]), _bytes(found[2]))
 
 
-def mark_of(name: bytes, number: int) -> str:
-    """Return what an erasure puts in place of what was sealed."""
-    return f"jy1:{_base64(name)}:-{number}"
+def mark_of(name: bytes, number: int, *, text: bool = True) -> str:
+    """Return what an erasure puts in place of what was sealed, a text or what is none."""
+    return f"jy{1 if text else 2}:{_base64(name)}:-{number}"
+
+
+def is_json(token: bytes) -> bool:
+    """Return whether what is sealed is JSON, as it is where a value is no text."""
+    return token.startswith(b"jy2:")
 
 
 def _base64(raw: bytes) -> str:

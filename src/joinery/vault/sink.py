@@ -22,12 +22,14 @@ from joinery.model.type import Struct, opened
 from joinery.plan.nodes import Product
 from joinery.plan.nodes import Sink as DeclaredSink
 from joinery.project.product import ProjectSpec
-from joinery.sinks.line import read_rows
+from joinery.sinks.line import parse_line, read_rows
 from joinery.sinks.protocol import Refusal, Sink, StagedBatch, WrappingSink, Written
-from joinery.vault.keys import Vault, VaultError, parse_sealed
+from joinery.vault.keys import Vault, VaultError, is_json, parse_sealed
 from joinery.vault.tables import open_vault
 
-_TOKEN = re.compile(rb'(?<!\\)"(jy1:[A-Za-z0-9_-]{22}:[A-Za-z0-9_-]*)"')
+_TOKEN = re.compile(rb'(?<!\\)"(jy[12]:[A-Za-z0-9_-]{22}:[A-Za-z0-9_-]*)"')
+_ERASED = re.compile(rb'(?<!\\)"jy[12]:[A-Za-z0-9_-]{22}:[A-Za-z0-9_-]{0,21}"')
+"""The same of an erased subject: sealing gives no less than 22 characters."""
 _CHUNK_BYTES = 4 << 20
 _NULL = b"null"
 
@@ -38,11 +40,14 @@ class OpeningSink(WrappingSink):
     Args:
         sink: Not yet opened.
         vault: Opens the vault, where the sink reveals; None where it does not.
+        removes: Whether it is given a tombstone for a document with values of an erased subject.
     """
 
-    def __init__(self, sink: Sink, vault: Callable[[], Vault] | None) -> None:
+    def __init__(
+        self, sink: Sink, vault: Callable[[], Vault] | None, *, removes: bool = False
+    ) -> None:
         super().__init__(sink)
-        self._open_vault = vault
+        self._open_vault, self._removes = vault, removes
         self._vault: Vault | None = None
         if vault is not None and not hasattr(os, "memfd_create"):
             raise VaultError(
@@ -72,6 +77,8 @@ class OpeningSink(WrappingSink):
 
     def _shown(self, lines: Sequence[bytes]) -> Iterator[bytes]:
         """Yield lines with each sealed value in clear, or null."""
+        if self._removes:
+            lines = [_without_document(each) if _ERASED.search(each) else each for each in lines]
         if self._open_vault is None:
             yield from (_TOKEN.sub(_NULL, each) for each in lines)
             return
@@ -92,8 +99,16 @@ class OpeningSink(WrappingSink):
         for token, each in parsed.items():
             key = keys.get(each[0]) if each is not None else None
             text = self._vault.open(key, *each) if each is not None and key is not None else None
-            made[token] = _NULL if text is None else json.dumps(text, ensure_ascii=False).encode()
+            made[token] = _NULL if text is None else _json(token, text)
         return made
+
+
+def _without_document(line: bytes) -> bytes:
+    return parse_line(line.decode())._replace(value=None).line().encode()
+
+
+def _json(token: bytes, text: str) -> bytes:
+    return (text if is_json(token) else json.dumps(text, ensure_ascii=False)).encode()
 
 
 def opening_sink(spec: ProjectSpec, product: Product, declared: DeclaredSink, sink: Sink) -> Sink:
@@ -101,7 +116,8 @@ def opening_sink(spec: ProjectSpec, product: Product, declared: DeclaredSink, si
     if all(each.personal is None for each in product.relations):
         return sink
     reveals = dict(declared.options).get("reveal") is True
-    return OpeningSink(sink, partial(open_vault, spec) if reveals else None)
+    opens = partial(open_vault, spec) if reveals else None
+    return OpeningSink(sink, opens, removes=product.removes_erased)
 
 
 def _chunks(files: Iterable[Path]) -> Iterator[list[bytes]]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,6 +38,25 @@ def project(folder: Path, text: str = PROJECT) -> jn.Project:
     return jn.load(folder / "joinery.yaml")
 
 
+PARCELS = """\
+name: post
+sources: {changes: {files: {path: data}}}
+vault: {sqlite: {path: vault.db}, master: "not a secret, since this is only a test"}
+relations:
+  shop: {key: [name], fields: {name: string, at: timestamp}, time: at}
+  parcel:
+    key: [id]
+    fields: {id: long, user_id: long, shop: string, at: timestamp, height: int}
+    time: at
+    personal: {subject: user_id, fields: [height]}
+products:
+  parcels: {root: parcel, erased: remove}
+  last: {root: shop, embed: {last: {one: parcel, on: {shop: name}, as_of: at}}}
+  past: {history: parcel, valid: at, track: [user_id, height]}
+  counts: {aggregate: parcel, by: [shop], values: {n: count(*)}}
+"""
+
+
 @pytest.fixture
 def driver(tmp_path: Path) -> Driver:
     driver = Driver(project(tmp_path).products["profile"])
@@ -58,6 +79,36 @@ def test_an_erased_subject_joins_nothing_and_stays_erased(driver: Driver) -> Non
 
     assert [upsert(1, {"id": 1, "email": None, "name": "Ann", "letters": []})] == sent
     assert [upsert(1, {"id": 1, "email": None, "name": "Anne", "letters": []})] == again
+
+
+def at(day: int) -> datetime:
+    return datetime(2026, 5, day, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("product", "sent"),
+    [
+        ("parcels", [7]),
+        ("last", ["s"]),
+        ("past", [(7, at(day)) for day in (1, 2, 3)]),
+        ("counts", []),
+    ],
+)
+def test_rows_of_a_subject_that_is_not_their_key_are_sent_again(
+    tmp_path: Path, product: str, sent: list[Any]
+) -> None:
+    driver = Driver(project(tmp_path, PARCELS).products[product])
+    shop = [jn.testing.insert("shop", name="s", at=at(9))] if product == "last" else []
+    rows = [
+        jn.testing.insert("parcel", id=7, user_id=5, shop="s", at=at(day), height=day)
+        for day in (1, 2, 3)
+    ]
+    other = jn.testing.insert("parcel", id=8, user_id=6, shop="t", at=at(1), height=180)
+    driver.send(*shop, *rows, other)
+
+    erased = driver.erase("parcel", 5)
+
+    assert sent == [each.key for each in erased]
 
 
 def test_other_solutions_refuse_personal_columns(tmp_path: Path) -> None:
@@ -85,16 +136,19 @@ REFUSED = {
     "an aggregate": replaced("root: person", "root: person\n    values: {n: max(letters.email)}"),
     "a join without a blind index": PROJECT.replace(", join: [email]}", "}", 1),
     "a join with a clear column": replaced("on: [email]", "on: {topic: email}"),
-    "a subject that is not the key": PROJECT.replace("subject: id", "subject: name", 1),
+    "a subject that is personal": PROJECT.replace("subject: id", "subject: email", 1),
     "a personal key": PROJECT.replace("fields: [email]", "fields: [id]", 1),
-    "a number": PROJECT.replace("email: string", "email: long", 1),
+    "a float": PROJECT.replace("email: string", "email: double", 1),
+    "a join of two types": PROJECT.replace("email: string", "email: long", 1),
     "no vault": "\n".join(each for each in PROJECT.splitlines() if "vault" not in each),
     "a sink that keeps all": PROJECT + "    sink: {files: {path: out, reveal: true}}\n",
     "another reader of the topic": replaced(
         "products:", "  other: {topic: person, key: [id], fields: {id: long}}\nproducts:"
     ),
-    "groups": PROJECT + "  n: {aggregate: person, values: {n: count(*)}}\n",
-    "versions": PROJECT + "  h: {history: letter, valid: at}\n",
+    "groups by it": PROJECT + "  n: {aggregate: person, by: [email], values: {n: count(*)}}\n",
+    "its most": PROJECT + "  n: {aggregate: person, values: {n: max(email)}}\n",
+    "versions with when they were known": PROJECT
+    + "  h: {history: letter, valid: at, known_at: at}\n",
     "a database's own log": replaced(
         "files: {path: data}", "postgres: {url: postgresql://db/shop}"
     ),

@@ -105,6 +105,19 @@ def test_a_vault_that_is_not_there_may_come_back(tmp_path: Path) -> None:
         Vault(SqliteVault(tmp_path / "vault.db"), MASTER)
 
 
+def test_keys_that_are_not_remembered_are_asked_for_again(
+    vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("joinery.vault.keys._KNOWN_KEYS", 2)
+    names = [vault.name_of("person", str(each)) for each in range(5)]
+
+    made = vault.keys(names)
+    vault.destroy("person", "0")
+
+    assert {**made, names[0]: None} == {each: vault.keys([each])[each] for each in names}
+    assert {**made, names[0]: None} == vault.keys(names)
+
+
 def test_a_mark_opens_to_nothing(vault: Vault) -> None:
     name = vault.name_of("person", "1")
     key = vault.keys([name])[name]

@@ -10,7 +10,7 @@ import pytest
 from joinery.model.type import LONG, PERSONAL, STRING, Field, Struct
 from joinery.sinks.line import StagedRow, read_rows
 from joinery.sinks.protocol import Guarantee, Refusal, StagedBatch, Written
-from joinery.vault.keys import Vault
+from joinery.vault.keys import Vault, mark_of, sealed_text
 from joinery.vault.sink import OpeningSink
 from joinery.vault.tables import SqliteVault
 
@@ -103,6 +103,31 @@ def test_a_refused_document_is_told_as_it_was_staged(vault: Vault, tmp_path: Pat
 
     assert [document] == [each.row.value for each in written.refused]
     assert "ann" not in written.refused[0].detail
+
+
+def test_a_document_with_an_erased_value_is_a_tombstone_where_it_is_to_be_removed(
+    vault: Vault, tmp_path: Path
+) -> None:
+    sink = Taking()
+    name = vault.name_of("person", "1")
+    held = [sealed_text(name, b""), mark_of(name, 17), mark_of(name, 17, text=False)]
+    gone = [f'{{"id":1,"email":"{each}"}}' for each in held]
+    kept = '{{"id":1,"email":"{}"}}'.format(sealed(vault, "1", ""))
+
+    OpeningSink(sink, None, removes=True).write(batch(tmp_path, *gone, kept))
+
+    assert [None, None, None, '{"id":1,"email":null}'] == [each.value for each in sink.rows]
+
+
+@pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="reveal needs Linux")
+def test_what_is_no_text_is_shown_as_it_was(vault: Vault, tmp_path: Path) -> None:
+    sink = Taking()
+    token = sealed(vault, "1", "73912.64").replace("jy1:", "jy2:")
+
+    opening = OpeningSink(sink, lambda: Vault(SqliteVault(tmp_path / "vault.db"), MASTER))
+    opening.write(batch(tmp_path, f'{{"id":1,"paid":"{token}"}}'))
+
+    assert ['{"id":1,"paid":73912.64}'] == [each.value for each in sink.rows]
 
 
 def test_a_text_within_another_text_is_no_sealed_value(vault: Vault, tmp_path: Path) -> None:

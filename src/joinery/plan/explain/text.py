@@ -64,6 +64,8 @@ def _emit(product: Product) -> str:
         parts.append("to " + ", ".join(sink.kind for sink in product.sinks))
     if product.settle_ms is not None:
         parts.append(f"after {product.settle_ms} ms of quiet")
+    if product.removes_erased:
+        parts.append("removed once erased")
     if product.ready:
         parts.append(f"ready after {', '.join(product.ready)}")
     return " ".join(parts)

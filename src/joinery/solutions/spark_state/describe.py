@@ -38,6 +38,7 @@ from joinery.solutions.spark_state.program import (
     ParentUse,
     RelationProgram,
     Retract,
+    Subjects,
     ThroughUse,
     ToOne,
     Upward,
@@ -125,7 +126,7 @@ def _relation(program: KernelProgram, relation: RelationProgram) -> Iterator[Par
     yield f"{title}: key", ", ".join(relation.columns[each].name for each in relation.key)
     for place, column in enumerate(relation.columns):
         personal = relation.sealed is not None and place in relation.sealed.columns
-        told = "sealed" if personal else str(column.type)
+        told = str(column.type).replace("personal", "sealed", 1) if personal else str(column.type)
         yield f'{title}: column "{column.name}"', told
     derived = view.type.fields[len(relation.columns) :]
     for field, step in zip(derived, view.steps, strict=True):
@@ -180,6 +181,8 @@ def _node(program: KernelProgram, node: KernelNode) -> Iterator[Part]:
                 yield f'relation "{node.name}": forgotten', told
             for use in node.uses:
                 yield from _use(program, node, use)
+        case Subjects():
+            yield f'relation "{node.name}": level of its subjects', str(node.level)
         case Versions():
             yield f'relation "{node.name}": level of its versions', str(node.level)
             yield f'relation "{node.name}": versions', history_text(program, node)

@@ -26,6 +26,7 @@ from joinery.solutions.spark_state.program import (
     ProductRead,
     Retract,
     Route,
+    Subjects,
     ThroughUse,
     ToOne,
     Use,
@@ -59,6 +60,10 @@ def leveled(
         if isinstance(each, Pattern) and each.rules is not None
     }
     targets = [_all_targets(each, readers, waits, rules) for each in nodes]
+    for index, each in enumerate(nodes):
+        if isinstance(each, Subjects):
+            rows = (route.node for route in routes if route.relation == each.relation)
+            targets[index] = [node for node in rows if node != index]
     depths: dict[int, int] = {}
 
     def depth(index: int) -> int:
@@ -106,6 +111,8 @@ def _targets(node: DocumentNode) -> list[int]:
             return [node.upward.target] if node.upward else []
         case Group() | History() | Search() | EventFold() | Pattern():
             return []
+        case Subjects():
+            return []  # the routes of its relation tell
         case Closing():
             return [node.target]
         case Cuts():

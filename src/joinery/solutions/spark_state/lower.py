@@ -10,6 +10,9 @@ Retract that is not needed is left out, with its reason:
 A Group that leaves out late rows of a changelog has a Retract of its own, which leaves them out; so
 has a product of each relation whose rows its intervals compare in time.
 
+Rows with personal columns whose subject is not their key are kept by a Retract, and a Subjects in
+front of it finds those of an erased subject.
+
 A product that another reads sends its documents on as changes of a relation, so what keeps it
 stands in levels before its readers.
 
@@ -58,6 +61,7 @@ from joinery.solutions.spark_state.program import (
     RelationProgram,
     Retract,
     Route,
+    Subjects,
     ThroughUse,
     ToOne,
     Use,
@@ -124,7 +128,7 @@ class _Finish:
         for uses in self._draft.relations.values():
             routes += self._group_routes(uses)
             if uses.uses:
-                stay = rows_stay(uses, self._draft.nodes)
+                stay = not uses.by_subject and rows_stay(uses, self._draft.nodes)
                 routes += self._raw_routes(uses) if stay else [self._retract(uses, uses.uses)]
             for use in uses.apart:
                 primary = not uses.uses and use is uses.apart[0]
@@ -141,6 +145,8 @@ class _Finish:
             if uses.relation.name in self._draft.versions:
                 first = all(route.relation != uses.index for route in routes)
                 routes.append(self._versions_route(uses, primary=first))
+            if uses.by_subject:
+                routes.append(self._subjects_route(uses))
         reads = tuple(self._reads())
         self._draft.nodes = leveled(self._draft.nodes, reads, routes)
         return KernelProgram(
@@ -189,6 +195,14 @@ class _Finish:
         self._draft.nodes.append(Retract(name, 0, uses.index, told, uses.judged, uses.kept))
         role = ROLE_PRIMARY if primary else 0
         return Route(uses.index, len(self._draft.nodes) - 1, role, uses.key_address())
+
+    def _subjects_route(self, uses: RelationUses) -> Route:
+        personal = uses.relation.personal
+        assert personal is not None, "subjects are of personal columns"
+        self._draft.nodes.append(Subjects(uses.relation.name, 0, uses.index))
+        kind = uses.relation.type_of(personal.subject)
+        address = uses.address([personal.subject], [kind])
+        return Route(uses.index, len(self._draft.nodes) - 1, 0, address)
 
     def _versions_route(self, uses: RelationUses, *, primary: bool) -> Route:
         relation, versions = uses.relation, self._draft.versions[uses.relation.name]

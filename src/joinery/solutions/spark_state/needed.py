@@ -19,6 +19,7 @@ from joinery.plan.nodes import (
     DocumentForm,
     Node,
     OutboxForm,
+    Personal,
     Product,
     Relation,
 )
@@ -39,10 +40,16 @@ def needed_columns(products: Sequence[Product]) -> dict[str, tuple[Relation, fro
     for product in products:
         _need(needed, product.form)
     for relation, columns in needed.values():
-        if relation.personal is not None:  # What a blind index is made of is needed with it.
-            columns.update(name for name, index in relation.personal.indexes if index in columns)
+        if relation.personal is not None:
+            columns.update(_sealing(relation.personal, columns))
     ordered = sorted(needed.items(), key=lambda each: each[1][0].product is not None)
     return {name: (each, closed_columns(each, columns)) for name, (each, columns) in ordered}
+
+
+def _sealing(personal: Personal, columns: Collection[str]) -> set[str]:
+    """Return what personal columns cannot be sealed without: what indexes are of, whose it is."""
+    needed = {name for name, index in personal.indexes if index in columns}
+    return {*needed, personal.subject} if needed.union(columns) & {*personal.fields} else needed
 
 
 class Needed(dict[str, tuple[Relation, set[str]]]):

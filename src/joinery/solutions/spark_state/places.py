@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from joinery.expression.typed import Aggregate
-from joinery.model.type import DataType, Field
+from joinery.model.type import STRING, DataType, Field, opened
 from joinery.plan.nodes import Computed, Hot, Named, Node, Relation, Total
 from joinery.solutions.spark_state.assembler import Address, Slot
 from joinery.solutions.spark_state.embedding import aggregate_columns, is_total_used, shape_of
@@ -70,11 +70,21 @@ class RelationUses:
         names = [slot.name for slot in self.columns]
         fields = [each for each in personal.fields if each in names]
         indexes = [personal.index_of(each) for each in fields]
+        types = tuple(opened(self.relation.type_of(each)) for each in fields)
         return Sealed(
-            names.index(personal.subject),
+            names.index(personal.subject) if fields else -1,
             tuple(names.index(each) for each in fields),
             tuple(names.index(each) if each in names else -1 for each in indexes),
+            None if all(each == STRING for each in types) else types,
         )
+
+    @property
+    def by_subject(self) -> bool:
+        """Whether an erasure has to find rows: they hold what is sealed, and not for their key."""
+        sealed, personal = self.sealed, self.relation.personal
+        if personal is None or sealed is None or not sealed.columns:
+            return False
+        return self.relation.key != (personal.subject,)
 
     def key_address(self) -> Address:
         """Return the relation's key as an address."""

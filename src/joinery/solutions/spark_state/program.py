@@ -43,11 +43,13 @@ class Sealed:
         subject: The column that says whose they are.
         columns: Those that are sealed.
         indexes: For each of them the column with its blind index, -1 for none.
+        types: For each of them what it is decoded as; None where all are texts.
     """
 
     subject: int
     columns: tuple[int, ...]
     indexes: tuple[int, ...]
+    types: tuple[DataType, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +149,16 @@ class Retract:
     judged: Judged | None = None
     kept: Kept | None = None
     kind: Literal["retract"] = "retract"
+
+
+@dataclass(frozen=True, slots=True)
+class Subjects:
+    """Remembers the rows of each subject of a relation; sends its erasure to each of them."""
+
+    name: str
+    level: int
+    relation: int
+    kind: Literal["subjects"] = "subjects"
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,6 +364,7 @@ class Fold:
 
 DocumentNode = (
     Retract
+    | Subjects
     | Versions
     | ToOne
     | Match
@@ -436,7 +449,7 @@ class KernelProgram:
 
 _DATA_TYPES = DataType.__args__
 _ADDED = frozenset(
-    "hot known other other_behind_micros rules within time valid judged kept sealed".split()
+    "hot known other other_behind_micros rules within time valid judged kept sealed types".split()
 )
 """What parts had not at first: where it says nothing, programs read as they did before."""
 

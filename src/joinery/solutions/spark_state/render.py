@@ -51,6 +51,7 @@ from joinery.solutions.spark_state.program import (
     ParentUse,
     Retract,
     Route,
+    Subjects,
     ThroughUse,
     ToOne,
     Upward,
@@ -159,10 +160,17 @@ def _own_key(program: KernelProgram, node: KernelNode) -> str:
             | PairEvents()
         ):
             return ""  # what comes to it says by what
+        case Subjects():
+            return "a subject"
 
 
 def _arrows(program: KernelProgram, node: KernelNode) -> Iterator[Arrow]:
     match node:
+        case Subjects():
+            rows = {route.node for route in program.routes if route.relation == node.relation}
+            for each in sorted(rows):
+                if program.nodes[each] is not node:
+                    yield Arrow("erasures", each)
         case Retract():
             row = visible_row(program, node.relation)
             yield from (_use(row, use) for use in node.uses)
@@ -363,6 +371,8 @@ def node_facts(program: KernelProgram, node: KernelNode) -> Iterator[str]:
         case Versions():
             columns = ", ".join(slot.name for slot in visible_row(program, node.relation))
             yield f"keeps every version of {columns}, {history_text(program, node)}"
+        case Subjects():
+            yield "keeps the keys of rows in which something was sealed for the subject"
         case Retract():
             row = visible_row(program, node.relation)
             yield f"keeps {', '.join(slot.name for slot in row)}"

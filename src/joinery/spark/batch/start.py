@@ -31,6 +31,7 @@ from joinery.solutions.spark_state.program import (
     KernelProgram,
     Match,
     Retract,
+    Subjects,
     ToOne,
     Valid,
     Versions,
@@ -207,6 +208,7 @@ def _has_timer(node: KernelNode) -> bool:
             return node.idles
         case (
             Retract()
+            | Subjects()
             | ToOne()
             | Match()
             | FanOut()

@@ -22,6 +22,7 @@ import dev.joinery.kernel.node.Search;
 import dev.joinery.kernel.node.Searches;
 import dev.joinery.kernel.node.Session;
 import dev.joinery.kernel.node.Sliding;
+import dev.joinery.kernel.node.Subjects;
 import dev.joinery.kernel.node.ToOne;
 import dev.joinery.kernel.node.Valid;
 import dev.joinery.kernel.node.Versions;
@@ -91,6 +92,8 @@ public final class Nodes {
       Program.NodeProgram program = program().nodes().get(index);
       if (program instanceof Program.RetractProgram retract) {
         nodes[index] = new Retract(retract, context);
+      } else if (program instanceof Program.SubjectsProgram subjects) {
+        nodes[index] = new Subjects(subjects, context);
       } else if (program instanceof Program.ToOneProgram toOne) {
         nodes[index] = new ToOne(toOne, context);
       } else if (program instanceof Program.MatchProgram match) {

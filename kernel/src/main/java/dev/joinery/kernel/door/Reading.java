@@ -27,8 +27,8 @@ import scala.Tuple2;
  * @param topics of each relation
  * @param readJson for each number in the column topic, the places of its relations
  * @param clocksJson what {@link Clock#listOf} reads
- * @param sealingJson {@code {"port", "token", "erasures": the first number of a topic of erasures}};
- *     empty where nothing is personal
+ * @param sealingJson {@code {"port", "token", "erasures": the first number of a topic of erasures,
+ *     "formats": what {@link Formats#of} reads of them}}; empty where nothing is personal
  */
 public record Reading(
     Dataset<Row> raw,
@@ -56,7 +56,7 @@ public record Reading(
           new VaultAddress(told.get("port").asInt(), told.get("token").asText()),
           told.get("erasures").asInt(),
           Formats.of(relationsJson, raw.sparkSession()),
-          Formats.erasures(relationsJson));
+          Formats.of(told.get("formats").toString()));
     } catch (JsonProcessingException notJson) {
       throw new IllegalArgumentException("not the address of a vault");
     }

@@ -29,13 +29,6 @@ public final class Formats {
                 options, each -> new SharedSchemas(context.broadcast(new Registry(each)))));
   }
 
-  /** Returns, for each relation, the format of its erasures: flat rows as JSON. */
-  public static Format[] erasures(String relationsJson) {
-    return RelationSpec.listOf(relationsJson).stream()
-        .map(each -> new RelationFormat(each.flat(), null))
-        .toArray(Format[]::new);
-  }
-
   /** Returns formats that need no schemas, for relations of {@code json}. */
   public static Format[] of(String relationsJson) {
     return of(relationsJson, options -> null);

@@ -72,12 +72,6 @@ record RelationSpec(
         node.path("registry").isObject() ? RegistryOptions.of(node.get("registry")) : null);
   }
 
-  /** The same relation, whose records are flat rows as JSON. */
-  RelationSpec flat() {
-    return new RelationSpec(
-        name, "json", key, columns, types, null, "micros", List.of(), null, null);
-  }
-
   Temporals.Unit unit() {
     return switch (timeUnit) {
       case "millis" -> Temporals.Unit.MILLIS;

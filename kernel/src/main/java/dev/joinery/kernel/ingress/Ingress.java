@@ -272,6 +272,9 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
       byte[] key = row.isNullAt(4) ? null : (byte[]) row.get(4);
       byte[] value = row.isNullAt(5) ? null : (byte[]) row.get(5);
       for (int relation : relationsOf[row.getInt(0)]) {
+        if (erasing && !sealed.isErasable(relation)) {
+          continue;
+        }
         read[relation] += erasing ? 0 : 1;
         decoding = relation;
         decoded.clear();
@@ -342,18 +345,6 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
           op == ChangeSink.UPSERT
               ? new Slice(row, 0, rowLength)
               : Slice.of(Arrays.copyOf(row, rowLength));
-      String refusal = destination.refusal(relation, values);
-      if (refusal != null) {
-        deadLetter(relation, "out_of_range", refusal);
-        return;
-      }
-      if (op == ChangeSink.UPSERT && absent == null) {
-        String told = taskTimes.refusal(relation, values);
-        if (told != null) {
-          deadLetter(relation, "clock_suspect", told);
-          return;
-        }
-      }
       long[] left = absent;
       if (op == ChangeSink.UPSERT && sealed != null && sealed.sealer(relation) != null) {
         Sealer sealer = sealed.sealer(relation);
@@ -365,6 +356,18 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
         Sealer.Sealed made = sealer.seal(values, absent);
         values = made.row();
         left = made.absent();
+      }
+      String refusal = destination.refusal(relation, values);
+      if (refusal != null) {
+        deadLetter(relation, "out_of_range", refusal);
+        return;
+      }
+      if (op == ChangeSink.UPSERT && absent == null) {
+        String told = taskTimes.refusal(relation, values);
+        if (told != null) {
+          deadLetter(relation, "clock_suspect", told);
+          return;
+        }
       }
       Change change = new Change(op, positioned, position, majorOf(relation), number, left);
       decoded.add(new Decoded(change, values, isTimed(relation, op)));

@@ -5,6 +5,7 @@ import dev.joinery.kernel.bytes.SealedText;
 import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.program.SealedProgram;
+import dev.joinery.kernel.render.ValueText;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
@@ -29,6 +30,8 @@ final class Sealer {
   private final byte[] relation;
   private final SealedProgram sealed;
   private final DataType[] types;
+  private final DataType[] decodedTypes;
+  private final ValueText[] texts;
   private final UnsafeProjection projection;
   private final UnsafeRow row;
   private final VaultLink vault;
@@ -38,6 +41,12 @@ final class Sealer {
     this.relation = relation.name().getBytes(StandardCharsets.UTF_8);
     sealed = relation.sealed();
     types = relation.columns().stream().map(Program.Slot::type).toArray(DataType[]::new);
+    decodedTypes = types.clone();
+    texts = new ValueText[sealed.columns().length];
+    for (int each = 0; each < texts.length; each++) {
+      decodedTypes[sealed.columns()[each]] = sealed.typeOf(each);
+      texts[each] = sealed.isText(each) ? null : new ValueText(sealed.typeOf(each));
+    }
     projection = UnsafeProjection.create(types);
     row = new UnsafeRow(types.length);
   }
@@ -60,15 +69,16 @@ final class Sealer {
     BinaryRow.point(row, decoded);
     GenericInternalRow made = new GenericInternalRow(types.length);
     for (int i = 0; i < types.length; i++) {
-      made.update(i, row.isNullAt(i) ? null : row.get(i, types[i]));
+      made.update(i, row.isNullAt(i) ? null : row.get(i, decodedTypes[i]));
     }
     VaultLink.Subject subject = isPersonal() ? vault.subject(name()) : null;
     for (int each = 0; each < sealed.columns().length; each++) {
       int column = sealed.columns()[each];
-      byte[] clear = row.isNullAt(column) ? null : row.getUTF8String(column).getBytes();
+      byte[] clear = row.isNullAt(column) ? null : clear(each, column);
       if (clear != null) {
         byte[] body = subject.isErased() ? NOTHING : subject.seal(clear);
-        made.update(column, UTF8String.fromBytes(SealedText.of(subject.name(), body)));
+        byte[] text = SealedText.of(subject.name(), body, sealed.isText(each));
+        made.update(column, UTF8String.fromBytes(text));
       }
       if (sealed.indexes()[each] >= 0) {
         boolean joins = clear != null && !subject.isErased();
@@ -77,6 +87,13 @@ final class Sealer {
       }
     }
     return new Sealed(BinaryRow.copy(projection.apply(made)), absentWithIndexes(absent));
+  }
+
+  /** A value as it is sealed: a text as it is, any other as JSON. */
+  private byte[] clear(int each, int column) {
+    return texts[each] == null
+        ? row.getUTF8String(column).getBytes()
+        : texts[each].of(row, column);
   }
 
   /** An index, which no record has, is left out where its column is. */

@@ -5,6 +5,7 @@ import dev.joinery.kernel.format.Format;
 import dev.joinery.kernel.format.RegistryError;
 import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.SealedProgram;
 import java.io.Serializable;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
@@ -47,13 +48,22 @@ public record Sealing(
       this.relationsOf = relationsOf;
       sealers =
           program.relations().stream()
-              .map(each -> each.sealed() == null ? null : new Sealer(each, vault))
+              .map(each -> isSealed(each.sealed()) ? new Sealer(each, vault) : null)
               .toArray(Sealer[]::new);
     }
 
-    /** What seals a relation's rows; null where none of them is personal. */
+    private static boolean isSealed(SealedProgram sealed) {
+      return sealed != null && !sealed.isEmpty();
+    }
+
+    /** What seals a relation's rows; null where nothing personal of them is asked for. */
     Sealer sealer(int relation) {
       return sealers[relation];
+    }
+
+    /** Whether anything in rows of a relation could be erased. */
+    boolean isErasable(int relation) {
+      return sealers[relation] != null;
     }
 
     boolean isErasure(Row record) {

@@ -42,6 +42,7 @@ public final class Message {
   public static final int PLACED = 33;
   public static final int ASKED = 34;
   public static final int RULE = 35;
+  public static final int SUBJECT = 36;
   public static final int NUMBERED = 40;
 
   /** Why a raw change came to a node: bits. Without this one it is the own or the child row. */
@@ -126,6 +127,11 @@ public final class Message {
       }
     }
     return out.writeRaw(row);
+  }
+
+  /** Tells the subject of a row the key of the row. */
+  public static byte[] subject(long timestamp, byte[] key) {
+    return start(SUBJECT, timestamp, key.length).writeRaw(Slice.of(key)).toBytes();
   }
 
   public static byte[] ownPut(long timestamp, long epoch, Slice row) {

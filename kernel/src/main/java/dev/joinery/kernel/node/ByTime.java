@@ -6,6 +6,8 @@ import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.state.EntryMap;
 import dev.joinery.kernel.state.OrderedMap;
 import dev.joinery.kernel.state.Pages;
+import java.util.ArrayList;
+import java.util.List;
 
 /** What one key has of each time, in microseconds: finds the next time before and after one. */
 final class ByTime {
@@ -46,6 +48,13 @@ final class ByTime {
   Long firstAbove(long time) {
     EntryMap.Entry entry = time == Long.MAX_VALUE ? null : entries.atLeast(TimeCode.of(time + 1));
     return entry == null ? null : TimeCode.of(entry.key());
+  }
+
+  /** All times that have something, in their order. */
+  List<Long> times() {
+    List<Long> times = new ArrayList<>();
+    entries.from(Slice.EMPTY).forEachRemaining(each -> times.add(TimeCode.of(each.key())));
+    return times;
   }
 
   /** The row of a time; of one that has none a row that nobody has heard of. */

@@ -28,6 +28,29 @@ final class Erasure {
     projection = UnsafeProjection.create(types);
   }
 
+  /** Returns the row with the marks of all erasures alike. */
+  Slice unmarked(Slice stored) {
+    UnsafeRow row = BinaryRow.of(stored, types.length);
+    GenericInternalRow made = null;
+    for (int column : sealed.columns()) {
+      byte[] held = row.isNullAt(column) ? null : row.getUTF8String(column).getBytes();
+      byte[] plain = held == null ? null : SealedText.unmarked(held);
+      if (plain != null && plain.length != held.length) {
+        made = made == null ? copyOf(row) : made;
+        made.update(column, UTF8String.fromBytes(plain));
+      }
+    }
+    return made == null ? stored : BinaryRow.copy(projection.apply(made));
+  }
+
+  private GenericInternalRow copyOf(UnsafeRow row) {
+    GenericInternalRow copy = new GenericInternalRow(types.length);
+    for (int i = 0; i < types.length; i++) {
+      copy.update(i, row.isNullAt(i) ? null : row.get(i, types[i]));
+    }
+    return copy;
+  }
+
   /**
    * Returns the row without what was sealed for the subject, null where it held nothing of it.
    *
@@ -36,10 +59,7 @@ final class Erasure {
   Slice erased(Slice stored, Slice marks) {
     UnsafeRow row = BinaryRow.of(stored, types.length);
     UnsafeRow given = BinaryRow.of(marks, types.length);
-    GenericInternalRow erased = new GenericInternalRow(types.length);
-    for (int i = 0; i < types.length; i++) {
-      erased.update(i, row.isNullAt(i) ? null : row.get(i, types[i]));
-    }
+    GenericInternalRow erased = copyOf(row);
     boolean changed = false;
     for (int each = 0; each < sealed.columns().length; each++) {
       int column = sealed.columns()[each];

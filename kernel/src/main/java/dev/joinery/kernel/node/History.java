@@ -86,6 +86,10 @@ public final class History implements Node {
     Collections.sort(changes);
     NavigableSet<Long> times = new TreeSet<>();
     for (RawChange change : changes) {
+      if (change.isErasure()) {
+        log.erase(timeline.versions, change, times::add);
+        continue;
+      }
       Long time = log.timeOf(change);
       if (time != null && log.apply(timeline.versions, time, change, timestamp)) {
         times.add(time);
@@ -187,11 +191,17 @@ public final class History implements Node {
 
     /** What tells a version from its neighbours; null where none is shown. */
     private Slice contentAt(long time) {
-      return shown.computeIfAbsent(time, each -> documentOf(each, null, null));
+      return shown.computeIfAbsent(
+          time,
+          each -> {
+            RowCell cell = versions.cell(each);
+            cell.row = rows.unmarked(cell.row);
+            return documentOf(cell, null, null);
+          });
     }
 
-    private Slice documentOf(long time, Long from, Long until) {
-      Slice row = rows.view(versions.cell(time));
+    private Slice documentOf(RowCell cell, Long from, Long until) {
+      Slice row = rows.view(cell);
       if (row == null) {
         return null;
       }
@@ -215,7 +225,7 @@ public final class History implements Node {
           last.reopen(new ByteReader(reopened.get(time), 0, reopened.get(time).length));
         }
         if (turn.shows()) {
-          Slice document = documentOf(time, time, turns.firstAbove(time));
+          Slice document = documentOf(versions.cell(time), time, turns.firstAbove(time));
           last.send(SentDocument.Next.of(document, 0), () -> keyOf(time), timestamp, outbox);
           turns.put(time, new Turn(true, sent()).toBytes());
         } else {

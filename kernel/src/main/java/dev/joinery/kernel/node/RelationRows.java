@@ -271,8 +271,13 @@ public final class RelationRows {
     return true;
   }
 
+  /** What tells a row from another, also where both are of erased subjects. */
+  Slice unmarked(Slice row) {
+    return erasure == null || row.length() == 0 ? row : erasure.unmarked(row);
+  }
+
   /** Marks what was sealed for an erased subject; a row that is not there stays so. */
-  private boolean erase(RowCell cell, RawChange change) {
+  boolean erase(RowCell cell, RawChange change) {
     if (!cell.exists || erasure == null) {
       return false;
     }

@@ -9,6 +9,7 @@ import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.program.Buckets;
 import dev.joinery.kernel.program.EventFoldProgram;
 import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.SealedProgram;
 import dev.joinery.kernel.program.StreamProgram;
 import java.util.ArrayList;
 import java.util.List;
@@ -25,11 +26,17 @@ public final class Routes {
   private final int relation;
   private final UnsafeRow decoded;
   private final List<Target> targets = new ArrayList<>();
+  private final int[] sealedColumns;
+  private final KeyCodec key;
+  private Target subjects;
 
   public Routes(Program program, int relation) {
     this.relation = relation;
     List<Program.Slot> columns = program.relations().get(relation).columns();
     this.decoded = new UnsafeRow(columns.size());
+    SealedProgram sealed = program.relations().get(relation).sealed();
+    sealedColumns = sealed == null ? new int[0] : sealed.columns();
+    key = RelationRows.keyOf(program.relations().get(relation));
     for (Program.Route route : program.routes()) {
       Program.NodeProgram node = program.nodes().get(route.node());
       if (route.relation() != relation
@@ -42,12 +49,26 @@ public final class Routes {
       }
       KeyCodec codec = route.address().codec(columns);
       Buckets buckets = program.buckets().get(route.node());
-      targets.add(new Target(route.node(), route.role(), codec, buckets));
+      Target target = new Target(route.node(), route.role(), codec, buckets);
+      if (node instanceof Program.SubjectsProgram) {
+        subjects = target;
+      } else {
+        targets.add(target);
+      }
     }
   }
 
   public void send(Change change, Slice row, long timestamp, Outbox outbox) {
     UnsafeRow columns = BinaryRow.point(decoded, row);
+    if (subjects != null && change.op() == Message.OP_ERASE) {
+      byte[] erasure = Message.raw(timestamp, relation, subjects.role(), change, row);
+      outbox.send(subjects.node(), subjects.keyOf(columns), erasure);
+      return;
+    }
+    if (subjects != null && change.op() == Message.OP_UPSERT && isSealed(columns)) {
+      byte[] told = Message.subject(timestamp, key.encode(columns));
+      outbox.send(subjects.node(), subjects.keyOf(columns), told);
+    }
     byte[] message = null;
     int role = -1;
     for (Target target : targets) {
@@ -57,5 +78,15 @@ public final class Routes {
       }
       outbox.send(target.node(), target.keyOf(columns), message);
     }
+  }
+
+  /** Whether anything in a row is sealed; then it has a subject. */
+  private boolean isSealed(UnsafeRow columns) {
+    for (int column : sealedColumns) {
+      if (!columns.isNullAt(column)) {
+        return true;
+      }
+    }
+    return false;
   }
 }

@@ -6,6 +6,7 @@ import dev.joinery.kernel.message.Counters;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.RawChange;
 import java.util.Arrays;
+import java.util.function.Consumer;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
 /**
@@ -107,6 +108,20 @@ final class VersionLog {
     }
     versions.put(time, Slice.of(cell.toBytes()));
     return true;
+  }
+
+  /** Erases a subject from all versions; {@code altered} hears of each before it is another. */
+  boolean erase(ByTime versions, RawChange change, Consumer<Long> altered) {
+    boolean erased = false;
+    for (long time : versions.times()) {
+      RowCell cell = versions.cell(time);
+      if (rows.erase(cell, change)) {
+        altered.accept(time);
+        versions.put(time, Slice.of(cell.toBytes()));
+        erased = true;
+      }
+    }
+    return erased;
   }
 
   private void count(RawChange change, String counter) {

@@ -103,6 +103,10 @@ public final class Versions implements Node {
     Map<Long, Slice> before = new TreeMap<>();
     boolean applied = false;
     for (RawChange change : changes) {
+      if (change.isErasure()) {
+        applied |= log.erase(versions, change, time -> note(time, versions, before));
+        continue;
+      }
       Long time = log.timeOf(change);
       if (time != null) {
         note(time, versions, before);

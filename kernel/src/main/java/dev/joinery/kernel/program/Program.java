@@ -123,6 +123,7 @@ public record Program(
   @JsonTypeInfo(use = JsonTypeInfo.Id.NAME, property = "kind")
   @JsonSubTypes({
     @Type(value = RetractProgram.class, name = "retract"),
+    @Type(value = SubjectsProgram.class, name = "subjects"),
     @Type(value = ToOneProgram.class, name = "to_one"),
     @Type(value = MatchProgram.class, name = "match"),
     @Type(value = IntervalProgram.class, name = "interval"),
@@ -149,6 +150,7 @@ public record Program(
   })
   public sealed interface NodeProgram extends Serializable
       permits RetractProgram,
+          SubjectsProgram,
           ToOneProgram,
           MatchProgram,
           IntervalProgram,
@@ -199,6 +201,9 @@ public record Program(
   public record RetractProgram(
       String name, int level, int relation, List<Use> uses, JudgedProgram judged, KeptProgram kept)
       implements NodeProgram {}
+
+  /** What finds the rows of a relation by their subject. */
+  public record SubjectsProgram(String name, int level, int relation) implements NodeProgram {}
 
   /**
    * What a relation's rows are for: an own row, a parent to announce, a leaf child to place, a row

@@ -1,12 +1,32 @@
 package dev.joinery.kernel.program;
 
 import java.io.Serializable;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StringType;
 
 /**
  * The personal columns of a relation.
  *
- * @param subject the column that says whose they are
- * @param columns those that are sealed, all of them texts
+ * @param subject the column that says whose they are; any number where none is sealed
+ * @param columns those that are sealed, after which they are texts
  * @param indexes for each of them the column with its blind index, -1 for none
+ * @param types for each of them what it is decoded as; null where all are texts
  */
-public record SealedProgram(int subject, int[] columns, int[] indexes) implements Serializable {}
+public record SealedProgram(int subject, int[] columns, int[] indexes, DataType[] types)
+    implements Serializable {
+  /** What a sealed column is decoded as. */
+  public DataType typeOf(int each) {
+    return types == null ? DataTypes.StringType : types[each];
+  }
+
+  /** Whether a sealed column is a text when it is decoded. */
+  public boolean isText(int each) {
+    return typeOf(each) instanceof StringType;
+  }
+
+  /** Whether nothing that is personal is asked for. */
+  public boolean isEmpty() {
+    return columns.length == 0;
+  }
+}

@@ -42,7 +42,7 @@ class ErasureTest {
     Program program = TreeProgram.of(false, Tree.root("product", USER));
     CompiledProgram compiled = new Compiler(null).compile(program);
     Program.RelationProgram user = program.relations().get(0);
-    SealedProgram sealed = new SealedProgram(0, new int[] {1}, new int[] {2});
+    SealedProgram sealed = new SealedProgram(0, new int[] {1}, new int[] {2}, null);
     Program.RelationProgram personal =
         new Program.RelationProgram(
             user.name(), user.columns(), user.key(), user.assembler(), sealed);
@@ -50,7 +50,7 @@ class ErasureTest {
   }
 
   private static String sealed(byte[] name, String body) {
-    byte[] text = SealedText.of(name, body.getBytes(StandardCharsets.UTF_8));
+    byte[] text = SealedText.of(name, body.getBytes(StandardCharsets.UTF_8), true);
     return new String(text, StandardCharsets.US_ASCII);
   }
 
