@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from typer.testing import CliRunner
@@ -13,6 +15,9 @@ import joinery as jn
 from joinery.app.logs import WhyError
 from joinery.cli.main import app
 from joinery.spark.source.log_order import MomentError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 PROJECT = """\
 name: shop
@@ -84,6 +89,28 @@ def test_a_document_is_told_as_it_was(folder: Path) -> None:
         jn.why(folder, "profile", 1, at="1970-01-01T00:20:00Z")  # before the customers' file
 
     assert jn.why(folder, "profile", 1, at="1970-01-01T00:33:20").document is not None
+
+
+def test_a_document_is_told_as_it_was_after_a_batch(
+    folder: Path, tmp_path: Path, spark: SparkSession
+) -> None:
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    orders = tmp_path / "data" / "order"
+    for name, price in (("2", "9.00"), ("3", "11.00")):
+        jn.run(spark, jn.load(tmp_path), products=["profile"], once=True).await_termination()
+        row = f'{{"shop":"b","number":2,"customer_id":1,"price":{price}}}\n'
+        (orders / f"{name}.jsonl").write_text(row, encoding="utf-8")
+
+    def priced(batch: int | None) -> str:
+        document = jn.why(tmp_path, "profile", 1, batch=batch).document
+        assert document is not None
+        return str(json.loads(document, parse_float=str)["orders"][1]["price"])
+
+    # The third file is in no batch yet.
+    assert ["2.00", "9.00", "11.00"] == [priced(each) for each in (0, 1, None)]
+    with pytest.raises(WhyError, match=r"how far batch 2 came") as refused:
+        jn.why(tmp_path, "profile", 1, batch=2)
+    assert "It knows 0 to 1." == refused.value.detail
 
 
 @pytest.mark.parametrize("at", ["yesterday", "17"])

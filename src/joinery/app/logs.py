@@ -9,6 +9,7 @@ from typing import Self
 
 from joinery.errors import SpecError
 from joinery.model.change import Change, Key
+from joinery.observe.frontier import Frontier
 from joinery.plan.nodes import Relation
 from joinery.project.product import ProjectSpec
 from joinery.provenance.logs import Ordered
@@ -41,7 +42,12 @@ class Logs:
 
     @classmethod
     def of(
-        cls, spec: ProjectSpec, relations: Sequence[Relation], records: int, at: str = ""
+        cls,
+        spec: ProjectSpec,
+        relations: Sequence[Relation],
+        records: int,
+        at: str = "",
+        frontier: Frontier | None = None,
     ) -> Self:
         """Return them.
 
@@ -51,20 +57,23 @@ class Logs:
             records: How many records of a topic are read at most.
             at: Only what was written up to then, a moment as `in_written_order` takes it; empty
                 for all.
+            frontier: Only what a query had applied when it came to this; None for all.
 
         Raises:
             WhyError: A format needs a registry, or topics are named by a pattern.
             MomentError: `at` is no moment of these logs.
             RunError: Java is missing, or the files cannot be read.
         """
-        from joinery.spark.source.feed import read_files
-        from joinery.spark.source.log_order import in_written_order, unreadable
+        from joinery.spark.source.file_feed import read_files
+        from joinery.spark.source.log_order import in_written_order, reached, unreadable
 
         for each in relations:
             if reason := unreadable(spec, each):
                 raise WhyError(f'why cannot read relation "{each.name}", which {reason}')
         found = read_files(spec, relations, most=records)
         ordered, changes = in_written_order(spec, relations, found, at)
+        if frontier is not None:
+            changes = filter(reached(frontier, relations, found), changes)
         dead: dict[str, int] = {}
         for letter in found.letters:
             topic = str(letter["topic"])

@@ -7,6 +7,9 @@ from pathlib import Path
 from joinery.app.document_product import document_product
 from joinery.app.logs import Logs, WhyError
 from joinery.app.project import Project, load
+from joinery.delivery.query_paths import QueryPaths
+from joinery.observe.frontier import Frontier, kept
+from joinery.observe.status import queries_of
 from joinery.plan.build import examine
 from joinery.plan.nodes import DocumentForm, Product, Relation
 from joinery.project.product import ProjectSpec
@@ -27,6 +30,7 @@ def why(
     *,
     absent: str | None = None,
     at: str = "",
+    batch: int | None = None,
     records: int = RECORDS,
 ) -> Why:
     """Return why a document looks as it does: its rows, and what altered it last.
@@ -41,17 +45,20 @@ def why(
         absent: `RELATION:KEY`, to be told why that row is not in the document.
         at: How the document was then: a time in ISO 8601 at which files were written, or Kafka took
             records; or a position of the database, where positions order the logs.
+        batch: How the document was after this batch of its run, one of the last hundred or so,
+            of which the checkpoint knows how far they came; None for all that the logs tell.
         records: How many records of a topic are read at most.
 
     Raises:
         ProjectErrors: The file has problems.
         WhyError: The product has no documents, or the source is no folder of change files; or
-            there is no such key or relation.
+            there is no such key or relation; or the checkpoint does not know the batch.
         RunError: Java is missing, or the files cannot be read.
     """
     spec = (project if isinstance(project, Project) else load(project)).spec
     plan = document_product(spec, product)
-    logs = Logs.of(spec, plan.relations, records, at)
+    frontier = None if batch is None else _after(spec, product, batch)
+    logs = Logs.of(spec, plan.relations, records, at, frontier)
     log = DocumentLog(
         plan,
         logs.key(plan.root.relation, str(key)),
@@ -98,6 +105,21 @@ def where_to(
     if standing is None or standing.seen is None:
         raise WhyError(f"the row {row} is gone, or a where leaves it out")
     return [one for each in reading for one in reach_of(each, relation, standing.seen, rows)]
+
+
+def _after(spec: ProjectSpec, product: str, batch: int) -> Frontier:
+    """Return how far the query of a product had come after a batch."""
+    root = spec.path_of(spec.run.checkpoint)
+    checkpoint = QueryPaths.of(root, queries_of(spec)[product]).checkpoint
+    known = kept(checkpoint)
+    if batch not in known:
+        which = f"It knows {known[0]} to {known[-1]}." if known else "It has none."
+        raise WhyError(
+            f'the checkpoint of product "{product}" does not know how far batch {batch} came',
+            detail=which,
+            hint="Ask by a time, a position or a record, with --at.",
+        )
+    return Frontier.read(checkpoint, batch)
 
 
 def _asked(product: Product, row: str) -> tuple[Relation, str]:

@@ -82,6 +82,10 @@ def why(
     at: Annotated[
         str, typer.Option("--at", metavar="MOMENT", help="How it was then: a time, or a position.")
     ] = "",
+    batch: Annotated[
+        int | None,
+        typer.Option("--batch", metavar="N", min=0, help="How it was after batch N of its run."),
+    ] = None,
     records: Annotated[
         int, typer.Option("--records", min=1, help="Records of a topic that are read.")
     ] = 1_000_000,
@@ -99,6 +103,7 @@ def why(
             absent=absent,
             row=row,
             at=at,
+            batch=batch,
             records=records,
             as_json=as_json,
             every=every,

@@ -28,6 +28,7 @@ def run_why(
     absent: str = "",
     row: str = "",
     at: str = "",
+    batch: int | None = None,
     records: int,
     as_json: bool = False,
     every: bool = False,
@@ -45,11 +46,21 @@ def run_why(
         raise WhyError("why takes a key, or --row RELATION:KEY")
     if key and row:
         raise WhyError("why takes a key or --row RELATION:KEY, not both")
-    if row and (at or absent):
-        raise WhyError("--row takes neither --at nor --not")
+    if row and (at or absent or batch is not None):
+        raise WhyError("--row takes none of --at, --batch and --not")
+    if at and batch is not None:
+        raise WhyError("--at and --batch name two moments: use one of them")
     if row:
         return _run_row(file, row, product, records=records, as_json=as_json)
-    found = why(file, product or _only(file), key, absent=absent or None, at=at, records=records)
+    found = why(
+        file,
+        product or _only(file),
+        key,
+        absent=absent or None,
+        at=at,
+        batch=batch,
+        records=records,
+    )
     if as_json:
         _write_json(found.to_json())
     else:

@@ -114,9 +114,15 @@ class Frontier:
     files: Mapping[str, Mapping[tuple[str, str], int]]
 
     @classmethod
-    def read(cls, checkpoint: Path) -> Self:
-        """Return what a checkpoint tells; nothing where no batch was committed."""
-        batches = _numbers(checkpoint / "commits") & _numbers(checkpoint / "offsets")
+    def read(cls, checkpoint: Path, batch: int | None = None) -> Self:
+        """Return what a checkpoint tells; nothing where no batch was committed.
+
+        Args:
+            checkpoint: The folder of a query's.
+            batch: How far the query had come after this one, of those that are `kept`; None for
+                the last.
+        """
+        batches = [batch] if batch is not None else kept(checkpoint)
         try:
             sources = json.loads(_text(checkpoint / "joinery.sources.json"))
             lines = _text(checkpoint / "offsets" / str(max(batches))).splitlines()[_HEADER:]
@@ -143,6 +149,11 @@ class Frontier:
             return seen is not None and _is_read(seen, position.at, topic)
         next_offset = told.get(position.topic, _NOTHING).get(position.part, 0)
         return position.at is not None and position.at < next_offset
+
+
+def kept(checkpoint: Path) -> list[int]:
+    """Return the batches, in order, of which a checkpoint still knows how far they came."""
+    return sorted(_numbers(checkpoint / "commits") & _numbers(checkpoint / "offsets"))
 
 
 def wait_for(

@@ -21,7 +21,7 @@ from joinery.project.source_warning import source_warnings
 from joinery.semantics.reference import ReferenceSolution
 from joinery.semantics.stream_reference import StreamReference
 from joinery.solutions.protocol import DeadDocument, Emissions
-from joinery.spark.source.feed import FileChanges, read_files
+from joinery.spark.source.file_feed import FileChanges, read_files
 from joinery.spark.source.log_order import in_written_order, unreadable
 from joinery.spark.source.warning import column_warnings
 

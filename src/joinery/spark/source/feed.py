@@ -1,37 +1,21 @@
-"""The kernel of a query whose join state is in a store: raw records in, decoded changes out.
-
-Decodes change files in a JVM of its own, without a Spark session: a second, not twenty.
-
-Files are listed and read, and records decoded, by the classes that a run uses.
-"""
+"""The kernel of a query whose join state is in a store: raw records in, decoded changes out."""
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import tempfile
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from joinery.artifact import java
-from joinery.dead_letters.open import source_brokers
-from joinery.errors import RunError
 from joinery.model.change import Change
-from joinery.model.progress import Counts, split_columns
 from joinery.plan.nodes import Relation
-from joinery.project.postgres import as_files
-from joinery.project.product import ProjectSpec, SourceSpec
 from joinery.semantics.read_change import read_changes
 from joinery.solutions.spark_state.assembler import Slot
 from joinery.solutions.spark_state.program import KernelProgram, RelationProgram
-from joinery.spark.jar import kernel_jar, spark_home
-from joinery.spark.kernel import class_of, formats_json, load_jar, reading_of
-from joinery.spark.source.hand_over import HandedOver
+from joinery.spark.kernel import class_of, load_jar, reading_of
 from joinery.spark.source.source import BatchLabel, Topic
 
 if TYPE_CHECKING:
@@ -117,143 +101,3 @@ def _decoded(relation: Relation) -> RelationProgram:
         key=tuple(names.index(column) for column in relation.key),
         assembler=0,
     )
-
-
-_file_feed_FEED = "dev.joinery.kernel.door.FileFeed"
-_JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx1g", "-Dlog4j2.level=OFF")
-_OPENED = ("java.lang", "java.nio", "java.util", "sun.nio.ch")
-
-
-class FileFeedError(RunError):
-    """Change files could not be read outside a run."""
-
-    code = "RUN_FILE_FEED"
-
-
-@dataclass(frozen=True, slots=True)
-class FileChanges:
-    """What change files, or topics in Kafka, tell.
-
-    Attributes:
-        changes: In log order.
-        letters: The dead letters, as a run keeps them.
-        counts: By relation: `read`, `dead`, and what a format counts.
-        left: By relation, how many records of its topic were not read.
-        columns: By relation, what its rows had, as `column_warnings` takes it.
-        files: By relation, the files of its topic by the first part of a change's place.
-        logged_s: By relation of a topic in Kafka, when that took each record, by its place, in
-            seconds since 1970.
-    """
-
-    changes: Sequence[Change]
-    letters: Sequence[Mapping[str, Any]]
-    counts: Mapping[str, Mapping[str, int]]
-    left: Mapping[str, int]
-    columns: Mapping[str, Counts]
-    files: Mapping[str, Mapping[int, Path]]
-    logged_s: Mapping[str, Mapping[tuple[int, int], float]]
-
-
-def read_files(spec: ProjectSpec, relations: Sequence[Relation], *, most: int) -> FileChanges:
-    """Return what the change files, or the topics in Kafka, of some relations tell.
-
-    Args:
-        spec: The project, which names the folders and the brokers.
-        relations: Their sources are folders, databases whose spool is one, or in Kafka.
-        most: How many records of a topic are read.
-
-    Raises:
-        RunError: Java is missing, or the records cannot be read.
-    """
-    listed = _topics(relations)
-    brokers = {name: each for name, each in listed.items() if _source(spec, name).kind == "kafka"}
-    folders = {name: each for name, each in listed.items() if name not in brokers}
-    topics = [(name, each) for part in (folders, brokers) for name in part for each in part[name]]
-    readers = [_readers(relations, *each) for each in topics]
-    with tempfile.TemporaryDirectory(prefix="joinery-") as output:
-        handed = HandedOver(Path(output, "records"))
-        for place, (name, topic) in enumerate(topics):
-            if name in brokers:
-                handed.take(source_brokers(_source(spec, name)), topic, place, most=most)
-        told = _ask(
-            {
-                "program": feed_program(relations).to_json(),
-                "relations": formats_json(feed_program(relations), relations),
-                "sources": [each.source for each in relations],
-                "topics": [each.topic for each in relations],
-                "folders": [
-                    {"path": str(_path(spec, name)), "topics": named}
-                    for name, named in folders.items()
-                ],
-                "records": str(handed.file) if handed.logged_s else None,
-                "read": readers,
-                "maxRecords": most,
-                "maxRecordBytes": spec.run.max_record_bytes,
-                "output": output,
-            }
-        )
-        changes = read_changes(_lines(Path(output, ".changes")), relations)
-        letters = [json.loads(each) for each in _lines(Path(output, "dead_letters"))]
-    counts, columns = split_columns(told["counts"].get("relations", {}))
-    left, files, logged_s = {}, {}, {}
-    for topic_place, places in enumerate(readers):
-        source, topic = topics[topic_place]
-        for each in (relations[place].name for place in places):
-            if more := told["left"][topic_place] + handed.left.get(topic_place, 0):
-                left[each] = more
-            if source in folders:
-                named = told["files"][topic_place].items()
-                root = _path(spec, source) / topic
-                files[each] = {int(number): root / file for number, file in named}
-            else:
-                logged_s[each] = handed.logged_s[topic_place]
-    return FileChanges(changes, letters, counts, left, columns, files, logged_s)
-
-
-def _topics(relations: Sequence[Relation]) -> dict[str, list[str]]:
-    """Return the topics that are read, by source."""
-    found: dict[str, list[str]] = {}
-    for each in relations:
-        listed = found.setdefault(each.source, [])
-        if each.topic not in listed:
-            listed.append(each.topic)
-    return found
-
-
-def _path(spec: ProjectSpec, name: str) -> Path:
-    return spec.path_of(str(dict(_source(spec, name).options)["path"]))
-
-
-def _source(spec: ProjectSpec, name: str) -> SourceSpec:
-    found = next(each for each in spec.sources if each.name == name)
-    return as_files(spec, found) if found.kind == "postgres" else found
-
-
-def _readers(relations: Sequence[Relation], source: str, topic: str) -> list[int]:
-    read = enumerate(relations)
-    return [place for place, each in read if (each.source, each.topic) == (source, topic)]
-
-
-def _ask(request: Mapping[str, Any]) -> dict[str, Any]:
-    jars = os.pathsep.join((str(kernel_jar()), str(spark_home() / "jars" / "*")))
-    opened = [f"--add-opens=java.base/{each}=ALL-UNNAMED" for each in _OPENED]
-    done = subprocess.run(
-        [java(), *_JVM, *opened, "-cp", jars, _file_feed_FEED],
-        input=json.dumps(request),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        reason = next((line for line in done.stderr.splitlines() if "rror" in line), done.stderr)
-        raise FileFeedError(
-            "could not read the change files",
-            detail=reason.rpartition("Error: ")[2].strip()[:300],
-            hint="Make sure that they can be read and do not change.",
-        )
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
-
-
-def _lines(folder: Path) -> list[bytes]:
-    return [line for part in sorted(folder.glob("*")) for line in part.read_bytes().splitlines()]

@@ -12,14 +12,14 @@ from datetime import UTC, datetime
 
 from joinery.errors import SpecError
 from joinery.model.change import Change
-from joinery.observe.frontier import Position
+from joinery.observe.frontier import Frontier, Position
 from joinery.plan.nodes import Relation
 from joinery.project.kafka import pattern_of
 from joinery.project.kinds import FORMATS
 from joinery.project.postgres import spool_of
 from joinery.project.product import ProjectSpec
 from joinery.provenance.logs import Bound, BoundError, Ordered, in_order
-from joinery.spark.source.feed import FileChanges
+from joinery.spark.source.file_feed import FileChanges
 
 
 class MomentError(SpecError):
@@ -57,6 +57,23 @@ def in_written_order(
         wanted = "a time" if error.by == "time" else "a position, since positions order them"
         raise MomentError(f'"{moment}" is no moment of these logs', hint=f"Use {wanted}.") from None
     return ordered, changes if record is None else _through(record, changes, relations, found)
+
+
+def reached(
+    frontier: Frontier, relations: Sequence[Relation], found: FileChanges
+) -> Callable[[Change], bool]:
+    """Return what tells whether a query had applied a change when it came to a frontier."""
+    topics = {each.name: (each.source, each.topic) for each in relations}
+
+    def has(change: Change) -> bool:
+        if change.place is None:
+            return False
+        part, at = change.place
+        files = found.files.get(change.relation)
+        name = str(part) if files is None else files[part].name
+        return frontier.has(Position(*topics[change.relation], name, at))
+
+    return has
 
 
 def unreadable(spec: ProjectSpec, relation: Relation) -> str:
