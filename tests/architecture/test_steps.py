@@ -16,8 +16,7 @@ from joinery.plan.step import Step
 from joinery.project import grammar
 from joinery.project.reference import SECTIONS
 from joinery.project.schema import schema
-from joinery.project.stream import StepSpec
-from joinery.project.write import step_data
+from joinery.project.stream import STEPS, StepSpec, step_data
 from joinery.solutions.spark_state.program import KernelNode
 from joinery.testing.conformance.runner import load_text
 from joinery.testing.conformance.stream_cases import stream_cases
@@ -42,13 +41,13 @@ def test_a_case_of_conformance_has_each_step_of_a_plan() -> None:
 def test_the_grammar_names_each_step() -> None:
     written = {next(iter(step_data(each))) for each in SPECS}
 
-    assert written == set(grammar.STEP_KINDS) == set(grammar.STEP)
+    assert written == set(STEPS.keys()) == set(grammar.STEP)
 
 
 def test_the_schema_allows_each_step() -> None:
     steps = schema()["$defs"]["step"]["anyOf"]
 
-    assert set(grammar.STEP_KINDS) == {each["required"][0] for each in steps}
+    assert set(STEPS.keys()) == {each["required"][0] for each in steps}
 
 
 def test_the_reference_has_a_table_for_each_step_that_is_a_map() -> None:
@@ -58,7 +57,7 @@ def test_the_reference_has_a_table_for_each_step_that_is_a_map() -> None:
 
 
 def test_a_stream_in_python_has_a_method_for_each_step() -> None:
-    methods = {FLUENT.get(kind, kind) for kind in grammar.STEP_KINDS}
+    methods = {FLUENT.get(kind, kind) for kind in STEPS}
 
     assert {each for each in methods if not callable(getattr(Stream, each, None))} == set()
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import get_args
 
 import joinery as jn
 from joinery.plan.check import check
-from joinery.project import grammar
+from joinery.project.stream import STEPS, AsOf, Late, Miss, OnChange, Read
 from joinery.semantics.render import document_json
 from joinery.testing import StreamDriver
 from joinery.testing.changes import insert
@@ -102,6 +103,6 @@ def test_a_click_of_the_page_waits_for_its_search(tmp_path: Path) -> None:
 def test_the_page_tells_every_step_and_every_switch() -> None:
     words = set(re.findall(r"`([a-z_]+)", PAGE))
 
-    assert set(grammar.STEP_KINDS) <= words
-    assert {*grammar.READS, *grammar.CHANGES, *grammar.MISSES} <= words
-    assert {*grammar.LATES, *grammar.TIMES} <= words
+    assert STEPS.keys() <= words
+    assert {*get_args(Read), *get_args(OnChange), *get_args(Miss)} <= words
+    assert {*get_args(Late), *get_args(AsOf)} <= words

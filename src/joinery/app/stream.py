@@ -22,7 +22,6 @@ from joinery.project.declare import given
 from joinery.project.product import SinkSpec
 from joinery.project.read import raise_all
 from joinery.project.read_kind import read_sinks
-from joinery.project.read_stream import read_output, read_step
 from joinery.project.reader import Reader
 from joinery.project.stream import (
     AsOf,
@@ -37,6 +36,7 @@ from joinery.project.stream import (
     StoreRead,
     StreamSpec,
     UnionSpec,
+    read_step,
 )
 from joinery.project.tree import tree_of
 from joinery.project.typing import (
@@ -60,6 +60,7 @@ from joinery.project.typing import (
     TimeUnit,
     WatermarkMap,
 )
+from joinery.project.value import At, read_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -275,7 +276,7 @@ class Stream:
         if named is not None:
             return self._step({"map": {"function": named, "output": output}})
         reader = Reader()
-        columns = read_output(reader, tree_of(dict(output)), '"map"')
+        columns = read_columns(At(reader, "output", '"map"'), tree_of(dict(output)))
         raise_all(tuple(reader.problems))
         return self._with(MapSpec(function, columns))
 

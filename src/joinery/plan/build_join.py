@@ -14,9 +14,9 @@ from joinery.plan.context import Context
 from joinery.plan.join import common_type
 from joinery.plan.nodes import Computed, JoinPair, Relation
 from joinery.plan.step import Filter, Join, Select, Step, WithColumns
-from joinery.project.form import Pairs
 from joinery.project.stream import JoinSpec
 from joinery.project.tree import Path
+from joinery.project.value import Pairs
 
 Relations = Mapping[str, tuple[Relation, frozenset[str]]]
 

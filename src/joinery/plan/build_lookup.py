@@ -16,9 +16,9 @@ from joinery.plan.context import Context
 from joinery.plan.join import common_type, comparable
 from joinery.plan.nodes import Computed, JoinPair, Relation
 from joinery.plan.step import Lookup
-from joinery.project.form import Pairs
-from joinery.project.stream import LookupSpec, StoreRead, WatermarkSpec
+from joinery.project.stream import LookupSpec, StoreRead, Wait, WatermarkSpec
 from joinery.project.tree import Path
+from joinery.project.value import Pairs
 
 Row = dict[str, DataType]
 
@@ -193,7 +193,7 @@ def _exclusions(spec: LookupSpec) -> tuple[tuple[str, bool, str, str], ...]:
         ),
         (
             "on_miss",
-            stored and spec.on_miss == "wait",
+            stored and isinstance(spec.on_miss, Wait),
             "A store does not report when a row arrives.",
             "Use read: state, or on_miss: dead_letter and replay.",
         ),
@@ -205,7 +205,7 @@ def _exclusions(spec: LookupSpec) -> tuple[tuple[str, bool, str, str], ...]:
         ),
         (
             "on_miss",
-            not stored and past and spec.on_miss == "wait",
+            not stored and past and isinstance(spec.on_miss, Wait),
             "An event waits for the table's watermark already.",
             "Use late: hold, and on_miss: null, drop or dead_letter.",
         ),
@@ -262,8 +262,8 @@ class _Parts:
             on=pairs,
             fields=fields,
             read=spec.read,
-            on_miss=spec.on_miss,
-            wait_ms=spec.wait_ms,
+            on_miss="wait" if isinstance(spec.on_miss, Wait) else spec.on_miss,
+            wait_ms=spec.on_miss.wait_ms if isinstance(spec.on_miss, Wait) else None,
             on_change=spec.on_change,
             for_ms=spec.for_ms if spec.on_change != "keep" else None,
             every_ms=self.every_ms(),

@@ -25,9 +25,9 @@ from joinery.plan.nodes import (
     Through,
     types_of,
 )
-from joinery.project.form import Pairs
 from joinery.project.product import NodeSpec
 from joinery.project.tree import Path
+from joinery.project.value import Pairs
 
 Known = tuple[Relation, frozenset[str]]
 Relations = Mapping[str, Known]

@@ -30,7 +30,6 @@ from joinery.plan.step import (
     stage_of,
 )
 from joinery.plan.stream import Stream
-from joinery.project.form import Pairs
 from joinery.project.stream import (
     FilterSpec,
     JoinSpec,
@@ -44,6 +43,7 @@ from joinery.project.stream import (
     WithColumnsSpec,
 )
 from joinery.project.tree import Path
+from joinery.project.value import Pairs
 
 Relations = Mapping[str, tuple[Relation, frozenset[str]]]
 

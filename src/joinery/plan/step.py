@@ -5,20 +5,20 @@ Invariant: the columns after a step depend on the steps up to it alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal, Self
 
 from joinery.expression.group_aggregate import WINDOW_SECONDS
-from joinery.expression.typed import Aggregate, Expression
-from joinery.model.type import DOUBLE, DataType, Field, Struct
+from joinery.expression.typed import Aggregate, Expression, column_expression
+from joinery.model.type import BOOLEAN, DOUBLE, TIMESTAMP, DataType, Field, Struct
 from joinery.plan.nodes import Computed, JoinPair, Relation
+from joinery.plan.seen import SEEN
 from joinery.project.stream import (
     AsOf,
     Cache,
     Late,
     Limits,
-    Miss,
     OnChange,
     Read,
     RowFunction,
@@ -33,13 +33,51 @@ Columns = tuple[Field, ...]
 
 
 Names = frozenset[str]
+Invariants = Iterator[tuple[bool, str]]
+"""Whether each holds, and what it is."""
+
+
+SENT_AGAIN = "An event that it sends later, or again, would query the store again."
+LEAVES_OUT = "A filter between them decides which events may become dead letters."
 
 
 Stage = Literal["event", "state", "store"]
+Miss = Literal["null", "drop", "dead_letter", "wait"]
+
+
+class _Step:
+    """What all steps have in common."""
+
+    __slots__ = ()
+
+    def showing(self, columns: Columns) -> Self:
+        """Return the step where `columns` come before it: they are there after it, too."""
+        return self
+
+
+class _EventStep(_Step):
+    """A step that takes each event alone, and may come after a store is queried."""
+
+    __slots__ = ()
+
+    @property
+    def told(self) -> str:
+        """The step, in messages."""
+        return "a step"
+
+    @property
+    def by_batch(self) -> str:
+        """What it does that needs whole batches: nothing."""
+        return ""
+
+    @property
+    def pinned(self) -> str:
+        """Why it cannot go before a step that queries a store: nothing but its columns."""
+        return ""
 
 
 @dataclass(frozen=True, slots=True)
-class Lookup:
+class Lookup(_Step):
     """Adds columns of one row of a table to each event; one of the same name is replaced.
 
     Attributes:
@@ -106,6 +144,53 @@ class Lookup:
         return (needed - self.made) | asked
 
     @property
+    def told(self) -> str:
+        """The step, in messages."""
+        kept = "state" if self.read == "state" else "a store"
+        return f'the lookup of "{self.table.name}" in {kept}'
+
+    @property
+    def by_batch(self) -> str:
+        """What it does that needs whole batches; empty where each event can go alone."""
+        if self.read == "database":
+            return f'queries a store for "{self.table.name}", which needs batches'
+        if self.as_of == "event":
+            return f'waits for the time of "{self.table.name}", known by batch'
+        return ""
+
+    @property
+    def pinned(self) -> str:
+        """Why it cannot go before a step that queries a store; empty where columns tell."""
+        return SENT_AGAIN if self.remembers else ""
+
+    def obstacle_to(self, lookup: Lookup) -> str:
+        """Return why a lookup in state cannot go before this, whatever its columns."""
+        return ""
+
+    def invariants(self, stream: Stream, columns: Columns) -> Invariants:
+        """Yield what holds of it in a stream, given what an event has before it."""
+        types = {each.name: each.type for each in columns}
+        joined = tuple(pair.child for pair in self.on)
+        yield joined == self.table.key, "a lookup compares the table's key, in order"
+        yield all(pair.parent in types for pair in self.on), "joined columns are there"
+        yield from _read_there((each.expression for each in self.fields), self.table.row.fields)
+        if self.where is not None:
+            yield from _read_there([self.where], (*columns, *_fields(self.fields)))
+        remembers = self.on_change != "keep"
+        yield remembers == (self.for_ms is not None), "what is remembered has an end"
+        waits = self.on_miss == "wait"
+        yield waits == (self.wait_ms is not None), "what waits has an end"
+        stored = self.read == "database"
+        yield stored == (self.store is not None), "a store is named where one is queried"
+        yield not (self.remembers and self.read != "state"), "state alone remembers"
+        versioned = self.as_of == "event"
+        yield versioned or self.history_ms is None, "versions alone have a history"
+        if versioned:
+            valid_from = self.table.type_of(self.valid_from or "")
+            timed = types.get(self.event_time or "") == TIMESTAMP == valid_from
+            yield timed, "both sides of a temporal join have a time"
+
+    @property
     def corrects(self) -> bool:
         """Whether an event that was sent may be sent again, with other columns."""
         return self.on_change != "keep" or (self.as_of == "event" and self.late == "correct")
@@ -117,7 +202,7 @@ class Lookup:
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(_EventStep):
     """Keeps the events for which `where` is true."""
 
     where: Expression
@@ -135,9 +220,18 @@ class Filter:
         """Return what is needed after it, and what the condition reads."""
         return needed | self.where.references
 
+    def obstacle_to(self, lookup: Lookup) -> str:
+        """Return why, where it decides which events become dead letters."""
+        return LEAVES_OUT if lookup.on_miss == "dead_letter" else ""
+
+    def invariants(self, stream: Stream, columns: Columns) -> Invariants:
+        """Yield what holds of it in a stream."""
+        yield from _read_there([self.where], columns)
+        yield str(self.where.type) == "boolean", "a filter is a boolean"
+
 
 @dataclass(frozen=True, slots=True)
-class Select:
+class Select(_EventStep):
     """Replaces all columns by `fields`."""
 
     fields: tuple[Computed, ...]
@@ -155,9 +249,21 @@ class Select:
         """Return what the needed ones of its columns read."""
         return _read_by(self.fields, needed)
 
+    def obstacle_to(self, lookup: Lookup) -> str:
+        """Return nothing: its columns tell."""
+        return ""
+
+    def showing(self, columns: Columns) -> Self:
+        """Return the step with `columns` kept."""
+        return replace(self, fields=self.fields + kept(columns))
+
+    def invariants(self, stream: Stream, columns: Columns) -> Invariants:
+        """Yield what holds of it in a stream."""
+        yield from _read_there((each.expression for each in self.fields), columns)
+
 
 @dataclass(frozen=True, slots=True)
-class WithColumns:
+class WithColumns(_EventStep):
     """Adds columns, or replaces those of the same name in their place.
 
     All of them see the columns before the step.
@@ -185,9 +291,17 @@ class WithColumns:
         """Return what is needed and not made here, and what the needed ones of its columns read."""
         return (needed - self.made) | _read_by(self.fields, needed)
 
+    def obstacle_to(self, lookup: Lookup) -> str:
+        """Return nothing: its columns tell."""
+        return ""
+
+    def invariants(self, stream: Stream, columns: Columns) -> Invariants:
+        """Yield what holds of it in a stream."""
+        yield from _read_there((each.expression for each in self.fields), columns)
+
 
 @dataclass(frozen=True, slots=True)
-class MapRows:
+class MapRows(_EventStep):
     """Gives each event to a user's function, which returns the columns of `output`, or None.
 
     Attributes:
@@ -212,6 +326,19 @@ class MapRows:
         return columns
 
     @property
+    def by_batch(self) -> str:
+        """It gives a batch to its function."""
+        return f"calls the function {self.name}, which needs batches"
+
+    def obstacle_to(self, lookup: Lookup) -> str:
+        """Return why: the function may read any column."""
+        return f'The function "{self.name}" is between them and may use any column.'
+
+    def invariants(self, stream: Stream, columns: Columns) -> Invariants:
+        """Yield nothing: the function may read any column."""
+        yield from ()
+
+    @property
     def name(self) -> str:
         """What the function is called."""
         if isinstance(self.function, str):
@@ -220,7 +347,7 @@ class MapRows:
 
 
 @dataclass(frozen=True, slots=True)
-class Union:
+class Union(_Step):
     """Adds the events of another stream whose columns have the same names and types."""
 
     other: Stream
@@ -238,9 +365,33 @@ class Union:
         """Return what is needed after it."""
         return needed
 
+    @property
+    def told(self) -> str:
+        """The step, in messages."""
+        return f'the union with "{self.other.name}"'
+
+    @property
+    def by_batch(self) -> str:
+        """What the other stream does."""
+        return ""
+
+    @property
+    def pinned(self) -> str:
+        """Events of the other stream have gone through no store."""
+        return "The events of both streams must be there before a store is queried."
+
+    def obstacle_to(self, lookup: Lookup) -> str:
+        """Return nothing: its columns tell."""
+        return ""
+
+    def invariants(self, stream: Stream, columns: Columns) -> Invariants:
+        """Yield what holds of it in a stream."""
+        yield self.other.columns == columns, "united streams have the same columns"
+        yield self.other.key == stream.key, "united events have the same kind of key"
+
 
 @dataclass(frozen=True, slots=True)
-class Rolling:
+class Rolling(_Step):
     """Adds columns over the events that have the same `by`, in the time up to each event.
 
     Attributes:
@@ -280,6 +431,36 @@ class Rolling:
             read |= value.expression.references & columns
         return (needed - self.made) | read
 
+    @property
+    def told(self) -> str:
+        """The step, in messages."""
+        return "the step rolling"
+
+    @property
+    def by_batch(self) -> str:
+        """It forgets by a watermark."""
+        return "has rolling columns, which need batches"
+
+    @property
+    def pinned(self) -> str:
+        """It sends events again."""
+        return SENT_AGAIN
+
+    def obstacle_to(self, lookup: Lookup) -> str:
+        """Return nothing: its columns tell."""
+        return ""
+
+    def invariants(self, stream: Stream, columns: Columns) -> Invariants:
+        """Yield what holds of it in a stream."""
+        types = {each.name: each.type for each in columns}
+        yield types.get(self.time) == TIMESTAMP, "rolling columns need a time"
+        yield {*self.by} <= types.keys(), "what it counts by is there"
+        inner = (each for one in self.aggregates for each in (one.argument, one.filter) if each)
+        yield from _read_there(inner, columns)
+        for place, value in enumerate(self.values):
+            known = self.values_scope(types, before=place).keys()
+            yield value.expression.references <= known, "an event has what its values read"
+
     def values_scope(
         self, columns: Mapping[str, DataType], before: int | None = None
     ) -> dict[str, DataType]:
@@ -299,7 +480,7 @@ def rolling_scope(columns: Mapping[str, DataType]) -> dict[str, DataType]:
 
 
 @dataclass(frozen=True, slots=True)
-class SeenFilter:
+class SeenFilter(_Step):
     """Keeps the events for which `where` is true, which asks whether a value was seen.
 
     Attributes:
@@ -330,9 +511,35 @@ class SeenFilter:
         """Return what is needed after it, and what it reads."""
         return needed | {self.column, self.time} | (self.where.references & columns)
 
+    @property
+    def told(self) -> str:
+        """The step, in messages."""
+        return f"the filter on seen({self.column})"
+
+    @property
+    def by_batch(self) -> str:
+        """It forgets by a watermark."""
+        return "filters by what was seen, which needs batches"
+
+    @property
+    def pinned(self) -> str:
+        """It is kept in the stream."""
+        return "What it has met is kept in the stream, before a store is queried."
+
+    def obstacle_to(self, lookup: Lookup) -> str:
+        """Return why, where it decides which events become dead letters."""
+        return LEAVES_OUT if lookup.on_miss == "dead_letter" else ""
+
+    def invariants(self, stream: Stream, columns: Columns) -> Invariants:
+        """Yield what holds of it in a stream."""
+        types = {each.name: each.type for each in columns}
+        yield types.get(self.time) == TIMESTAMP, "what is seen has a time"
+        yield self.column in types, "what was seen is there"
+        yield from _read_there([self.where], (*columns, Field(SEEN, BOOLEAN)))
+
 
 @dataclass(frozen=True, slots=True)
-class Join:
+class Join(_Step):
     """Makes a pair of each event and each event of another log whose times are near.
 
     Attributes:
@@ -368,8 +575,43 @@ class Join:
         """Return what is needed and not made here, what is compared, and the time."""
         return (needed - self.made) | {pair.parent for pair in self.on} | {self.time}
 
+    @property
+    def told(self) -> str:
+        """The step, in messages."""
+        return f'the join with "{self.other.name}"'
+
+    @property
+    def by_batch(self) -> str:
+        """It forgets by a watermark."""
+        return f'joins "{self.other.name}", which needs batches'
+
+    @property
+    def pinned(self) -> str:
+        """It sends events later."""
+        return SENT_AGAIN
+
+    def obstacle_to(self, lookup: Lookup) -> str:
+        """Return nothing: its columns tell."""
+        return ""
+
+    def invariants(self, stream: Stream, columns: Columns) -> Invariants:
+        """Yield what holds of it in a stream."""
+        types = {each.name: each.type for each in columns}
+        times = (types.get(self.time), self.other.type_of(self.other_time))
+        yield times == (TIMESTAMP, TIMESTAMP), "both sides have a time"
+        yield all(pair.parent in types for pair in self.on), "joined columns are there"
+        yield from _read_there((each.expression for each in self.fields), self.other.row.fields)
+
 
 Step = Lookup | Filter | Select | WithColumns | MapRows | Union | Rolling | SeenFilter | Join
+
+
+def _read_there(expressions: Iterable[Expression], columns: Columns) -> Invariants:
+    """Yield that each expression reads columns that are there."""
+    known = {each.name for each in columns}
+    for each in expressions:
+        missing = sorted(each.references - known)
+        yield not missing, f"what it reads is known, and {missing} is not"
 
 
 def stage_of(step: Step) -> Stage:
@@ -401,6 +643,11 @@ def beside(step: Step) -> Lookup | Union | Join | None:
             return None
         case Lookup() | Union() | Join():
             return step
+
+
+def kept(columns: Iterable[Field]) -> tuple[Computed, ...]:
+    """Return columns under their own names."""
+    return tuple(Computed(e.name, column_expression(e.name, e.type)) for e in columns)
 
 
 def _fields(computed: Iterable[Computed]) -> tuple[Field, ...]:

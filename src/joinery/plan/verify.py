@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING
 
 from joinery.errors import PlanError
 from joinery.expression.typed import Expression
-from joinery.model.type import BOOLEAN, TIMESTAMP, DataType, Field
+from joinery.model.type import TIMESTAMP, DataType
 from joinery.plan.join import common_type, comparable
 from joinery.plan.nodes import (
-    Computed,
     DocumentForm,
     JoinPair,
     Node,
@@ -28,18 +27,7 @@ from joinery.plan.nodes import (
     Relation,
     Through,
 )
-from joinery.plan.seen import SEEN
 from joinery.plan.step import (
-    Filter,
-    Join,
-    Lookup,
-    MapRows,
-    Rolling,
-    SeenFilter,
-    Select,
-    Step,
-    Union,
-    WithColumns,
     stage_of,
 )
 from joinery.plan.stream import Stream
@@ -194,11 +182,14 @@ def verify_stream(stream: Stream) -> None:
     Raises:
         PlanError: Naming the first step that breaks one.
     """
+    for other in stream.united:
+        verify_stream(other)
     _verify_stream_require(stream.relation.append, stream, "it begins at a log of events")
     columns = stream.relation.row.fields
     stored = False
     for step in stream.steps:
-        _step(stream, step, columns)
+        for holds, invariant in step.invariants(stream, columns):
+            _verify_stream_require(holds, stream, invariant)
         stage = stage_of(step)
         _verify_stream_require(
             not (stored and stage == "state"), stream, "state is read before a store is queried"
@@ -213,109 +204,6 @@ def verify_stream(stream: Stream) -> None:
     _verify_stream_require(
         stream.correction not in {each.name for each in columns}, stream, "its mark is new"
     )
-
-
-def _step(stream: Stream, step: Step, columns: tuple[Field, ...]) -> None:
-    match step:
-        case Lookup():
-            _lookup(stream, step, columns)
-        case Filter(where):
-            _verify_stream_reads(stream, [where], columns)
-            _verify_stream_require(str(where.type) == "boolean", stream, "a filter is a boolean")
-        case Select(fields) | WithColumns(fields):
-            _verify_stream_reads(stream, [each.expression for each in fields], columns)
-        case Union(other):
-            verify_stream(other)
-            _verify_stream_require(
-                other.columns == columns, stream, "united streams have the same columns"
-            )
-            _verify_stream_require(
-                other.key == stream.key, stream, "united events have the same kind of key"
-            )
-        case Rolling():
-            _rolling(stream, step, columns)
-        case Join():
-            _join(stream, step, columns)
-        case SeenFilter(column, time, _, where):
-            types = {each.name: each.type for each in columns}
-            _verify_stream_require(types.get(time) == TIMESTAMP, stream, "what is seen has a time")
-            _verify_stream_require(column in types, stream, "what was seen is there")
-            _verify_stream_reads(stream, [where], (*columns, Field(SEEN, BOOLEAN)))
-        case MapRows():
-            pass
-
-
-def _join(stream: Stream, step: Join, columns: tuple[Field, ...]) -> None:
-    types = {each.name: each.type for each in columns}
-    times = (types.get(step.time), step.other.type_of(step.other_time))
-    _verify_stream_require(times == (TIMESTAMP, TIMESTAMP), stream, "both sides have a time")
-    joined = all(pair.parent in types for pair in step.on)
-    _verify_stream_require(joined, stream, "joined columns are there")
-    asked = [each.expression for each in step.fields]
-    _verify_stream_reads(stream, asked, step.other.row.fields)
-
-
-def _rolling(stream: Stream, step: Rolling, columns: tuple[Field, ...]) -> None:
-    types = {each.name: each.type for each in columns}
-    _verify_stream_require(types.get(step.time) == TIMESTAMP, stream, "rolling columns need a time")
-    _verify_stream_require({*step.by} <= types.keys(), stream, "what it counts by is there")
-    inner = [each for one in step.aggregates for each in (one.argument, one.filter) if each]
-    _verify_stream_reads(stream, inner, columns)
-    for place, value in enumerate(step.values):
-        known = step.values_scope(types, before=place).keys()
-        _verify_stream_require(
-            value.expression.references <= known, stream, "an event has what its values read"
-        )
-
-
-def _lookup(stream: Stream, lookup: Lookup, columns: tuple[Field, ...]) -> None:
-    types = {each.name: each.type for each in columns}
-    joined = tuple(pair.child for pair in lookup.on)
-    _verify_stream_require(
-        joined == lookup.table.key, stream, "a lookup compares the table's key, in order"
-    )
-    _verify_stream_require(
-        all(pair.parent in types for pair in lookup.on), stream, "joined columns are there"
-    )
-    _verify_stream_reads(
-        stream, [each.expression for each in lookup.fields], lookup.table.row.fields
-    )
-    if lookup.where is not None:
-        _verify_stream_reads(stream, [lookup.where], (*columns, *_made(lookup.fields)))
-    remembers = lookup.on_change != "keep"
-    _verify_stream_require(
-        remembers == (lookup.for_ms is not None), stream, "what is remembered has an end"
-    )
-    waits = lookup.on_miss == "wait"
-    _verify_stream_require(waits == (lookup.wait_ms is not None), stream, "what waits has an end")
-    stored = lookup.read == "database"
-    _verify_stream_require(
-        stored == (lookup.store is not None), stream, "a store is named where one is queried"
-    )
-    _verify_stream_require(
-        not (lookup.remembers and lookup.read != "state"), stream, "state alone remembers"
-    )
-    versioned = lookup.as_of == "event"
-    _verify_stream_require(
-        versioned or lookup.history_ms is None, stream, "versions alone have a history"
-    )
-    if versioned:
-        valid_from = lookup.table.type_of(lookup.valid_from or "")
-        timed = types.get(lookup.event_time or "") == TIMESTAMP == valid_from
-        _verify_stream_require(timed, stream, "both sides of a temporal join have a time")
-
-
-def _made(fields: tuple[Computed, ...]) -> tuple[Field, ...]:
-    return tuple(Field(each.name, each.expression.type) for each in fields)
-
-
-def _verify_stream_reads(
-    stream: Stream, expressions: Iterable[Expression], columns: tuple[Field, ...]
-) -> None:
-    known = {each.name for each in columns}
-    for each in expressions:
-        missing = sorted(each.references - known)
-        _verify_stream_require(not missing, stream, f"what it reads is known, and {missing} is not")
 
 
 def _verify_stream_require(holds: bool, stream: Stream, invariant: str) -> None:

@@ -3,26 +3,37 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
 
-from joinery.project.option import text
+from joinery.project.part import Part, key, part
+from joinery.project.reader import Reader
+from joinery.project.tree import Scalar, Tree
+from joinery.project.value import TEXT
 
 _RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?)/s")
 
 
-@dataclass(frozen=True, slots=True)
-class AuditSpec:
+@part
+class AuditSpec(Part):
     """How a run compares documents with what they should be, as `joinery diff` does."""
 
-    database: str = text(
+    database: str = key(
+        TEXT.told(examples=["postgresql://user:password@host:5432/name"]),
         "The database, or a standby of it; by default the source's own.",
-        examples=["postgresql://user:password@host:5432/name"],
         default="",
         secret=True,
     )
-    rate: str = text(
-        "Documents a second at most.", default="100/s", pattern=r"^[0-9]+(\.[0-9]+)?/s$"
+    rate: str = key(
+        TEXT.told(pattern=r"^[0-9]+(\.[0-9]+)?/s$"), "Documents a second at most.", default="100/s"
     )
+
+    @classmethod
+    def check(cls, reader: Reader, parts: Mapping[str, Tree], what: str) -> None:
+        """Refuse a rate that is none."""
+        rate = parts.get("rate")
+        if isinstance(rate, Scalar) and isinstance(rate.value, str) and not per_second(rate.value):
+            message = f'"rate" of "audit" cannot be "{rate.value}"'
+            reader.refuse("SPEC_VALUE", message, rate.mark.value, hint="Write it as 100/s.")
 
 
 def per_second(rate: str) -> float | None:

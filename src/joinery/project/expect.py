@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from joinery.project.part import Part, key, part
+from joinery.project.value import DURATION, count
 
-from joinery.project.option import count, duration
 
-
-@dataclass(frozen=True, slots=True)
-class Expectations:
+@part
+class Expectations(Part):
     """How a product is expected to be; what it is not wants attention. None expects nothing."""
 
-    fresh_ms: int | None = duration(
-        "How old what it does not show yet may be; by default 30s while it is behind.", default=None
+    fresh_ms: int | None = key(
+        DURATION,
+        "How old what it does not show yet may be; by default 30s while it is behind.",
+        default=None,
     )
-    behind: int | None = count("How many records may be left to read.", default=None, minimum=0)
-    dead: int | None = count("How many dead letters may be open.", default=None, minimum=0)
-    audited_ms: int | None = duration(
+    behind: int | None = key(count(0), "How many records may be left to read.", default=None)
+    dead: int | None = key(count(0), "How many dead letters may be open.", default=None)
+    audited_ms: int | None = key(
+        DURATION,
         "How long ago all documents may have been compared last, and found right (`joinery diff`).",
         default=None,
     )

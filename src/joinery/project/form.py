@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeAlias, assert_never
 
+from joinery.project.value import Pairs
 from joinery.project.window import AS_CHANGED, Emit, Window
 
-Pairs: TypeAlias = tuple[tuple[str, str], ...]
 After = Literal["past_last", "next_row"]
 
 

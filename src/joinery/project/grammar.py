@@ -17,7 +17,15 @@ from joinery.project.expect import Expectations
 from joinery.project.kinds import DEFAULT_FORMAT, FORMATS
 from joinery.project.option import Fragment, Names
 from joinery.project.part import names_of
-from joinery.project.stream import Cache, ClocksSpec, Limits, WatermarkSpec
+from joinery.project.stream import (
+    STEPS,
+    Cache,
+    ClocksSpec,
+    Limits,
+    StreamSpec,
+    WatermarkSpec,
+    step_fragment,
+)
 
 TIME_UNITS = ("micros", "millis", "nanos")
 IMAGES = ("full", "key")
@@ -430,104 +438,11 @@ REGISTRY: Names = {
     },
 }
 
-
-READS = ("state", "database", "event")
-TIMES = ("processing", "event")
-LATES = ("hold", "correct")
-MISSES = ("null", "drop", "dead_letter")
-CHANGES = ("keep", "re_emit", "correct")
-
-
-def _word(known: tuple[str, ...], description: str) -> Fragment:
-    return {"enum": list(known), "default": known[0], "description": description}
-
-
 WATERMARK = names_of(WatermarkSpec)
 EXPECT = names_of(Expectations)
 AUDIT = names_of(AuditSpec)
 CLOCKS = names_of(ClocksSpec)
 CACHE = names_of(Cache)
 LIMITS = names_of(Limits)
-LOOKUP: Names = {
-    "lookup": _text("The table to look up: a relation with a key."),
-    "on": _ref("on", "Column of the table: column of the event, for the table's whole key."),
-    "fields": _ref("fields", "The columns to add; by default all that `on` does not name."),
-    "read": _word(READS, "Where the row is: kept as state, in a store, or in the event already."),
-    "as_of": _word(TIMES, "The row of now, or the one that was valid at the event's time."),
-    "time": _text("The event's time; by default that of its relation."),
-    "late": _word(LATES, "Wait for the table's watermark, or send at once and correct later."),
-    "on_miss": {
-        "anyOf": [{"enum": [*MISSES, None]}, {"type": "string", "pattern": r"^wait:\s*\d"}],
-        "default": "null",
-        "description": "An event without a row: `null`, `drop`, `dead_letter`, or `wait:5m`.",
-    },
-    "on_change": _word(CHANGES, "What a changed row does to events that were sent before."),
-    "for": _ref(
-        "duration",
-        "How long an event is remembered for a changed row; under `as_of: event`, how far"
-        " an event may be behind the table.",
-    ),
-    "every": _ref("duration", "How often corrections are sent under `on_change: correct`."),
-    "where": _ref("expression", "Which events are sent again: a condition over their columns."),
-    "cache": _ref("cache", "Which answers of the store may be used again."),
-    "limits": _ref("limits", "How fast the store is queried at most."),
-    "store": _ref("store", "The store that is queried: a kind with its options."),
-}
-STEP: Names = {
-    "lookup": _text("Adds columns of the matching row of a table; its keys are below."),
-    "filter": _ref("expression", "Keeps the events for which it is true."),
-    "with_columns": _ref("expressions", "Adds columns, or replaces those of the same name."),
-    "select": _ref("fields", "Replaces all columns by these."),
-    "map": {"type": "object", "description": "Gives each event to a function of yours."},
-    "union": _text("Adds the events of another stream of the same columns."),
-    "join": _text("Makes pairs with the events of another log; its keys are below."),
-    "rolling": {
-        "type": "object",
-        "description": "Adds columns over the events of a key in the time up to each event.",
-    },
-}
-STEP_KINDS = tuple(STEP)
-MAP: Names = {
-    "function": {
-        "type": "string",
-        "pattern": r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$",
-        "description": "Module and function, `module:name`: takes an event, returns one or None.",
-        "examples": ["my_steps:score"],
-    },
-    "output": {
-        "type": "object",
-        "additionalProperties": {"type": "string"},
-        "description": "The columns it returns and their Spark DDL types.",
-    },
-}
-ROLLING: Names = {
-    "by": _names("The columns whose values events have in common."),
-    "over": _ref("span", "How far back from an event's time other events count."),
-    "values": _ref(
-        "expressions", "The columns to add, over those events and the columns of the event."
-    ),
-    "retention": _ref("span", "How far below the watermark an event still counts.", default="7d"),
-}
-JOIN: Names = {
-    "join": _text("The other log: a relation with `append: true`."),
-    "on": _ref("on", "Column of the other log: column of the event."),
-    "within": _ref("within", "How far the other's time may be from the event's, as `[0s, 30m]`."),
-    "fields": _ref("fields", "The columns to add; by default all that the event lacks."),
-    "retention": _ref("span", "How far below the watermark an event still counts.", default="7d"),
-}
-STEP_MAPS: Mapping[str, tuple[Names, tuple[str, ...]]] = {
-    "map": (MAP, ("function", "output")),
-    "rolling": (ROLLING, ("by", "over", "values")),
-}
-"""The steps that are maps: their keys, and which of these are needed."""
-STREAM: Names = {
-    "from": _text("A relation with `append: true`, or another stream."),
-    "steps": {
-        "type": "array",
-        "items": {"$ref": "#/$defs/step"},
-        "description": "What is done with an event, in order.",
-    },
-    "sink": _ref("sinks", "Where events are written."),
-    "group": _text("Streams of one group share a query: they read their sources once."),
-    "correction": _text("The name of a boolean column that is true for a correction."),
-}
+STEP: Names = {word: step_fragment(kind) for word, kind in STEPS.items()}
+STREAM = names_of(StreamSpec)

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from joinery.errors import Location
-from joinery.project.form import DOCUMENTS, FormSpec, OrderSpec, Pairs, relations_beside
+from joinery.project.form import DOCUMENTS, FormSpec, OrderSpec, relations_beside
 from joinery.project.tree import Locations
 from joinery.project.tree import Path as SpecPath
+from joinery.project.value import Pairs
 from joinery.project.window import Window, Within
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from typing import Literal, cast
 
 from joinery.errors import JoineryError, Location, ProjectErrors
 from joinery.project import grammar
-from joinery.project.audit import AuditSpec, per_second
-from joinery.project.form import Pairs
+from joinery.project.audit import AuditSpec
 from joinery.project.kinds import FORMATS, SINKS
 from joinery.project.option import check_path
 from joinery.project.part import read_part
@@ -25,11 +24,11 @@ from joinery.project.product import (
 from joinery.project.read_aggregate import read_window
 from joinery.project.read_kind import read_sink, read_solutions, read_source
 from joinery.project.read_product import read_product
-from joinery.project.read_stream import read_stream, read_type
 from joinery.project.reader import Reader
-from joinery.project.stream import ClocksSpec, WatermarkSpec
+from joinery.project.stream import ClocksSpec, WatermarkSpec, read_stream
 from joinery.project.tree import Entry, ListTree, Locations, MapTree, Scalar, Tree, marks_of
 from joinery.project.tree import Path as SpecPath
+from joinery.project.value import Pairs, read_type
 from joinery.project.vault import read_vault
 from joinery.project.window import Window
 
@@ -166,7 +165,7 @@ def read_relation(reader: Reader, entry: Entry, path: SpecPath) -> RelationSpec:
             reader.refuse("SPEC_MISSING_KEY", f'{what} needs "{name}"', entry.place)
     return RelationSpec(
         name=entry.name,
-        key=_key(reader, parts["key"], what, (*path, "key")) if "key" in parts else (),
+        key=_key(reader, parts["key"], what) if "key" in parts else (),
         fields=_columns(reader, parts["fields"], what) if "fields" in parts else (),
         topic=_text(reader, parts, "topic", what),
         source=_text(reader, parts, "source", what),
@@ -180,18 +179,16 @@ def read_relation(reader: Reader, entry: Entry, path: SpecPath) -> RelationSpec:
         images=cast(
             Literal["full", "key"], _word(reader, parts, "images", what, grammar.IMAGES) or "full"
         ),
-        unique=_unique(reader, parts["unique"], what, path) if "unique" in parts else (),
+        unique=_unique(reader, parts["unique"], what) if "unique" in parts else (),
         where=reader.expression(parts["where"], f'"where" of {what}') if "where" in parts else None,
         append=append,
         time=_time(reader, parts, what),
         watermark=_watermark(reader, parts, what),
-        personal=_personal(reader, parts["personal"], what, (*path, "personal"))
-        if "personal" in parts
-        else None,
+        personal=_personal(reader, parts["personal"], what) if "personal" in parts else None,
     )
 
 
-def _personal(reader: Reader, tree: Tree, what: str, path: SpecPath) -> PersonalSpec:
+def _personal(reader: Reader, tree: Tree, what: str) -> PersonalSpec:
     part = f'"personal" of {what}'
     found = reader.named(tree, part, grammar.PERSONAL)
     for name in ("subject", "fields"):
@@ -200,17 +197,15 @@ def _personal(reader: Reader, tree: Tree, what: str, path: SpecPath) -> Personal
             reader.refuse("SPEC_MISSING_KEY", f'{part} needs "{name}"', tree.mark.value, hint=hint)
     return PersonalSpec(
         _text(reader, found, "subject", part) or "",
-        _listed(reader, found, "fields", part, path),
-        _listed(reader, found, "join", part, path),
+        _listed(reader, found, "fields", part),
+        _listed(reader, found, "join", part),
     )
 
 
-def _listed(
-    reader: Reader, parts: Mapping[str, Tree], name: str, what: str, path: SpecPath
-) -> tuple[str, ...]:
+def _listed(reader: Reader, parts: Mapping[str, Tree], name: str, what: str) -> tuple[str, ...]:
     if name not in parts:
         return ()
-    return reader.texts(parts[name], f'"{name}" of {what}', (*path, name))
+    return reader.texts(parts[name], f'"{name}" of {what}')
 
 
 def _product_relation(
@@ -243,18 +238,11 @@ def _time(reader: Reader, parts: Mapping[str, Tree], what: str) -> str | ClocksS
 def _watermark(reader: Reader, parts: Mapping[str, Tree], what: str) -> WatermarkSpec | None:
     if "watermark" not in parts:
         return None
-    tree = parts["watermark"]
-    spec = read_part(reader, tree, f'"watermark" of {what}', WatermarkSpec)
-    idle = tree.get("idle") if isinstance(tree, MapTree) else None
-    if idle is not None and spec.idle_ms == 0:
-        message = f'"idle" of "watermark" of {what} needs a duration above 0s'
-        hint = "Without it, a partition is always waited for."
-        reader.refuse("SPEC_VALUE", message, idle.mark.value, hint=hint)
-    return spec
+    return read_part(reader, parts["watermark"], f'"watermark" of {what}', WatermarkSpec)
 
 
-def _key(reader: Reader, tree: Tree, what: str, path: SpecPath) -> tuple[str, ...]:
-    names = reader.texts(tree, f'"key" of {what}', path)
+def _key(reader: Reader, tree: Tree, what: str) -> tuple[str, ...]:
+    names = reader.texts(tree, f'"key" of {what}')
     if isinstance(tree, ListTree) and not tree.items:
         reader.refuse("SPEC_SHAPE", f'"key" of {what} names no column', tree.mark.value)
     return names
@@ -279,14 +267,12 @@ def _derive(reader: Reader, tree: Tree, what: str) -> Pairs:
     return reader.pairs(tree, f'"derive" of {what}') if isinstance(tree, MapTree) else ()
 
 
-def _unique(reader: Reader, tree: Tree, what: str, path: SpecPath) -> tuple[tuple[str, ...], ...]:
+def _unique(reader: Reader, tree: Tree, what: str) -> tuple[tuple[str, ...], ...]:
     part = f'"unique" of {what}'
     if not isinstance(tree, ListTree):
         reader.shape(tree, part, "a list of lists", "Write [[column]].")
         return ()
-    return tuple(
-        reader.texts(item, part, (*path, "unique", index)) for index, item in enumerate(tree.items)
-    )
+    return tuple(reader.texts(item, part) for item in tree.items)
 
 
 def _run(reader: Reader, tree: Tree) -> RunSpec:
@@ -331,11 +317,7 @@ def _path(reader: Reader, parts: Mapping[str, Tree], name: str, what: str) -> st
 
 
 def _audit(reader: Reader, tree: Tree) -> AuditSpec:
-    found = read_part(reader, tree, '"audit" of "run"', AuditSpec)
-    if per_second(found.rate) is None:
-        message = f'"rate" of "audit" cannot be "{found.rate}"'
-        reader.refuse("SPEC_VALUE", message, tree.mark.value, hint="Write it as 100/s.")
-    return found
+    return read_part(reader, tree, '"audit" of "run"', AuditSpec)
 
 
 def _rows(reader: Reader, tree: Tree | None) -> int | None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from joinery.model.type import TypeTextError, parse_type
-from joinery.project.form import FoldSpec, Pairs, StateSpec
+from joinery.project.form import FoldSpec, StateSpec
 from joinery.project.reader import Reader
 from joinery.project.tree import Entry, Locations, MapTree, Scalar, Tree
+from joinery.project.value import Pairs
 
 _STATE_HINT = "Write a type such as long, and its first value after =: long = 0."
 

@@ -1,12 +1,15 @@
-"""Reads what names a kind with its options: sources, sinks, solutions."""
+"""What names a kind with its options, read and written: sources, sinks, solutions."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from joinery.project.kinds import DEFAULT_SOLUTION, SINKS, SOLUTIONS, SOURCES, Registry
 from joinery.project.option import check_options
 from joinery.project.product import Options, SinkSpec, SourceSpec
 from joinery.project.reader import Reader
 from joinery.project.tree import Entry, ListTree, MapTree, Path, Scalar, Tree
+from joinery.project.value import Value, options_data
 
 
 def read_source(reader: Reader, entry: Entry) -> SourceSpec:
@@ -23,6 +26,27 @@ def read_sinks(reader: Reader, tree: Tree, what: str, path: Path) -> tuple[SinkS
         read_sink(reader, item, f'"sink" of {what}', (*path, index))
         for index, item in enumerate(tree.items)
     )
+
+
+def sinks_data(specs: tuple[SinkSpec, ...]) -> object:
+    """Return the sinks of a product: one, or a list."""
+    sinks = [sink_data(each) for each in specs]
+    return sinks[0] if len(sinks) == 1 else sinks
+
+
+def sink_data(spec: SinkSpec) -> str | dict[str, Any]:
+    """Return one sink: a kind with its options, or the name of a declared one."""
+    if spec.use is None:
+        return {spec.kind: options_data(spec.options)}
+    return {"use": spec.use, **options_data(spec.options)} if spec.options else spec.use
+
+
+SINK_LIST = Value(
+    {"$ref": "#/$defs/sinks"},
+    lambda at, tree: read_sinks(at.reader, tree, at.what, at.path),
+    sinks_data,
+)
+"""What the sinks of a product or a stream are written as."""
 
 
 def read_sink(

@@ -8,17 +8,13 @@ from dataclasses import replace
 from typing import Literal, cast
 
 from joinery.project import grammar
-from joinery.project.form import (
-    OrderSpec,
-    Pairs,
-)
+from joinery.project.form import OrderSpec
 from joinery.project.product import NodeSpec, ThroughSpec
 from joinery.project.reader import Reader
 from joinery.project.tree import Entry, ListTree, MapTree, Path, Scalar, Tree
-from joinery.project.window import Within
+from joinery.project.value import At, Pairs, read_fields, read_on, read_within
 
 Parts = Mapping[str, Tree]
-_EQUATION = re.compile(r"\s*(?:\w+\.)?(\w+)\s*==?\s*(?:\w+\.)?(\w+)\s*")
 _SQL_ORDER = re.compile(r"(.*\S)\s+(asc|desc)", re.IGNORECASE | re.DOTALL)
 
 
@@ -37,7 +33,7 @@ def read_embed(reader: Reader, entry: Entry, path: Path) -> NodeSpec:
     _only_many(reader, parts, what)
     overflow = read_word(reader, parts, "overflow", what, grammar.OVERFLOWS)
     through = _through(reader, parts, what, path)
-    on = read_on(reader, parts["on"], what, (*path, "on")) if "on" in parts else ()
+    on = read_on(At(reader, "on", what, (*path, "on")), parts["on"]) if "on" in parts else ()
     if through is not None and "on" in parts:
         on = _unqualified(reader, parts["on"], on, through.relation, what)
     node = NodeSpec(
@@ -50,7 +46,9 @@ def read_embed(reader: Reader, entry: Entry, path: Path) -> NodeSpec:
         overflow="fail" if overflow == "fail" else "count",
         hidden="hidden" in parts and reader.flag(parts["hidden"], f'"hidden" of {what}'),
         keyed=read_word(reader, parts, "as", what, grammar.SHAPES) == "map",
-        within=read_within(reader, parts["within"], what) if "within" in parts else None,
+        within=read_within(At(reader, "within", what), parts["within"])
+        if "within" in parts
+        else None,
         through=through,
         as_of=_as_of(reader, parts, what),
     )
@@ -67,19 +65,6 @@ def _as_of(reader: Reader, parts: Parts, what: str) -> str | None:
     return reader.text(parts["as_of"], f'"as_of" of {what}')
 
 
-def read_within(reader: Reader, tree: Tree, what: str) -> Within | None:
-    """Return how far times may be apart, from a list of two; None where it tells nothing."""
-    part = f'"within" of {what}'
-    if not isinstance(tree, ListTree) or len(tree.items) != 2:
-        reader.shape(tree, part, "a list of two durations", "Write one such as [0s, 30m].")
-        return None
-    first, last = (reader.offset_us(each, f"an end of {part}") for each in tree.items)
-    if first > last:
-        hint = "Write the earlier end first."
-        reader.refuse("SPEC_VALUE", f"{part} holds no time", tree.mark.value, hint=hint)
-    return Within(first, last)
-
-
 def _through(reader: Reader, parts: Parts, what: str, path: Path) -> ThroughSpec | None:
     """Return the relation of `through` with its `on`, and what `hot` says."""
     hot = _hot_above(reader, parts, what)
@@ -93,7 +78,7 @@ def _through(reader: Reader, parts: Parts, what: str, path: Path) -> ThroughSpec
         return None
     (entry,) = entries
     place = (*path, "through", entry.name)
-    on = read_on(reader, entry.value, what, place, word="through")
+    on = read_on(At(reader, "through", what, place), entry.value)
     return ThroughSpec(entry.name, on, hot)
 
 
@@ -161,11 +146,11 @@ def read_word(
     return reader.word(parts[name], f'"{name}" of {what}', known) if name in parts else None
 
 
-def read_texts(reader: Reader, parts: Parts, name: str, what: str, path: Path) -> tuple[str, ...]:
+def read_texts(reader: Reader, parts: Parts, name: str, what: str) -> tuple[str, ...]:
     """Return the texts of a list; none where the key is not there."""
     if name not in parts:
         return ()
-    return reader.texts(parts[name], f'"{name}" of {what}', (*path, name))
+    return reader.texts(parts[name], f'"{name}" of {what}')
 
 
 def read_shown(reader: Reader, parts: Parts, what: str, path: Path, node: NodeSpec) -> NodeSpec:
@@ -176,7 +161,7 @@ def read_shown(reader: Reader, parts: Parts, what: str, path: Path, node: NodeSp
         embeds = tuple(read_embed(reader, each, (*path, "embed", each.name)) for each in entries)
     return replace(
         node,
-        fields=read_fields(reader, parts["fields"], what, (*path, "fields"))
+        fields=read_fields(At(reader, "fields", what, (*path, "fields")), parts["fields"])
         if "fields" in parts
         else None,
         values=read_values(reader, parts["values"], what) if "values" in parts else (),
@@ -190,61 +175,6 @@ def read_values(reader: Reader, tree: Tree, what: str) -> Pairs:
     for entry in reader.entries(tree, f'"values" of {what}'):
         reader.output_name(entry.name, "a value", entry.place)
     return reader.pairs(tree, f'"values" of {what}') if isinstance(tree, MapTree) else ()
-
-
-def read_fields(
-    reader: Reader, tree: Tree, what: str, path: Path, *, word: str = "fields"
-) -> Pairs:
-    """Return names and expressions: from one map, or from a list of names and maps."""
-    part = f'"{word}" of {what}'
-    if isinstance(tree, MapTree):
-        return _field_map(reader, tree, part, path)
-    if not isinstance(tree, ListTree):
-        reader.shape(tree, part, "a list or a map", f"Write [{getattr(tree, 'text', '')}].")
-        return ()
-    pairs: list[tuple[str, str]] = []
-    for item in tree.items:
-        if isinstance(item, MapTree):
-            pairs += _field_map(reader, item, part, path)
-        else:
-            name = reader.text(item, f"an entry of {part}")
-            reader.output_name(name or "field", "a field", item.mark.value)
-            reader.alias((*path, name), item)
-            pairs.append((name, name))
-    return tuple(pairs)
-
-
-def _field_map(reader: Reader, tree: MapTree, part: str, path: Path) -> Pairs:
-    for entry in tree.entries:
-        reader.output_name(entry.name, "a field", entry.place)
-        reader.alias((*path, entry.name), entry.value, entry.place)
-    return reader.pairs(tree, part)
-
-
-def read_on(reader: Reader, tree: Tree, what: str, path: Path, *, word: str = "on") -> Pairs:
-    """Return child and parent columns: from a map, or from a list where the names agree."""
-    part = f'"{word}" of {what}'
-    if isinstance(tree, ListTree):
-        names = reader.texts(tree, part, path)
-        for name, item in zip(names, tree.items, strict=False):
-            reader.alias((*path, name), item)
-        pairs: Pairs = tuple((name, name) for name in names)
-    elif isinstance(tree, MapTree):
-        entries = reader.entries(tree, part)
-        pairs = tuple((each.name, reader.text(each.value, part)) for each in entries)
-    else:
-        reader.shape(tree, part, "a map or a list", _on_hint(tree.text))
-        return ()
-    if not pairs:
-        reader.refuse("SPEC_SHAPE", f"{part} names no column", tree.mark.value)
-    return pairs
-
-
-def _on_hint(written: str) -> str:
-    """Return how to write an `on` that was written as one text, such as SQL's equation."""
-    if equation := _EQUATION.fullmatch(written):
-        return f"Write {{{equation[1]}: {equation[2]}}}."
-    return f"Write [{written}]." if written else ""
 
 
 def read_order(reader: Reader, parts: Parts, what: str) -> tuple[OrderSpec, ...]:

@@ -14,7 +14,6 @@ from joinery.project.form import (
     FormSpec,
     HistorySpec,
     OutboxSpec,
-    Pairs,
     PatternSpec,
     RuleSpec,
     SearchSpec,
@@ -26,8 +25,6 @@ from joinery.project.read_fold import read_fold
 from joinery.project.read_kind import read_sinks, read_solution
 from joinery.project.read_node import (
     Parts,
-    read_fields,
-    read_on,
     read_order,
     read_shown,
     read_texts,
@@ -37,6 +34,7 @@ from joinery.project.read_node import (
 from joinery.project.reader import Reader
 from joinery.project.stream import LOG_TIME_WORD
 from joinery.project.tree import Entry, MapTree, Path, Scalar, Tree
+from joinery.project.value import At, Pairs, read_fields, read_on
 from joinery.project.window import Emit
 
 
@@ -72,16 +70,19 @@ class _Declared:
             return default
         return self.reader.text(self.parts[name], f'"{name}" of {self.what}')
 
+    def at(self, word: str) -> At:
+        """Return where the value of a key is read."""
+        return At(self.reader, word, self.what, (*self.path, word))
+
     def fields(self, word: str) -> Pairs:
         """Return names and expressions of a key."""
         if word not in self.parts:
             return ()
-        path = (*self.path, word)
-        return read_fields(self.reader, self.parts[word], self.what, path, word=word)
+        return read_fields(self.at(word), self.parts[word])
 
     def texts(self, name: str) -> tuple[str, ...]:
         """Return the texts of a key."""
-        return read_texts(self.reader, self.parts, name, self.what, self.path)
+        return read_texts(self.reader, self.parts, name, self.what)
 
     def timed(self) -> Emit:
         """Return when a product that goes by time is sent."""
@@ -251,11 +252,10 @@ def _search(declared: _Declared) -> SearchSpec:
     kept = "retroactive" not in parts or reader.flag(
         parts["retroactive"], f'"retroactive" of {what}'
     )
-    path = (*declared.path, "on")
     return SearchSpec(
         queries=declared.text("queries"),
         query=declared.text("query"),
-        on=read_on(reader, parts["on"], what, path) if "on" in parts else (),
+        on=read_on(declared.at("on"), parts["on"]) if "on" in parts else (),
         language="lucene" if language == "lucene" else "sql",
         retroactive=kept,
         fields=declared.fields("fields"),
@@ -324,7 +324,7 @@ def _rule(reader: Reader, entry: Entry, path: Path) -> RuleSpec:
         if name not in parts:
             reader.refuse("SPEC_MISSING_KEY", f'{what} needs "{name}"', entry.place, hint=hint)
     relation = reader.text(parts["one"], f'"one" of {what}') if "one" in parts else ""
-    on = read_on(reader, parts["on"], what, (*path, "on")) if "on" in parts else ()
+    on = read_on(At(reader, "on", what, (*path, "on")), parts["on"]) if "on" in parts else ()
     return RuleSpec(entry.name, relation, on)
 
 

@@ -12,7 +12,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from joinery.errors import Location, SpecError
-from joinery.project.product import Options
 from joinery.project.quantity import duration_ms, offset_us, size_bytes, span_of
 from joinery.project.tree import Entry, ListTree, MapTree, Mark, Path, Scalar, Tree
 from joinery.project.window import DAY_US, Span
@@ -123,7 +122,7 @@ class Reader:
         self.shape(tree, what, "an expression", cut)
         return ""
 
-    def texts(self, tree: Tree, what: str, path: Path) -> tuple[str, ...]:
+    def texts(self, tree: Tree, what: str) -> tuple[str, ...]:
         """Return a list of texts."""
         if not isinstance(tree, ListTree):
             hint = f"Write [{tree.text}]." if isinstance(tree, Scalar) and tree.text else ""
@@ -217,7 +216,7 @@ class Reader:
             return 1
         return size
 
-    def options(self, tree: Tree, what: str) -> Options:
+    def options(self, tree: Tree, what: str) -> tuple[tuple[str, object], ...]:
         """Return the options of a kind, whatever they hold."""
         return tuple((each.name, _value(each.value)) for each in self.entries(tree, what))
 

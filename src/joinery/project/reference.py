@@ -14,7 +14,11 @@ from typing import Any
 from joinery.project import grammar
 from joinery.project.kinds import LOOKUP_STORES, SINKS, SOLUTIONS, SOURCES, VAULTS
 from joinery.project.option import Fragment, Names, fragments, options_in
+from joinery.project.part import names_of, needed_in
+from joinery.project.stream import STEPS, ClocksSpec, StreamSpec
 
+_STEP_MAPS = {word: kind for word, kind in STEPS.items() if {*names_of(kind)} != {word}}
+"""The steps of several keys, each of which has a table."""
 SECTIONS: Mapping[str, Names] = {
     "project": grammar.PROJECT,
     "defaults": grammar.DEFAULTS,
@@ -33,11 +37,9 @@ SECTIONS: Mapping[str, Names] = {
     "outbox": grammar.OUTBOX,
     "stream": grammar.STREAM,
     "step": grammar.STEP,
-    "lookup": grammar.LOOKUP,
-    "join": grammar.JOIN,
     "cache": grammar.CACHE,
     "limits": grammar.LIMITS,
-    **{kind: names for kind, (names, _) in grammar.STEP_MAPS.items()},
+    **{word: names_of(kind) for word, kind in _STEP_MAPS.items()},
     "run": grammar.RUN,
     "lineage": grammar.LINEAGE,
     "audit": grammar.AUDIT,
@@ -53,7 +55,7 @@ _NEEDED: Mapping[str, Sequence[str]] = {
     "relation": ("key", "fields"),
     "personal": ("subject", "fields"),
     "vault": ("master",),
-    "clocks": ("event", "sent", "received"),
+    "clocks": needed_in(ClocksSpec),
     "product": ("root",),
     "embed": ("on",),
     "hot": ("above",),
@@ -63,10 +65,8 @@ _NEEDED: Mapping[str, Sequence[str]] = {
         for kind, names in grammar.WINDOW.items()
     },
     "outbox": ("relation",),
-    "stream": ("from",),
-    "lookup": ("lookup", "on"),
-    "join": ("join", "on", "within"),
-    **{kind: needed for kind, (_, needed) in grammar.STEP_MAPS.items()},
+    "stream": needed_in(StreamSpec),
+    **{word: needed_in(kind) for word, kind in _STEP_MAPS.items()},
     "lineage": ("url",),
     "registry": ("url",),
     **{

@@ -7,8 +7,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from joinery.project import grammar
+from joinery.project.audit import AuditSpec
+from joinery.project.expect import Expectations
 from joinery.project.kinds import LOOKUP_STORES, SINKS, SOLUTIONS, SOURCES, VAULTS, Registry
 from joinery.project.option import Fragment, Names, Option, fragments
+from joinery.project.part import Part, names_of, needed_in
+from joinery.project.stream import (
+    STEPS,
+    Cache,
+    ClocksSpec,
+    Limits,
+    StepSpec,
+    StreamSpec,
+    WatermarkSpec,
+    is_flat,
+)
 
 _VARIABLE = {"type": "string", "pattern": r"\$\{[A-Za-z_][A-Za-z0-9_]*(:-[^}]*)?\}"}
 _EXPRESSION = {"type": ["string", "number", "boolean"], "description": "A Spark SQL expression."}
@@ -148,27 +161,24 @@ def _window_needs(kind: str) -> tuple[str, ...]:
 
 def _stream_definitions() -> dict[str, Any]:
     return {
-        "stream": _object(grammar.STREAM, required=("from",)),
-        "step": {"anyOf": [_step(kind) for kind in grammar.STEP_KINDS]},
-        "watermark": _object(grammar.WATERMARK),
-        "expect": _object(grammar.EXPECT),
-        "audit": _object(grammar.AUDIT),
-        "clocks": _object(grammar.CLOCKS, required=("event", "sent", "received")),
-        "cache": _object(grammar.CACHE),
-        "limits": _object(grammar.LIMITS),
+        "stream": _part(StreamSpec),
+        "step": {"anyOf": [_step(kind) for kind in STEPS.values()]},
+        "watermark": _part(WatermarkSpec),
+        "expect": _part(Expectations),
+        "audit": _part(AuditSpec),
+        "clocks": _part(ClocksSpec),
+        "cache": _part(Cache),
+        "limits": _part(Limits),
         "store": _kinds(LOOKUP_STORES),
     }
 
 
-def _step(kind: str) -> dict[str, Any]:
-    if kind == "lookup":
-        return _object(grammar.LOOKUP, required=("lookup", "on"))
-    if kind == "join":
-        return _object(grammar.JOIN, required=("join", "on", "within"))
-    if kind in grammar.STEP_MAPS:
-        names, needed = grammar.STEP_MAPS[kind]
-        return _object({kind: _object(names, required=needed)}, required=(kind,))
-    return _object({kind: grammar.STEP[kind]}, required=(kind,))
+def _step(kind: type[StepSpec]) -> dict[str, Any]:
+    return _part(kind) if is_flat(kind) else _object({kind.word: _part(kind)}, (kind.word,))
+
+
+def _part(kind: type[Part]) -> dict[str, Any]:
+    return _object(names_of(kind), required=needed_in(kind))
 
 
 def _reference(name: str) -> dict[str, Any]:

@@ -2,18 +2,12 @@
 
 Invariant: reading what was written gives an equal spec; defaults are left out.
 
-The parts of a declaration that relations, products and streams write alike.
-
-Writes a stream back as plain data, in the shorthand a user would choose.
-
-Invariant: reading what was written gives an equal stream; defaults are left out.
 """
 
 from __future__ import annotations
 
 from typing import Any, assert_never
 
-from joinery.errors import SpecError
 from joinery.project.form import (
     MINUTE_US,
     AggregateSpec,
@@ -23,7 +17,6 @@ from joinery.project.form import (
     HistorySpec,
     OrderSpec,
     OutboxSpec,
-    Pairs,
     PatternSpec,
     RuleSpec,
     SearchSpec,
@@ -39,28 +32,14 @@ from joinery.project.product import (
     ProjectSpec,
     RelationSpec,
     RunSpec,
-    SinkSpec,
     ThroughSpec,
 )
-from joinery.project.quantity import duration_text, micros_text, offset_text, span_text
-from joinery.project.stream import (
-    LOG_TIME_WORD,
-    ClocksSpec,
-    FilterSpec,
-    JoinSpec,
-    LookupSpec,
-    MapSpec,
-    RollingSpec,
-    SelectSpec,
-    StepSpec,
-    StoreRead,
-    StreamSpec,
-    UnionSpec,
-    WithColumnsSpec,
-)
+from joinery.project.quantity import micros_text, span_text
+from joinery.project.read_kind import sink_data, sinks_data
+from joinery.project.stream import LOG_TIME_WORD, ClocksSpec
+from joinery.project.value import fields_data, on_data, options_data, within_data
 from joinery.project.window import (
     AS_CHANGED,
-    WEEK_US,
     Cumulative,
     Emit,
     Hopping,
@@ -78,136 +57,9 @@ def section(name: str, value: Any) -> Data:
     return {name: value} if value else {}
 
 
-def fields_data(pairs: Pairs) -> list[Any] | Data:
-    """Return fields as a list while names stand for themselves, else as a map or a mix."""
-    if len({name for name, _ in pairs}) == len(pairs) and all(name != text for name, text in pairs):
-        return dict(pairs) if pairs else []
-    return [name if name == text else {name: text} for name, text in pairs]
-
-
-def on_data(pairs: Pairs) -> list[str] | Data:
-    """Return the pairs of an `on` as a list where the names agree."""
-    if all(child == parent for child, parent in pairs):
-        return [child for child, _ in pairs]
-    return dict(pairs)
-
-
 def kind_data(kind: str, options: Options) -> Data:
     """Return a kind with its options."""
-    return {kind: plain(options)}
-
-
-def sinks_data(specs: tuple[SinkSpec, ...]) -> Data:
-    """Return sinks under their name: one, a list, or nothing."""
-    sinks = [sink_data(each) for each in specs]
-    return section("sink", sinks[0] if len(sinks) == 1 else sinks)
-
-
-def sink_data(spec: SinkSpec) -> str | Data:
-    """Return one sink: a kind with its options, or the name of a declared one."""
-    if spec.use is None:
-        return kind_data(spec.kind, spec.options)
-    return {"use": spec.use, **plain(spec.options)} if spec.options else spec.use
-
-
-def plain(options: Options) -> Data:
-    """Return options as a map."""
-    return {name: _value(value) for name, value in options}
-
-
-def _value(value: object) -> object:
-    """Return an option as data; a tuple of named pairs was a map."""
-    if not isinstance(value, tuple):
-        return value
-    if value and all(isinstance(each, tuple) and len(each) == 2 for each in value):
-        return {name: _value(each) for name, each in value}
-    return [_value(each) for each in value]
-
-
-def stream_data(spec: StreamSpec) -> Data:
-    """Return a stream as the map under its name."""
-    data: Data = {"from": spec.origin}
-    data |= section("steps", [step_data(each) for each in spec.steps])
-    data |= sinks_data(spec.sinks)
-    return data | section("group", spec.group) | section("correction", spec.correction)
-
-
-def step_data(spec: StepSpec) -> Data:
-    """Return a step as a map.
-
-    Raises:
-        SpecError: A step calls a function that has no `module:name`.
-    """
-    match spec:
-        case LookupSpec():
-            return _lookup(spec)
-        case FilterSpec(where):
-            return {"filter": where}
-        case SelectSpec(fields):
-            return {"select": fields_data(fields)}
-        case WithColumnsSpec(fields):
-            return {"with_columns": dict(fields)}
-        case UnionSpec(stream):
-            return {"union": stream}
-        case MapSpec():
-            return {"map": {"function": _named(spec.function), "output": dict(spec.output)}}
-        case RollingSpec():
-            return {"rolling": _rolling(spec)}
-        case JoinSpec():
-            return _join(spec)
-
-
-def _rolling(spec: RollingSpec) -> Data:
-    data: Data = {"by": list(spec.by), "over": micros_text(spec.over_us)}
-    data["values"] = dict(spec.values)
-    if spec.retention_us != WEEK_US:
-        data["retention"] = micros_text(spec.retention_us)
-    return data
-
-
-def _join(spec: JoinSpec) -> Data:
-    within = [offset_text(spec.within.from_us), offset_text(spec.within.to_us)]
-    data: Data = {"join": spec.relation, "on": on_data(spec.on), "within": within}
-    data |= {} if spec.fields is None else {"fields": fields_data(spec.fields)}
-    if spec.retention_us != WEEK_US:
-        data["retention"] = micros_text(spec.retention_us)
-    return data
-
-
-def _lookup(spec: LookupSpec) -> Data:
-    default = LookupSpec(spec.table)
-    data: Data = {"lookup": spec.table, "on": on_data(spec.on)}
-    data |= {} if spec.fields is None else {"fields": fields_data(spec.fields)}
-    for name in ("read", "as_of", "time", "late", "on_miss", "on_change"):
-        if getattr(spec, name) != getattr(default, name):
-            data[name] = getattr(spec, name)
-    if spec.wait_ms is not None:
-        data["on_miss"] = f"wait:{duration_text(spec.wait_ms)}"
-    data |= _some("for", spec.for_ms) | _some("every", spec.every_ms)
-    data |= section("where", spec.where)
-    data |= section("cache", part_data(spec.cache)) | section("limits", part_data(spec.limits))
-    return data | ({"store": _store(spec.store)} if spec.store else {})
-
-
-def _store(spec: StoreRead) -> Data:
-    return {spec.kind: {name: _named(each) for name, each in plain(spec.options).items()}}
-
-
-def _named(value: Any) -> Any:
-    """Return a value as a file holds it; a function is told by name, or not at all."""
-    if not callable(value):
-        return value
-    name = getattr(value, "__qualname__", "function")
-    raise SpecError(
-        f'function "{name}" cannot be written to a project file',
-        code="SPEC_FUNCTION",
-        detail="A project file names a function as module:name.",
-        hint="Define it at the top of a module, and import it from there.",
-    )
-
-
-def _some(name: str, milliseconds: int | None) -> Data:
-    return {} if milliseconds is None else {name: duration_text(milliseconds)}
+    return {kind: options_data(options)}
 
 
 _RUN_SCALARS = (
@@ -232,7 +84,7 @@ def project_data(spec: ProjectSpec) -> Data:
     data["relations"] = {each.name: relation_data(each) for each in spec.relations}
     if spec.products or not spec.streams:
         data["products"] = {each.name: product_data(each) for each in spec.products}
-    data |= section("streams", {each.name: stream_data(each) for each in spec.streams})
+    data |= section("streams", {each.name: part_data(each) for each in spec.streams})
     data |= section("windows", {name: window_data(each) for name, each in spec.windows})
     data |= section("sinks", {name: sink_data(each) for name, each in spec.sinks})
     if spec.vault is not None:
@@ -267,10 +119,10 @@ def _personal(spec: PersonalSpec) -> Data:
 def product_data(spec: ProductSpec) -> Data:
     """Return a product as the map under its name."""
     data: Data = _form(spec)
-    data |= sinks_data(spec.sinks)
+    data |= section("sink", sinks_data(spec.sinks))
     data |= section("group", spec.group)
     if spec.solution_options:
-        data["solution"] = {spec.solution: plain(spec.solution_options)}
+        data["solution"] = {spec.solution: options_data(spec.solution_options)}
     elif spec.solution != "spark-state":
         data["solution"] = spec.solution
     settle = {} if spec.settle_ms is None else {"settle": f"{spec.settle_ms}ms"}
@@ -412,7 +264,7 @@ def embed_data(spec: NodeSpec) -> Data:
     data |= section("overflow", spec.overflow if spec.overflow != "count" else None)
     data |= section("hidden", spec.hidden)
     if spec.within is not None:
-        data["within"] = [offset_text(spec.within.from_us), offset_text(spec.within.to_us)]
+        data["within"] = within_data(spec.within)
     return data | section("as", "map" if spec.keyed else None)
 
 
@@ -450,5 +302,5 @@ def _run(spec: RunSpec) -> Data:
     data |= section("lineage", dict(spec.lineage))
     if spec.audit is not None:
         data["audit"] = part_data(spec.audit)
-    data |= section("solutions", {name: plain(each) for name, each in spec.solutions})
+    data |= section("solutions", {name: options_data(each) for name, each in spec.solutions})
     return data | section("spark", dict(spec.spark))

@@ -15,6 +15,7 @@ from joinery.plan.check import check
 from joinery.project import grammar
 from joinery.project.form import OutboxSpec
 from joinery.project.kinds import FORMATS
+from joinery.project.part import names_of
 from joinery.project.product import RunSpec
 from joinery.project.quantity import duration_ms, size_bytes
 from joinery.project.reference import SECTIONS, sections_of, with_tables
@@ -141,7 +142,7 @@ def test_the_defaults_of_a_lookup_are_those_that_it_takes() -> None:
         "late": lookup.late,
         "on_miss": lookup.on_miss,
         "on_change": lookup.on_change,
-    } == defaults(grammar.LOOKUP)
+    } == defaults(names_of(LookupSpec))
 
 
 def test_the_defaults_of_an_outbox_are_those_that_it_takes() -> None:

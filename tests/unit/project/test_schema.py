@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from joinery.project import grammar
 from joinery.project.kinds import LOOKUP_STORES
+from joinery.project.part import names_of
 from joinery.project.schema import schema, schema_text
+from joinery.project.stream import LookupSpec
 
 
 def test_every_reference_of_the_schema_is_defined() -> None:
@@ -24,5 +26,5 @@ def test_the_schema_completes_every_key_that_the_reader_knows() -> None:
     assert set(grammar.RUN) == set(defined["run"]["properties"])
     assert set(grammar.PROJECT) == set(schema()["properties"])
     assert set(grammar.STREAM) == set(defined["stream"]["properties"])
-    assert set(grammar.LOOKUP) == set(defined["step"]["anyOf"][0]["properties"])
+    assert set(names_of(LookupSpec)) == set(defined["step"]["anyOf"][0]["properties"])
     assert set(LOOKUP_STORES.built_in) == set(defined["store"]["properties"])

@@ -20,6 +20,7 @@ from joinery.project.stream import (
     StoreRead,
     StreamSpec,
     UnionSpec,
+    Wait,
     WatermarkSpec,
     WithColumnsSpec,
 )
@@ -107,8 +108,7 @@ def test_every_switch_of_a_lookup_is_read(tmp_path: Path) -> None:
             for_ms=604_800_000,
             every_ms=3_600_000,
             where="amount > 5",
-            on_miss="wait",
-            wait_ms=300_000,
+            on_miss=Wait(300_000),
         ),
         LookupSpec("customers", on, as_of="event", time="at", late="correct"),
         LookupSpec(

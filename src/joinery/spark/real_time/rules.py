@@ -22,21 +22,11 @@ from joinery.plan.history import HistoryForm
 from joinery.plan.nodes import DocumentForm, OutboxForm, Product, Sink
 from joinery.plan.pattern import PatternForm
 from joinery.plan.search import SearchForm
-from joinery.plan.step import (
-    Filter,
-    Join,
-    Lookup,
-    MapRows,
-    Rolling,
-    SeenFilter,
-    Select,
-    Union,
-    WithColumns,
-)
+from joinery.plan.step import Union
 from joinery.plan.stream import Stream
-from joinery.project.form import Pairs
 from joinery.project.option import plain
 from joinery.project.product import ProjectSpec
+from joinery.project.value import Pairs
 from joinery.project.window import Sliding
 from joinery.spark.source.source import SourceRead
 
@@ -223,25 +213,10 @@ def _groups_against(name: str, form: AggregateForm) -> Iterator[str]:
 def _steps_against(stream: Stream) -> Iterator[str]:
     """Yield the steps of a stream that need whole batches, those of united ones included."""
     for step in stream.steps:
-        match step:
-            case MapRows():
-                yield f'stream "{stream.name}" calls the function {step.name}, which needs batches'
-            case Lookup(read="database"):
-                table = step.table.name
-                yield f'stream "{stream.name}" queries a store for "{table}", which needs batches'
-            case Lookup(as_of="event"):
-                table = step.table.name
-                yield f'stream "{stream.name}" waits for the time of "{table}", known by batch'
-            case Union(other):
-                yield from _steps_against(other)
-            case SeenFilter():
-                yield f'stream "{stream.name}" filters by what was seen, which needs batches'
-            case Join():
-                yield f'stream "{stream.name}" joins "{step.other.name}", which needs batches'
-            case Rolling():
-                yield f'stream "{stream.name}" has rolling columns, which need batches'
-            case Lookup() | Filter() | Select() | WithColumns():
-                pass
+        if step.by_batch:
+            yield f'stream "{stream.name}" {step.by_batch}'
+        if isinstance(step, Union):
+            yield from _steps_against(step.other)
 
 
 def slots_needed(*, partitions: int, levels: int, shuffle_partitions: int) -> int:

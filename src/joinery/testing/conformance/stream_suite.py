@@ -16,20 +16,10 @@ from joinery.model.type import Struct
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Relation
 from joinery.plan.stream import Stream, key_of
+from joinery.project.part import renamed
 from joinery.project.product import ProjectSpec, SinkSpec
 from joinery.project.quantity import duration_ms
-from joinery.project.stream import (
-    FilterSpec,
-    JoinSpec,
-    LookupSpec,
-    MapSpec,
-    RollingSpec,
-    SelectSpec,
-    StepSpec,
-    StreamSpec,
-    UnionSpec,
-    WithColumnsSpec,
-)
+from joinery.project.stream import StreamSpec
 from joinery.semantics.render import document_json
 from joinery.semantics.stream_reference import StreamReference
 from joinery.solutions.protocol import Emissions, Sent
@@ -199,20 +189,8 @@ def prefixed(spec: ProjectSpec, prefix: str) -> ProjectSpec:
 
 
 def _stream(spec: StreamSpec, prefix: str) -> StreamSpec:
-    steps = tuple(_step(each, prefix) for each in spec.steps)
-    return replace(spec, name=prefix + spec.name, origin=prefix + spec.origin, steps=steps)
-
-
-def _step(spec: StepSpec, prefix: str) -> StepSpec:
-    match spec:
-        case LookupSpec(table):
-            return replace(spec, table=prefix + table)
-        case UnionSpec(stream):
-            return UnionSpec(prefix + stream)
-        case JoinSpec(relation):
-            return replace(spec, relation=prefix + relation)
-        case FilterSpec() | SelectSpec() | WithColumnsSpec() | MapSpec() | RollingSpec():
-            return spec
+    steps = tuple(renamed(each, prefix) for each in spec.steps)
+    return replace(renamed(spec, prefix), name=prefix + spec.name, steps=steps)
 
 
 def joined(specs: Sequence[ProjectSpec]) -> ProjectSpec:
