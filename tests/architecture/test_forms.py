@@ -37,9 +37,9 @@ def test_no_module_goes_through_the_forms_one_by_one() -> None:
 
 
 def test_a_form_is_decided_in_known_places() -> None:
-    own = {"plan/fold.py", "plan/build_fold.py", "project/read_fold.py", "project/folding.py"}
+    own = {"plan/fold.py", "plan/build_fold.py", "project/folding.py"}
     own |= {"semantics/fold_reference.py", "solutions/spark_state/event_folding.py"}
-    table = {"project/form.py", "project/read_product.py", "project/write.py"}
+    table = {"project/form.py"}
     table |= {"plan/nodes.py", "plan/build.py", "plan/support.py", "plan/watermark.py"}
     table |= {"plan/explain/form.py", "semantics/reference.py", "spark/real_time/rules.py"}
     table |= {"spark/frames/documents.py", "plan/build_personal.py"}

@@ -11,16 +11,9 @@ from random import Random
 
 from tests.oracle.names import NUMERIC, Name, condition, expression, of_type
 
-from joinery.project.form import OrderSpec
-from joinery.project.product import (
-    NodeSpec,
-    ProductSpec,
-    ProjectSpec,
-    RelationSpec,
-    SinkSpec,
-    SourceSpec,
-    ThroughSpec,
-)
+from joinery.project.node import NodeSpec, ThroughSpec
+from joinery.project.product import ProductSpec, ProjectSpec, RelationSpec, SinkSpec, SourceSpec
+from joinery.project.value import OrderSpec
 
 PAYLOADS = ("int", "string", "boolean", "decimal(6,2)", "double", "timestamp", "date", "long")
 PLAIN_PAYLOADS = ("int", "string", "long")

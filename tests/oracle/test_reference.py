@@ -17,7 +17,8 @@ from tests.oracle.shape import make_shape
 from joinery.model.change import Change
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Plan
-from joinery.project.product import NodeSpec, ProjectSpec
+from joinery.project.node import NodeSpec
+from joinery.project.product import ProjectSpec
 from joinery.semantics.reference import ReferenceSolution
 from joinery.testing.conformance.runner import document_line, prefixed
 from joinery.testing.conformance.suite import parse

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import get_args
 
 import joinery as jn
 from joinery.expression.aggregate import EMBED_AGGREGATES
 from joinery.expression.group_aggregate import GROUP_AGGREGATES
 from joinery.plan.check import check
-from joinery.project import grammar
+from joinery.project.emit import LateRows, When
+from joinery.project.read_window import WINDOW_KINDS
 from joinery.semantics.render import document_json
 from joinery.testing.changes import insert
 from joinery.testing.driver import Driver
@@ -95,6 +97,6 @@ def test_the_trend_of_the_page_compares_an_hour_with_the_one_a_week_before(tmp_p
 def test_the_page_tells_every_function_window_and_policy() -> None:
     words = set(re.findall(r"`\{?([a-z_]+)", PAGE))
 
-    assert {*EMBED_AGGREGATES, *GROUP_AGGREGATES, *grammar.WINDOW_KINDS} <= words
-    for key, known in (("when", grammar.WHENS), ("late", grammar.LATE_ROWS)):
+    assert {*EMBED_AGGREGATES, *GROUP_AGGREGATES, *WINDOW_KINDS} <= words
+    for key, known in (("when", get_args(When)), ("late", get_args(LateRows))):
         assert set(known) <= set(re.findall(rf"`{key}: (\w+)", PAGE))

@@ -70,6 +70,6 @@ def test_python_declares_the_project_of_the_page(tmp_path: Path) -> None:
 
 
 def test_the_page_tells_every_key() -> None:
-    assert {"search", *grammar.FORMS["search"]} - {"fields"} <= set(
+    assert {"search", *grammar.FORM_KEYS["search"]} - {"fields"} <= set(
         re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE)
     )

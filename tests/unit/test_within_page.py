@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import get_args
 
 import joinery as jn
 from joinery.plan.check import check
-from joinery.project import grammar
+from joinery.project.emit import When
 from joinery.semantics.render import document_json
 from joinery.testing.changes import insert
 from joinery.testing.driver import Driver
@@ -56,4 +57,4 @@ def test_python_declares_the_project_of_the_page(tmp_path: Path) -> None:
 
 
 def test_the_page_tells_when_a_document_is_sent() -> None:
-    assert set(grammar.WHENS) <= set(re.findall(r"`when: (\w+)", PAGE))
+    assert set(get_args(When)) <= set(re.findall(r"`when: (\w+)", PAGE))

@@ -17,7 +17,8 @@ from joinery.errors import SpecError
 from joinery.model.warning import RunWarning, warn
 from joinery.project.declare import Document, relation_of
 from joinery.project.kafka import without_port
-from joinery.project.product import NodeSpec, ProductSpec, ProjectSpec, RelationSpec, SinkSpec
+from joinery.project.node import NodeSpec
+from joinery.project.product import ProductSpec, ProjectSpec, RelationSpec, SinkSpec
 from joinery.project.read import read_project
 from joinery.project.stream import StreamSpec
 from joinery.project.tree import tree_of

@@ -19,6 +19,7 @@ from joinery.plan.build import examine
 from joinery.project.edit import insert
 from joinery.project.kafka import kafka_options
 from joinery.project.load import load_parts, project_files
+from joinery.project.node import embed_data
 from joinery.project.onboard import (
     OnboardError,
     Suggestion,
@@ -31,7 +32,7 @@ from joinery.project.onboard import (
 )
 from joinery.project.product import ProjectSpec, RelationSpec, SourceSpec
 from joinery.project.schema_registry import RegistryOptions, registry_options
-from joinery.project.write import Data, embed_data, relation_data
+from joinery.project.write import Data, relation_data
 
 _DATABASES = ("postgresql://", "postgres://")
 _REGISTRY, _TOPIC = "registry:", "topic:"

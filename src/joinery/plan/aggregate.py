@@ -16,17 +16,9 @@ from joinery.expression.group_aggregate import WINDOW_SECONDS as SECONDS_NAME
 from joinery.expression.typed import Aggregate, Expression
 from joinery.model.type import BOOLEAN, DOUBLE, TIMESTAMP, DataType, Field, Struct
 from joinery.plan.nodes import Computed, Relation
+from joinery.project.emit import AS_CHANGED, Emit
 from joinery.project.form import AggregateSpec
-from joinery.project.window import (
-    AS_CHANGED,
-    Cumulative,
-    Emit,
-    Hopping,
-    Session,
-    Sliding,
-    Tumbling,
-    Window,
-)
+from joinery.project.window import Cumulative, Hopping, Session, Sliding, Tumbling, Window
 
 WINDOW_START = Field("window_start", TIMESTAMP)
 WINDOW_END = Field("window_end", TIMESTAMP)

@@ -25,6 +25,7 @@ from joinery.plan.nodes import DocumentForm, Node, OutboxForm, Plan, Product, Re
 from joinery.plan.sink import Owner, build_sink, check_dead_letters, check_meeting, outbox_of
 from joinery.plan.source import check_topics
 from joinery.plan.verify import verify, verify_stream
+from joinery.project.emit import AS_CHANGED, Emit
 from joinery.project.form import (
     AggregateSpec,
     DocumentSpec,
@@ -36,9 +37,9 @@ from joinery.project.form import (
     relations_beside,
 )
 from joinery.project.kinds import AUTO, DEFAULT_SOLUTION
-from joinery.project.product import NodeSpec, Options, ProductSpec, ProjectSpec, RelationSpec
+from joinery.project.node import NodeSpec
+from joinery.project.product import Options, ProductSpec, ProjectSpec, RelationSpec
 from joinery.project.tree import Path
-from joinery.project.window import AS_CHANGED, Emit
 
 if TYPE_CHECKING:
     from joinery.plan.nodes import Form

@@ -25,7 +25,7 @@ from joinery.plan.nodes import (
     Through,
     types_of,
 )
-from joinery.project.product import NodeSpec
+from joinery.project.node import NodeSpec
 from joinery.project.tree import Path
 from joinery.project.value import Pairs
 

@@ -28,11 +28,11 @@ from joinery.plan.nodes import (
     Relation,
 )
 from joinery.plan.source import captured_from, check_position, registry_of
-from joinery.project.form import HistorySpec
+from joinery.project.form import LOG_TIME_WORD, HistorySpec
 from joinery.project.kinds import DEBEZIUM_JSON, DEFAULT_FORMAT
 from joinery.project.postgres import table_of
 from joinery.project.product import RelationSpec
-from joinery.project.stream import LOG_TIME_WORD, ClocksSpec
+from joinery.project.stream import ClocksSpec
 from joinery.project.tree import Path
 
 Known = Mapping[str, tuple[Relation, frozenset[str]]]

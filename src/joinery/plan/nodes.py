@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 from joinery.errors import JoineryError, PlanError
 from joinery.expression.typed import Aggregate, Expression, Read
 from joinery.model.type import LONG, STRING, Array, DataType, Field, Map, Struct
+from joinery.project.emit import AS_CHANGED, Emit
 from joinery.project.form import DocumentSpec, OutboxSpec
 from joinery.project.schema_registry import RegistryOptions
-from joinery.project.window import AS_CHANGED, Emit, Within
+from joinery.project.window import Within
 
 if TYPE_CHECKING:
     from joinery.plan.aggregate import AggregateForm

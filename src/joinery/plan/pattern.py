@@ -17,8 +17,8 @@ from joinery.expression.typed import Expression
 from joinery.model.type import DataType, Field, Struct
 from joinery.plan.match_program import MatchProgram
 from joinery.plan.nodes import Computed, JoinPair, OrderKey, Relation
+from joinery.project.emit import AS_CHANGED, Emit
 from joinery.project.form import After, PatternSpec
-from joinery.project.window import AS_CHANGED, Emit
 
 START = "start"
 """The output with the key of a match's first row, as an object."""

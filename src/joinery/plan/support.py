@@ -23,9 +23,10 @@ from joinery.plan.pattern import PatternForm
 from joinery.plan.search import SearchForm
 from joinery.plan.step import Rolling
 from joinery.plan.stream import Stream, outputs_of
+from joinery.project.emit import AS_CHANGED
 from joinery.project.product import ProjectSpec
 from joinery.project.tree import Path
-from joinery.project.window import AS_CHANGED, Session, Sliding
+from joinery.project.window import Session, Sliding
 
 _GROUPS = "spark-state"
 STORED_GROUPS = frozenset({"rdbms-store", "kv"})

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Literal, Self, TypeAlias, assert_never
 
 from joinery.errors import SpecError, suggesting, suggesting_methods
-from joinery.project.product import NodeSpec, ProductSpec, RelationSpec
+from joinery.project.node import NodeSpec, read_embed
+from joinery.project.product import ProductSpec, RelationSpec
 from joinery.project.read import raise_all, read_relation
-from joinery.project.read_node import read_embed
 from joinery.project.read_product import read_product
 from joinery.project.reader import Reader
 from joinery.project.tree import Entry, tree_of

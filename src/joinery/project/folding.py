@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Self
 
 from joinery.errors import SpecError, suggesting, suggesting_methods
 from joinery.project.declare import Document, RelationLike, objects_of, product_of, relation_name
-from joinery.project.form import FoldSpec
+from joinery.project.form import FoldSpec, read_when
 from joinery.project.read import raise_all
-from joinery.project.read_fold import read_when
 from joinery.project.reader import Reader
 from joinery.project.tree import tree_of
+from joinery.project.value import At
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +47,9 @@ class Folded(Document):
             message = f'there is a "{kind}" under when already'
             raise SpecError(message, code="SPEC_DUPLICATE_KEY")
         reader = Reader()
-        read = read_when(reader, tree_of({kind: assigned}), f'product "{self.spec.name}"')
+        read = read_when(
+            At(reader, "when", f'product "{self.spec.name}"'), tree_of({kind: assigned})
+        )
         raise_all(tuple(reader.problems))
         folded = replace(spec, when=(*spec.when, *read))
         return replace(self, spec=replace(self.spec, form=folded))

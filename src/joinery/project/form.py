@@ -1,30 +1,67 @@
 """The forms that a product can have: what each declares, and the key that it is declared under.
 
 Beside documents, whose tree is the product's root, a form is over one relation, which its
-`word` names in the project file: `aggregate: ORDER`.
+`word` names in the project file: `aggregate: ORDER`. Its keys are its fields; the reader, the
+writer, the JSON Schema and the reference page follow from them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeAlias, assert_never
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, TypeAlias, assert_never, get_args
 
-from joinery.project.value import Pairs
-from joinery.project.window import AS_CHANGED, Emit, Window
+from joinery.model.type import TypeTextError, parse_type
+from joinery.project.emit import AS_CHANGED, Emit
+from joinery.project.part import Part, key, part, part_data, read_part
+from joinery.project.part import key as keyed  # where a field is named key
+from joinery.project.read_window import WINDOW_OR_NAME
+from joinery.project.reader import Reader
+from joinery.project.tree import Entry, Locations, MapTree, Scalar, Tree
+from joinery.project.value import (
+    ELAPSED,
+    EXPRESSION,
+    EXPRESSIONS,
+    FIELDS,
+    FLAG,
+    NAMES,
+    ON,
+    ORDER,
+    SPAN,
+    TEXT,
+    VALUES,
+    At,
+    OrderSpec,
+    Pairs,
+    Value,
+    one_of,
+)
+from joinery.project.window import Window
 
 After = Literal["past_last", "next_row"]
+Language = Literal["sql", "lucene"]
+LOG_TIME_WORD = "$log"
 
 
-@dataclass(frozen=True, slots=True)
-class OrderSpec:
-    """One entry of an `order`."""
+class Form(Part):
+    """What a product is made as.
 
-    expression: str
-    descending: bool = False
+    Attributes:
+        word: The key that declares it.
+        about: What that key has, for the page.
+        hints: By the key of another form, where what that means is written in this one.
+        later: Keys that it needs, too, which `plan` asks for.
+    """
+
+    __slots__ = ()
+    word: ClassVar[str]
+    about: ClassVar[str]
+    hints: ClassVar[Mapping[str, str]] = {}
+    later: ClassVar[tuple[str, ...]] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentSpec:
+@part
+class DocumentSpec(Form):
     """One document a row of the root.
 
     Attributes:
@@ -32,14 +69,21 @@ class DocumentSpec:
     """
 
     word: ClassVar[str] = "root"
+    about: ClassVar[str] = "The relation with one row per document."
     emit: Emit = AS_CHANGED
 
 
 DOCUMENTS = DocumentSpec()
 
 
-@dataclass(frozen=True, slots=True)
-class OutboxSpec:
+def _read_headers(at: At, tree: Tree) -> Pairs:
+    entries = at.reader.entries(tree, at.part)
+    named = ((each, f'header "{each.name}" of {at.what}') for each in entries)
+    return tuple((each.name, at.reader.text(each.value, what)) for each, what in named)
+
+
+@part
+class OutboxSpec(Form):
     """Which columns of an outbox make an event; by default Debezium's names.
 
     Attributes:
@@ -50,13 +94,20 @@ class OutboxSpec:
     """
 
     word: ClassVar[str] = "outbox"
-    key: str = "aggregateid"
-    value: str = "payload"
-    headers: Pairs | None = None
+    about: ClassVar[str] = "Instead of `root`: the relation whose inserted rows are sent as events."
+    hints: ClassVar[Mapping[str, str]] = {"root": "Keep one of them."}
+    later: ClassVar[tuple[str, ...]] = ("sink",)
+    key: str = keyed(TEXT, "The column with the event's key.", default="aggregateid")
+    value: str = keyed(TEXT, "The column with the event itself.", default="payload")
+    headers: Pairs | None = keyed(
+        Value({"type": "object", "additionalProperties": {"type": "string"}}, _read_headers, dict),
+        "Kafka headers and the columns they are taken from.",
+        default=None,
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class AggregateSpec:
+@part
+class AggregateSpec(Form):
     """What is kept of the groups of a relation's rows.
 
     Attributes:
@@ -66,15 +117,22 @@ class AggregateSpec:
     """
 
     word: ClassVar[str] = "aggregate"
-    by: Pairs = ()
-    where: str | None = None
-    window: Window | str | None = None
-    values: Pairs = ()
+    about: ClassVar[str] = "Instead of `root`: the relation whose rows are put into groups."
+    hints: ClassVar[Mapping[str, str]] = {"fields": "Write them under by and values."}
+    by: Pairs = key(FIELDS, "What its rows are grouped by.", default=())
+    where: str | None = key(EXPRESSION, "Only rows for which it is true.", default=None)
+    window: Window | str | None = key(
+        WINDOW_OR_NAME, "The windows of time that rows are put into.", default=None
+    )
+    values: Pairs = key(VALUES, "What a group shows.", default=())
     emit: Emit = AS_CHANGED
 
 
-@dataclass(frozen=True, slots=True)
-class SearchSpec:
+_QUERIES_HINT = "Write queries: RELATION, query: its column with the query."
+
+
+@part
+class SearchSpec(Form):
     """Which stored queries match which documents.
 
     Attributes:
@@ -86,16 +144,43 @@ class SearchSpec:
     """
 
     word: ClassVar[str] = "search"
-    queries: str
-    query: str
-    on: Pairs = ()
-    language: Literal["sql", "lucene"] = "sql"
-    retroactive: bool = True
-    fields: Pairs = ()
+    about: ClassVar[str] = (
+        "Instead of `root`: the relation or product that stored queries are matched with."
+    )
+    queries: str = key(TEXT, "The relation with a stored query in each row.", hint=_QUERIES_HINT)
+    query: str = key(TEXT, "The column of `queries` with the query.", hint=_QUERIES_HINT)
+    on: Pairs = key(
+        ON,
+        "Column of `queries`: column of the documents; a list where names agree.",
+        default=(),
+    )
+    language: Language = key(
+        one_of(get_args(Language)),
+        "What a query is: a condition, or a query of Lucene.",
+        default="sql",
+    )
+    retroactive: bool = key(
+        FLAG, "A new query finds the documents that are there already.", default=True
+    )
+    fields: Pairs = key(FIELDS, "What a match shows.", default=())
 
 
-@dataclass(frozen=True, slots=True)
-class HistorySpec:
+def _read_known_at(at: At, tree: Tree) -> str | None:
+    """Return the column that tells when a change became known; `true` is the time of the log."""
+    if isinstance(tree, Scalar) and isinstance(tree.value, bool):
+        return LOG_TIME_WORD if tree.value else None
+    return at.reader.text(tree, at.part) or None
+
+
+_KNOWN_AT = Value(
+    {"anyOf": [{"type": "boolean"}, {"type": "string"}]},
+    _read_known_at,
+    lambda known: True if known == LOG_TIME_WORD else known,
+)
+
+
+@part
+class HistorySpec(Form):
     """What is kept of the versions of a relation's rows.
 
     Attributes:
@@ -106,13 +191,31 @@ class HistorySpec:
     """
 
     word: ClassVar[str] = "history"
-    valid: str = ""
-    track: tuple[str, ...] | None = None
-    known_at: str | None = None
+    about: ClassVar[str] = "Instead of `root`: the relation whose rows' versions are kept."
+    hints: ClassVar[Mapping[str, str]] = {"fields": "Write track: [column]."}
+    valid: str = key(
+        TEXT,
+        "The column with the time from which a version is valid.",
+        default="",
+        needed=True,
+        hint="Write valid: COLUMN, the time from which a version is valid.",
+    )
+    track: tuple[str, ...] | None = key(
+        NAMES, "The columns in which versions differ; by default all but `valid`.", default=None
+    )
+    known_at: str | None = key(
+        _KNOWN_AT,
+        "The column with the time at which a change became known; `true` is the time at which its"
+        " log took it.",
+        default=None,
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class RuleSpec:
+_RULE_HINT = "Write {one: RELATION, on: {its column: the row's}}."
+
+
+@part
+class RuleSpec(Part):
     """A relation whose rows give parameters to the conditions of a pattern.
 
     Attributes:
@@ -122,12 +225,37 @@ class RuleSpec:
     """
 
     name: str
-    relation: str
-    on: Pairs
+    relation: str = key(TEXT, "The relation whose row is looked up.", name="one", hint=_RULE_HINT)
+    on: Pairs = key(
+        replace(ON, write=dict),
+        "Column of the rule: column of the pattern's row, for the rule's whole key.",
+        hint=_RULE_HINT,
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class PatternSpec:
+def _read_rules(at: At, tree: Tree) -> tuple[RuleSpec, ...]:
+    return tuple(_read_rule(at, each) for each in at.reader.entries(tree, at.part))
+
+
+def _read_rule(at: At, entry: Entry) -> RuleSpec:
+    reader, what = at.reader, f'rule "{entry.name}"'
+    reader.output_name(entry.name, "a rule", entry.place)
+    if not isinstance(entry.value, MapTree):
+        reader.shape(entry.value, what, "a map", _RULE_HINT)
+        return RuleSpec(entry.name, "", ())
+    path = (*at.path, entry.name)
+    return read_part(reader, entry.value, what, RuleSpec, path, place=entry.place, name=entry.name)
+
+
+_RULES = Value(
+    {"$ref": "#/$defs/rules"},
+    _read_rules,
+    lambda rules: {each.name: part_data(each) for each in rules},
+)
+
+
+@part
+class PatternSpec(Form):
     """What is looked for in the rows of a relation, key by key.
 
     Attributes:
@@ -137,20 +265,41 @@ class PatternSpec:
         match: The pattern, over variables.
         within_us: How long after its first row a match may end.
         after: Where the search goes on after a match: behind its last row, or its first.
-        fields: Names and expressions over a match.
         rules: What gives parameters to conditions.
+        fields: Names and expressions over a match.
     """
 
     word: ClassVar[str] = "pattern"
-    match: str
-    by: Pairs = ()
-    order: tuple[OrderSpec, ...] = ()
-    define: Pairs = ()
-    within_us: int | None = None
-    after: After = "past_last"
-    fields: Pairs = ()
+    about: ClassVar[str] = "Instead of `root`: the relation in whose rows matches are looked for."
+    hints: ClassVar[Mapping[str, str]] = {
+        "values": "Write it under fields.",
+        "where": "Write it under where of the relation, or under define.",
+    }
+    by: Pairs = key(FIELDS, "Whose rows make a match.", default=())
+    order: tuple[OrderSpec, ...] = key(
+        ORDER,
+        "How rows follow one another, `-` in front for descending; by default by time, then by the"
+        " key.",
+        default=(),
+    )
+    define: Pairs = key(EXPRESSIONS, "Variables, and what a row must be to be theirs.", default=())
+    match: str = key(
+        TEXT.told(examples=["F{3,} -> S not P"]),
+        "`A B` (the very next row), `A -> B` (a later one), `( )`, `A+`, `A*`, `A?`, `A{2,5}`, a"
+        " bar between alternatives, and last `not C`.",
+        default="",
+        needed=True,
+        hint="Write match: A -> B, with the variables under define.",
+    )
+    within_us: int | None = key(SPAN, "How long after its first row a match may end.", default=None)
+    after: After = key(
+        one_of(get_args(After)), "Where the search goes on after a match.", default="past_last"
+    )
+    rules: tuple[RuleSpec, ...] = key(
+        _RULES, "By name, relations whose rows give parameters to `define`.", default=()
+    )
+    fields: Pairs = key(FIELDS, "What a match shows.", default=())
     emit: Emit = AS_CHANGED
-    rules: tuple[RuleSpec, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,12 +315,69 @@ class StateSpec:
     type: str
     initial: str | None = None
 
+    @property
+    def declared(self) -> str:
+        """Its type and its value, as a project file has them."""
+        return self.type if self.initial is None else f"{self.type} = {self.initial}"
 
+
+_STATE_HINT = "Write a type such as long, and its first value after =: long = 0."
+
+
+def _read_state(at: At, tree: Tree) -> tuple[StateSpec, ...]:
+    entries = at.reader.entries(tree, at.part)
+    if isinstance(tree, MapTree) and not entries:
+        message = f"{at.part} names no column"
+        at.reader.refuse("SPEC_SHAPE", message, tree.mark.value, hint=_STATE_HINT)
+    return tuple(_read_state_column(at.reader, each, at.part) for each in entries)
+
+
+def _read_state_column(reader: Reader, entry: Entry, what: str) -> StateSpec:
+    part = f'column "{entry.name}" of {what}'
+    reader.output_name(entry.name, "a column of a state", entry.place)
+    if not (isinstance(entry.value, Scalar) and isinstance(entry.value.value, str)):
+        reader.shape(entry.value, part, "a type", _STATE_HINT)
+        return StateSpec(entry.name, "string")
+    declared, equals, value = entry.value.value.partition("=")
+    kind, initial = declared.strip(), value.strip()
+    if equals and not initial:
+        message = f'{part} has nothing after "="'
+        reader.refuse("SPEC_VALUE", message, entry.value.mark.value, hint=_STATE_HINT)
+    try:
+        parse_type(kind)
+    except TypeTextError as error:
+        place = Locations({(): entry.value.mark}).within((), error.offset)
+        cut = kind.count("(") > kind.count(")") or kind.count("<") > kind.count(">")
+        hint = "Put a type with commas in quotes." if cut else error.hint
+        message = f"{part}: {error.message}"
+        reader.refuse(error.code, message, place, detail=error.detail, hint=hint)
+        return StateSpec(entry.name, "string", initial or None)
+    return StateSpec(entry.name, kind, initial or None)
+
+
+def read_when(at: At, tree: Tree) -> tuple[tuple[str, Pairs], ...]:
+    """Return what events make of the state, by kind."""
+    return tuple(
+        (each.name, at.reader.pairs(each.value, f'"{each.name}" of {at.part}'))
+        for each in at.reader.entries(tree, at.part)
+    )
+
+
+_STATE = Value(
+    {"$ref": "#/$defs/state"},
+    _read_state,
+    lambda state: {each.name: each.declared for each in state},
+)
+_WHEN = Value(
+    {"$ref": "#/$defs/when"},
+    read_when,
+    lambda when: {kind: dict(assigned) for kind, assigned in when},
+)
 MINUTE_US = 60_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class FoldSpec:
+@part
+class FoldSpec(Form):
     """How the events of a log become a state, key by key.
 
     Attributes:
@@ -184,18 +390,58 @@ class FoldSpec:
     """
 
     word: ClassVar[str] = "fold"
-    by: Pairs = ()
-    sequence: str = ""
-    kind: str = "type"
-    state: tuple[StateSpec, ...] = ()
-    when: tuple[tuple[str, Pairs], ...] = ()
-    wait_us: int = MINUTE_US
+    about: ClassVar[str] = "Instead of `root`: the log whose events become a state."
+    hints: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(("fields", "values"), "Write columns of the state under state."),
+        "where": "Write it under where of the relation; what it leaves out is a gap.",
+    }
+    later: ClassVar[tuple[str, ...]] = ("when",)
+    by: Pairs = key(FIELDS, "Whose events have one state.", default=())
+    sequence: str = key(
+        TEXT,
+        "The column with an event's number, from 1 in each key.",
+        default="",
+        needed=True,
+        hint="Write sequence: COLUMN, with the number of an event, from 1.",
+    )
+    kind: str = key(TEXT, "The column that says what has happened.", default="type")
+    state: tuple[StateSpec, ...] = key(
+        _STATE,
+        "The columns of the state: `decimal(18,2) = 0` begins with a value.",
+        default=(),
+        needed=True,
+        hint="Write state: {balance: decimal(18,2) = 0}, the value in quotes.",
+    )
+    when: tuple[tuple[str, Pairs], ...] = key(
+        _WHEN,
+        "By kind of event, what columns of the state become: expressions over the state before,"
+        " and over the event (`event.amount`).",
+        default=(),
+    )
+    wait_us: int = key(
+        ELAPSED,
+        "How long events wait for numbers missing before theirs; `0s` does not wait.",
+        default=MINUTE_US,
+    )
 
 
 FormSpec: TypeAlias = (
-    DocumentSpec | OutboxSpec | AggregateSpec | PatternSpec | SearchSpec | FoldSpec | HistorySpec
+    DocumentSpec | OutboxSpec | AggregateSpec | SearchSpec | HistorySpec | PatternSpec | FoldSpec
 )
-"""What a product may be: a class with the `word` that declares it."""
+"""What a product may be."""
+FORMS: Mapping[str, type[FormSpec]] = {each.word: each for each in get_args(FormSpec)}
+TimedSpec: TypeAlias = DocumentSpec | AggregateSpec | PatternSpec
+"""The forms that go by time, and take all keys of `emit`."""
+
+
+def emit_of(form: FormSpec) -> Emit:
+    """Return when a form is sent."""
+    return form.emit if isinstance(form, TimedSpec) else AS_CHANGED
+
+
+def is_below(kind: type[FormSpec]) -> bool:
+    """Return whether the keys of a form are in a map below its word, and not beside it."""
+    return kind is OutboxSpec
 
 
 def relations_beside(form: FormSpec) -> tuple[tuple[str, tuple[str, ...]], ...]:

@@ -10,13 +10,17 @@ Invariant: the reader takes its known names from here, so it and the shipped sch
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
 from joinery.project.audit import AuditSpec
+from joinery.project.emit import Emit
 from joinery.project.expect import Expectations
+from joinery.project.form import FORMS, DocumentSpec, FormSpec, OutboxSpec, RuleSpec, is_below
 from joinery.project.kinds import DEFAULT_FORMAT, FORMATS
+from joinery.project.node import SHOWN
 from joinery.project.option import Fragment, Names
-from joinery.project.part import names_of
+from joinery.project.part import keys_of, names_of
+from joinery.project.product import Erased
 from joinery.project.stream import (
     STEPS,
     Cache,
@@ -29,15 +33,7 @@ from joinery.project.stream import (
 
 TIME_UNITS = ("micros", "millis", "nanos")
 IMAGES = ("full", "key")
-OVERFLOWS = ("count", "fail")
-SHAPES = ("list", "map")
 RESERVED_PROJECT = ("functions",)
-WHENS = ("changed", "closed")
-LATE_ROWS = ("correct", "dead_letter", "drop")
-LANGUAGES = ("sql", "lucene")
-ERASED = ("redact", "remove")
-AFTERS = ("past_last", "next_row")
-WINDOW_KINDS = ("tumbling", "hopping", "cumulative", "session", "sliding")
 
 
 def _text(description: str, **more: Any) -> Fragment:
@@ -152,177 +148,60 @@ RELATION: Names = {
 }
 PRODUCT_RELATION = ("product", "derive", "where", "time", "watermark")
 """The keys of a relation that is a product: its columns, its key and their order are there."""
-_SHOWN: Names = {
-    "fields": _ref("fields", "The columns to show; by default all."),
-    "values": _ref("expressions", "Further fields, computed from fields and embeds."),
-    "where": _ref("expression", "Only rows for which it is true."),
-    "embed": _map("embed", "Related rows, by the name of the field they become."),
-}
-EMBED: Names = {
-    "one": _text("The relation to embed as one object, or null where nothing matches."),
-    "many": _text("The relation to embed as a list."),
-    "on": _ref(
-        "on", "Column of the embedded relation: column of the parent; a list where names agree."
-    ),
-    "through": _ref(
-        "through",
-        "Of `many`: the relation whose rows lead to the embedded ones. `on` then compares with"
-        " columns of it, `relation.column`.",
-    ),
-    "hot": _ref("hot", "Of `through`: leaves out what many of its rows name."),
-    **_SHOWN,
-    "order": _names("What the list is sorted by, `-` in front for descending; then by the key."),
-    "limit": _count("How many are kept, in that order."),
-    "overflow": {
-        "enum": list(OVERFLOWS),
-        "default": "count",
-        "description": "Above `limit`: count all in `<name>_total`, or refuse the document.",
-    },
-    "hidden": _flag("Usable in expressions, but not part of the document."),
-    "as": {
-        "enum": list(SHAPES),
-        "default": "list",
-        "description": "A list, or a map from the row's key to the row.",
-    },
-    "as_of": _text(
-        "The column of the parent with the time whose version of the row is embedded; by default"
-        " the row as it is."
-    ),
-    "within": _ref(
-        "within",
-        "How far the row's time may be from that of the row above: `[from, to]`, ends included.",
-    ),
-}
-HOT: Names = {
-    "above": _count(
-        "What more rows of the through relation name is left out, and listed in `<name>_hot`."
-    ),
-}
 OUTBOX: Names = {
     "relation": _text("The relation whose inserted rows are the events."),
-    "key": _text("The column with the event's key.", default="aggregateid"),
-    "value": _text("The column with the event itself.", default="payload"),
-    "headers": {
-        "type": "object",
-        "additionalProperties": {"type": "string"},
-        "description": "Kafka headers and the columns they are taken from.",
-    },
+    **names_of(OutboxSpec),
 }
-_PATTERN: Names = {
-    "order": _names(
-        "Of `pattern`: how rows follow one another, `-` in front for descending; by default by"
-        " time, then by the key."
-    ),
-    "define": _ref("expressions", "Of `pattern`: variables, and what a row must be to be theirs."),
-    "match": _text(
-        "Of `pattern`: `A B` (the very next row), `A -> B` (a later one), `( )`, `A+`, `A*`,"
-        " `A?`, `A{2,5}`, a bar between alternatives, and last `not C`.",
-        examples=["F{3,} -> S not P"],
-    ),
-    "within": _ref("span", "Of `pattern`: how long after its first row a match may end."),
-    "after": {
-        "enum": list(AFTERS),
-        "default": "past_last",
-        "description": "Of `pattern`: where the search goes on after a match.",
-    },
-    "rules": _ref(
-        "rules", "Of `pattern`: by name, relations whose rows give parameters to `define`."
-    ),
-}
-RULE: Names = {
-    "one": _text("The relation whose row is looked up."),
-    "on": _ref("on", "Column of the rule: column of the pattern's row, for the rule's whole key."),
-}
-_FOLD: Names = {
-    "sequence": _text("Of `fold`: the column with an event's number, from 1 in each key."),
-    "kind": _text("Of `fold`: the column that says what has happened.", default="type"),
-    "state": _ref(
-        "state", "Of `fold`: the columns of the state: `decimal(18,2) = 0` begins with a value."
-    ),
-    "when": _ref(
-        "when",
-        "Of `fold`: by kind of event, what columns of the state become: expressions over the state"
-        " before, and over the event (`event.amount`).",
-    ),
-    "wait": _ref(
-        "span",
-        "Of `fold`: how long events wait for numbers missing before theirs; `0s` does not wait.",
-        default="1m",
-    ),
-}
-_SEARCH: Names = {
-    "queries": _text("Of `search`: the relation with a stored query in each row."),
-    "query": _text("Of `search`: the column of `queries` with the query."),
-    "on": _ref(
-        "on", "Of `search`: column of `queries`: column of the documents; a list where names agree."
-    ),
-    "language": {
-        "enum": list(LANGUAGES),
-        "default": "sql",
-        "description": "Of `search`: what a query is: a condition, or a query of Lucene.",
-    },
-    "retroactive": _flag(
-        "Of `search`: a new query finds the documents that are there already.", default=True
-    ),
-}
-_HISTORY: Names = {
-    "valid": _text("Of `history`: the column with the time from which a version is valid."),
-    "track": _names(
-        "Of `history`: the columns in which versions differ; by default all but `valid`."
-    ),
-    "known_at": {
-        "anyOf": [{"type": "boolean"}, {"type": "string"}],
-        "description": "Of `history`: the column with the time at which a change became known;"
-        " `true` is the time at which its log took it.",
-    },
-}
-FORMS: Mapping[str, tuple[str, ...]] = {
-    "root": (*_SHOWN, "erased"),
-    "outbox": (),
-    "aggregate": ("by", "window", "where", "values"),
-    "search": (*_SEARCH, "fields"),
-    "history": tuple(_HISTORY),
-    "pattern": ("by", *_PATTERN, "fields"),
-    "fold": ("by", *_FOLD),
-}
+RULE = names_of(RuleSpec)
+FORM_KEYS: Mapping[str, tuple[str, ...]] = {
+    word: () if is_below(kind) else tuple(keys_of(kind)) for word, kind in FORMS.items()
+} | {DocumentSpec.word: (*SHOWN, "erased")}
 """By the key that declares a product's form, the keys that a product of the form may have."""
+
+
+def _form(kind: type[FormSpec]) -> Fragment:
+    """Return what stands under the word of a form."""
+    if not is_below(kind):
+        return _text(kind.about)
+    below = {"type": "object", "additionalProperties": False, "properties": OUTBOX}
+    return {"description": kind.about, "anyOf": [_text("The relation."), below]}
+
+
+def _of_forms() -> Names:
+    """Return the keys of all forms but documents, each with the forms that it is of."""
+    found: dict[str, dict[str, Fragment]] = {}
+    for word, kind in FORMS.items():
+        for name, shape in names_of(kind).items() if not is_below(kind) else ():
+            found.setdefault(name, {})[word] = shape
+    return {
+        name: {**next(iter(forms.values())), "description": _described(forms)}
+        for name, forms in found.items()
+        if name not in SHOWN
+    }
+
+
+def _described(forms: Mapping[str, Fragment]) -> str:
+    """Return what a key means in each of its forms, as one sentence."""
+    told = {word: str(shape["description"]) for word, shape in forms.items()}
+    lower = {word: text[0].lower() + text[1:] for word, text in told.items()}
+    if len(lower) == 1:
+        ((word, text),) = lower.items()
+        return f"Of `{word}`: {text}"
+    text = "; ".join(f"of `{word}`, {text.removesuffix('.')}" for word, text in lower.items())
+    return f"O{text[1:]}."
+
+
 PRODUCT: Names = {
-    "root": _text("The relation with one row per document."),
-    "outbox": {
-        "description": "Instead of `root`: the relation whose inserted rows are sent as events.",
-        "anyOf": [
-            _text("The relation."),
-            {"type": "object", "additionalProperties": False, "properties": OUTBOX},
-        ],
-    },
-    "aggregate": _text("Instead of `root`: the relation whose rows are put into groups."),
-    "history": _text("Instead of `root`: the relation whose rows' versions are kept."),
-    "pattern": _text("Instead of `root`: the relation in whose rows matches are looked for."),
-    "fold": _text("Instead of `root`: the log whose events become a state."),
-    **_SHOWN,
-    "by": _ref(
-        "fields",
-        "Of `aggregate`, what its rows are grouped by; of `pattern`, whose rows make a match; of"
-        " `fold`, whose events have one state.",
-    ),
-    **_PATTERN,
-    **_FOLD,
-    "window": {
-        "description": "Of `aggregate`: the windows of time that rows are put into.",
-        "anyOf": [_text("The name of one of `windows`."), _ref("window")],
-    },
-    "search": _text(
-        "Instead of `root`: the relation or product that stored queries are matched with."
-    ),
-    **_SEARCH,
-    **_HISTORY,
+    **{word: _form(kind) for word, kind in FORMS.items()},
+    **SHOWN,
+    **_of_forms(),
     "sink": _ref("sinks", "Where documents are written."),
     "group": _text("Products of one group share a query: they read their sources once."),
     "solution": _ref("solution", "How join state is kept.", default="spark-state"),
     "emit": _ref("emit", "When documents are sent; by default at the end of each batch."),
     "expect": _ref("expect", "What wants attention in `joinery status`; by default failures."),
     "erased": {
-        "enum": list(ERASED),
+        "enum": list(get_args(Erased)),
         "default": "redact",
         "description": "Of `root`: what becomes of a document with values of an erased person.",
     },
@@ -332,48 +211,7 @@ PRODUCT: Names = {
 }
 EMIT: Names = {
     "settle": _ref("duration", "Send a document once its key has not changed for this long."),
-    "when": {
-        "enum": list(WHENS),
-        "default": "changed",
-        "description": "Of what goes by time: send after each change, or once its time is over.",
-    },
-    "late": {
-        "enum": list(LATE_ROWS),
-        "default": "correct",
-        "description": ("Of what goes by time: what a row does that comes below the watermark."),
-    },
-    "allowed": _ref(
-        "span",
-        "Of what goes by time: how far below the watermark a row is not late yet.",
-        default="0s",
-    ),
-    "retention": _ref(
-        "span",
-        "Of what goes by time: how long after its end it can still change.",
-        default="7d",
-    ),
-}
-_ALIGNED: Names = {
-    "zone": _text("The time zone of days, weeks and months.", examples=["Europe/Berlin"]),
-    "offset": _ref("span", "How long after midnight, or 1970, windows begin.", default="0s"),
-}
-WINDOW: Mapping[str, Names] = {
-    "tumbling": {"tumbling": _ref("span", "The size of windows side by side."), **_ALIGNED},
-    "hopping": {
-        "hopping": _ref("span", "The size of windows that overlap."),
-        "every": _ref("span", "How far apart they begin."),
-        **_ALIGNED,
-    },
-    "cumulative": {
-        "cumulative": _ref("span", "The longest window from each start."),
-        "every": _ref("span", "How far apart the ends of the windows from one start are."),
-        **_ALIGNED,
-    },
-    "session": {
-        "session": _ref("span", "The gap without a row that ends a session."),
-        "max": _ref("span", "Where a longer session is cut; by default nowhere."),
-    },
-    "sliding": {"sliding": _ref("span", "How far before the watermark a row still counts.")},
+    **names_of(Emit),
 }
 RUN: Names = {
     "checkpoint": _text("The folder of Spark's checkpoints.", default=".joinery/checkpoint"),

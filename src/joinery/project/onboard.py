@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from joinery.errors import SpecError
 from joinery.model.table import ForeignKey, SourceTable, TableName
 from joinery.project.kinds import DEBEZIUM_JSON, DEFAULT_FORMAT, FORMATS
-from joinery.project.product import NodeSpec, ProductSpec, ProjectSpec, RelationSpec
+from joinery.project.node import NodeSpec
+from joinery.project.product import ProductSpec, ProjectSpec, RelationSpec
 
 _WORD = re.compile(r"[^A-Za-z0-9_]+")
 

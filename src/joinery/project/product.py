@@ -8,23 +8,24 @@ Invariant: two projects that declare the same are equal, wherever their parts st
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from joinery.errors import Location
-from joinery.project.form import DOCUMENTS, FormSpec, OrderSpec, relations_beside
+from joinery.project.form import DOCUMENTS, FormSpec, relations_beside
+from joinery.project.node import NodeSpec
 from joinery.project.tree import Locations
 from joinery.project.tree import Path as SpecPath
 from joinery.project.value import Pairs
-from joinery.project.window import Window, Within
+from joinery.project.window import Window
 
 if TYPE_CHECKING:
     from joinery.project.audit import AuditSpec
     from joinery.project.expect import Expectations
     from joinery.project.stream import ClocksSpec, StreamSpec, WatermarkSpec
 
+Erased = Literal["redact", "remove"]
 Options = tuple[tuple[str, object], ...]
 
 
@@ -123,63 +124,6 @@ class RelationSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class ThroughSpec:
-    """A relation whose rows lead from a parent to its children.
-
-    Attributes:
-        on: Its column and the parent's, pair by pair.
-        hot_above: Children whom more of its rows name are left out; None sets no bound.
-    """
-
-    relation: str
-    on: Pairs
-    hot_above: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class NodeSpec:
-    """A product's root, or an entry of `embed`.
-
-    Attributes:
-        on: Child column and parent column, pair by pair; empty at the root. With `through` a
-            column of that relation stands in place of the parent's.
-        fields: Names and expressions; None means all columns of the relation.
-        keyed: True for `as: map`.
-        within: How far a row's time may be from that of the row above; None for any.
-        as_of: The column of the row above with the time whose version is embedded; None for the
-            row as it is.
-    """
-
-    name: str
-    cardinality: Literal["root", "one", "many"]
-    relation: str
-    on: Pairs = ()
-    fields: Pairs | None = None
-    values: Pairs = ()
-    where: str | None = None
-    order: tuple[OrderSpec, ...] = ()
-    limit: int | None = None
-    overflow: Literal["count", "fail"] = "count"
-    embed: tuple[NodeSpec, ...] = ()
-    hidden: bool = False
-    keyed: bool = False
-    within: Within | None = None
-    through: ThroughSpec | None = None
-    as_of: str | None = None
-
-    @property
-    def relations(self) -> tuple[str, ...]:
-        """The relations that it names itself."""
-        return (self.relation,) if self.through is None else (self.relation, self.through.relation)
-
-    def walk(self) -> Iterator[NodeSpec]:
-        """Yield this node and all below it, parents first."""
-        yield self
-        for child in self.embed:
-            yield from child.walk()
-
-
-@dataclass(frozen=True, slots=True)
 class ProductSpec:
     """What is kept in sinks under a key: documents, events, groups, matches.
 
@@ -199,7 +143,7 @@ class ProductSpec:
     ready: tuple[str, ...] = ()
     form: FormSpec = DOCUMENTS
     expect: Expectations | None = None
-    erased: Literal["redact", "remove"] = "redact"
+    erased: Erased = "redact"
 
     @property
     def relations_read(self) -> tuple[str, ...]:

@@ -21,9 +21,9 @@ from joinery.project.product import (
     RunSpec,
     SinkSpec,
 )
-from joinery.project.read_aggregate import read_window
 from joinery.project.read_kind import read_sink, read_solutions, read_source
 from joinery.project.read_product import read_product
+from joinery.project.read_window import read_window
 from joinery.project.reader import Reader
 from joinery.project.stream import ClocksSpec, WatermarkSpec, read_stream
 from joinery.project.tree import Entry, ListTree, Locations, MapTree, Scalar, Tree, marks_of

@@ -12,9 +12,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from joinery.project import grammar
+from joinery.project.form import RuleSpec
 from joinery.project.kinds import LOOKUP_STORES, SINKS, SOLUTIONS, SOURCES, VAULTS
+from joinery.project.node import EMBED, HotSpec
 from joinery.project.option import Fragment, Names, fragments, options_in
 from joinery.project.part import names_of, needed_in
+from joinery.project.read_window import WINDOW, needed_in_window
 from joinery.project.stream import STEPS, ClocksSpec, StreamSpec
 
 _STEP_MAPS = {word: kind for word, kind in STEPS.items() if {*names_of(kind)} != {word}}
@@ -28,12 +31,12 @@ SECTIONS: Mapping[str, Names] = {
     "watermark": grammar.WATERMARK,
     "clocks": grammar.CLOCKS,
     "product": grammar.PRODUCT,
-    "embed": grammar.EMBED,
-    "hot": grammar.HOT,
+    "embed": EMBED,
+    "hot": names_of(HotSpec),
     "rule": grammar.RULE,
     "emit": grammar.EMIT,
     "expect": grammar.EXPECT,
-    **{f"window {kind}": names for kind, names in grammar.WINDOW.items()},
+    **{f"window {kind}": names for kind, names in WINDOW.items()},
     "outbox": grammar.OUTBOX,
     "stream": grammar.STREAM,
     "step": grammar.STEP,
@@ -58,12 +61,9 @@ _NEEDED: Mapping[str, Sequence[str]] = {
     "clocks": needed_in(ClocksSpec),
     "product": ("root",),
     "embed": ("on",),
-    "hot": ("above",),
-    "rule": ("one", "on"),
-    **{
-        f"window {kind}": [each for each in (kind, "every") if each in names]
-        for kind, names in grammar.WINDOW.items()
-    },
+    "hot": needed_in(HotSpec),
+    "rule": needed_in(RuleSpec),
+    **{f"window {kind}": needed_in_window(kind) for kind in WINDOW},
     "outbox": ("relation",),
     "stream": needed_in(StreamSpec),
     **{word: needed_in(kind) for word, kind in _STEP_MAPS.items()},

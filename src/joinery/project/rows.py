@@ -19,7 +19,7 @@ from joinery.project.declare import (
     relation_name,
 )
 from joinery.project.form import After
-from joinery.project.product import NodeSpec
+from joinery.project.node import NodeSpec
 from joinery.project.typing import EmitMap, Fields, Sinks, Solution
 
 _Binding = Literal["variable", "repetition", "sequence", "either", "whole"]

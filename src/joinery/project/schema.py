@@ -9,9 +9,12 @@ from typing import Any
 from joinery.project import grammar
 from joinery.project.audit import AuditSpec
 from joinery.project.expect import Expectations
+from joinery.project.form import FORMS, RuleSpec
 from joinery.project.kinds import LOOKUP_STORES, SINKS, SOLUTIONS, SOURCES, VAULTS, Registry
+from joinery.project.node import EMBED, HotSpec
 from joinery.project.option import Fragment, Names, Option, fragments
 from joinery.project.part import Part, names_of, needed_in
+from joinery.project.read_window import WINDOW, needed_in_window
 from joinery.project.stream import (
     STEPS,
     Cache,
@@ -59,17 +62,11 @@ def _definitions() -> dict[str, Any]:
         "product": {
             **_object(grammar.PRODUCT),
             "oneOf": [
-                {"required": ["root"]},
-                {"required": ["outbox", "sink"]},
-                {"required": ["aggregate"]},
-                {"required": ["history", "valid"]},
-                {"required": ["search", "queries", "query"]},
-                {"required": ["pattern", "match"]},
-                {"required": ["fold", "sequence", "state", "when"]},
+                {"required": [word, *needed_in(kind), *kind.later]} for word, kind in FORMS.items()
             ],
         },
         "embed": {
-            **_object(grammar.EMBED, required=("on",)),
+            **_object(EMBED, required=("on",)),
             "oneOf": [{"required": ["one"]}, {"required": ["many"]}],
         },
         "personal": _object(grammar.PERSONAL, required=("subject", "fields")),
@@ -87,15 +84,14 @@ def _definitions() -> dict[str, Any]:
         "emit": _object(grammar.EMIT),
         "rules": {
             "type": "object",
-            "additionalProperties": _object(grammar.RULE, required=("one", "on")),
+            "additionalProperties": _part(RuleSpec),
             "minProperties": 1,
         },
         "state": {"type": "object", "additionalProperties": {"type": "string"}, "minProperties": 1},
         "when": {"type": "object", "additionalProperties": _reference("expressions")},
         "window": {
             "anyOf": [
-                _object(names, required=_window_needs(kind))
-                for kind, names in grammar.WINDOW.items()
+                _object(names, required=needed_in_window(kind)) for kind, names in WINDOW.items()
             ]
         },
         **_stream_definitions(),
@@ -105,7 +101,7 @@ def _definitions() -> dict[str, Any]:
             "minProperties": 1,
             "maxProperties": 1,
         },
-        "hot": _object(grammar.HOT, required=("above",)),
+        "hot": _part(HotSpec),
         "run": _object(grammar.RUN),
         "lineage": _object(grammar.LINEAGE, required=("url",)),
         "source": _kinds(SOURCES),
@@ -153,10 +149,6 @@ def _definitions() -> dict[str, Any]:
             ],
         },
     }
-
-
-def _window_needs(kind: str) -> tuple[str, ...]:
-    return (kind, "every") if "every" in grammar.WINDOW[kind] else (kind,)
 
 
 def _stream_definitions() -> dict[str, Any]:

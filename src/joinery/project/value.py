@@ -27,6 +27,14 @@ _SQL_ORDER = re.compile(r"(.*\S)\s+(asc|desc)", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
+class OrderSpec:
+    """One entry of an `order`."""
+
+    expression: str
+    descending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class At:
     """Where a value is read.
 
@@ -44,8 +52,8 @@ class At:
 
     @property
     def part(self) -> str:
-        """The value, for the problems."""
-        return f'"{self.name}" of {self.what}'
+        """The value, for the problems; with nothing that has the key, the key alone."""
+        return f'"{self.name}" of {self.what}' if self.what else f'"{self.name}"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +194,32 @@ def read_within(at: At, tree: Tree) -> Within:
     return Within(first, last)
 
 
+def _order(at: At, tree: Tree) -> tuple[OrderSpec, ...]:
+    """Return what rows are sorted by; `-` in front is descending."""
+    if not isinstance(tree, ListTree):
+        hint = f"Write [{tree.text}]." if isinstance(tree, Scalar) and tree.text else ""
+        at.reader.shape(tree, at.part, "a list", hint)
+        return ()
+    return tuple(_order_key(at.reader, item, at.part) for item in tree.items)
+
+
+def _order_key(reader: Reader, tree: Tree, part: str) -> OrderSpec:
+    if isinstance(tree, Scalar) and not isinstance(tree.value, str) and tree.text:
+        reader.shape(tree, f"an entry of {part}", "a column or an expression")
+        return OrderSpec("")
+    text = reader.expression(tree, f"an entry of {part}").strip()
+    if spelled := _SQL_ORDER.fullmatch(text):
+        sign = "-" if spelled[2].lower() == "desc" else ""
+        message, hint = f'an entry of {part} cannot be "{text}"', f"Write {sign}{spelled[1]}."
+        reader.refuse("SPEC_VALUE", message, tree.mark.value, hint=hint)
+        return OrderSpec("")
+    return OrderSpec(text[1:].strip(), True) if text.startswith("-") else OrderSpec(text)
+
+
+def _order_data(order: Sequence[OrderSpec]) -> list[str]:
+    return [f"-{each.expression}" if each.descending else each.expression for each in order]
+
+
 def _names(at: At, tree: Tree) -> tuple[str, ...]:
     return at.reader.texts(tree, at.part)
 
@@ -285,6 +319,7 @@ VALUES = Value(_ref("expressions"), _named("a value"), dict)
 FIELDS = Value(_ref("fields"), read_fields, fields_data)
 SOME_FIELDS = replace(FIELDS, read=_some_fields)
 ON = Value(_ref("on"), read_on, on_data)
+ORDER = Value({"type": "array", "items": {"type": "string"}}, _order, _order_data)
 NAMES = Value({"type": "array", "items": {"type": "string"}}, _names, list)
 SOME_NAMES = replace(NAMES, read=_some_names)
 COLUMNS = Value({"type": "object", "additionalProperties": {"type": "string"}}, read_columns, dict)

@@ -1,4 +1,4 @@
-"""Windows and intervals of time as a user declares them, and when and how late one is sent.
+"""Windows and intervals of time as a user declares them.
 
 Everything is resolved here but the zone's rules: lengths have units, defaults are filled in.
 Which windows hold a time, `joinery.semantics.window` tells.
@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 Unit = Literal["micros", "days", "weeks", "months"]
-When = Literal["changed", "closed"]
-LateRows = Literal["correct", "dead_letter", "drop"]
 
 DAY_US = 86_400_000_000
 WEEK_US = 7 * DAY_US
@@ -118,24 +116,3 @@ class Within:
     def __contains__(self, behind_us: int) -> bool:
         """Return whether a child may be so long behind its parent."""
         return self.from_us <= behind_us <= self.to_us
-
-
-@dataclass(frozen=True, slots=True)
-class Emit:
-    """When a group, or a document with `within`, is sent, and what becomes of rows that come late.
-
-    Attributes:
-        when: After each batch that changed it, or once when its time is over.
-        late: A late row corrects, is told as a dead letter, or is counted alone.
-        allowed_us: How far below the watermark a row is not late yet.
-        retention_us: How long after its window's end a row still corrects.
-    """
-
-    when: When = "changed"
-    late: LateRows = "correct"
-    allowed_us: int = 0
-    retention_us: int = WEEK_US
-
-
-AS_CHANGED = Emit()
-"""What a product says that has no `emit`."""

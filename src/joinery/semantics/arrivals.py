@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from joinery.model.change import Change
-from joinery.project.window import Emit
+from joinery.project.emit import Emit
 from joinery.semantics.lateness import Watermarks
 from joinery.semantics.window import Bounds
 from joinery.solutions.protocol import DeadDocument

@@ -9,7 +9,7 @@ import pytest
 from joinery.model.table import Column, ForeignKey, SourceTable, TableName
 from joinery.onboarding.proposal import Proposal, propose
 from joinery.onboarding.proposal_text import Origin, project_text, without_password
-from joinery.project.product import NodeSpec
+from joinery.project.node import NodeSpec
 
 
 def table(name: str, *columns: str, key: int = 1) -> SourceTable:

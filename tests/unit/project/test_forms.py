@@ -19,8 +19,8 @@ FORMS = {
 OTHERS = [
     (form, key)
     for form in FORMS
-    for key in {key for keys in grammar.FORMS.values() for key in keys}
-    if key not in grammar.FORMS[form]
+    for key in {key for keys in grammar.FORM_KEYS.values() for key in keys}
+    if key not in grammar.FORM_KEYS[form]
 ]
 
 
@@ -40,4 +40,4 @@ def test_a_product_of_documents_refuses_what_only_other_forms_have() -> None:
 
 
 def test_every_form_is_known_to_the_reader() -> None:
-    assert {*FORMS, "root"} == grammar.FORMS.keys()
+    assert {*FORMS, "root"} == grammar.FORM_KEYS.keys()

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from joinery.errors import ProjectErrors
-from joinery.project.form import OrderSpec
 from joinery.project.load import dump_spec, load_spec
 from joinery.project.product import ProjectSpec, RunSpec, SinkSpec
+from joinery.project.value import OrderSpec
 
 HEAD = """\
 relations:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from joinery.project import grammar
 from joinery.project.kinds import LOOKUP_STORES
+from joinery.project.node import EMBED
 from joinery.project.part import names_of
 from joinery.project.schema import schema, schema_text
 from joinery.project.stream import LookupSpec
@@ -21,7 +22,7 @@ def test_the_schema_completes_every_key_that_the_reader_knows() -> None:
     defined = schema()["$defs"]
 
     assert set(grammar.RELATION) == set(defined["relation"]["properties"])
-    assert set(grammar.EMBED) == set(defined["embed"]["properties"])
+    assert set(EMBED) == set(defined["embed"]["properties"])
     assert set(grammar.PRODUCT) == set(defined["product"]["properties"])
     assert set(grammar.RUN) == set(defined["run"]["properties"])
     assert set(grammar.PROJECT) == set(schema()["properties"])

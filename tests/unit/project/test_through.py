@@ -9,7 +9,7 @@ from tests.unit.project.test_load import load, problems
 
 import joinery as jn
 from joinery.project.load import dump_spec
-from joinery.project.product import NodeSpec, ThroughSpec
+from joinery.project.node import NodeSpec, ThroughSpec
 
 RELATIONS = """\
 relations:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from joinery.project.read_aggregate import read_window
+from joinery.project.read_window import read_window
 from joinery.project.reader import Reader
 from joinery.project.tree import tree_of
 from joinery.project.window import Cumulative, Hopping, Session, Sliding, Span, Tumbling, Window

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from joinery.model.type import Field
-from joinery.project.window import AS_CHANGED, Span
+from joinery.project.emit import AS_CHANGED
+from joinery.project.window import Span
 from joinery.solutions.spark_state.assembler import Address, AggregateColumn, Assembler, Slot, Sql
 from joinery.solutions.spark_state.event_fold_program import EventFold
 from joinery.solutions.spark_state.group_program import (

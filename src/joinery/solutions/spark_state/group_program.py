@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from joinery.project.window import LateRows, Span
+from joinery.project.emit import LateRows
+from joinery.project.window import Span
 from joinery.solutions.spark_state.assembler import AggregateColumn
 
 

@@ -19,8 +19,9 @@ from joinery.plan.nodes import DocumentForm, OutboxForm, Product, Relation
 from joinery.plan.pattern import PatternForm
 from joinery.plan.search import SearchForm
 from joinery.plan.stream import Stream, product_of
+from joinery.project.emit import Emit
 from joinery.project.product import ProjectSpec, RunSpec
-from joinery.project.window import Emit, Sliding
+from joinery.project.window import Sliding
 from joinery.solutions.spark_state.lower import lower
 from joinery.solutions.spark_state.program import KernelProgram, RelationProgram
 from joinery.spark.batch.query_kernel import lowered_streams

@@ -19,7 +19,8 @@ from joinery.model.change import Change
 from joinery.model.type import Field, Struct
 from joinery.plan.aggregate import AggregateForm
 from joinery.plan.nodes import DocumentForm, Product, Relation
-from joinery.project.window import AS_CHANGED, Sliding
+from joinery.project.emit import AS_CHANGED
+from joinery.project.window import Sliding
 from joinery.semantics.read_change import change_line
 from joinery.semantics.render import document_json
 from joinery.testing.changes import RowChange

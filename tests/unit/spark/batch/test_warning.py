@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from joinery.model.progress import BatchProgress
 from joinery.plan.nodes import Plan
-from joinery.project.product import NodeSpec, ProductSpec, ProjectSpec, SinkSpec
+from joinery.project.node import NodeSpec
+from joinery.project.product import ProductSpec, ProjectSpec, SinkSpec
 from joinery.project.stream import StreamSpec, UnionSpec
 from joinery.spark.batch.progress import (
     ProgressBoard,

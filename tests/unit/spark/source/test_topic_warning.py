@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 from joinery.model.warning import RunWarning
-from joinery.project.product import (
-    NodeSpec,
-    ProductSpec,
-    ProjectSpec,
-    RelationSpec,
-    SinkSpec,
-    SourceSpec,
-)
+from joinery.project.node import NodeSpec
+from joinery.project.product import ProductSpec, ProjectSpec, RelationSpec, SinkSpec, SourceSpec
 from joinery.spark.source.source import SourceRead
 from joinery.spark.source.warning import TopicNames, topic_warnings
 

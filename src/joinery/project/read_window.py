@@ -1,4 +1,4 @@
-"""Reads a product that aggregates: its groups, its window of time, and when it is sent.
+"""How a window of time is read and written, and the keys of each kind.
 
 A window is checked where it is read: no other part of the project is needed for it.
 """
@@ -6,49 +6,66 @@ A window is checked where it is read: no other part of the project is needed for
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import assert_never, cast
+from typing import Any, assert_never
 from zoneinfo import ZoneInfo
 
-from joinery.project import grammar
+from joinery.project.option import Names
+from joinery.project.quantity import micros_text, span_text
 from joinery.project.reader import Reader
 from joinery.project.tree import MapTree, Scalar, Tree
+from joinery.project.value import Fragment, Value
 from joinery.project.window import (
     DAY_US,
     Cumulative,
-    Emit,
     Grid,
     Hopping,
-    LateRows,
     Session,
     Sliding,
     Span,
     Tumbling,
-    When,
     Window,
 )
 
 _MOST_WINDOWS = 10_000
 
 
-def read_emit(reader: Reader, parts: Mapping[str, Tree]) -> Emit:
-    """Return when an aggregate is sent, from the parts of its `emit`."""
-    default = Emit()
-    when, late = default.when, default.late
-    if "when" in parts:
-        when = cast(When, reader.word(parts["when"], '"when"', grammar.WHENS))
-    if "late" in parts:
-        late = cast(LateRows, reader.word(parts["late"], '"late"', grammar.LATE_ROWS))
-    times = {
-        name: reader.elapsed_us(parts[name], f'"{name}"')
-        for name in ("allowed", "retention")
-        if name in parts
-    }
-    return Emit(
-        when,
-        late,
-        times.get("allowed", default.allowed_us),
-        times.get("retention", default.retention_us),
-    )
+def _span(description: str, **more: Any) -> Fragment:
+    return {"$ref": "#/$defs/span", "description": description, **more}
+
+
+_ALIGNED: Names = {
+    "zone": {
+        "type": "string",
+        "description": "The time zone of days, weeks and months.",
+        "examples": ["Europe/Berlin"],
+    },
+    "offset": _span("How long after midnight, or 1970, windows begin.", default="0s"),
+}
+WINDOW: Mapping[str, Names] = {
+    "tumbling": {"tumbling": _span("The size of windows side by side."), **_ALIGNED},
+    "hopping": {
+        "hopping": _span("The size of windows that overlap."),
+        "every": _span("How far apart they begin."),
+        **_ALIGNED,
+    },
+    "cumulative": {
+        "cumulative": _span("The longest window from each start."),
+        "every": _span("How far apart the ends of the windows from one start are."),
+        **_ALIGNED,
+    },
+    "session": {
+        "session": _span("The gap without a row that ends a session."),
+        "max": _span("Where a longer session is cut; by default nowhere."),
+    },
+    "sliding": {"sliding": _span("How far before the watermark a row still counts.")},
+}
+"""By kind, the keys of a window, as JSON Schema."""
+WINDOW_KINDS = tuple(WINDOW)
+
+
+def needed_in_window(kind: str) -> tuple[str, ...]:
+    """Return the keys that a window of a kind has to have."""
+    return (kind, "every") if "every" in WINDOW[kind] else (kind,)
 
 
 def read_product_window(reader: Reader, tree: Tree, what: str) -> Window | str | None:
@@ -60,7 +77,7 @@ def read_product_window(reader: Reader, tree: Tree, what: str) -> Window | str |
 
 def read_window(reader: Reader, tree: Tree, what: str) -> Window | None:
     """Return a window, or None where it cannot be one."""
-    kinds = grammar.WINDOW_KINDS
+    kinds = WINDOW_KINDS
     if not isinstance(tree, MapTree):
         reader.shape(tree, what, f"a map with one of {', '.join(kinds)}", "Write {tumbling: 1h}.")
         return None
@@ -69,7 +86,7 @@ def read_window(reader: Reader, tree: Tree, what: str) -> Window | None:
         message = f"{what} needs one of {', '.join(kinds)}"
         reader.refuse("SPEC_MISSING_KEY", message, tree.mark.value, hint="Write {tumbling: 1h}.")
         return None
-    parts = reader.named(tree, what, grammar.WINDOW[found[0]])
+    parts = reader.named(tree, what, WINDOW[found[0]])
     known = len(reader.problems)
     made = _window(reader, parts, found[0], what)
     if len(reader.problems) > known:
@@ -171,3 +188,40 @@ def _divides(every: Span, size: Span) -> bool:
         return every.elapsed_us is not None and DAY_US % every.elapsed_us == 0
     weeks = every.unit != "weeks" or size.unit == "weeks"
     return weeks and (size.elapsed_us or 0) % (every.elapsed_us or 1) == 0  # no months here
+
+
+def window_data(window: Window) -> dict[str, Any]:
+    """Return a window as the map that declares it."""
+    match window:
+        case Tumbling(size, zone, offset_us):
+            return {"tumbling": span_text(size), **_aligned(zone, offset_us)}
+        case Hopping(size, every, zone, offset_us):
+            told = {"hopping": span_text(size), "every": span_text(every)}
+            return told | _aligned(zone, offset_us)
+        case Cumulative(size, every, zone, offset_us):
+            told = {"cumulative": span_text(size), "every": span_text(every)}
+            return told | _aligned(zone, offset_us)
+        case Session(gap_us, max_us):
+            longest = {} if max_us is None else {"max": micros_text(max_us)}
+            return {"session": micros_text(gap_us), **longest}
+        case Sliding(size_us):
+            return {"sliding": micros_text(size_us)}
+
+
+def _aligned(zone: str | None, offset_us: int) -> dict[str, Any]:
+    return ({"zone": zone} if zone else {}) | (
+        {"offset": micros_text(offset_us)} if offset_us else {}
+    )
+
+
+WINDOW_OR_NAME = Value(
+    {
+        "anyOf": [
+            {"type": "string", "description": "The name of one of `windows`."},
+            {"$ref": "#/$defs/window"},
+        ]
+    },
+    lambda at, tree: read_product_window(at.reader, tree, at.what),
+    lambda window: window if isinstance(window, str) else window_data(window),
+)
+"""The window of a product: a map, or the name of one of the project."""
