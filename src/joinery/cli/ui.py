@@ -12,6 +12,8 @@ from joinery.errors import RunError, needs_extra
 from joinery.ui.fleet import Fleet
 from joinery.ui.site import UiMissingError, site
 
+_PORTS = 65_536
+
 
 class UiAddressError(RunError):
     """The page cannot be served at an address."""
@@ -39,17 +41,22 @@ def run_ui(files: Sequence[Path], listen: str) -> int:
 
 def _bound(host: str, port: str, listen: str) -> socket.socket:
     """Return a socket that listens at an address; port 0 takes a free one."""
+    if not (host and port.isdecimal() and int(port) < _PORTS):
+        raise UiAddressError(
+            f'"{listen}" is no address',
+            hint=f"Write HOST:PORT, the port below {_PORTS}, such as 127.0.0.1:9465.",
+        )
     family = socket.AF_INET6 if host.startswith("[") else socket.AF_INET
     taken = socket.socket(family)
     taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         taken.bind((host.strip("[]"), int(port)))
         taken.listen()
-    except (OSError, ValueError, OverflowError) as error:
+    except OSError as error:
         taken.close()
         raise UiAddressError(
             f'cannot serve the page at "{listen}"',
-            detail=f"{error}.",
+            detail=f"{error.strerror or error}.",
             hint="Name a free address with --listen, such as 127.0.0.1:0.",
         ) from error
     return taken

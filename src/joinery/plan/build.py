@@ -122,9 +122,9 @@ class _Products:
         if name not in self.built:
             before = len(self.context.problems)
             self.under_way.append(name)
-            self.built[name] = self.build(self.specs[name])
+            made = self.built[name] = self.build(self.specs[name])
             self.under_way.pop()
-            if self.built[name] is None or len(self.context.problems) > before:
+            if made is None or not _keyed(made) or len(self.context.problems) > before:
                 self.broken.add(name)
         return self.built[name]
 
@@ -174,6 +174,13 @@ class _Products:
             made = {each.name: relation_over(self.context, each, product) for each in specs}
             self.rows[product.name] = made
         return self.rows[product.name]
+
+
+def _keyed(product: Product) -> bool:
+    """Return whether the keys of a product's relations are columns: if not, a problem is noted."""
+    return all(
+        set(each.key) <= {column.name for column in each.columns} for each in product.relations
+    )
 
 
 def _places(spec: ProductSpec) -> Iterator[tuple[str, Path]]:

@@ -5,6 +5,7 @@ Typed values of what a case writes in YAML: by the declared type, each problem a
 
 from __future__ import annotations
 
+import decimal
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -175,7 +176,7 @@ def _simple(reader: Reader, tree: Tree, type_: DataType, what: str) -> Any:
         return None
     try:
         found = typed(_plain(tree, type_), type_)
-        fitting = fits(found, type_)
+        fitting = found is not None and fits(found, type_) and not _rounded(tree, found)
     except (ArithmeticError, AttributeError, TypeError, ValueError):
         fitting = False
     if fitting:
@@ -189,6 +190,11 @@ def _simple(reader: Reader, tree: Tree, type_: DataType, what: str) -> Any:
         hint=f"Write it as {example}." if example else "",
     )
     return None
+
+
+def _rounded(tree: Scalar, found: Any) -> bool:
+    """Return whether a decimal has more decimals than its type: a run refuses such a record."""
+    return isinstance(found, decimal.Decimal) and found != decimal.Decimal(tree.text)
 
 
 def _plain(tree: Scalar, type_: DataType) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from joinery.plan.build import build_plan
+from joinery.plan.check import examine
 from joinery.testing.conformance.runner import load_text
 
 HOURS = """
@@ -32,3 +33,17 @@ def test_a_pattern_over_a_product_is_warned_of_since_its_rows_are_never_late() -
 
     (warning,) = [each for each in plan.warnings if each.code == "PLAN_UNBOUNDED"]
     assert 'the rows of product "hourly" are kept for ever' == warning.message
+
+
+def test_a_product_whose_root_has_a_misspelled_key_is_not_read_further() -> None:
+    text = """
+relations:
+  shop: {key: [ide], fields: {id: long, town: string}}
+products:
+  card: {root: shop, group: shops}
+  towns: {aggregate: card, by: [town], values: {n: count(*)}, group: shops}
+"""
+
+    _, problems, _ = examine(load_text(text))
+
+    assert ['relation "shop" has no field "ide"'] == [each.message for each in problems]

@@ -310,6 +310,32 @@ cases:
     ]
 
 
+@pytest.mark.parametrize("amount", ["3.255", "true"])
+def test_a_decimal_that_a_run_would_refuse_is_refused(folder: Path, amount: str) -> None:
+    text = f"""
+product: profile
+cases:
+  - name: "more decimals than the column has"
+    given: {{order: [{{number: 1, amount: {amount}}}]}}
+    expect: []
+"""
+
+    with pytest.raises(ProjectErrors, match=f'"amount" of a row of "order" cannot be "{amount}"'):
+        outcome(folder, text)
+
+
+def test_a_decimal_may_end_in_zeros(folder: Path) -> None:
+    text = """
+product: profile
+cases:
+  - name: "the same number"
+    given: {customer: [{id: 1}], order: [{number: 1, customer_id: 1, amount: 3.250}]}
+    expect: [{id: 1, orders: [{amount: 3.2500}]}]
+"""
+
+    assert outcome(folder, text).passed
+
+
 def test_a_project_that_is_wrong_is_told_before_its_cases(folder: Path) -> None:
     (folder / "joinery.yaml").write_text(PROJECT.replace("[id, name, since]", "[id, nmae]"))
 
