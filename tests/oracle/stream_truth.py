@@ -19,19 +19,9 @@ from joinery.expression.group_aggregate import WINDOW_SECONDS
 from joinery.model.change import Change, Row
 from joinery.plan.nodes import Relation
 from joinery.plan.seen import SEEN
-from joinery.plan.step import (
-    Filter,
-    Join,
-    Lookup,
-    MapRows,
-    Rolling,
-    SeenFilter,
-    Select,
-    Step,
-    Union,
-    WithColumns,
-)
+from joinery.plan.step import Filter, Lookup, MapRows, Select, Step, Union, WithColumns
 from joinery.plan.stream import Stream
+from joinery.plan.timed_step import Join, Rolling, SeenFilter
 from joinery.semantics.document import Aggregating
 from joinery.semantics.lookup import LookupFields
 from joinery.semantics.merge import RowMerge

@@ -16,8 +16,9 @@ from tests.oracle.stream_shape import make_stream_trial, stream_failures
 from tests.oracle.stream_truth import truth
 
 from joinery.plan.build import build_plan
-from joinery.plan.step import Rolling, SeenFilter, Union
+from joinery.plan.step import Union
 from joinery.plan.stream import PLACE, Stream
+from joinery.plan.timed_step import Rolling, SeenFilter
 from joinery.project.product import ProjectSpec
 from joinery.semantics.stream_reference import StreamReference
 from joinery.solutions.protocol import Sent

@@ -13,7 +13,8 @@ from joinery.plan.build_rolling import TimedEvents, check_time, remember
 from joinery.plan.context import Context
 from joinery.plan.join import common_type
 from joinery.plan.nodes import Computed, JoinPair, Relation
-from joinery.plan.step import Filter, Join, Select, Step, WithColumns
+from joinery.plan.step import Filter, Select, Step, WithColumns
+from joinery.plan.timed_step import Join
 from joinery.project.stream import JoinSpec
 from joinery.project.tree import Path
 from joinery.project.value import Pairs

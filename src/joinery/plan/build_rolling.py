@@ -17,7 +17,8 @@ from joinery.plan.context import Context
 from joinery.plan.join import comparable
 from joinery.plan.nodes import Computed, Relation
 from joinery.plan.seen import SEEN, SeenCall, read_seen
-from joinery.plan.step import Lookup, Rolling, SeenFilter, Step, Union, rolling_scope
+from joinery.plan.step import Lookup, Step, Union
+from joinery.plan.timed_step import Rolling, SeenFilter, rolling_scope
 from joinery.project.stream import RollingSpec
 from joinery.project.tree import Path
 

@@ -16,20 +16,9 @@ from joinery.plan.context import Context
 from joinery.plan.nodes import Computed, Relation
 from joinery.plan.reorder import state_first
 from joinery.plan.sink import Owner, build_sink
-from joinery.plan.step import (
-    Filter,
-    Join,
-    Lookup,
-    MapRows,
-    Rolling,
-    SeenFilter,
-    Select,
-    Step,
-    Union,
-    WithColumns,
-    stage_of,
-)
+from joinery.plan.step import Filter, Lookup, MapRows, Select, Step, Union, WithColumns, stage_of
 from joinery.plan.stream import Stream
+from joinery.plan.timed_step import Join, Rolling, SeenFilter
 from joinery.project.stream import (
     FilterSpec,
     JoinSpec,

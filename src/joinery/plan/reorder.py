@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from functools import reduce
 
 from joinery.model.type import Field
-from joinery.plan.step import Columns, Lookup, Select, Step, kept, stage_of
+from joinery.plan.step import Lookup, Select, Step, stage_of
+from joinery.plan.step_base import Columns, kept
 
 
 @dataclass(frozen=True, slots=True)

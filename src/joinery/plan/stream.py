@@ -15,7 +15,8 @@ from typing import ClassVar
 
 from joinery.model.type import BOOLEAN, STRING, Field, Struct
 from joinery.plan.nodes import Plan, Product, Relation, Sink
-from joinery.plan.step import Join, Lookup, Rolling, SeenFilter, Step, Union, stage_of
+from joinery.plan.step import Lookup, Step, Union, stage_of
+from joinery.plan.timed_step import Join, Rolling, SeenFilter
 
 PLACE = Field("place", STRING)
 

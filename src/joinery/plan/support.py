@@ -21,8 +21,8 @@ from joinery.plan.lasting import judged_relations, lasting_of
 from joinery.plan.nodes import DocumentForm, Node, OutboxForm, Plan, Product
 from joinery.plan.pattern import PatternForm
 from joinery.plan.search import SearchForm
-from joinery.plan.step import Rolling
 from joinery.plan.stream import Stream, outputs_of
+from joinery.plan.timed_step import Rolling
 from joinery.project.emit import AS_CHANGED
 from joinery.project.product import ProjectSpec
 from joinery.project.tree import Path

@@ -15,7 +15,7 @@ from typing import Any
 
 from joinery.expression.convert import micros_of
 from joinery.model.change import Change
-from joinery.plan.step import Join
+from joinery.plan.timed_step import Join
 from joinery.semantics.event import Event, Findings
 from joinery.semantics.log_watermark import LogWatermark, still_counts
 from joinery.semantics.rows import Findings as ExpressionFindings

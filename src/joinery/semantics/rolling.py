@@ -22,7 +22,7 @@ from joinery.expression.group_aggregate import MOST_VALUES, WINDOW_SECONDS
 from joinery.expression.order import row_key
 from joinery.model.change import Change, Row
 from joinery.model.type import Field, Struct
-from joinery.plan.step import Rolling
+from joinery.plan.timed_step import Rolling
 from joinery.semantics.document import Aggregating
 from joinery.semantics.event import DeadEvent, Event, Findings, Identity
 from joinery.semantics.log_watermark import LogWatermark, still_counts

@@ -21,19 +21,9 @@ from typing import Any, Protocol
 
 from joinery.model.change import Change, DocumentChange, Row
 from joinery.plan.nodes import Computed, Relation
-from joinery.plan.step import (
-    Filter,
-    Join,
-    Lookup,
-    MapRows,
-    Rolling,
-    SeenFilter,
-    Select,
-    Step,
-    Union,
-    WithColumns,
-)
+from joinery.plan.step import Filter, Lookup, MapRows, Select, Step, Union, WithColumns
 from joinery.plan.stream import PLACE, Stream
+from joinery.plan.timed_step import Join, Rolling, SeenFilter
 from joinery.semantics.event import DeadEvent, Event, Findings, Identity, Place
 from joinery.semantics.lookup import CurrentLookup, VersionedLookup
 from joinery.semantics.merge import RowMerge

@@ -15,8 +15,9 @@ from joinery.plan.explain.picture import stream_svg, svg
 from joinery.plan.explain.stream import render_stream, runs, step_text, switches
 from joinery.plan.explain.text import render_product
 from joinery.plan.nodes import DocumentForm, Node, OutboxForm, Product
-from joinery.plan.step import Join, Lookup, Step, Union, beside
+from joinery.plan.step import Lookup, Step, Union, beside
 from joinery.plan.stream import Stream
+from joinery.plan.timed_step import Join
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1d2733; --soft: #5b6b7c; --paper: #fbfbfa;

@@ -19,8 +19,9 @@ from joinery.plan.explain.document import edge_parts
 from joinery.plan.explain.form import Shown, shown
 from joinery.plan.explain.stream import step_text, switches
 from joinery.plan.nodes import DocumentForm, Hot, Node, OutboxForm, Product
-from joinery.plan.step import Join, Lookup, Step, Union, beside
+from joinery.plan.step import Lookup, Step, Union, beside
 from joinery.plan.stream import Stream
+from joinery.plan.timed_step import Join
 
 LINE, PAD = 17, 10
 _CHARACTER = 6.7  # the mean width of a character in pixels, with some to spare

@@ -14,20 +14,9 @@ from joinery.plan.nodes import (
     Relation,
 )
 from joinery.plan.seen import SEEN
-from joinery.plan.step import (
-    Filter,
-    Join,
-    Lookup,
-    MapRows,
-    Rolling,
-    SeenFilter,
-    Select,
-    Step,
-    Union,
-    WithColumns,
-    beside,
-)
+from joinery.plan.step import Filter, Lookup, MapRows, Select, Step, Union, WithColumns, beside
 from joinery.plan.stream import Stream
+from joinery.plan.timed_step import Join, Rolling, SeenFilter
 from joinery.plan.whole import whole_ms, why_no_filter, why_not_whole
 from joinery.project.quantity import duration_text, micros_text, offset_text
 

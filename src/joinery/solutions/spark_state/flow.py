@@ -14,19 +14,9 @@ from dataclasses import dataclass, replace
 
 from joinery.model.type import Field
 from joinery.plan.nodes import Relation
-from joinery.plan.step import (
-    Filter,
-    Join,
-    Lookup,
-    MapRows,
-    Rolling,
-    SeenFilter,
-    Select,
-    Step,
-    Union,
-    WithColumns,
-)
+from joinery.plan.step import Filter, Lookup, MapRows, Select, Step, Union, WithColumns
 from joinery.plan.stream import Stream
+from joinery.plan.timed_step import Join, Rolling, SeenFilter
 
 # What one assembler does with others, what has a node of its own, and either of the two.
 ShapingStep = Filter | Select | WithColumns

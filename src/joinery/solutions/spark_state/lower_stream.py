@@ -18,17 +18,9 @@ from functools import reduce
 from joinery.model.type import BOOLEAN, DataType, Field, Struct
 from joinery.plan.nodes import Computed
 from joinery.plan.seen import SEEN
-from joinery.plan.step import (
-    Filter,
-    Join,
-    Lookup,
-    MapRows,
-    Rolling,
-    SeenFilter,
-    Select,
-    WithColumns,
-)
+from joinery.plan.step import Filter, Lookup, MapRows, Select, WithColumns
 from joinery.plan.stream import Stream
+from joinery.plan.timed_step import Join, Rolling, SeenFilter
 from joinery.solutions.spark_state.assembler import Address, Assembler, ScopeName, Slot, Sql
 from joinery.solutions.spark_state.embedding import sql_over
 from joinery.solutions.spark_state.flow import (
