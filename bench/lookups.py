@@ -37,7 +37,8 @@ from joinery.model.progress import BatchProgress  # noqa: E402
 from joinery.model.type import LONG, STRING, Field  # noqa: E402
 from joinery.plan.nodes import Computed, JoinPair, Relation  # noqa: E402
 from joinery.plan.step import Lookup  # noqa: E402
-from joinery.project.stream import Cache, Limits, StoreRead  # noqa: E402
+from joinery.project.stream import StoreRead  # noqa: E402
+from joinery.project.step import Cache, Limits
 from joinery.testing.delay import DelayProxy  # noqa: E402
 
 PARTS = ("serving", "asker", "stream", "flink")

@@ -20,7 +20,7 @@ from joinery.lookups.asker import Asker
 from joinery.lookups.protocol import LookupTable
 from joinery.lookups.registry import make_store
 from joinery.model.type import LONG, STRING, Field
-from joinery.project.stream import Cache, Limits
+from joinery.project.step import Cache, Limits
 from joinery.testing.load import quantile
 
 _COLUMNS = (Field("id", LONG), Field("name", STRING), Field("title", STRING))

@@ -16,7 +16,7 @@ from joinery.plan.step import Step
 from joinery.project import grammar
 from joinery.project.reference import SECTIONS
 from joinery.project.schema import schema
-from joinery.project.stream import STEPS, StepSpec, step_data
+from joinery.project.step import STEPS, StepSpec, step_data
 from joinery.solutions.spark_state.program import KernelNode
 from joinery.testing.conformance.runner import load_text
 from joinery.testing.conformance.stream_cases import stream_cases

@@ -28,7 +28,7 @@ from joinery.lookups.registry import make_store
 from joinery.lookups.value import json_value
 from joinery.model.type import LONG, STRING, Field
 from joinery.model.type import Decimal as DecimalType
-from joinery.project.stream import Cache, Limits
+from joinery.project.step import Cache, Limits
 from joinery.sinks.key import key_text
 from joinery.testing.conformance import LookupCase, LookupTarget, lookup_cases
 from joinery.testing.delay import DelayProxy

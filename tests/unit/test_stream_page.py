@@ -9,7 +9,7 @@ from typing import get_args
 
 import joinery as jn
 from joinery.plan.check import check
-from joinery.project.stream import STEPS, AsOf, Late, Miss, OnChange, Read
+from joinery.project.step import STEPS, AsOf, Late, Miss, OnChange, Read
 from joinery.semantics.render import document_json
 from joinery.testing import StreamDriver
 from joinery.testing.changes import insert

@@ -23,7 +23,7 @@ from joinery.project.product import SinkSpec
 from joinery.project.read import raise_all
 from joinery.project.read_kind import read_sinks
 from joinery.project.reader import Reader
-from joinery.project.stream import (
+from joinery.project.step import (
     AsOf,
     FilterSpec,
     Late,
@@ -34,10 +34,10 @@ from joinery.project.stream import (
     RowFunction,
     StepSpec,
     StoreRead,
-    StreamSpec,
     UnionSpec,
     read_step,
 )
+from joinery.project.stream import StreamSpec
 from joinery.project.tree import tree_of
 from joinery.project.typing import (
     CacheMap,

@@ -32,7 +32,7 @@ from joinery.lookups.protocol import (
 from joinery.lookups.whole import Whole, WholeStore, WholeTable
 from joinery.model.lookup import AGE_BOUNDS_S, LookupProgress
 from joinery.model.progress import Waiting
-from joinery.project.stream import Cache, Limits
+from joinery.project.step import Cache, Limits
 from joinery.retry import PATIENCE, Patience
 
 

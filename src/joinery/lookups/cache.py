@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from joinery.lookups.protocol import Answer, Key
-from joinery.project.stream import Cache
+from joinery.project.step import Cache
 
 
 class AnswerCache:

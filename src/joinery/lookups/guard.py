@@ -23,7 +23,7 @@ from typing import Generic, TypeVar
 
 from joinery.lookups.protocol import Answer, Key, LookupStore, LookupUnavailableError
 from joinery.model.progress import Waiting
-from joinery.project.stream import Limits
+from joinery.project.step import Limits
 from joinery.retry import PATIENCE, Patience, Retry
 
 _FIRST_SHARE = 0.1

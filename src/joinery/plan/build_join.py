@@ -15,7 +15,7 @@ from joinery.plan.join import common_type
 from joinery.plan.nodes import Computed, JoinPair, Relation
 from joinery.plan.step import Filter, Select, Step, WithColumns
 from joinery.plan.timed_step import Join
-from joinery.project.stream import JoinSpec
+from joinery.project.step import JoinSpec
 from joinery.project.tree import Path
 from joinery.project.value import Pairs
 

@@ -19,7 +19,7 @@ from joinery.plan.nodes import Computed, Relation
 from joinery.plan.seen import SEEN, SeenCall, read_seen
 from joinery.plan.step import Lookup, Step, Union
 from joinery.plan.timed_step import Rolling, SeenFilter, rolling_scope
-from joinery.project.stream import RollingSpec
+from joinery.project.step import RollingSpec
 from joinery.project.tree import Path
 
 

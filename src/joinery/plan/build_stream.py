@@ -19,7 +19,7 @@ from joinery.plan.sink import Owner, build_sink
 from joinery.plan.step import Filter, Lookup, MapRows, Select, Step, Union, WithColumns, stage_of
 from joinery.plan.stream import Stream
 from joinery.plan.timed_step import Join, Rolling, SeenFilter
-from joinery.project.stream import (
+from joinery.project.step import (
     FilterSpec,
     JoinSpec,
     LookupSpec,
@@ -27,10 +27,10 @@ from joinery.project.stream import (
     RollingSpec,
     SelectSpec,
     StepSpec,
-    StreamSpec,
     UnionSpec,
     WithColumnsSpec,
 )
+from joinery.project.stream import StreamSpec
 from joinery.project.tree import Path
 from joinery.project.value import Pairs
 

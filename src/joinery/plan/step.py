@@ -29,16 +29,7 @@ from joinery.plan.step_base import (
     reads_there,
 )
 from joinery.plan.timed_step import Join, Rolling, SeenFilter
-from joinery.project.stream import (
-    AsOf,
-    Cache,
-    Late,
-    Limits,
-    OnChange,
-    Read,
-    RowFunction,
-    StoreRead,
-)
+from joinery.project.step import AsOf, Cache, Late, Limits, OnChange, Read, RowFunction, StoreRead
 
 if TYPE_CHECKING:
     from joinery.plan.stream import Stream

@@ -21,15 +21,8 @@ from joinery.project.node import SHOWN
 from joinery.project.option import Fragment, Names
 from joinery.project.part import keys_of, names_of
 from joinery.project.product import Erased
-from joinery.project.stream import (
-    STEPS,
-    Cache,
-    ClocksSpec,
-    Limits,
-    StreamSpec,
-    WatermarkSpec,
-    step_fragment,
-)
+from joinery.project.step import STEPS, Cache, Limits, step_fragment
+from joinery.project.stream import ClocksSpec, StreamSpec, WatermarkSpec
 
 TIME_UNITS = ("micros", "millis", "nanos")
 IMAGES = ("full", "key")

@@ -18,7 +18,8 @@ from joinery.project.node import EMBED, HotSpec
 from joinery.project.option import Fragment, Names, fragments, options_in
 from joinery.project.part import names_of, needed_in
 from joinery.project.read_window import WINDOW, needed_in_window
-from joinery.project.stream import STEPS, ClocksSpec, StreamSpec
+from joinery.project.step import STEPS
+from joinery.project.stream import ClocksSpec, StreamSpec
 
 _STEP_MAPS = {word: kind for word, kind in STEPS.items() if {*names_of(kind)} != {word}}
 """The steps of several keys, each of which has a table."""

@@ -15,16 +15,8 @@ from joinery.project.node import EMBED, HotSpec
 from joinery.project.option import Fragment, Names, Option, fragments
 from joinery.project.part import Part, names_of, needed_in
 from joinery.project.read_window import WINDOW, needed_in_window
-from joinery.project.stream import (
-    STEPS,
-    Cache,
-    ClocksSpec,
-    Limits,
-    StepSpec,
-    StreamSpec,
-    WatermarkSpec,
-    is_flat,
-)
+from joinery.project.step import STEPS, Cache, Limits, StepSpec, is_flat
+from joinery.project.stream import ClocksSpec, StreamSpec, WatermarkSpec
 
 _VARIABLE = {"type": "string", "pattern": r"\$\{[A-Za-z_][A-Za-z0-9_]*(:-[^}]*)?\}"}
 _EXPRESSION = {"type": ["string", "number", "boolean"], "description": "A Spark SQL expression."}

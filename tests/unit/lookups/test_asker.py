@@ -17,7 +17,7 @@ from joinery.lookups.protocol import (
     Unfit,
 )
 from joinery.model.progress import Waiting
-from joinery.project.stream import Cache, Limits
+from joinery.project.step import Cache, Limits
 from joinery.retry import Patience
 
 QUICK = Patience(first_s=0.01, longest_s=0.02, failures=3, rest_s=0.05)

@@ -14,7 +14,7 @@ from joinery.lookups.registry import make_store
 from joinery.model.type import LONG, STRING, Field, Struct
 from joinery.project.kinds import LOOKUP_STORES, SINKS
 from joinery.project.option import Target
-from joinery.project.stream import Cache
+from joinery.project.step import Cache
 from joinery.sinks.protocol import Sink, StagedBatch, make_sink
 
 COLUMNS = (Field("id", LONG), Field("name", STRING))

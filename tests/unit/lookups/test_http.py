@@ -16,7 +16,7 @@ from joinery.lookups.http import retry_after_s
 from joinery.lookups.protocol import LookupTable, LookupUnavailableError
 from joinery.lookups.registry import make_store
 from joinery.model.type import LONG, STRING, Field
-from joinery.project.stream import Limits
+from joinery.project.step import Limits
 from joinery.retry import Patience
 
 TABLE = LookupTable("customers", (Field("id", LONG),), (Field("name", STRING),))

@@ -23,7 +23,7 @@ from joinery.model.type import BINARY, LONG, STRING, Field
 from joinery.plan.nodes import Computed, JoinPair, Relation
 from joinery.plan.step import Lookup
 from joinery.project.kinds import LOOKUP_STORES, UnknownKindError
-from joinery.project.stream import StoreRead
+from joinery.project.step import StoreRead
 
 ID, NAME = Field("id", LONG), Field("name", STRING)
 PERSON = LookupTable("person", (ID,), (ID, NAME))

@@ -19,7 +19,7 @@ from joinery.project.part import names_of
 from joinery.project.product import RunSpec
 from joinery.project.quantity import duration_ms, size_bytes
 from joinery.project.reference import SECTIONS, sections_of, with_tables
-from joinery.project.stream import LookupSpec
+from joinery.project.step import LookupSpec
 
 FILE = Path(__file__).parents[3] / "docs" / "project_file.md"
 PAGE = FILE.read_text(encoding="utf-8")

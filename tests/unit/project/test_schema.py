@@ -7,7 +7,7 @@ from joinery.project.kinds import LOOKUP_STORES
 from joinery.project.node import EMBED
 from joinery.project.part import names_of
 from joinery.project.schema import schema, schema_text
-from joinery.project.stream import LookupSpec
+from joinery.project.step import LookupSpec
 
 
 def test_every_reference_of_the_schema_is_defined() -> None:

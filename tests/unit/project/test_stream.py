@@ -9,7 +9,7 @@ import pytest
 from joinery.errors import ProjectErrors
 from joinery.project.load import dump_spec, load_spec
 from joinery.project.product import ProjectSpec
-from joinery.project.stream import (
+from joinery.project.step import (
     Cache,
     FilterSpec,
     Limits,
@@ -18,12 +18,11 @@ from joinery.project.stream import (
     RollingSpec,
     SelectSpec,
     StoreRead,
-    StreamSpec,
     UnionSpec,
     Wait,
-    WatermarkSpec,
     WithColumnsSpec,
 )
+from joinery.project.stream import StreamSpec, WatermarkSpec
 
 RELATIONS = """\
 relations:

@@ -6,7 +6,8 @@ from joinery.model.progress import BatchProgress
 from joinery.plan.nodes import Plan
 from joinery.project.node import NodeSpec
 from joinery.project.product import ProductSpec, ProjectSpec, SinkSpec
-from joinery.project.stream import StreamSpec, UnionSpec
+from joinery.project.step import UnionSpec
+from joinery.project.stream import StreamSpec
 from joinery.spark.batch.progress import (
     ProgressBoard,
     batch_warnings,

@@ -13,7 +13,7 @@ from joinery.expression.typed import Expression
 from joinery.model.type import LONG, STRING, Field
 from joinery.plan.nodes import Computed, JoinPair, Relation
 from joinery.plan.step import Lookup
-from joinery.project.stream import StoreRead
+from joinery.project.step import StoreRead
 from joinery.spark.streams.lookups import StreamLookups
 
 NODE = 3
