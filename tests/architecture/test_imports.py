@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -24,9 +25,14 @@ print(json.dumps({"seconds": spent, "modules": sorted(set(sys.modules) - before)
 """
 
 
-def imported_by(path: Path) -> Iterator[str]:
-    """Yield every module that a file imports when it runs, also inside functions."""
-    waiting: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
+@cache
+def imported_by(path: Path) -> frozenset[str]:
+    """Return every module that a file imports when it runs, also inside functions."""
+    return frozenset(_imported(ast.parse(path.read_text(encoding="utf-8"))))
+
+
+def _imported(module: ast.Module) -> Iterator[str]:
+    waiting: list[ast.AST] = [module]
     while waiting:
         node = waiting.pop()
         if isinstance(node, ast.Import):

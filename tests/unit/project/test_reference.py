@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,12 @@ def used_keys(value: object) -> set[str]:
     return set()
 
 
+@cache
+def keys_of_examples() -> frozenset[str]:
+    yaml = YAML(typ="safe")
+    return frozenset(key for each in EXAMPLES for key in used_keys(yaml.load(each)))
+
+
 def test_the_tables_of_the_page_are_those_of_the_grammar() -> None:
     if os.environ.get("JOINERY_GOLDEN") == "write":
         FILE.write_text(with_tables(PAGE), encoding="utf-8")
@@ -99,10 +106,7 @@ def test_an_example_of_the_page_has_no_problem(example: str, tmp_path: Path) -> 
     "section", [each for each in SECTIONS if not each.startswith(("store ", "solution ", "sink "))]
 )
 def test_every_key_of_a_section_stands_in_an_example(section: str) -> None:
-    yaml = YAML(typ="safe")
-    used = {key for each in EXAMPLES for key in used_keys(yaml.load(each))}
-
-    assert set(SECTIONS[section]) <= used
+    assert set(SECTIONS[section]) <= keys_of_examples()
 
 
 def test_every_key_of_the_grammar_has_a_sentence() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
-from tests.unit.project.test_reference import EXAMPLES, REST, merged, used_keys
+from tests.unit.project.test_reference import EXAMPLES, REST, keys_of_examples, merged, used_keys
 
 from joinery.project.load import dump_spec, load_spec
 from joinery.project.product import ProjectSpec
@@ -129,7 +129,4 @@ def keys(shape: object) -> Iterator[str]:
 
 
 def test_each_key_of_the_schema_is_among_what_is_written_back() -> None:
-    yaml = YAML(typ="safe")
-    used = {key for each in EXAMPLES for key in used_keys(yaml.load(each))}
-
-    assert set() == set(keys(SCHEMA)) - used - used_keys(every_kind())
+    assert set() == set(keys(SCHEMA)) - keys_of_examples() - used_keys(every_kind())
