@@ -1,8 +1,6 @@
 """The names a project file may use, with what each holds, as JSON Schema fragments.
 
-Invariant: the reader takes its known names from here, so it and the shipped schema agree.
-
-The names that streams may use in a project file, with what each holds.
+Those of streams, steps, forms and nodes follow from their specs; the others are here.
 
 Invariant: the reader takes its known names from here, so it and the shipped schema agree.
 """
@@ -17,10 +15,10 @@ from joinery.project.emit import Emit
 from joinery.project.expect import Expectations
 from joinery.project.form import FORMS, DocumentSpec, FormSpec, OutboxSpec, RuleSpec, is_below
 from joinery.project.kinds import DEFAULT_FORMAT, FORMATS
-from joinery.project.node import SHOWN
+from joinery.project.node import SHOWN, HotSpec
 from joinery.project.option import Fragment, Names
-from joinery.project.part import keys_of, names_of
-from joinery.project.product import Erased
+from joinery.project.part import Part, keys_of, names_of
+from joinery.project.product import Erased, PersonalSpec
 from joinery.project.step import STEPS, Cache, Limits, step_fragment
 from joinery.project.stream import ClocksSpec, StreamSpec, WatermarkSpec
 
@@ -73,11 +71,6 @@ VAULT_BESIDE: Names = {
         " environment.",
         examples=["${JOINERY_MASTER_KEY}"],
     ),
-}
-PERSONAL: Names = {
-    "subject": _text("The column that says whose the values are, such as the key."),
-    "fields": _names("The columns that are sealed when they are decoded."),
-    "join": _names("Those of them that relations may be joined on, by a blind index."),
 }
 DEFAULTS: Names = {
     "source": _text("The source of relations that name none."),
@@ -145,7 +138,6 @@ OUTBOX: Names = {
     "relation": _text("The relation whose inserted rows are the events."),
     **names_of(OutboxSpec),
 }
-RULE = names_of(RuleSpec)
 FORM_KEYS: Mapping[str, tuple[str, ...]] = {
     word: () if is_below(kind) else tuple(keys_of(kind)) for word, kind in FORMS.items()
 } | {DocumentSpec.word: (*SHOWN, "erased")}
@@ -269,11 +261,17 @@ REGISTRY: Names = {
     },
 }
 
-WATERMARK = names_of(WatermarkSpec)
-EXPECT = names_of(Expectations)
-AUDIT = names_of(AuditSpec)
-CLOCKS = names_of(ClocksSpec)
-CACHE = names_of(Cache)
-LIMITS = names_of(Limits)
+PARTS: Mapping[str, type[Part]] = {
+    "personal": PersonalSpec,
+    "watermark": WatermarkSpec,
+    "clocks": ClocksSpec,
+    "hot": HotSpec,
+    "rule": RuleSpec,
+    "expect": Expectations,
+    "cache": Cache,
+    "limits": Limits,
+    "stream": StreamSpec,
+    "audit": AuditSpec,
+}
+"""The maps whose keys are the fields of a value, by their names in the JSON Schema."""
 STEP: Names = {word: step_fragment(kind) for word, kind in STEPS.items()}
-STREAM = names_of(StreamSpec)

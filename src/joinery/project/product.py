@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Literal
 from joinery.errors import Location
 from joinery.project.form import DOCUMENTS, FormSpec, relations_beside
 from joinery.project.node import NodeSpec
+from joinery.project.part import Part, key, part
 from joinery.project.tree import Locations
 from joinery.project.tree import Path as SpecPath
-from joinery.project.value import Pairs
+from joinery.project.value import NAMES, TEXT, Pairs
 from joinery.project.window import Window
 
 if TYPE_CHECKING:
@@ -61,8 +62,11 @@ class DefaultsSpec:
     format: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PersonalSpec:
+_PERSONAL_HINT = "Write {subject: id, fields: [email]}."
+
+
+@part
+class PersonalSpec(Part):
     """Which columns of a relation are a person's own.
 
     Attributes:
@@ -71,9 +75,19 @@ class PersonalSpec:
         join: Those of them that relations may be joined on.
     """
 
-    subject: str
-    fields: tuple[str, ...]
-    join: tuple[str, ...] = ()
+    subject: str = key(
+        TEXT,
+        "The column that says whose the values are, such as the key.",
+        hint=_PERSONAL_HINT,
+    )
+    fields: tuple[str, ...] = key(
+        NAMES, "The columns that are sealed when they are decoded.", hint=_PERSONAL_HINT
+    )
+    join: tuple[str, ...] = key(
+        NAMES,
+        "Those of them that relations may be joined on, by a blind index.",
+        default=(),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -184,28 +184,10 @@ def read_relation(reader: Reader, entry: Entry, path: SpecPath) -> RelationSpec:
         append=append,
         time=_time(reader, parts, what),
         watermark=_watermark(reader, parts, what),
-        personal=_personal(reader, parts["personal"], what) if "personal" in parts else None,
+        personal=read_part(reader, parts["personal"], f'"personal" of {what}', PersonalSpec)
+        if "personal" in parts
+        else None,
     )
-
-
-def _personal(reader: Reader, tree: Tree, what: str) -> PersonalSpec:
-    part = f'"personal" of {what}'
-    found = reader.named(tree, part, grammar.PERSONAL)
-    for name in ("subject", "fields"):
-        if name not in found:
-            hint = "Write {subject: id, fields: [email]}."
-            reader.refuse("SPEC_MISSING_KEY", f'{part} needs "{name}"', tree.mark.value, hint=hint)
-    return PersonalSpec(
-        _text(reader, found, "subject", part) or "",
-        _listed(reader, found, "fields", part),
-        _listed(reader, found, "join", part),
-    )
-
-
-def _listed(reader: Reader, parts: Mapping[str, Tree], name: str, what: str) -> tuple[str, ...]:
-    if name not in parts:
-        return ()
-    return reader.texts(parts[name], f'"{name}" of {what}')
 
 
 def _product_relation(

@@ -12,41 +12,30 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from joinery.project import grammar
-from joinery.project.form import RuleSpec
 from joinery.project.kinds import LOOKUP_STORES, SINKS, SOLUTIONS, SOURCES, VAULTS
-from joinery.project.node import EMBED, HotSpec
+from joinery.project.node import EMBED
 from joinery.project.option import Fragment, Names, fragments, options_in
 from joinery.project.part import names_of, needed_in
 from joinery.project.read_window import WINDOW, needed_in_window
 from joinery.project.step import STEPS
-from joinery.project.stream import ClocksSpec, StreamSpec
 
 _STEP_MAPS = {word: kind for word, kind in STEPS.items() if {*names_of(kind)} != {word}}
 """The steps of several keys, each of which has a table."""
 SECTIONS: Mapping[str, Names] = {
+    **{name: names_of(kind) for name, kind in grammar.PARTS.items()},
     "project": grammar.PROJECT,
     "defaults": grammar.DEFAULTS,
     "relation": grammar.RELATION,
-    "personal": grammar.PERSONAL,
     "vault": grammar.VAULT_BESIDE,
-    "watermark": grammar.WATERMARK,
-    "clocks": grammar.CLOCKS,
     "product": grammar.PRODUCT,
     "embed": EMBED,
-    "hot": names_of(HotSpec),
-    "rule": grammar.RULE,
     "emit": grammar.EMIT,
-    "expect": grammar.EXPECT,
     **{f"window {kind}": names for kind, names in WINDOW.items()},
     "outbox": grammar.OUTBOX,
-    "stream": grammar.STREAM,
     "step": grammar.STEP,
-    "cache": grammar.CACHE,
-    "limits": grammar.LIMITS,
     **{word: names_of(kind) for word, kind in _STEP_MAPS.items()},
     "run": grammar.RUN,
     "lineage": grammar.LINEAGE,
-    "audit": grammar.AUDIT,
     "registry": grammar.REGISTRY,
     "delivery": fragments(SINKS.beside),
     **{
@@ -56,17 +45,13 @@ SECTIONS: Mapping[str, Names] = {
     },
 }
 _NEEDED: Mapping[str, Sequence[str]] = {
+    **{name: needed_in(kind) for name, kind in grammar.PARTS.items()},
     "relation": ("key", "fields"),
-    "personal": ("subject", "fields"),
     "vault": ("master",),
-    "clocks": needed_in(ClocksSpec),
     "product": ("root",),
     "embed": ("on",),
-    "hot": needed_in(HotSpec),
-    "rule": needed_in(RuleSpec),
     **{f"window {kind}": needed_in_window(kind) for kind in WINDOW},
     "outbox": ("relation",),
-    "stream": needed_in(StreamSpec),
     **{word: needed_in(kind) for word, kind in _STEP_MAPS.items()},
     "lineage": ("url",),
     "registry": ("url",),

@@ -7,16 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from joinery.project import grammar
-from joinery.project.audit import AuditSpec
-from joinery.project.expect import Expectations
 from joinery.project.form import FORMS, RuleSpec
 from joinery.project.kinds import LOOKUP_STORES, SINKS, SOLUTIONS, SOURCES, VAULTS, Registry
-from joinery.project.node import EMBED, HotSpec
+from joinery.project.node import EMBED
 from joinery.project.option import Fragment, Names, Option, fragments
 from joinery.project.part import Part, names_of, needed_in
 from joinery.project.read_window import WINDOW, needed_in_window
-from joinery.project.step import STEPS, Cache, Limits, StepSpec, is_flat
-from joinery.project.stream import ClocksSpec, StreamSpec, WatermarkSpec
+from joinery.project.step import STEPS, StepSpec, is_flat
 
 _VARIABLE = {"type": "string", "pattern": r"\$\{[A-Za-z_][A-Za-z0-9_]*(:-[^}]*)?\}"}
 _EXPRESSION = {"type": ["string", "number", "boolean"], "description": "A Spark SQL expression."}
@@ -61,7 +58,7 @@ def _definitions() -> dict[str, Any]:
             **_object(EMBED, required=("on",)),
             "oneOf": [{"required": ["one"]}, {"required": ["many"]}],
         },
-        "personal": _object(grammar.PERSONAL, required=("subject", "fields")),
+        **{name: _part(kind) for name, kind in grammar.PARTS.items() if name != "rule"},
         "vault": {
             "type": "object",
             "properties": {
@@ -86,14 +83,14 @@ def _definitions() -> dict[str, Any]:
                 _object(names, required=needed_in_window(kind)) for kind, names in WINDOW.items()
             ]
         },
-        **_stream_definitions(),
+        "step": {"anyOf": [_step(kind) for kind in STEPS.values()]},
+        "store": _kinds(LOOKUP_STORES),
         "through": {
             "type": "object",
             "additionalProperties": _reference("on"),
             "minProperties": 1,
             "maxProperties": 1,
         },
-        "hot": _part(HotSpec),
         "run": _object(grammar.RUN),
         "lineage": _object(grammar.LINEAGE, required=("url",)),
         "source": _kinds(SOURCES),
@@ -140,20 +137,6 @@ def _definitions() -> dict[str, Any]:
                 {"type": "string", "pattern": r"^(\d+\s*(B|KiB|MiB|GiB)?|.*\$\{.*)$"},
             ],
         },
-    }
-
-
-def _stream_definitions() -> dict[str, Any]:
-    return {
-        "stream": _part(StreamSpec),
-        "step": {"anyOf": [_step(kind) for kind in STEPS.values()]},
-        "watermark": _part(WatermarkSpec),
-        "expect": _part(Expectations),
-        "audit": _part(AuditSpec),
-        "clocks": _part(ClocksSpec),
-        "cache": _part(Cache),
-        "limits": _part(Limits),
-        "store": _kinds(LOOKUP_STORES),
     }
 
 

@@ -13,7 +13,6 @@ from joinery.project.part import part_data
 from joinery.project.product import (
     DefaultsSpec,
     Options,
-    PersonalSpec,
     ProductSpec,
     ProjectSpec,
     RelationSpec,
@@ -83,12 +82,7 @@ def relation_data(spec: RelationSpec) -> Data:
     time = part_data(spec.time) if isinstance(spec.time, ClocksSpec) else spec.time
     data |= section("append", spec.append) | section("time", time)
     data |= {"watermark": part_data(spec.watermark)} if spec.watermark else {}
-    return data | ({"personal": _personal(spec.personal)} if spec.personal else {})
-
-
-def _personal(spec: PersonalSpec) -> Data:
-    data: Data = {"subject": spec.subject, "fields": list(spec.fields)}
-    return data | section("join", list(spec.join))
+    return data | ({"personal": part_data(spec.personal)} if spec.personal else {})
 
 
 def product_data(spec: ProductSpec) -> Data:

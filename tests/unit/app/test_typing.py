@@ -16,6 +16,7 @@ import joinery as jn
 from joinery.project import grammar, typing
 from joinery.project.kinds import FORMATS, LOOKUP_STORES, SINKS, SOLUTIONS, SOURCES, Registry
 from joinery.project.option import Names, fragments
+from joinery.project.part import names_of
 
 ROOT = Path(__file__).parents[3]
 PROGRAM = """\
@@ -178,9 +179,19 @@ def test_the_formats_that_python_offers_are_those_there_are() -> None:
         (grammar.EMIT, typing.EmitMap),
         (grammar.LINEAGE, typing.LineageMap),
         (grammar.REGISTRY, typing.RegistryMap),
-        (grammar.WATERMARK, typing.WatermarkMap),
-        (grammar.CACHE, typing.CacheMap),
-        (grammar.LIMITS, typing.LimitsMap),
+        *(
+            (names_of(grammar.PARTS[name]), each)
+            for name, each in (
+                ("watermark", typing.WatermarkMap),
+                ("clocks", typing.ClocksMap),
+                ("personal", typing.PersonalMap),
+                ("hot", typing.HotMap),
+                ("expect", typing.ExpectMap),
+                ("audit", typing.AuditMap),
+                ("cache", typing.CacheMap),
+                ("limits", typing.LimitsMap),
+            )
+        ),
     ],
 )
 def test_what_python_offers_for_a_map_is_what_the_reader_knows(names: Names, kind: object) -> None:

@@ -8,6 +8,7 @@ from joinery.project.node import EMBED
 from joinery.project.part import names_of
 from joinery.project.schema import schema, schema_text
 from joinery.project.step import LookupSpec
+from joinery.project.stream import StreamSpec
 
 
 def test_every_reference_of_the_schema_is_defined() -> None:
@@ -26,6 +27,6 @@ def test_the_schema_completes_every_key_that_the_reader_knows() -> None:
     assert set(grammar.PRODUCT) == set(defined["product"]["properties"])
     assert set(grammar.RUN) == set(defined["run"]["properties"])
     assert set(grammar.PROJECT) == set(schema()["properties"])
-    assert set(grammar.STREAM) == set(defined["stream"]["properties"])
+    assert set(names_of(StreamSpec)) == set(defined["stream"]["properties"])
     assert set(names_of(LookupSpec)) == set(defined["step"]["anyOf"][0]["properties"])
     assert set(LOOKUP_STORES.built_in) == set(defined["store"]["properties"])
