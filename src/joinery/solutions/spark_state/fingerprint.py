@@ -20,13 +20,14 @@ from typing import Any
 
 from joinery.errors import StateMismatchError
 from joinery.files import write_whole
-from joinery.solutions.spark_state.describe import FIRST_KINDS, kept_retention, kept_rows, parts_of
+from joinery.solutions.spark_state.describe import parts_of
 from joinery.solutions.spark_state.group_program import Group, LateProgram
 from joinery.solutions.spark_state.interval_program import Judged
 from joinery.solutions.spark_state.pattern_program import Pattern
 from joinery.solutions.spark_state.program import Fold, Interval, KernelNode, KernelProgram, Retract
 from joinery.solutions.spark_state.search_program import Search
 from joinery.solutions.spark_state.stream_program import AsOf
+from joinery.solutions.spark_state.words import FIRST_KINDS, kept_retention, kept_rows
 
 # Each rises whenever the kernel's state layout, addresses or messages change their meaning: the
 # first for products, the second for streams, the last for those that look up versions.

@@ -11,27 +11,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from joinery.solutions.spark_state.assembler import Assembler, Slot
-from joinery.solutions.spark_state.describe import (
-    aggregate_text,
-    closing_text,
-    columns_of,
-    event_fold_text,
-    event_memory,
-    grouped_by,
-    history_text,
-    near_text,
-    node_title,
-    onward_text,
-    order_text,
-    pairing_text,
-    pattern_text,
-    rolling_text,
-    search_text,
-    session_text,
-    sliding_text,
-    visible_row,
-    window_text,
-)
 from joinery.solutions.spark_state.event_fold_program import EventFold
 from joinery.solutions.spark_state.group_program import Closing, Cuts, Group
 from joinery.solutions.spark_state.pattern_program import Pattern, Rule
@@ -71,6 +50,27 @@ from joinery.solutions.spark_state.stream_program import (
     Seen,
 )
 from joinery.solutions.spark_state.versioning import History
+from joinery.solutions.spark_state.words import (
+    aggregate_text,
+    closing_text,
+    columns_of,
+    event_fold_text,
+    event_memory,
+    grouped_by,
+    history_text,
+    near_text,
+    node_title,
+    onward_text,
+    order_text,
+    pairing_text,
+    pattern_text,
+    rolling_text,
+    search_text,
+    session_text,
+    sliding_text,
+    visible_row,
+    window_text,
+)
 
 SINKS = -1
 
