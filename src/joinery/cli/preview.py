@@ -21,8 +21,9 @@ from joinery.model.change import DocumentChange
 from joinery.plan.nodes import Product
 from joinery.project.load import load_spec
 from joinery.project.product import ProjectSpec
+from joinery.provenance.told import names_key
 from joinery.semantics.json_text import json_line, read_json
-from joinery.semantics.render import document_json, map_key_text
+from joinery.semantics.render import document_json
 from joinery.testing.case import Target
 from joinery.testing.case_load import Targets, check_project
 from joinery.testing.case_run import key_label
@@ -156,20 +157,19 @@ def _target(spec: ProjectSpec, name: str) -> Target:
 def _chosen(
     documents: Sequence[DocumentChange], target: Target, keys: Sequence[str]
 ) -> list[DocumentChange]:
-    return [each for each in documents if not keys or _key(each, target) in keys]
+    return [
+        each for each in documents if not keys or any(_named(key, each, target) for key in keys)
+    ]
 
 
 def _absent(documents: Sequence[DocumentChange], target: Target, keys: Sequence[str]) -> list[str]:
-    found = {_key(each, target) for each in documents}
-    return [each for each in keys if each not in found]
+    return [key for key in keys if not any(_named(key, each, target) for each in documents)]
 
 
-def _key(document: DocumentChange, target: Target) -> str:
-    """Return a key as `--key` names it: its text, or the JSON array of several columns."""
+def _named(text: str, document: DocumentChange, target: Target) -> bool:
     columns = target.key.fields
-    return map_key_text(
-        [document.key[each.name] for each in columns], [each.type for each in columns]
-    )
+    values = [document.key[each.name] for each in columns]
+    return names_key(text, values, [each.type for each in columns])
 
 
 def _write_document(document: DocumentChange, target: Target) -> None:

@@ -143,7 +143,7 @@ def _lifted(
     for rate in rates:
         ((start, end),) = rate.spans
         cuts += [((rate.start, start), "(("), ((end, rate.end), f") / {WINDOW_SECONDS})")]
-    return Lifted(_substituted(tree, names), cut(text, cuts), tuple(known.values()))
+    return Lifted(_substituted(tree, names, rates), cut(text, cuts), tuple(known.values()))
 
 
 def _group_aggregate(
@@ -380,13 +380,14 @@ def _original(offset: int, removed: list[Span]) -> int:
     return offset
 
 
-def _substituted(node: Syntax, names: Mapping[int, Name]) -> Syntax:
+def _substituted(node: Syntax, names: Mapping[int, Name], rates: Sequence[Call]) -> Syntax:
     if isinstance(node, Call) and node.function in _NAMES and node.start in names:
         return names[node.start]
-    if isinstance(node, Call) and node.function == RATE:
+    if isinstance(node, Call) and node in rates:
         seconds = Name(WINDOW_SECONDS, node.start, node.end)
-        return Call("/", (_substituted(node.arguments[0], names), seconds), node.start, node.end)
-    return rebuilt(node, lambda part: _substituted(part, names))
+        value = _substituted(node.arguments[0], names, rates)
+        return Call("/", (value, seconds), node.start, node.end)
+    return rebuilt(node, lambda part: _substituted(part, names, rates))
 
 
 def rebuilt(node: Syntax, change: Callable[[Syntax], Syntax]) -> Syntax:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from joinery.model.change import Change, Key, Row
+from joinery.model.type import DataType
 from joinery.plan.nodes import Relation
 from joinery.semantics.render import document_json, map_key_text
 
@@ -61,16 +63,31 @@ def key_named(relation: Relation, keys: Iterable[Key], text: str) -> Key | None:
     Args:
         relation: Whose keys they are.
         keys: Those that are known.
-        text: The text of one column; of several their JSON array, or their texts with commas.
+        text: As `names_key` takes it.
     """
-    plain = "".join(text.split()) if text.lstrip().startswith("[") else None
-    for key in keys:
-        told = key_text(relation, key)
-        if text == told or (plain is not None and plain == "".join(told.split())):
-            return key
-        if len(key) > 1 and text == ",".join(
-            map_key_text([value], [relation.type_of(column)])
-            for column, value in zip(relation.key, key, strict=True)
-        ):
-            return key
-    return None
+    types = [relation.type_of(column) for column in relation.key]
+    return next((each for each in keys if names_key(text, each, types)), None)
+
+
+def names_key(text: str, values: Sequence[Any], types: Sequence[DataType]) -> bool:
+    """Return whether a text names a key.
+
+    Args:
+        text: Of one column its text; of several their JSON array, or their texts with commas.
+        values: Those of the key.
+        types: Of its columns.
+
+    Example:
+        >>> from joinery.model.type import LONG, STRING
+        >>> [names_key(text, [7, "a"], [LONG, STRING]) for text in ("7,a", '[7, "a"]', "7")]
+        [True, True, False]
+    """
+    told = map_key_text(values, types)
+    if text == told or (text.lstrip().startswith("[") and _packed(text) == _packed(told)):
+        return True
+    each = (map_key_text([value], [type_]) for value, type_ in zip(values, types, strict=True))
+    return len(values) > 1 and text == ",".join(each)
+
+
+def _packed(text: str) -> str:
+    return "".join(text.split())

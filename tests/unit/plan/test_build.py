@@ -298,6 +298,11 @@ sinks: {lake: {sqlite: {path: /here, table: t}}}
             "    embed: {s: {many: star, on: {user_id: id}, limit: 1, hidden: true}}\n",
             '14:13 PLAN_DUPLICATE_OUTPUT total "s_total" has the name of another output',
         ),
+        (
+            "    embed: {s: {many: star, on: {user_id: id}}}\n    values: {v: rate(count(s))}\n",
+            '14:17 PLAN_NOT_PORTABLE_UNCHECKED the function "rate" is outside',
+        ),
+        ("    values: {v: rate()}\n", '13:17 PLAN_NOT_PORTABLE_UNCHECKED the function "rate" is'),
         ("    values: {v: 'null'}\n", '13:17 PLAN_TYPE_MISMATCH "v" has no type'),
         ("    sink: lake\n", '13:11 PLAN_UNKNOWN_SINK there is no sink "lake"'),
         ("    ready: [star]\n", '13:13 PLAN_UNKNOWN_RELATION product "p" does not read'),
