@@ -87,13 +87,21 @@ def link(server: Service) -> Iterator[Connection]:
 
 @contextmanager
 def captured(
-    server: Service, folder: Path, tables: Sequence[str], *, bulk: bool
+    server: Service, folder: Path, tables: Sequence[str], *, by: str
 ) -> Iterator[SpoolFolder]:
-    """Capture some tables into a spool for the length of a block; then give the source up."""
+    """Capture some tables into a spool for the length of a block; then give the source up.
+
+    They are read in "bulk", in "chunks" or by the "connector".
+    """
     spool = SpoolFolder.claim(folder, slot=SLOT, tables=tuple(tables))
     database = Database(server.address, SLOT, tuple(tables))
-    columns = dict.fromkeys(tables, ("id",)) if bulk else None
-    capture = Capture(database, spool, CaptureOptions(name="t", program=capture_jar, bulk=columns))
+    options = CaptureOptions(
+        name="t",
+        program=capture_jar,
+        bulk=dict.fromkeys(tables, ("id",)) if by == "bulk" else None,
+        once=by == "connector",
+    )
+    capture = Capture(database, spool, options)
     capture.start()
     try:
         capture.reach_end()
@@ -123,12 +131,14 @@ def test_each_type_is_told_as_the_connector_tells_it(
     server: Service, link: Connection, tmp_path: Path
 ) -> None:
     link.execute(TYPES)
-    for folder, bulk in ((tmp_path / "bulk", True), (tmp_path / "connector", False)):
-        with captured(server, folder, ["public.every"], bulk=bulk):
+    ways = ("chunks", "bulk", "connector")
+    for way in ways:
+        with captured(server, tmp_path / way, ["public.every"], by=way):
             pass
 
-    told, known = (rows(tmp_path / each, "public.every") for each in ("bulk", "connector"))
+    chunks, told, known = (rows(tmp_path / way, "public.every") for way in ways)
 
+    assert chunks == told
     assert (3, {"grown"}) == (len(known), known[2].keys() - told[2].keys())
     differing = {
         (key, name): (known[key][name], value)
@@ -152,7 +162,7 @@ def test_a_needed_column_of_another_type_is_refused(
 
     with (
         pytest.raises(CaptureError, match='column "id" of public'),
-        captured(server, tmp_path / "spool", ["public.waits"], bulk=True),
+        captured(server, tmp_path / "spool", ["public.waits"], by="bulk"),
     ):
         pass
 
@@ -188,7 +198,7 @@ def test_a_reading_broken_off_while_rows_change_loses_nothing_and_brings_nothing
             reading = Reading(database, spool, begun_at, ended=partial(is_over, left))
             with pytest.raises(BrokenOffError):
                 reading.run()
-        spool = capturing.enter_context(captured(server, folder, tables, bulk=True))
+        spool = capturing.enter_context(captured(server, folder, tables, by="bulk"))
         at = spool.position
         until(lambda: spool.position != at)
     stands = {

@@ -240,7 +240,7 @@ def test_a_place_is_in_the_spool_once_it_was_captured_or_nothing_came_since(
     command = [sys.executable, "-m", "joinery.cli.main", "capture"]
 
     with subprocess.Popen(command, cwd=folder) as capture:
-        until(lambda: spool.position is not None)
+        until(lambda: (known := spool.identity) and spool.position and not known.joining)
         captured = []
         for name in ("one", "two", "three"):
             link.execute("update customer set name = %s where id = 1", (name,))

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -48,6 +52,17 @@ def link(server: Service) -> Iterator[Connection]:
 
 
 @pytest.fixture
+def follower(link: Connection) -> Iterator[str]:
+    """A user that may replicate, read `customer`, and change no publication."""
+    link.execute("create role follower login replication")
+    link.execute("grant select on customer to follower")
+    link.execute("create publication joinery_t for table customer")
+    yield "follower"
+    link.execute("drop owned by follower")
+    link.execute("drop role follower")
+
+
+@pytest.fixture
 def spool(tmp_path: Path) -> SpoolFolder:
     return SpoolFolder.claim(tmp_path / "spool", slot="joinery_t", tables=(TABLE,))
 
@@ -58,9 +73,22 @@ def database(server: Service, user: str = "joinery") -> Database:
 
 @contextmanager
 def capturing(
-    database: Database, spool: SpoolFolder, limit: WalLimit | None = None
+    database: Database,
+    spool: SpoolFolder,
+    limit: WalLimit | None = None,
+    *,
+    warned: list[RunWarning] | None = None,
+    bulk: bool = False,
+    once: bool = False,
 ) -> Iterator[Capture]:
-    options = CaptureOptions(name="t", program=capture_jar, max_wal=limit)
+    options = CaptureOptions(
+        name="t",
+        program=capture_jar,
+        max_wal=limit,
+        on_warning=([] if warned is None else warned).append,
+        bulk=dict.fromkeys(database.tables, ("id",)) if bulk else None,
+        once=once,
+    )
     capture = Capture(database, spool, options)
     capture.start()
     try:
@@ -309,7 +337,7 @@ def test_a_reading_beside_the_log_waits_for_what_began_before_its_place(
     spool.read_again()
     (spool.path / "position.json").write_text('{"lsn": 1, "written_at_ms": 1, "file": 0}')
     asked: list[str] = []
-    joining = Joining(database(server), spool, prepared.settings, asked.append)
+    joining = Joining(database(server), spool, prepared, ask=asked.append)
 
     with psycopg.connect(server.address) as before, psycopg.connect(server.address) as after:
         before.execute("insert into customer values (1, 'before')")
@@ -321,14 +349,252 @@ def test_a_reading_beside_the_log_waits_for_what_began_before_its_place(
         before.commit()
         joining.look()
     (request,) = map(json.loads, asked)
-    joining.read(5)
+    (row,) = lines(Path(request["rows"]))
+    joining.answered("placed")
+    joining.look()
 
     assert waiting == []
-    assert request["begun_at"] < written
-    assert request["connector"]["table.include.list"] == "public\\.customer"
+    assert row["after"] == {"id": 1, "name": "before"}
+    assert row["source"]["lsn"] < written
     assert SpoolKeep(spool).whole
     assert spool.identity is not None
     assert spool.identity.joining == ()
+
+
+def lines(folder: Path) -> Sequence[Any]:
+    """Return what change files say, in their order."""
+    found = sorted(folder.glob("*.jsonl"))
+    return [json.loads(line) for each in found for line in each.read_text().splitlines()]
+
+
+def test_a_table_that_cannot_join_holds_up_no_other(
+    server: Service, link: Connection, follower: str, spool: SpoolFolder
+) -> None:
+    link.execute("drop table if exists purchase")
+    link.execute("create table purchase (id bigint primary key, name text)")
+    link.execute("insert into purchase values (1, 'before'), (2, 'goes')")
+    warned: list[RunWarning] = []
+    told: list[str] = []
+
+    with capturing(database(server, follower), spool, warned=warned) as capture:
+        capture.reach_end()
+        both = (TABLE, "public.purchase")
+        SpoolFolder.claim(spool.path, slot="joinery_t", tables=both)
+        for mend in (
+            "grant select on purchase to follower",
+            "alter publication joinery_t add table purchase",
+        ):
+            until(lambda: len({each.message for each in warned}) > len(told))
+            told.append(warned[-1].message)
+            state = state_of("t", replace(database(server), tables=both), spool)
+            reason = state.rows()[-1]
+            assert ("table", "public.purchase: not read yet: ") == (reason[0], reason[1][:31])
+            with pytest.raises(CaptureError, match="may not"):
+                until_raised(capture)
+            link.execute(f"insert into customer values ({len(told)}, 'goes on')".encode())
+            until(lambda: len(lines(spool.path / "files" / TABLE)) == len(told))
+            link.execute("delete from purchase where id = 2")
+            link.execute(mend.encode())
+        until(lambda: joined(spool))
+        link.execute("insert into purchase values (3, 'after')")
+        capture.reach_end()
+        rows = lines(spool.path / "files" / "public.purchase")
+
+    assert capture.error is None
+    assert told == [
+        "table public.purchase is not read yet: user follower may not read table public.purchase",
+        'table public.purchase is not read yet: publication "joinery_t" lacks table'
+        " public.purchase, and we may not change that",
+    ]
+    assert [(1, "before"), (3, "after")] == [(e["after"]["id"], e["after"]["name"]) for e in rows]
+    link.execute("drop table purchase")
+
+
+def test_a_table_is_not_read_before_it_is_followed(
+    server: Service, link: Connection, spool: SpoolFolder
+) -> None:
+    prepared = prepare(database(server), spool)
+    spool.note_begun()
+    (spool.path / "position.json").write_text('{"lsn": 1, "written_at_ms": 1, "file": 0}')
+    link.execute("create table purchase (id bigint primary key)")
+    SpoolFolder.claim(spool.path, slot="joinery_t", tables=(TABLE, "public.purchase"))
+    asked: list[str] = []
+
+    Joining(database(server), spool, prepared, ask=asked.append).look()
+
+    assert (asked, spool.rows("public.purchase").exists()) == ([], False)
+    link.execute("drop table purchase")
+
+
+def joined(spool: SpoolFolder) -> bool:
+    return spool.identity is not None and not spool.identity.joining
+
+
+def until_raised(capture: Capture) -> None:
+    """Ask for the end until that is refused."""
+    while True:
+        capture.reach_end(lambda: True)
+        capture.reach_end()
+
+
+def test_a_reading_without_a_connection_holds_up_no_log(
+    server: Service, link: Connection, follower: str, spool: SpoolFolder
+) -> None:
+    link.execute("insert into customer values (1, 'Ada')")
+
+    with capturing(database(server, follower), spool) as capture:
+        capture.reach_end()
+        link.execute("alter role follower connection limit 0")
+        spool.read_again()
+        until(lambda: "too many connections" in spool.unreadable.get(TABLE, ""))
+        link.execute("insert into customer values (2, 'Bob')")
+        until(lambda: len(lines(spool.path / "files" / TABLE)) == 2)
+        joining = not joined(spool)
+        link.execute("alter role follower connection limit -1")
+        until(lambda: joined(spool))
+        rows = lines(spool.path / "files" / TABLE)
+
+    assert joining
+    assert capture.error is None
+    assert spool.unreadable == {}
+    assert [1, 2, 1, 2] == [each["after"]["id"] for each in rows]
+
+
+def test_a_reading_by_a_connector_that_fails_is_made_again(
+    server: Service, link: Connection, follower: str, spool: SpoolFolder
+) -> None:
+    link.execute("alter table customer add wait interval")  # A value that only a connector tells.
+    link.execute("create policy broken on customer using (1 / (id - 1) > 0)")
+    link.execute("insert into customer values (1, 'Ada', '1 hour')")
+
+    with capturing(database(server, follower), spool) as capture:
+        capture.reach_end()
+        link.execute("alter table customer enable row level security")
+        spool.read_again()
+        until(lambda: "division by zero" in spool.unreadable.get(TABLE, ""))
+        link.execute("insert into customer values (2, 'Bob', '2 hours')")
+        until(lambda: len(lines(spool.path / "files" / TABLE)) == 2)
+        link.execute("alter table customer disable row level security")
+        until(lambda: joined(spool))
+        rows = lines(spool.path / "files" / TABLE)
+
+    assert capture.error is None
+    assert ["r", "c", "r", "r"] == [each["op"] for each in rows]
+    assert [1, 2, 1, 2] == [each["after"]["id"] for each in rows]
+
+
+def test_a_reading_that_would_lack_rows_is_refused(
+    server: Service, link: Connection, follower: str, spool: SpoolFolder
+) -> None:
+    link.execute("alter table customer enable row level security")
+
+    with (
+        capturing(database(server, follower), spool) as capture,
+        pytest.raises(CaptureError) as refused,
+    ):
+        capture.reach_end()
+
+    assert "row-level security" in refused.value.detail
+    assert "bypassrls" in refused.value.hint
+
+
+@pytest.mark.parametrize("bulk", [False, True], ids=["connector", "bulk"])
+def test_no_record_is_told_twice_where_each_counts(
+    server: Service, link: Connection, spool: SpoolFolder, bulk: bool
+) -> None:
+    link.execute("insert into customer select i, 'n' from generate_series(1, 20000) as i")
+    over = threading.Event()
+
+    def insert() -> None:
+        with closing(psycopg.connect(server.address, autocommit=True)) as other:
+            for key in count(20_001):
+                other.execute("insert into customer values (%s, 'n')", (key,))
+                if over.is_set():
+                    return
+
+    inserts = threading.Thread(target=insert, daemon=True)
+    inserts.start()
+    with capturing(database(server), spool, bulk=bulk, once=True) as capture:
+        capture.reach_end()
+        over.set()
+        inserts.join()
+        capture.reach_end()
+
+    told = [each["after"]["id"] for each in lines(spool.path / "files" / TABLE)]
+    assert [*range(1, len(told) + 1)] == sorted(told)
+    assert len(told) > 20_000
+
+
+def test_what_is_left_of_a_reading_that_was_broken_off_is_not_told(
+    server: Service, link: Connection, spool: SpoolFolder
+) -> None:
+    link.execute("insert into customer values (1, 'Ada')")
+    stale = '{"op": "r", "source": {"lsn": 1}, "after": {"id": 2, "name": "gone"}}\n'
+    for each in (".snapshot", ".held", ".rows"):
+        file = spool.path / each / TABLE / f"{1:016d}.jsonl"
+        file.parent.mkdir(parents=True)
+        file.write_text(stale)
+
+    with capturing(database(server), spool) as capture:
+        capture.reach_end()
+
+    assert [1] == [each["after"]["id"] for each in lines(spool.path / "files" / TABLE)]
+
+
+def test_changes_of_a_table_that_joins_follow_its_rows(
+    server: Service, link: Connection, spool: SpoolFolder
+) -> None:
+    link.execute("drop table if exists paper")
+    link.execute("create table paper (id bigint primary key, text text, title text)")
+    link.execute("alter table paper alter text set storage external")
+    link.execute("insert into paper values (1, repeat('long', 9999), 'old')")
+    paper = spool.path / "files" / "public.paper"
+
+    with capturing(database(server), spool) as capture:
+        capture.reach_end()
+        with psycopg.connect(server.address) as open_one:
+            open_one.execute("select pg_current_xact_id()")
+            SpoolFolder.claim(spool.path, slot="joinery_t", tables=(TABLE, "public.paper"))
+            until(lambda: list(spool.path.glob(".rows/public.paper/*")))
+            link.execute("update paper set title = 'new' where id = 1")
+            until(lambda: list(spool.path.glob(".held/public.paper/*.jsonl")))
+            seen = list(paper.glob("*"))
+        until(lambda: joined(spool))
+        rows = lines(paper)
+
+    assert seen == []
+    assert ["r", "u"] == [each["op"] for each in rows]
+    assert ["new", "new"] == [each["after"]["title"] for each in rows]
+    assert [39_996, 28] == [len(each["after"]["text"]) for each in rows]
+    assert rows[0]["source"]["lsn"] < rows[1]["source"]["lsn"]
+    assert capture.error is None
+    link.execute("drop table paper")
+
+
+@pytest.mark.parametrize("bulk", [False, True], ids=["chunks", "bulk"])
+@pytest.mark.parametrize("then", ["warn", "stop", "drop"])
+def test_a_log_above_its_limit_is_told_of_before_the_tables_are_read(
+    server: Service, link: Connection, spool: SpoolFolder, then: Beyond, bulk: bool
+) -> None:
+    warned: list[RunWarning] = []
+    limit = WalLimit(bytes=1 << 20, then=then)
+
+    with psycopg.connect(server.address) as before:
+        before.execute("insert into customer values (1, 'open')")  # The slot waits for its end.
+        with capturing(database(server), spool, limit, warned=warned, bulk=bulk) as capture:
+            until(lambda: link.execute("select 1 from pg_replication_slots").fetchone())
+            link.execute(
+                "create table log as select repeat(i::text, 99) from generate_series(1, 9999) i"
+            )
+            until(lambda: capture.error or warned)
+            read = spool.position
+
+    assert read is None
+    assert ["WARN_WAL"] * (then == "warn") == [each.code for each in warned]
+    assert isinstance(capture.error, TooMuchLogError) == (then != "warn")
+    left = link.execute("select 1 from pg_replication_slots").fetchall()
+    assert then != "drop" or left == []
+    link.execute("drop table log")
 
 
 def test_what_others_write_moves_the_slot_on_while_the_tables_are_idle(

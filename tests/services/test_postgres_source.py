@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -20,8 +21,9 @@ import pytest
 from tests.services.captured import Connection, new_database, until
 
 import joinery as jn
+from joinery.capture.chunks import Chunks
 from joinery.capture.server import Database, mark
-from joinery.capture.spool import SpoolFolder
+from joinery.capture.spool import CapturePosition, SpoolFolder
 from joinery.dev.service import Service
 from joinery.spark.source.spool_readers import SpoolShortError
 
@@ -141,17 +143,21 @@ def test_a_capture_killed_at_any_moment_loses_nothing_and_brings_nothing_back(
     link.execute("insert into customer select each, 'n' from generate_series(1, 20000) as each")
     link.execute("insert into purchase select each, each, 1 from generate_series(1, 20000) as each")
     random, spool = Random(7), SpoolFolder(folder / ".joinery" / "spool" / "db")
+    moments = (
+        lambda: spool.position is not None,
+        lambda: chunks(spool, "purchase") > 20 or joined(spool),
+        lambda: list(spool.path.glob("files/*/*.jsonl")),
+    )
 
     with Changes(database, seed=7):
-        for _ in range(_KILLS):
-            with capturing(folder) as capture:
-                until(lambda: (spool.path / ".snapshot").is_dir() or spool.position is not None)
+        for moment in moments:
+            with capturing(folder, chunk_rows=500) as capture:
+                until(moment)
                 kill(capture)
         for _ in range(_KILLS):
-            with capturing(folder) as capture:
-                until(lambda: spool.position is not None)
-                before = spool.position
-                until(lambda before=before: spool.position != before)
+            with capturing(folder, chunk_rows=500) as capture:
+                until(lambda: joined(spool))
+                until(partial(moved_on, spool, spool.position))
                 time.sleep(random.random() / 4)
                 kill(capture)
     with capturing(folder) as capture:
@@ -161,6 +167,16 @@ def test_a_capture_killed_at_any_moment_loses_nothing_and_brings_nothing_back(
     assert code == 0
     assert rows_of(spool, "customer") == stands(link, "customer")
     assert rows_of(spool, "purchase") == stands(link, "purchase")
+
+
+def moved_on(spool: SpoolFolder, before: CapturePosition | None) -> bool:
+    return spool.position != before
+
+
+def chunks(spool: SpoolFolder, table: str) -> int:
+    """Return how many chunks of a table are read and not in place yet."""
+    done = Chunks.noted(spool.rows(f"public.{table}"))
+    return done.chunks if done else 0
 
 
 def test_what_an_open_transaction_wrote_before_the_tables_were_read_is_newer(
@@ -180,7 +196,7 @@ def test_what_an_open_transaction_wrote_before_the_tables_were_read_is_newer(
         until(lambda: waited_for(link, two))
         three.execute("update customer set name = 'three' where id = 3")
         two.commit()
-        until(lambda: spool.position is not None)
+        until(lambda: list(spool.path.glob(".rows/*/progress.json")))
         three.commit()
         reach_end(spool, database)
         code = ended(capture)
@@ -195,7 +211,7 @@ def test_a_capture_killed_within_a_transaction_reads_it_again_from_its_start(
     link.execute("insert into customer select each, 'n' from generate_series(1, 9999) as each")
     spool = SpoolFolder(folder / ".joinery" / "spool" / "db")
     with capturing(folder) as capture:
-        until(lambda: spool.position is not None)
+        until(lambda: joined(spool))
         before = files_of(spool, "customer")
         with link.transaction():
             link.execute("insert into customer values (0, 'n')")
@@ -225,14 +241,19 @@ def test_a_table_joins_a_spool_while_rows_change_and_is_read_again(
     spool = SpoolFolder(folder / ".joinery" / "spool" / "db")
 
     with Changes(database, seed=7):
-        with capturing(folder) as capture:
-            until(lambda: spool.position is not None)
+        with capturing(folder, chunk_rows=500) as capture:
+            until(lambda: joined(spool))
             both = ("public.customer", "public.purchase")
             SpoolFolder.claim(spool.path, slot="joinery_shop_db", tables=both)
-            until(lambda: (spool.path / ".reading").is_dir())
+            until(lambda: chunks(spool, "purchase") > 10 or joined(spool))
             kill(capture)
-        with capturing(folder) as capture:
+        read = chunks(spool, "purchase")
+        kept = {each.stat().st_ino for each in spool.rows("public.purchase").glob("*.jsonl")}
+        with capturing(folder, chunk_rows=500) as capture:
+            until(lambda: chunks(spool, "purchase") > read + 10 or joined(spool))
+            end_readings(link)
             until(lambda: joined(spool))
+            placed = {each.stat().st_ino for each in files_of(spool, "purchase")}
             spool.read_again()
             until(lambda: joined(spool))
             capture.terminate()
@@ -242,12 +263,22 @@ def test_a_table_joins_a_spool_while_rows_change_and_is_read_again(
         ended(capture)
 
     assert code == 0
+    assert kept <= placed  # What was read before the kill was not read again.
     assert rows_of(spool, "customer") == stands(link, "customer")
     assert rows_of(spool, "purchase") == stands(link, "purchase")
 
 
 def joined(spool: SpoolFolder) -> bool:
-    return spool.identity is not None and not spool.identity.joining
+    at, known = spool.position, spool.identity
+    return at is not None and known is not None and not known.joining
+
+
+def end_readings(link: Connection) -> None:
+    """End the connections of readings beside the log."""
+    link.execute(
+        "select pg_terminate_backend(pid) from pg_stat_activity where query like 'copy (select%'"
+        " and pid <> pg_backend_pid()"
+    )
 
 
 class Changes(threading.Thread):
@@ -292,9 +323,13 @@ class Changes(threading.Thread):
 
 
 @contextmanager
-def capturing(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Run `joinery capture` for the length of a block."""
-    command = [sys.executable, "-m", "joinery.cli.main", "capture"]
+def capturing(folder: Path, chunk_rows: int = 5000) -> Iterator[subprocess.Popen[bytes]]:
+    """Run `joinery capture` for the length of a block, with chunks of so many rows."""
+    program = (
+        "from joinery.capture import chunks; from joinery.cli.main import main;"
+        f" chunks._CHUNK_ROWS = ({chunk_rows}, {chunk_rows}); main()"
+    )
+    command = [sys.executable, "-c", program, "capture"]
     with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE) as process:
         try:
             yield process
@@ -318,7 +353,7 @@ def ended(process: subprocess.Popen[bytes]) -> int:
 def reach_end(spool: SpoolFolder, database: str) -> None:
     """Wait until all that is committed by now is in a spool."""
     end = mark(Database(database, "", ()))
-    until(lambda: (at := spool.position) is not None and at.lsn >= end)
+    until(lambda: joined(spool) and (at := spool.position) is not None and at.lsn >= end)
 
 
 def waited_for(link: Connection, other: Connection) -> bool:

@@ -71,12 +71,21 @@ class SpoolApplied:
 
     def heard(self) -> int:
         """Return up to which place the log is in the spool; 0 before its tables were read."""
-        position = self._spool.position
+        position = self._position()
         return 0 if position is None else position.lsn
+
+    def _position(self) -> CapturePosition | None:
+        """Return up to where the log is in the files; None before its tables were read.
+
+        Changes of a table whose rows are not in place yet are held, and in no file.
+        """
+        position, known = self._spool.position, self._spool.identity
+        held = known is not None and not {*self._topics}.isdisjoint(known.unread)
+        return None if held else position
 
     def _captured(self, place: int, until: float) -> bool:
         """Return whether all up to a place is in the spool, waiting for whoever captures it."""
-        heard = self._spool.position
+        heard = self._position()
         if heard is not None and heard.lsn >= place:
             return True
         if not self._spool.held():

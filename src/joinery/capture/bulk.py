@@ -11,16 +11,13 @@ meanwhile is left behind.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from joinery.capture.bulk_row import Line, Place, line_of
@@ -83,6 +80,7 @@ class Reading:
         begun_at: A place in the log from before the slot is made: that of the rows.
         needed: By table, the columns that relations have.
         ended: The reading is to be broken off.
+        on_link: Told the connection that may have to wait for others, so that it can be cancelled.
     """
 
     database: Database
@@ -90,22 +88,20 @@ class Reading:
     begun_at: int
     needed: Mapping[str, Collection[str]] = field(default_factory=dict)
     ended: Callable[[], bool] = lambda: False
+    on_link: Callable[[Link], None] = lambda link: None
 
-    def run(self) -> bool:
-        """Read the tables; return False where another process has the spool.
+    def run(self) -> None:
+        """Read the tables; the spool is locked.
 
         Raises:
             ServerAwayError: The server went.
             BrokenOffError: It was asked to end.
             CaptureError: The server refuses, or a table cannot be read so.
         """
-        with _locked(self.spool.path) as ours:
-            if ours:
-                try:
-                    self._read()
-                except database_errors() as error:
-                    raise self.database.failure(error) from error
-        return ours
+        try:
+            self._read()
+        except database_errors() as error:
+            raise self.database.failure(error) from error
 
     def _read(self) -> None:
         shutil.rmtree(self.spool.aside, ignore_errors=True)
@@ -114,6 +110,7 @@ class Reading:
             pieces = self._pieces(link, Place(self.begun_at, int(time.time() * 1000)))
         # What the snapshot shows may be gone once the connection that made it does something else.
         with self._replication() as slot:
+            self.on_link(slot)
             slot.execute("set idle_in_transaction_session_timeout = 0")
             made = slot.execute(
                 f'CREATE_REPLICATION_SLOT "{self.database.slot}" LOGICAL pgoutput'.encode()
@@ -186,19 +183,6 @@ def _statements(table: str, line: Line, size: int) -> Iterator[str]:
         if first + step < pages:
             where += f" and t.ctid < '({first + step},0)'"
         yield _COPY.format(text=line.text, columns=line.columns, table=table, where=where)
-
-
-@contextmanager
-def _locked(spool: Path) -> Iterator[bool]:
-    """Hold the lock of a spool, as its capture does; tell whether it could be had."""
-    spool.mkdir(parents=True, exist_ok=True)
-    with (spool / "lock").open("a+b") as lock:
-        try:
-            fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            yield False
-        else:
-            yield True
 
 
 def _lsn(text: str) -> int:

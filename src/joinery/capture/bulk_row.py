@@ -106,6 +106,12 @@ class Line:
     text: str
 
 
+def untold_columns(link: Link, oid: int) -> Sequence[str]:
+    """Return the columns of a table that are in no row that the server makes."""
+    found: Sequence[tuple[Any, ...]] = link.execute(_COLUMNS, (oid,)).fetchall()
+    return [name for name, type_, enum in found if json_of("", type_, enum=enum) is None]
+
+
 def line_of(link: Link, oid: int, table: str, needed: Collection[str], place: Place) -> Line:
     """Return the line that a row of a table is.
 
@@ -135,11 +141,16 @@ def line_of(link: Link, oid: int, table: str, needed: Collection[str], place: Pl
     source = {"snapshot": "true", "ts_ms": place.at_ms, "lsn": place.lsn}
     source |= {"schema": schema, "table": plain}
     before, after = '{"before":null,"after":', f',"source":{json.dumps(source)},"op":"r"}}'
-    text = f"{_text(before)} || row_to_json(r)::text || {_text(after)}"
+    text = f"{quote_text(before)} || row_to_json(r)::text || {quote_text(after)}"
     return Line(", ".join(columns), text)
 
 
-def _text(value: str) -> str:
-    """Return a text as SQL, whatever it holds."""
+def quote_text(value: str) -> str:
+    r"""Return a text as SQL, whatever it holds.
+
+    Example:
+        >>> print(quote_text("it's"))
+        E'it\'s'
+    """
     escaped = value.replace("\\", "\\\\").replace("'", "\\'")
     return f"E'{escaped}'"

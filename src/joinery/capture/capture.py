@@ -16,25 +16,39 @@ import os
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING, Any
 
 from joinery.artifact import Artifact, fetch, fetch_unpacked, java, version
 from joinery.capture.bulk import BrokenOffError, Reading
 from joinery.capture.joining import Joining
 from joinery.capture.keep import Applied
-from joinery.capture.server import Database, Prepared, ServerAwayError, check_unmoved, mark, prepare
+from joinery.capture.server import (
+    Database,
+    Prepared,
+    ServerAwayError,
+    check_unmoved,
+    make_slot,
+    mark,
+    prepare,
+)
 from joinery.capture.spool import CaptureError, SpoolFolder
 from joinery.capture.state import drop_slot
 from joinery.capture.tending import Tending
+from joinery.clients.postgres import database_errors
 from joinery.errors import JoineryError
 from joinery.model.progress import Waiting
 from joinery.model.warning import RunWarning
 from joinery.project.postgres import WalLimit
 from joinery.retry import PATIENCE
+
+if TYPE_CHECKING:
+    import psycopg
+
+    Link = psycopg.Connection[tuple[Any, ...]]
 
 _log = logging.getLogger(__name__)
 _MAIN = "dev.joinery.capture.Capture"
@@ -84,6 +98,8 @@ class CaptureOptions:
         on_wait: Called by target with what is waited for, and None once that is over.
         bulk: By table, the columns that relations have: the tables are read in bulk. None leaves
             their first reading to the connector.
+        once: A relation counts every record that it is told: the first reading must not tell what
+            the log tells too, so the connector reads all tables as of the slot's own place.
         on_warning: Told what someone should look at.
         keep_s: How long change files are kept at least, in seconds.
         applied: Says what those who read the spool have applied.
@@ -94,6 +110,7 @@ class CaptureOptions:
     program: Callable[[], Path]
     on_wait: Callable[[str, Waiting | None], None] = field(default=lambda target, waiting: None)
     bulk: Mapping[str, Collection[str]] | None = None
+    once: bool = False
     on_warning: Callable[[RunWarning], None] = field(default=lambda warning: None)
     keep_s: float = 86_400.0
     applied: Applied = field(default=lambda reader: {})
@@ -115,6 +132,9 @@ class Capture:
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
         self._paused = False
+        self._joining: Joining | None = None
+        self._link: Link | None = None
+        self._broken = False
         self.error: JoineryError | None = None
         self._tending = Tending(
             database,
@@ -151,6 +171,9 @@ class Capture:
         while not ended():
             if self.error is not None:
                 raise self.error
+            if self._joining is not None:
+                for error in self._joining.errors.values():
+                    raise error
             if self._spool.paused is not None:
                 raise CaptureError(
                     f'source "{self._options.name}" is paused, so its end cannot be reached',
@@ -185,14 +208,15 @@ class Capture:
     def _tend(self, joining: Joining, ended: threading.Event) -> None:
         """Look after the spool and the slot while the process runs; end it where it has to."""
         while not ended.wait(_TEND_S):
-            if self._spool.paused is not None or self._tables_changed or not self._tending.look():
+            if (
+                self._spool.paused is not None
+                or self._tables_changed
+                or joining.mended
+                or not self._tending.look()
+            ):
                 if not ended.is_set():
                     self._end_process()
                 return
-            try:
-                joining.look()
-            except CaptureError as error:
-                _log.warning("tables of source %s are not read: %s", self._options.name, error)
 
     @property
     def _tables_changed(self) -> bool:
@@ -215,8 +239,6 @@ class Capture:
     def _run(self) -> None:
         try:
             self._follow()
-        except BrokenOffError:
-            pass  # as it was asked to
         except JoineryError as error:
             self.error = error
         except Exception as error:  # a thread's own failure must not be a silent end
@@ -229,6 +251,7 @@ class Capture:
         failed, quick, target = 0, 0, f"source {self._options.name}"
         since = time.time()
         while not self._closing.is_set():
+            self._broken = False
             self._check_log()
             if self._wait_paused(target) or self._spool.held():
                 self._closing.wait(_HELD_S)
@@ -240,9 +263,13 @@ class Capture:
                 )
             self._database = replace(self._database, tables=known.tables)
             try:
+                if self._begins and not self._begin():
+                    self._closing.wait(_HELD_S)
+                    continue
                 prepared = prepare(self._database, self._spool)
-                self._read_in_bulk(prepared.begun_at)
-            except ServerAwayError as away:
+            except (ServerAwayError, BrokenOffError) as away:
+                if self._broken or isinstance(away, BrokenOffError):
+                    continue  # asked to; why is looked at next
                 since, failed = since if failed else time.time(), failed + 1
                 waiting = Waiting(
                     product="", target=target, reason=away.message, attempts=failed, since=since
@@ -259,6 +286,8 @@ class Capture:
                 return
             if self._spool.paused or self._tending.error or self._tables_changed:
                 continue
+            if self._joining is not None and self._joining.mended:
+                continue
             if said == "held":
                 self._closing.wait(_HELD_S)
                 continue
@@ -271,12 +300,71 @@ class Capture:
                 )
             self._closing.wait(PATIENCE.wait_s(quick + 1))
 
-    def _read_in_bulk(self, begun_at: int) -> None:
-        """Read the tables, where that is wanted and was not done."""
-        needed = self._options.bulk
-        if needed is not None and self._spool.position is None:
-            ended = self._closing.is_set
-            Reading(self._database, self._spool, begun_at, needed=needed, ended=ended).run()
+    @property
+    def _begins(self) -> bool:
+        """Whether the slot is made here, not by the connector as it reads the tables."""
+        by_connector = self._options.once and self._options.bulk is None
+        return self._spool.position is None and not by_connector
+
+    def _begin(self) -> bool:
+        """Make the slot, and read the tables where that is to be done in bulk.
+
+        Returns:
+            Whether the log can be followed; else another process is at it.
+        """
+        with self._spool.locked() as ours, self._watched():
+            if not ours or self._spool.position is not None:
+                return ours
+            begun_at = prepare(self._database, self._spool).begun_at
+            needed = self._options.bulk
+            if needed is None:
+                self._make_slot()
+                return True
+            Reading(
+                self._database,
+                self._spool,
+                begun_at,
+                needed=needed,
+                ended=lambda: self._broken,
+                on_link=self._set_link,
+            ).run()
+            return True
+
+    def _make_slot(self) -> None:
+        """Make the slot; the tables are read beside the log that follows from it."""
+        self._spool.note_begins(self._database.tables)
+        with self._database.connect() as link:
+            self._set_link(link)
+            try:
+                follows = make_slot(link, self._database)
+            except database_errors() as error:
+                raise self._database.failure(error) from error
+        self._spool.note_read(self._database.slot, follows, 0)
+
+    def _set_link(self, link: Link) -> None:
+        self._link = link
+
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        """Look after the log while there is no process yet that could be ended."""
+        self._link, over = None, threading.Event()
+        watching = threading.Thread(target=self._watch, args=(over,), daemon=True)
+        watching.start()
+        try:
+            yield
+        finally:
+            over.set()
+            watching.join(_TEND_END_S)  # it may be asking a server that does not answer
+
+    def _watch(self, over: threading.Event) -> None:
+        """Break off the beginning where it may not go on, as often as it takes."""
+        while not over.wait(_TEND_S):
+            paused = self._spool.paused is not None
+            if self._broken or self._closing.is_set() or paused or not self._tending.look():
+                self._broken = True
+                if self._link is not None:
+                    with suppress(*database_errors()):
+                        self._link.cancel()
 
     def _check_log(self) -> None:
         """Give up where the database keeps too much of its log for us, and we are to then."""
@@ -311,10 +399,13 @@ class Capture:
 
     def _capture(self, prepared: Prepared) -> str:
         """Run the process to its end; return the last that it said."""
+        known = self._spool.identity
+        unread = known.unread if known is not None else ()
         told = {
             "spool": str(self._spool.path),
             "connector": prepared.settings,
             "begun_at": prepared.begun_at,
+            "held": [each for each in unread if each not in prepared.lacking],
             "flush_ms": _FLUSH_MS,
             "file_bytes": _FILE_BYTES,
         }
@@ -326,7 +417,14 @@ class Capture:
         assert process.stdin is not None
         assert process.stdout is not None
         said, ended = "", threading.Event()
-        joining = Joining(self._database, self._spool, prepared.settings, self._ask)
+        joining = self._joining = Joining(
+            self._database,
+            self._spool,
+            prepared,
+            ask=self._ask,
+            on_warning=self._options.on_warning,
+        )
+        reading = threading.Thread(target=joining.run, args=(ended,), daemon=True)
         tending = threading.Thread(target=self._tend, args=(joining, ended), daemon=True)
         tending.start()
         with process:
@@ -338,13 +436,18 @@ class Capture:
                 pass  # it has ended, or is to end
             for line in process.stdout:
                 said = line.decode(errors="replace").strip()
-                if said == "follows":
+                if said == "ready":
+                    reading.start()  # Not before: another process may have the spool.
+                elif said == "follows":
                     self._allow(process.stdin)
-                elif said.startswith("read "):
-                    joining.read(int(said.removeprefix("read ")))
+                elif said.partition(" ")[0] in ("read", "unread", "placed"):
+                    joining.answered(said)
             self._end(process)
         ended.set()
-        tending.join(_TEND_END_S)  # it may be asking a server that does not answer
+        joining.close()
+        for each in (tending, reading):
+            if each.ident is not None:
+                each.join(_TEND_END_S)  # it may be asking a server that does not answer
         return said.removeprefix("failed ")
 
     def _allow(self, answers: IO[bytes]) -> None:

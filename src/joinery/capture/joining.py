@@ -1,74 +1,259 @@
-"""Tables that join a spool while the log is followed, or are read once more: beside the log.
+"""Tables whose rows are read beside the log: at first, as they join a spool, or once more.
 
 The tables are in the publication, and the connector follows them, before this begins. A place in
 the log is taken then, and waited until every transaction has ended that had begun by then. What a
-reading does not see now was written by transactions that began after the place: its rows get that
+reading does not see was written by transactions that began after the place: its rows get that
 place, so whatever they lack is newer. No row comes back, since what took it away is newer, too.
 
-Invariant: rows are in the spool whole or not at all; broken off, they are read again.
+A table with a primary key is read in chunks; one without, or with a column whose values the
+server does not tell as the connector does, by a connector, in one transaction.
+
+Invariant: rows are in the spool whole or not at all, and no failure to read them, however long it
+lasts, holds up the log.
 """
 
 from __future__ import annotations
 
 import json
+import logging
+import threading
+import time
+from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any
 
+from joinery.capture.chunks import Chunks, begin_session, can_chunk, read_chunk
 from joinery.capture.keep import SpoolKeep
 from joinery.capture.server import (
     Database,
+    Prepared,
     ServerAwayError,
+    check_joining,
     ended_before,
+    mark,
     place_and_transaction,
     reading_settings,
 )
-from joinery.capture.spool import SpoolFolder
+from joinery.capture.spool import CaptureError, Identity, SpoolFolder
+from joinery.clients.postgres import database_errors
+from joinery.model.warning import RunWarning
+from joinery.retry import Patience
+
+if TYPE_CHECKING:
+    import psycopg
+
+    Link = psycopg.Connection[tuple[Any, ...]]
+
+_log = logging.getLogger(__name__)
+_LOOK_S = 0.2
+_LASTING = 3  # failures in a row
+_PATIENCE = Patience(first_s=0.5, longest_s=30.0)
 
 
 class Joining:
     """The readings beside one process of a capture.
 
     Args:
-        database: Whose log the process follows, with the tables that it follows.
+        database: Whose log the process follows, with the tables that it follows or lacks.
         spool: Into which.
-        settings: Of the process's connector.
+        prepared: What the process was started with.
         ask: Gives the process a line.
+        on_warning: Told of a table that cannot be read.
     """
 
     def __init__(
         self,
         database: Database,
         spool: SpoolFolder,
-        settings: Mapping[str, str],
+        prepared: Prepared,
+        *,
         ask: Callable[[str], None],
+        on_warning: Callable[[RunWarning], None] = lambda warning: None,
     ) -> None:
         self._database, self._spool = database, spool
-        self._settings, self._ask = settings, ask
-        self._tables: tuple[str, ...] = ()
-        self._begun: tuple[int, int] | None = None
-        self._asked = False
+        self._prepared, self._ask, self._on_warning = prepared, ask, on_warning
+        self._link: Link | None = None
+        self._closing = False
+        self._ready: set[str] = set()
+        self._failed: dict[str, int] = {}
+        self._again_at: dict[str, float] = {}
+        self._reasons: dict[str, str] = {}
+        self._asked: deque[str] = deque()  # The process answers in this order.
+        self._answers: SimpleQueue[str] = SimpleQueue()
+        self.mended = False
+        self.errors: Mapping[str, CaptureError] = {}
 
-    def look(self) -> None:
-        """Do what can be done now for tables that are to be read."""
+    def run(self, ended: threading.Event) -> None:
+        """Read what is to be read, until the process has ended."""
         known = self._spool.identity
-        if known is None or not known.joining or self._asked or self._spool.position is None:
-            return
+        self._spool.note_unreadable({})
+        for table in self._prepared.lacking:
+            self._spool.forget(table)  # What it misses now is read from the start.
+        if known is not None and known.joining:
+            with suppress(CaptureError):
+                mark(self._database)  # The process need not wait for a heartbeat.
+        while not ended.is_set():
+            try:
+                more = self.look()
+            except OSError as error:  # such as a full disk: nothing was noted, so it is done again
+                _log.warning("tables are not read: %s", error)
+                more = False
+            if not more:
+                ended.wait(_LOOK_S)
+
+    def close(self) -> None:
+        """Break off what is asked of the server now."""
+        self._closing = True
+        link = self._link
+        if link is not None:
+            with suppress(*database_errors()):
+                link.cancel()
+
+    def look(self) -> bool:
+        """Do the next step of each table that is to be read; return whether the next is due."""
+        known = self._spool.identity
+        if known is None or self._spool.position is None:
+            return False
+        while not self._answers.empty():
+            self._hear(self._answers.get())
+            known = self._spool.identity or known
+        now = time.monotonic()
+        # One that the process does not follow yet has to wait for the next: changes would lack.
+        followed = [each for each in known.joining if each in self._database.tables]
+        more = [self._try(each) for each in followed if now >= self._again_at.get(each, 0.0)]
+        self._place(known)
+        return any(more)
+
+    def _try(self, table: str) -> bool:
         try:
-            if self._begun is None:
-                self._tables = known.joining
-                self._begun = place_and_transaction(self._database)
-            place, transaction = self._begun
-            if not ended_before(self._database, transaction):
-                return
-        except ServerAwayError:
-            return  # the capture itself waits for it
-        settings = reading_settings(self._settings, self._tables)
-        self._ask(json.dumps({"connector": settings, "begun_at": place}))
-        self._asked = True
+            return self._step(table)
+        except CaptureError as error:
+            self._fail(table, error)
+        except OSError as error:
+            message = f"the rows of table {table} could not be written: {error.strerror}"
+            self._fail(table, CaptureError(message))
+        return False
 
-    def read(self, first: int) -> None:
-        """Note that the tables are in the spool, from the file of this number on."""
-        known = self._spool.identity
-        if known is not None and {*self._tables} == {*known.tables}:
-            SpoolKeep(self._spool).note_whole(first)
-        self._spool.note_joined(self._tables)
-        self._begun, self._asked = None, False
+    def _step(self, table: str) -> bool:
+        """Do what comes next for a table; return whether more can be done at once."""
+        if table in self._prepared.lacking:
+            check_joining(self._database, table)
+            self.mended = True
+            return False
+        if table in self._asked:
+            return False
+        done = Chunks.noted(self._spool.rows(table)) or self._begun(table)
+        if table not in self._ready:
+            if not ended_before(self._database, done.transaction):
+                return False
+            self._ready.add(table)
+        if done.over:
+            return False
+        if not self._read(table, done):
+            settings = reading_settings(self._prepared.settings, (table,))
+            self._request(table, connector=settings, begun_at=done.place)
+        return True
+
+    def _begun(self, table: str) -> Chunks:
+        check_joining(self._database, table)
+        position = self._spool.position
+        assert position is not None  # looked at before
+        place, transaction = place_and_transaction(self._database)
+        done = Chunks(place=place, transaction=transaction, first=position.file + 1)
+        done.note(self._spool.rows(table))
+        return done
+
+    def _read(self, table: str, done: Chunks) -> bool:
+        """Read a chunk; return False where a table cannot be read so."""
+        try:
+            if self._link is None:
+                self._link = self._database.connect()
+                begin_session(self._link)
+            if not done.chunks and not can_chunk(self._link, table):
+                return False
+            read_chunk(self._link, table, done, self._spool.rows(table))
+        except database_errors() as error:
+            if self._link is not None:
+                self._link.close()
+                self._link = None
+            raise self._database.failure(error) from error
+        self._recover(table)
+        return True
+
+    def _request(self, table: str, **more: object) -> None:
+        rows = self._spool.rows(table).absolute()
+        self._asked.append(table)
+        self._ask(json.dumps({"table": table, "rows": str(rows), **more}))
+
+    def _place(self, known: Identity) -> None:
+        """Have the rows of tables put in place that were read.
+
+        Tables of which nothing was told yet wait for each other: a document has rows of several.
+        """
+        over = {each for each in known.joining if self._is_over(each)}
+        waited = {e for e in known.unread if not (e in self._prepared.lacking or e in self.errors)}
+        for table in sorted(over - {*self._asked}):
+            if table not in known.unread or waited <= over:
+                self._request(table)
+
+    def _is_over(self, table: str) -> bool:
+        done = Chunks.noted(self._spool.rows(table))
+        return done is not None and done.over
+
+    def answered(self, answer: str) -> None:
+        """Take what the process says: that a table was read, or why not, or is in place."""
+        self._answers.put(answer)
+
+    def _hear(self, answer: str) -> None:
+        table = self._asked.popleft()
+        if answer == "placed":
+            self._finish(table)
+        elif answer == "read":
+            done = Chunks.noted(self._spool.rows(table))
+            assert done is not None  # begun before it was asked for
+            replace(done, over=True).note(self._spool.rows(table))
+            self._recover(table)
+        else:
+            message = f"table {table} could not be read: {answer.removeprefix('unread ')}"
+            self._fail(table, CaptureError(message, hint=f"Its log: {self._spool.log}"))
+
+    def _finish(self, table: str) -> None:
+        known, done = self._spool.identity, Chunks.noted(self._spool.rows(table))
+        if known is not None and done is not None:
+            SpoolKeep(self._spool).note_read(table, done.first, known.tables)
+            self._spool.forget(table)
+            self._spool.note_joined(table)
+        self._ready.discard(table)
+
+    def _fail(self, table: str, error: CaptureError) -> None:
+        if self._closing:
+            return
+        failed = self._failed[table] = self._failed.get(table, 0) + 1
+        self._again_at[table] = time.monotonic() + _PATIENCE.wait_s(failed)
+        if failed >= _LASTING and not isinstance(error, ServerAwayError):
+            self.errors = {**self.errors, table: error}
+        told = " ".join(each for each in (f"{error.message}.", error.detail, error.hint) if each)
+        if self._reasons.get(table) == told:
+            return
+        self._reasons[table] = told
+        self._spool.note_unreadable(self._reasons)
+        _log.warning("table %s is not read yet: %s", table, told)
+        if not isinstance(error, ServerAwayError):
+            self._on_warning(
+                RunWarning(
+                    code="WARN_UNREAD",
+                    about=f"table {table}",
+                    message=f"table {table} is not read yet: {error.message}",
+                    detail=error.detail,
+                    hint=f"{error.hint} It is tried again; other tables go on.".strip(),
+                )
+            )
+
+    def _recover(self, table: str) -> None:
+        self._failed.pop(table, None)
+        if self._reasons.pop(table, None) is not None:
+            self._spool.note_unreadable(self._reasons)
+        self.errors = {name: each for name, each in self.errors.items() if name != table}

@@ -3,7 +3,7 @@
 A **reader** is a checkpoint that goes by the spool, noted in `readers` before it reads. Files go
 oldest first, those of all tables in the order of their numbers. So what is left is the end of the
 log, and whoever began in time lacks nothing. `kept.json` says up to which file they are gone: who
-begins later lacks what was in those, and is refused.
+begins later lacks what was in those, and is refused, unless all tables were read again since.
 
 Invariant: a file goes once it is older than `keep`, every reader has applied it, and the position
 on the disk is past it, so that its number is never given again.
@@ -57,6 +57,11 @@ class _File:
     path: Path
 
 
+def _read(table: str) -> str:
+    """Return under which name it is written down where the last reading of a table begins."""
+    return f"read {table}"
+
+
 def _removed(table: str) -> str:
     """Return under which name the last file of a table that is gone is written down."""
     return f"removed {table}"
@@ -91,10 +96,21 @@ class SpoolKeep:
         write_whole(self._folder / _KEPT, content, synced=True)
         sync_folder(self._folder)
 
-    def note_whole(self, first: int) -> None:
-        """Write down that the files from a number on have all tables whole, read once more."""
+    def note_read(self, table: str, first: int, tables: Collection[str]) -> None:
+        """Write down that the files from a number on have a table whole, read once more.
+
+        Args:
+            table: As schema.table.
+            first: The number.
+            tables: All of the spool.
+        """
         with self._locked():
-            self._note_kept(whole_from=first)
+            kept = {**self._kept, _read(table): first}
+            whole_from = min(kept.get(_read(each), 0) for each in tables)
+            self._note_kept(
+                **{_read(table): first},
+                whole_from=max(whole_from, kept.get("whole_from", 0)),
+            )
 
     @property
     def whole(self) -> bool:

@@ -10,7 +10,7 @@ past what the spool has is refused, and so is a database that stands behind the 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from joinery.capture.spool import CaptureError, CaptureLostError, SpoolFolder
@@ -28,6 +28,11 @@ _QUEUE_BYTES = 32 << 20
 _PREFIX = "joinery"
 # By SQLSTATE: no connection, no resources, an operator's doing, the system.
 _PASSING = ("08", "53", "57", "58")
+_HINTS = {
+    "53300": "Close connections, or: alter system set max_connections = …; then restart it.",
+    "42501": "grant select on its tables to its user; or, with row-level security: alter role …"
+    " bypassrls;",
+}
 _CLIENT_SETTINGS = {
     "host": "database.hostname",
     "port": "database.port",
@@ -91,9 +96,14 @@ class Database:
         said = redacted(first_line(error), self.url)
         lasting = ("password authentication", "no pg_hba.conf", "does not exist", "no password")
         if (state or "08").startswith(_PASSING) and not any(each in said for each in lasting):
-            return ServerAwayError(f"could not reach the database {self.shown}: {said}")
+            return ServerAwayError(
+                f"could not reach the database {self.shown}: {said}",
+                hint=_HINTS.get(state or "", ""),
+            )
         return CaptureError(
-            f"the database {self.shown} refuses us", detail=said, hint="Check url and its user."
+            f"the database {self.shown} refuses us",
+            detail=said,
+            hint=_HINTS.get(state or "", "Check url and its user."),
         )
 
 
@@ -105,10 +115,12 @@ class Prepared:
         settings: Of Debezium's connector; the password is among them.
         begun_at: A place in the log, as a number. The slot, if it is made now, is made after it,
             so whatever is followed was written after it.
+        lacking: Why tables are not followed yet that are to join, by table.
     """
 
     settings: dict[str, str] = field(repr=False)
     begun_at: int
+    lacking: Mapping[str, CaptureError] = field(default_factory=dict)
 
 
 def prepare(database: Database, spool: SpoolFolder) -> Prepared:
@@ -122,13 +134,63 @@ def prepare(database: Database, spool: SpoolFolder) -> Prepared:
     with database.connect() as link:
         try:
             _check_settings(link)
-            _check_tables(link, database)
+            joining = _joining(database, spool)
+            strict = tuple(each for each in database.tables if each not in joining)
+            for table in strict:
+                _check_table(link, database, table, reads=spool.position is None)
             begun_at = _check_place(link, database, spool)
             _check_slot(link, database, spool)
-            _make_publication(link, database)
-            return Prepared(settings(link, database), begun_at)
+            if strict:
+                _make_publication(link, replace(database, tables=strict))
+            lacking = _lacking(link, database, joining)
+            tables = tuple(each for each in database.tables if each not in lacking)
+            if not tables:  # a connector without tables would follow all there are
+                raise next(iter(lacking.values()))
+            return Prepared(settings(link, replace(database, tables=tables)), begun_at, lacking)
         except database_errors() as error:
             raise database.failure(error) from error
+
+
+def _joining(database: Database, spool: SpoolFolder) -> tuple[str, ...]:
+    """Return the tables that may have to wait, without ending all: of these nothing is told yet."""
+    known = spool.identity
+    if known is None or spool.position is None:
+        return ()
+    return tuple(each for each in database.tables if each in known.unread)
+
+
+def _lacking(link: Link, database: Database, tables: Sequence[str]) -> Mapping[str, CaptureError]:
+    """Return why some tables cannot be followed; make the others so that they can."""
+    lacking: dict[str, CaptureError] = {}
+    for table in tables:
+        try:
+            _check_table(link, database, table, reads=True)
+            _make_publication(link, replace(database, tables=(table,)))
+        except CaptureError as error:
+            lacking[table] = error
+    return lacking
+
+
+def check_joining(database: Database, table: str) -> None:
+    """Refuse a table that cannot be followed and read.
+
+    Raises:
+        ServerAwayError: The server is not there now.
+        CaptureError: Something has to be mended first; the hint says how.
+    """
+    with database.connect() as link:
+        try:
+            for error in _lacking(link, database, (table,)).values():
+                raise error
+        except database_errors() as error:
+            raise database.failure(error) from error
+
+
+def make_slot(link: Link, database: Database) -> int:
+    """Make the slot, once all that runs now has ended; return from where it follows the log."""
+    link.execute("set statement_timeout = 0")
+    made = "pg_create_logical_replication_slot(%s, 'pgoutput')"
+    return _number(link, f"select (lsn - '0/0'::pg_lsn)::bigint from {made}", database.slot)
 
 
 def settings(link: Link, database: Database) -> dict[str, str]:
@@ -260,40 +322,39 @@ def _check_settings(link: Link) -> None:
         )
 
 
-def _check_tables(link: Link, database: Database) -> None:
-    for table in database.tables:
-        name = _quoted(table)
-        found = link.execute(
-            "select c.relkind::text, c.relreplident::text,"
-            " exists (select from pg_index where indrelid = c.oid and indisprimary),"
-            " has_table_privilege(c.oid, 'select')"
-            " from pg_class as c where c.oid = to_regclass(%s)",
-            (name,),
-        ).fetchone()
-        if found is None:
-            raise CaptureError(
-                f"the database {database.shown} has no table {table}",
-                hint="Write topic: schema.table under the relation.",
-            )
-        kind, identity, keyed, readable = found
-        if kind not in ("r", "p"):
-            raise CaptureError(f"{table} is no table, and has no changes to capture")
-        if identity == "n":
-            raise CaptureError(
-                f"table {table} has replica identity nothing: its updates and deletes name no row",
-                hint=f"alter table {name} replica identity {'default' if keyed else 'full'};",
-            )
-        if identity == "d" and not keyed:
-            raise CaptureError(
-                f"table {table} has no primary key, so its updates and deletes name no row",
-                hint=f"alter table {name} add primary key (…);"
-                f" or: alter table {name} replica identity full",
-            )
-        if not readable:
-            user = _one(link, "select quote_ident(current_user)")
-            raise CaptureError(
-                f"user {user} may not read table {table}", hint=f"grant select on {name} to {user};"
-            )
+def _check_table(link: Link, database: Database, table: str, *, reads: bool) -> None:
+    name = _quoted(table)
+    found = link.execute(
+        "select c.relkind::text, c.relreplident::text,"
+        " exists (select from pg_index where indrelid = c.oid and indisprimary),"
+        " has_table_privilege(c.oid, 'select')"
+        " from pg_class as c where c.oid = to_regclass(%s)",
+        (name,),
+    ).fetchone()
+    if found is None:
+        raise CaptureError(
+            f"the database {database.shown} has no table {table}",
+            hint="Write topic: schema.table under the relation.",
+        )
+    kind, identity, keyed, readable = found
+    if kind not in ("r", "p"):
+        raise CaptureError(f"{table} is no table, and has no changes to capture")
+    if identity == "n":
+        raise CaptureError(
+            f"table {table} has replica identity nothing: its updates and deletes name no row",
+            hint=f"alter table {name} replica identity {'default' if keyed else 'full'};",
+        )
+    if identity == "d" and not keyed:
+        raise CaptureError(
+            f"table {table} has no primary key, so its updates and deletes name no row",
+            hint=f"alter table {name} add primary key (…);"
+            f" or: alter table {name} replica identity full",
+        )
+    if reads and not readable:
+        user = _one(link, "select quote_ident(current_user)")
+        raise CaptureError(
+            f"user {user} may not read table {table}", hint=f"grant select on {name} to {user};"
+        )
 
 
 def _check_place(link: Link, database: Database, spool: SpoolFolder) -> int:

@@ -2,7 +2,9 @@
 
 Layout: `source.json` says whose the spool is, `position.json` up to where the database's log is
 in it (written by the capture itself, on the disk before the database hears of it), `files` has
-a folder a table, `capture.log` what the connector says, `paused.json` who let it pause.
+a folder a table, `capture.log` what the connector says, `paused.json` who let it pause. Aside
+stand, a folder a table too, `.rows` that are being read and `.held` changes of tables whose rows
+are not in place yet; `unread.json` says which tables cannot be read, and why.
 
 Invariant: a spool has the changes of one slot of one database without a gap, from the first
 reading of its tables on; a gap ends it, and the next one has another id.
@@ -12,9 +14,10 @@ from __future__ import annotations
 
 import fcntl
 import json
+import shutil
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -27,7 +30,10 @@ _FORMAT = 1
 _SOURCE = "source.json"
 _POSITION = "position.json"
 _ASIDE = ".snapshot"
+_ROWS = ".rows"
+_HELD = ".held"
 _PAUSED = "paused.json"
+_UNREAD = "unread.json"
 _CHANGING = "source.lock"
 _LOCK = "lock"  # the process holds it, as long as it lives
 
@@ -53,6 +59,7 @@ class Identity:
         slot: The replication slot, and the publication.
         tables: As schema.table.
         joining: Those of the tables that are to be read, beside the log, once more or at last.
+        unread: Those of them that never were: their changes are held until their rows are there.
         begun: A capture was started, so a slot of this name is ours.
         system: The identifier of the database cluster; empty until it was asked.
         database: The name of the database; empty until it was asked.
@@ -62,6 +69,7 @@ class Identity:
     slot: str
     tables: tuple[str, ...]
     joining: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
     begun: bool = False
     system: str = ""
     database: str = ""
@@ -125,8 +133,15 @@ class SpoolFolder:
                 )
             if missing := tuple(sorted({*tables} - {*known.tables})):
                 # The first reading, where it is not over, may have begun without them.
-                joining = (*known.joining, *missing) if known.begun else ()
-                folder._note(replace(known, tables=(*known.tables, *missing), joining=joining))
+                more = missing if known.begun else ()
+                folder._note(
+                    replace(
+                        known,
+                        tables=(*known.tables, *missing),
+                        joining=(*known.joining, *more),
+                        unread=(*known.unread, *more),
+                    )
+                )
         return folder
 
     @property
@@ -138,7 +153,7 @@ class SpoolFolder:
         told = json.loads(file.read_text(encoding="utf-8"))
         if told.pop("format", None) != _FORMAT:
             raise CaptureError(f"{file} was written by another version of Joinery")
-        lists = {each: tuple(told.get(each, ())) for each in ("tables", "joining")}
+        lists = {each: tuple(told.get(each, ())) for each in ("tables", "joining", "unread")}
         return Identity(**{**told, **lists})
 
     @contextmanager
@@ -172,13 +187,51 @@ class SpoolFolder:
             self._change(joining=known.tables)
         return known.tables
 
-    def note_joined(self, tables: tuple[str, ...]) -> None:
-        """Write down that tables were read beside the log."""
+    def note_begins(self, tables: tuple[str, ...]) -> None:
+        """Write down that all tables are to be read beside a log that is about to be followed.
+
+        What is left of a reading that was broken off is removed: rows in it may be gone.
+        """
+        self._change(joining=tables, unread=tables, begun=True)
+        shutil.rmtree(self.aside, ignore_errors=True)
+        for each in tables:
+            self.forget(each)
+
+    def note_joined(self, table: str) -> None:
+        """Write down that a table was read beside the log."""
         with self._changing():
             known = self.identity
             assert known is not None  # claimed before
-            left = tuple(each for each in known.joining if each not in tables)
-            self._note(replace(known, joining=left))
+            joining, unread = (
+                tuple(each for each in some if each != table)
+                for some in (known.joining, known.unread)
+            )
+            self._note(replace(known, joining=joining, unread=unread))
+
+    def rows(self, table: str) -> Path:
+        """Return where the rows of a table stand that is being read beside the log."""
+        return self.path / _ROWS / table
+
+    def forget(self, table: str) -> None:
+        """Remove what was read of a table, and what was held: it will be read from the start."""
+        for each in (self.rows(table), self.path / _HELD / table):
+            shutil.rmtree(each, ignore_errors=True)
+
+    @property
+    def unreadable(self) -> Mapping[str, str]:
+        """Why tables cannot be read beside the log, by table."""
+        try:
+            told: Mapping[str, str] = json.loads((self.path / _UNREAD).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return {}
+        return told
+
+    def note_unreadable(self, reasons: Mapping[str, str]) -> None:
+        """Write down why tables cannot be read."""
+        if reasons:
+            write_whole(self.path / _UNREAD, json.dumps(reasons), synced=False)
+        else:
+            (self.path / _UNREAD).unlink(missing_ok=True)
 
     @property
     def begun(self) -> bool:
@@ -193,7 +246,7 @@ class SpoolFolder:
 
     @property
     def position(self) -> CapturePosition | None:
-        """Up to where the log is in the spool; None until the tables were read whole."""
+        """Up to where the log is in the spool; None until it is followed."""
         try:
             told = json.loads((self.path / _POSITION).read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -204,7 +257,7 @@ class SpoolFolder:
         )
 
     def note_read(self, slot: str, lsn: int, file: int) -> None:
-        """Write down that the tables were read whole, in bulk, as the capture itself does.
+        """Write down from where the log follows, as the capture itself does.
 
         Args:
             slot: From which the log follows.
@@ -221,6 +274,18 @@ class SpoolFolder:
     def aside(self) -> Path:
         """Where the files of the first reading stand until it is over."""
         return self.path / _ASIDE
+
+    @contextmanager
+    def locked(self) -> Iterator[bool]:
+        """Hold the spool, as its capture does; tell whether it could be had."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        with (self.path / _LOCK).open("a+b") as lock:
+            try:
+                fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                yield False
+            else:
+                yield True
 
     def held(self) -> bool:
         """Return whether a process captures into the spool now."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
+from joinery.capture.chunks import Chunks
 from joinery.capture.keep import SpoolKeep
 from joinery.capture.server import Database, ServerAwayError, quote_name, table_exists
 from joinery.capture.spool import CaptureError, SpoolFolder
@@ -29,6 +30,9 @@ class SourceState:
         tables: As schema.table.
         missing: Those of them that the database does not have.
         joining: Those of them that are to be read beside the log.
+        unread: Those of them that were never read, so that nothing is told of them yet.
+        rows_read: Of those that are being read, how many rows are.
+        unreadable: Why some cannot be read, by table.
         paused_by: Who let the capture pause; empty where nobody did.
         spool_bytes: Of the change files that are kept.
         spool_files: How many they are.
@@ -47,6 +51,9 @@ class SourceState:
     tables: Sequence[str]
     missing: Sequence[str] = ()
     joining: Sequence[str] = ()
+    unread: Sequence[str] = ()
+    rows_read: Mapping[str, int] = field(default_factory=dict)
+    unreadable: Mapping[str, str] = field(default_factory=dict)
     paused_by: str = ""
     spool_bytes: int = 0
     spool_files: int = 0
@@ -79,9 +86,14 @@ class SourceState:
     def _table(self, table: str) -> str:
         if table in self.missing:
             return "is not there"
-        if table in self.joining:
-            return "to be read, beside the log"
-        return "read" if self.read else "not read yet"
+        if not self.read or table in self.joining:
+            began = table not in self.unread and self.read
+            state = "to be read, beside the log" if began else "not read yet"
+            if table in self.rows_read:
+                state = f"being read, {self.rows_read[table]:,} rows so far"
+            why = self.unreadable.get(table)
+            return f"{state}: {why}" if why else state
+        return "read"
 
 
 def _size(count: int) -> str:
@@ -109,18 +121,24 @@ def state_of(name: str, database: Database, spool: SpoolFolder) -> SourceState:
     end, kept, status = found
     position, keep, paused = spool.position, SpoolKeep(spool), spool.paused
     files, known = keep.sizes(), spool.identity
+    joining = known.joining if known else ()
+    unread = known.unread if known else ()
+    chunks = {each: Chunks.noted(spool.rows(each)) for each in joining}
     return SourceState(
         name=name,
         slot=database.slot,
         capturing=spool.held(),
-        read=position is not None,
+        read=position is not None and {*unread} != {*database.tables},
         kept_bytes=kept,
         wal_status=status,
         behind_bytes=None if position is None else max(0, end - position.lsn),
         heard_s=None if position is None else max(0.0, time.time() - position.written_at_ms / 1000),
         tables=database.tables,
         missing=missing,
-        joining=known.joining if known else (),
+        joining=joining,
+        unread=unread,
+        rows_read={each: done.rows for each, done in chunks.items() if done and done.rows},
+        unreadable={each: why for each, why in spool.unreadable.items() if each in joining},
         paused_by=paused.by if paused else "",
         spool_bytes=sum(files),
         spool_files=len(files),

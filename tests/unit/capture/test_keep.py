@@ -115,7 +115,8 @@ def test_who_has_begun_with_a_reading_of_all_tables_goes_on(
 ) -> None:
     keep = SpoolKeep(spool)
     keep.prune(DAY_S, nothing)
-    keep.note_whole(6)
+    for table in "ab":
+        keep.note_read(table, 6, "ab")
     begun = reader(tmp_path, "begun", "a", "b")
 
     noted = [keep.note(begun, applied) for applied in ({}, {"a": files(6)}, {"a": files(3, 6)})]
@@ -127,12 +128,22 @@ def test_a_reading_of_all_tables_makes_the_spool_whole_until_it_goes(spool: Spoo
     keep = SpoolKeep(spool)
     reach(spool.path, 3)
     keep.prune(DAY_S, nothing)
-    keep.note_whole(5)
+    for table in "ab":
+        keep.note_read(table, 5, "ab")
     whole = keep.whole
     reach(spool.path, 5)
     keep.prune(DAY_S, nothing)
 
     assert (whole, keep.whole) == (True, False)
+
+
+def test_a_reading_of_some_tables_makes_no_spool_whole(spool: SpoolFolder) -> None:
+    keep = SpoolKeep(spool)
+    keep.prune(DAY_S, nothing)
+
+    keep.note_read("a", 6, "ab")
+
+    assert not keep.whole
 
 
 def test_a_file_that_the_position_is_not_past_keeps_its_number(

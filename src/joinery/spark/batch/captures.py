@@ -98,6 +98,7 @@ def make_capture(
         program=capture_jar,
         on_wait=on_wait,
         bulk=columns_of(spec, source) if bulk else None,
+        once=any(e.append for e in spec.changelogs if spec.source_of(e) == source.name),
         on_warning=on_warning,
         keep_s=given.spool.keep_ms / 1000,
         applied=applied_files,

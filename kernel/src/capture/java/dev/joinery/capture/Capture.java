@@ -21,8 +21,9 @@ import org.apache.kafka.connect.source.SourceRecord;
  * reads, {@code held} where another process has the spool, {@code failed} and why. Before it keeps
  * the first of what follows the log it says {@code follows}, and waits for a line: whoever started
  * it looks whether the slot is still the one that it was. The connector makes one anew where it is
- * gone, and goes on over the gap. A line that is a map asks to read tables whole beside the log; it
- * says {@code read} and the number of the first file once their rows are in the spool.
+ * gone, and goes on over the gap. A line that is a map asks to read a table beside the log, or
+ * to put its rows in place; one after the other it says {@code read}, {@code unread} and why not, or
+ * {@code placed}.
  *
  * <p>Invariant: a position is confirmed to the database once the files up to it, and then the
  * position itself, are on the disk. It is that of a commit: from within a transaction the connector
@@ -33,7 +34,6 @@ import org.apache.kafka.connect.source.SourceRecord;
 public final class Capture {
   private static final int HELD = 3;
   private static final int ALLOWED_MS = 50;
-  private static final String ASIDE = ".reading";
 
   private final Settings settings;
   private final Spool spool;
@@ -43,11 +43,8 @@ public final class Capture {
   private final Queue<String> requests;
   private final Lines lines;
 
-  /** The reading of tables that is under way beside the log; null where none is. */
+  /** The reading of a table that is under way beside the log; null where none is. */
   private Reading reading;
-
-  /** The number of the first file that it, and all that follows, may be in. */
-  private long readingFrom;
 
   /** The last record that ended a transaction, or the first reading; null once confirmed. */
   private SourceRecord last;
@@ -62,6 +59,7 @@ public final class Capture {
     this.allowed = allowed;
     this.requests = requests;
     spool = new Spool(settings.spool(), settings.fileBytes());
+    spool.hold(settings.held());
     lines = new Lines(settings.connector(), settings.begunAt());
     connector = new Connector(settings.connector(), spool::position);
   }
@@ -171,18 +169,22 @@ public final class Capture {
     }
   }
 
-  /** Begins to read tables that are asked for, and puts what was read in place once it is whole. */
+  /** Reads tables that are asked for, and puts their rows in place. */
   private void readBeside() throws IOException, InterruptedException {
     if (reading == null && !requests.isEmpty()) {
-      // What the log brings meanwhile is newer than the rows that are read, and belongs to them.
-      readingFrom = spool.next();
-      reading = new Reading(requests.remove(), settings.spool().resolve(ASIDE), settings.fileBytes());
+      Request request = Request.of(requests.remove());
+      if (request.connector() == null) {
+        spool.adopt(request.table(), request.rows());
+        told.println("placed");
+      } else {
+        reading = new Reading(request, settings.fileBytes());
+      }
     }
-    if (reading != null && reading.over()) {
-      spool.adopt(reading.files());
+    if (reading != null && reading.ended()) {
       reading.close();
+      Throwable failure = reading.failure();
+      told.println(failure == null ? "read" : "unread " + reason(failure));
       reading = null;
-      told.println("read " + readingFrom);
     }
   }
 

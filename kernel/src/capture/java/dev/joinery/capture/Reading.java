@@ -1,42 +1,34 @@
 package dev.joinery.capture;
 
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
 import java.nio.file.Path;
-import java.util.Map;
-import java.util.TreeMap;
 import org.apache.kafka.connect.source.SourceRecord;
 
 /**
- * Reads some tables whole while the log is followed, into files that stand aside until it is over.
+ * Reads a table whole while the log is followed, into files that stand aside until it is over.
  *
- * <p>Their rows have a place in the log from before the reading, after which every transaction began
+ * <p>Its rows have a place in the log from before the reading, after which every transaction began
  * that the reading does not see: so what such a one changes is newer than the rows.
+ *
+ * <p>Invariant: whatever fails is told, and leaves the log alone.
  */
 final class Reading implements AutoCloseable {
-  private final Connector connector;
+  private static final String READ = "connector";
+
+  private final Request request;
   private final Spool aside;
   private final Lines lines;
   private final Thread thread;
   private volatile boolean closing;
-  private volatile boolean over;
+  private volatile boolean ended;
   private volatile Throwable failure;
 
-  /**
-   * @param told one line of JSON: the connector's settings, and the place that rows get
-   */
-  Reading(String told, Path folder, int fileBytes) throws IOException {
-    JsonNode request = new ObjectMapper().readTree(told);
-    Map<String, String> settings = new TreeMap<>();
-    request
-        .required("connector")
-        .properties()
-        .forEach(each -> settings.put(each.getKey(), each.getValue().asText()));
+  Reading(Request request, int fileBytes) throws IOException {
+    this.request = request;
+    Path folder = request.rows().resolve(READ);
     Spool.remove(folder);
     aside = new Spool(folder, fileBytes);
-    lines = new Lines(settings, request.required("begun_at").asLong());
-    connector = new Connector(settings, () -> null);
+    lines = new Lines(request.connector(), request.begunAt());
     thread = new Thread(this::run, "reading");
     thread.setDaemon(true);
     thread.start();
@@ -44,40 +36,48 @@ final class Reading implements AutoCloseable {
 
   private void run() {
     try {
+      read();
+    } catch (Throwable broken) { // Also out of memory: nobody else would tell.
+      broken.printStackTrace();
+      failure = broken;
+    }
+    ended = true;
+  }
+
+  private void read() throws IOException, InterruptedException {
+    try (Connector connector = new Connector(request.connector(), () -> null)) {
+      boolean over = false;
       while (!closing && !over) {
         for (SourceRecord each : connector.poll()) {
           Lines.Line line = lines.of(each);
           if (line != null) {
             aside.add(line.table(), line.json());
           }
-          if (Lines.ends(each.sourceOffset())) {
-            aside.write();
-            over = true;
-          }
+          over |= Lines.ends(each.sourceOffset());
         }
       }
-    } catch (Throwable broken) { // Also out of memory: nobody else would tell.
-      failure = broken;
+      aside.write();
     }
   }
 
-  /** Returns whether all rows are in files. */
-  boolean over() throws IOException {
-    if (failure != null) {
-      throw new IOException("tables could not be read beside the log", failure);
-    }
-    return over;
+  /** Returns whether it is over, well or not. */
+  boolean ended() {
+    return ended;
   }
 
-  /** Returns the folder of the files, a folder a table. */
-  Path files() {
-    return aside.aside();
+  /** Returns why it is over and the rows are not in files; null where they are. */
+  Throwable failure() {
+    return failure;
+  }
+
+  /** Returns where a connector's files of a table are among all that is read of it. */
+  static Path files(String table, Path rows) {
+    return Spool.aside(rows.resolve(READ)).resolve(table);
   }
 
   @Override
   public void close() throws InterruptedException {
     closing = true;
-    connector.close();
     thread.join();
   }
 }

@@ -5,7 +5,9 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 
 /**
  * What a capture is told, as one line of JSON.
@@ -15,24 +17,29 @@ import java.util.TreeMap;
  * @param flushMillis the least time between two files of a table
  * @param fileBytes a file is cut once it has so many
  * @param begunAt a place in the log from before the slot was made, if it is made now
+ * @param held tables whose changes stand aside until their rows are in place
  */
 record Settings(
     Path spool,
     Map<String, String> connector,
     long flushMillis,
     int fileBytes,
-    long begunAt) {
+    long begunAt,
+    Set<String> held) {
   static Settings of(String line) throws IOException {
     JsonNode told = new ObjectMapper().readTree(line);
     Map<String, String> connector = new TreeMap<>();
     told.required("connector")
         .properties()
         .forEach(each -> connector.put(each.getKey(), each.getValue().asText()));
+    Set<String> held = new TreeSet<>();
+    told.path("held").forEach(each -> held.add(each.asText()));
     return new Settings(
         Path.of(told.required("spool").asText()),
         connector,
         told.required("flush_ms").asLong(),
         told.required("file_bytes").asInt(),
-        told.required("begun_at").asLong());
+        told.required("begun_at").asLong(),
+        held);
   }
 }

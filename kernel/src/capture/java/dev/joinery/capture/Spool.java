@@ -10,10 +10,13 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.FileTime;
+import java.util.Collection;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.stream.Stream;
 
 /**
@@ -23,16 +26,22 @@ import java.util.stream.Stream;
  * broken off, rows that it told of may be gone by the time it begins anew, and nothing would take
  * them back.
  *
+ * <p>A table may be held: its changes stand aside until its rows, which are older, are in place. So
+ * who reads the files never meets a change that leaves out a large value of a row yet to come.
+ *
  * <p>Invariant: what is before the position is in files that are on the disk under their names;
  * files are numbered upwards, also after a crash between a file and its position.
  */
 final class Spool {
   private static final String SUFFIX = ".jsonl";
   private static final String ASIDE = ".snapshot";
+  private static final String HELD = ".held";
 
   private final Path folder;
   private final Path files;
   private final Path aside;
+  private final Path behind;
+  private final Set<String> held = new TreeSet<>();
   private final Map<String, ByteArrayOutputStream> open = new TreeMap<>();
   private final int fileBytes;
   private boolean whole;
@@ -43,7 +52,8 @@ final class Spool {
   Spool(Path folder, int fileBytes) throws IOException {
     this.folder = folder;
     this.files = folder.resolve("files");
-    this.aside = folder.resolve(ASIDE);
+    this.aside = aside(folder);
+    this.behind = folder.resolve(HELD);
     this.fileBytes = fileBytes;
     Path kept = folder.resolve("position.json");
     whole = Files.exists(kept);
@@ -53,7 +63,8 @@ final class Spool {
     } else {
       remove(aside);
     }
-    file = Math.max(position == null ? 0 : position.file(), lastFile());
+    long last = Math.max(lastFile(files), lastFile(behind));
+    file = Math.max(position == null ? 0 : position.file(), last);
   }
 
   /** Returns where the connector goes on; null where the tables have not been read yet. */
@@ -86,10 +97,22 @@ final class Spool {
   /** Writes all that was taken; aside until the tables have been read whole. */
   void write() throws IOException {
     for (Map.Entry<String, ByteArrayOutputStream> each : open.entrySet()) {
-      write(each.getKey(), each.getValue(), whole ? files : aside);
+      write(each.getKey(), each.getValue(), root(each.getKey()));
     }
     open.clear();
     bytes = 0;
+  }
+
+  private Path root(String table) {
+    if (!whole) {
+      return aside;
+    }
+    return held.contains(table) ? behind : files;
+  }
+
+  /** Holds tables until their rows are put in place. */
+  void hold(Collection<String> tables) {
+    held.addAll(tables);
   }
 
   /** Notes that the log up to {@code offset} is in the spool: all of it was written. */
@@ -155,26 +178,38 @@ final class Spool {
     remove(aside);
   }
 
-  /** Returns the number that the next file will have. */
-  long next() {
-    return file + 1;
+  /** Puts rows of a table in place that were read beside the log, and behind them what was held. */
+  void adopt(String table, Path rows) throws IOException {
+    write();
+    move(table, rows);
+    move(table, Reading.files(table, rows));
+    move(table, behind.resolve(table));
+    held.remove(table);
   }
 
-  /** Puts files of tables that were read beside the log in place. */
-  void adopt(Path folder) throws IOException {
-    if (Files.isDirectory(folder)) {
-      try (Stream<Path> found = Files.walk(folder, 2)) {
-        List<Path> each = found.filter(one -> one.toString().endsWith(SUFFIX)).sorted().toList();
-        for (Path one : each) {
-          Path target = files.resolve(one.getParent().getFileName());
-          Files.createDirectories(target);
-          Path name = target.resolve(String.format("%016d%s", ++file, SUFFIX));
-          Files.move(one, name, StandardCopyOption.ATOMIC_MOVE);
-          touch(name);
-          sync(target);
-        }
-      }
+  private void move(String table, Path folder) throws IOException {
+    if (!Files.isDirectory(folder)) {
+      return;
     }
+    List<Path> each;
+    try (Stream<Path> found = Files.list(folder)) {
+      each = found.filter(Spool::isWhole).sorted().toList();
+    }
+    if (each.isEmpty()) {
+      return;
+    }
+    Path target = files.resolve(table);
+    Files.createDirectories(target);
+    for (Path one : each) {
+      touch(one);
+      Path name = target.resolve(String.format("%016d%s", ++file, SUFFIX));
+      Files.move(one, name, StandardCopyOption.ATOMIC_MOVE);
+    }
+    sync(target);
+  }
+
+  private static boolean isWhole(Path file) {
+    return file.getFileName().toString().matches("[0-9]+[.]jsonl");
   }
 
   /** Has a file be as old as its place in the spool: it is kept from now on, however long ago read. */
@@ -182,18 +217,18 @@ final class Spool {
     Files.setLastModifiedTime(file, FileTime.fromMillis(System.currentTimeMillis()));
   }
 
-  /** Returns where files stand that are not in place yet. */
-  Path aside() {
-    return aside;
+  /** Returns where in a spool files stand that are not in place yet. */
+  static Path aside(Path folder) {
+    return folder.resolve(ASIDE);
   }
 
-  private long lastFile() throws IOException {
-    if (!Files.isDirectory(files)) {
+  private static long lastFile(Path root) throws IOException {
+    if (!Files.isDirectory(root)) {
       return 0;
     }
-    try (Stream<Path> all = Files.walk(files, 2)) {
-      return all.map(each -> each.getFileName().toString())
-          .filter(each -> each.matches("[0-9]+[.]jsonl"))
+    try (Stream<Path> all = Files.walk(root, 2)) {
+      return all.filter(Spool::isWhole)
+          .map(each -> each.getFileName().toString())
           .mapToLong(each -> Long.parseLong(each.substring(0, each.length() - SUFFIX.length())))
           .max()
           .orElse(0);

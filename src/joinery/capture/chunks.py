@@ -1,0 +1,216 @@
+"""The rows of a table in chunks, by its primary key: each in one short statement, then on the disk.
+
+A chunk is what stands, at the moment it is read, between the last key of the one before and a key
+some thousand rows on. What the server's own order of keys is, collations and all, is its affair:
+the bounds are values that it told, and goes by.
+
+Invariant: what is noted as read is in files on the disk, so a reading that is broken off goes on
+with the next chunk. That rows change between two chunks does no harm: all of them have a place in
+the log from before the first, and whatever a chunk does not see is newer.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from joinery.capture.bulk_row import Place, line_of, quote_text, untold_columns
+from joinery.capture.server import quote_name
+from joinery.files import sync_folder, write_whole
+
+if TYPE_CHECKING:
+    import psycopg
+
+    Link = psycopg.Connection[tuple[Any, ...]]
+
+_FORMAT = 1
+_PROGRESS = "progress.json"
+_CHUNK_BYTES = 8 << 20
+_CHUNK_ROWS = (100, 50_000)
+_UNKNOWN_ROWS = 10_000
+_SESSION = (
+    "set client_encoding = 'UTF8'",
+    "set timezone = 'UTC'",
+    "set datestyle = 'ISO'",
+    "set statement_timeout = 0",
+    # Rows that the user may not see are refused, not left out.
+    "set row_security = off",
+    # A chunk's bounds are an index's: no other plan is meant.
+    "set enable_seqscan = off",
+    "set enable_bitmapscan = off",
+)
+_TABLE = """
+select c.oid, c.relkind::text, c.reltuples, pg_table_size(c.oid)
+from pg_class as c where c.oid = %s::regclass
+"""
+_KEY = """
+select a.attname, format_type(a.atttypid, a.atttypmod)
+from pg_index as i
+cross join unnest(i.indkey::int2[]) with ordinality as k (number, place)
+join pg_attribute as a on a.attrelid = i.indrelid and a.attnum = k.number
+where i.indrelid = %s and i.indisprimary and k.place <= i.indnkeyatts
+order by k.place
+"""
+# A line has none of the bytes that would make it stand in quotes.
+_COPY = """
+copy (select {text} from (select {columns} from {table} as t where {where} order by {key}) as r)
+to stdout with (format csv, delimiter E'\\x02', quote E'\\x01')
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunks:
+    """How far a table has been read.
+
+    Attributes:
+        place: In the log, from before the reading: that of its rows.
+        transaction: One that began after the place; all before it have to end first.
+        first: The number of the first change file that may have what the reading does not see.
+        key: The columns of the primary key; none before the first chunk.
+        last: Their values in the last row read, as texts.
+        chunks: How many were read.
+        rows: In these.
+        over: The last row is among them.
+    """
+
+    place: int
+    transaction: int
+    first: int
+    key: tuple[str, ...] = ()
+    last: tuple[str, ...] = ()
+    chunks: int = 0
+    rows: int = 0
+    over: bool = False
+
+    @classmethod
+    def noted(cls, folder: Path) -> Self | None:
+        """Return what is noted in the folder of a table's rows; None where nothing is."""
+        try:
+            told = json.loads((folder / _PROGRESS).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        if told.pop("format", None) != _FORMAT:
+            return None  # of another version: it is read from the start
+        return cls(**{**told, "key": tuple(told["key"]), "last": tuple(told["last"])})
+
+    def note(self, folder: Path) -> None:
+        """Note it, on the disk."""
+        told = {"format": _FORMAT, **asdict(self)}
+        write_whole(folder / _PROGRESS, json.dumps(told), synced=True)
+        sync_folder(folder)
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """A table whose rows are read by its key."""
+
+    oid: int
+    name: str
+    key: Sequence[tuple[str, str]]
+    chunk_rows: int
+
+    def row(self) -> str:
+        """The key of a row, as SQL."""
+        return ", ".join(f"t.{quote_name(name)}" for name, _ in self.key)
+
+    def values(self, texts: Sequence[str]) -> str:
+        """A key that was told as texts, as SQL."""
+        typed = (f"{quote_text(t)}::{type_}" for t, (_, type_) in zip(texts, self.key, strict=True))
+        return ", ".join(typed)
+
+
+def begin_session(link: Link) -> None:
+    """Have a connection tell values as the files have them."""
+    for each in _SESSION:
+        link.execute(each.encode())
+
+
+def can_chunk(link: Link, table: str) -> bool:
+    """Return whether a table can be read so: it has a primary key, and all its types are known."""
+    known = _table(link, table)
+    return bool(known.key) and not untold_columns(link, known.oid)
+
+
+def read_chunk(link: Link, table: str, done: Chunks, folder: Path) -> Chunks:
+    """Read the next rows of a table into a file; return how far that is, which is noted.
+
+    Args:
+        link: To its database, with a session begun.
+        table: As schema.table.
+        done: How far it has been read.
+        folder: Of the table's rows.
+    """
+    known = _table(link, table)
+    key = tuple(name for name, _ in known.key)
+    if done.key != key:  # None was read, or another key has become the primary one.
+        done = replace(done, key=key, last=(), chunks=0, rows=0)
+        for each in folder.glob("*.jsonl"):
+            each.unlink()
+    bound = _bound(link, known, done.last)
+    where = _between(known, done.last, bound)
+    line = line_of(link, known.oid, table, (), Place(done.place, int(time.time() * 1000)))
+    statement = _COPY.format(
+        text=line.text, columns=line.columns, table=known.name, where=where, key=known.row()
+    )
+    number = done.chunks + 1
+    rows = _write(link, statement, folder / f"{number:016d}.jsonl")
+    read = replace(done, last=bound or (), chunks=number, rows=done.rows + rows, over=not bound)
+    read.note(folder)
+    return read
+
+
+def _table(link: Link, table: str) -> _Table:
+    name = ".".join(map(quote_name, table.split(".", 1)))
+    found = link.execute(_TABLE, (name,)).fetchone()
+    assert found is not None  # the cast to a table fails where there is none
+    oid, kind, rows, size = found
+    least, most = _CHUNK_ROWS
+    wide = size / rows if rows > 0 and size > 0 else _CHUNK_BYTES / _UNKNOWN_ROWS
+    return _Table(
+        oid,
+        # Tables that inherit from it have changes of their own; the parts of a table have not.
+        name if kind == "p" else f"only {name}",
+        link.execute(_KEY, (oid,)).fetchall(),
+        min(most, max(least, int(_CHUNK_BYTES / wide))),
+    )
+
+
+def _bound(link: Link, table: _Table, last: Sequence[str]) -> tuple[str, ...] | None:
+    """Return the last key of the next chunk; None where fewer rows than a chunk's are left."""
+    texts = ", ".join(f"t.{quote_name(name)}::text" for name, _ in table.key)
+    found = link.execute(
+        f"select {texts} from {table.name} as t where {_between(table, last, None)}"
+        f" order by {table.row()} offset {table.chunk_rows - 1} limit 1".encode()
+    ).fetchone()
+    return None if found is None else tuple(map(str, found))
+
+
+def _between(table: _Table, last: Sequence[str], bound: Sequence[str] | None) -> str:
+    parts = []
+    if last:
+        parts.append(f"({table.row()}) > ({table.values(last)})")
+    if bound:
+        parts.append(f"({table.row()}) <= ({table.values(bound)})")
+    return " and ".join(parts) or "true"
+
+
+def _write(link: Link, statement: str, target: Path) -> int:
+    """Write what a statement copies into a file, unless that is nothing; return how many lines."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part, lines = target.with_name(f".{target.name}.part"), 0
+    with part.open("wb") as file, link.cursor().copy(statement.encode()) as rows:
+        for row in rows:
+            lines += bytes(row).count(b"\n")
+            file.write(row)
+        file.flush()
+        os.fsync(file.fileno())
+    if lines:
+        part.replace(target)
+    else:
+        part.unlink()
+    return lines
