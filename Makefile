@@ -118,6 +118,9 @@ time: setup ## Run aggregates in eight settings (batches, kills, partitions); wh
 chaos: setup ## Kill, suspend and damage real runs, and compare their documents
 	@$(PYTEST) --numprocesses $(WORKERS) -m chaos tests
 
+versions: setup ## Capture from PostgreSQL 15, 16 and 17, too
+	@$(PYTEST) -m versions tests/services
+
 churn: setup ## Insert and delete over 100,000 live rows; state must stay flat: make churn [CHANGES=1000000]
 	@JOINERY_CHURN=$(CHANGES) $(PYTEST) -s -m churn tests/churn
 
