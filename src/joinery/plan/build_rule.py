@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from joinery.plan.build_node import build_pair
+from joinery.plan.build_on import build_pair
 from joinery.plan.context import Context
 from joinery.plan.nodes import JoinPair, Relation
 from joinery.plan.pattern import Rule

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from joinery.model.type import STRING
-from joinery.plan.build_node import build_pair
+from joinery.plan.build_on import build_pair
 from joinery.plan.context import Context
 from joinery.plan.nodes import Computed, JoinPair, Relation
 from joinery.plan.search import DOCUMENT, QUERY, SearchForm
