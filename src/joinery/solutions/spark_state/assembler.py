@@ -5,9 +5,10 @@ Expressions read slots, the columns of a row by place; slots and ordinals count 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from joinery.model.type import DataType, Struct
+from joinery.model.type import DataType, Field, Struct
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,3 +85,13 @@ class AggregateColumn:
     by_value: bool = False
     order: tuple[int, ...] = ()
     numbers: tuple[float, ...] = ()
+
+
+def struct_of(slots: Sequence[Slot]) -> Struct:
+    """Return the type of a row."""
+    return Struct(tuple(Field(slot.name, slot.type) for slot in slots))
+
+
+def slots_of(type_: Struct) -> tuple[Slot, ...]:
+    """Return the columns of a row."""
+    return tuple(Slot(each.name, each.type) for each in type_.fields)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from joinery.model.type import Field, Struct
 from joinery.plan.nodes import DocumentForm, Product, Relation
 from joinery.solutions.spark_state.assembler import (
     Assembler,
     Slot,
+    slots_of,
 )
-from joinery.solutions.spark_state.embedding import sql_over
 from joinery.solutions.spark_state.needed import needed_columns
 from joinery.solutions.spark_state.places import RelationUses
 from joinery.solutions.spark_state.program import (
@@ -18,6 +17,7 @@ from joinery.solutions.spark_state.program import (
     ProductProgram,
     Retract,
 )
+from joinery.solutions.spark_state.relation_view import view_of
 from joinery.solutions.spark_state.versioning import (
     lasting_row,
 )
@@ -43,25 +43,10 @@ class Draft:
                 self._add_versions(node.relation)
 
     def _add_relation(self, name: str, relation: Relation, needed: frozenset[str]) -> None:
-        columns = tuple(
-            Slot(each.name, each.type) for each in relation.columns if each.name in needed
-        )
-        derived = tuple(each for each in relation.derived if each.name in needed)
-        row = columns + tuple(Slot(each.name, each.expression.type) for each in derived)
-        slots = {slot.name: (index, slot.type) for index, slot in enumerate(row)}
-        self.views[name] = self.assembler(
-            Assembler(
-                name=name,
-                own=columns,
-                inputs=(),
-                steps=tuple(sql_over(each.expression, slots) for each in derived),
-                where=sql_over(relation.where, slots) if relation.where else None,
-                order=(),
-                output=tuple(range(len(row))),
-                type=Struct(tuple(Field(slot.name, slot.type) for slot in row)),
-            )
-        )
-        self.relations[name] = RelationUses(relation, len(self.relations), row, columns)
+        view = view_of(name, relation, needed)
+        self.views[name] = self.assembler(view)
+        row = slots_of(view.type)
+        self.relations[name] = RelationUses(relation, len(self.relations), row, view.own)
 
     def _add_versions(self, relation: Relation) -> None:
         """Add the versions of a relation's rows, as one more relation."""

@@ -21,7 +21,15 @@ from joinery.plan.seen import SEEN
 from joinery.plan.step import Filter, Lookup, MapRows, Select, WithColumns
 from joinery.plan.stream import Stream
 from joinery.plan.timed_step import Join, Rolling, SeenFilter
-from joinery.solutions.spark_state.assembler import Address, Assembler, ScopeName, Slot, Sql
+from joinery.solutions.spark_state.assembler import (
+    Address,
+    Assembler,
+    ScopeName,
+    Slot,
+    Sql,
+    slots_of,
+    struct_of,
+)
 from joinery.solutions.spark_state.embedding import sql_over
 from joinery.solutions.spark_state.flow import (
     FlowStep,
@@ -46,8 +54,6 @@ from joinery.solutions.spark_state.stream_node import (
     nulls_of,
     other_address,
     own_after,
-    slots_of,
-    struct_of,
 )
 from joinery.solutions.spark_state.stream_program import (
     Claim,

@@ -19,12 +19,20 @@ from joinery.plan import timed_step as plan
 from joinery.plan.nodes import Computed, Relation
 from joinery.plan.step import Lookup, MapRows
 from joinery.plan.stream import PLACE, Stream, key_of
-from joinery.solutions.spark_state.assembler import Address, AggregateColumn, Assembler, Slot
+from joinery.solutions.spark_state.assembler import (
+    Address,
+    AggregateColumn,
+    Assembler,
+    Slot,
+    slots_of,
+    struct_of,
+)
 from joinery.solutions.spark_state.embedding import sql_over
 from joinery.solutions.spark_state.flow import Flow, NodeStep, needed_relations
 from joinery.solutions.spark_state.grouping import BY_VALUE, ORDERED, kept_as, kernel_numbers
 from joinery.solutions.spark_state.needed import closed_columns
 from joinery.solutions.spark_state.program import RelationProgram
+from joinery.solutions.spark_state.relation_view import view_of
 from joinery.solutions.spark_state.stream_program import (
     AsOf,
     Claim,
@@ -87,35 +95,9 @@ class Relations:
         )
 
     def _add(self, name: str, relation: Relation, needed: frozenset[str]) -> None:
-        columns = tuple(
-            Slot(each.name, each.type) for each in relation.columns if each.name in needed
-        )
-        derived = tuple(each for each in relation.derived if each.name in needed)
-        row = columns + tuple(Slot(each.name, each.expression.type) for each in derived)
-        slots = {slot.name: (index, slot.type) for index, slot in enumerate(row)}
-        view = self.assembler(
-            Assembler(
-                name=name,
-                own=columns,
-                inputs=(),
-                steps=tuple(sql_over(each.expression, slots) for each in derived),
-                where=sql_over(relation.where, slots) if relation.where else None,
-                order=(),
-                output=tuple(range(len(row))),
-                type=struct_of(row),
-            )
-        )
-        self.rows[name] = Rows(relation, len(self.rows), columns, row, view)
-
-
-def struct_of(slots: Sequence[Slot]) -> Struct:
-    """Return the type of a row."""
-    return Struct(tuple(Field(slot.name, slot.type) for slot in slots))
-
-
-def slots_of(type_: Struct) -> tuple[Slot, ...]:
-    """Return the columns of a row."""
-    return tuple(Slot(each.name, each.type) for each in type_.fields)
+        view = view_of(name, relation, needed)
+        row, place = slots_of(view.type), self.assembler(view)
+        self.rows[name] = Rows(relation, len(self.rows), view.own, row, place)
 
 
 NEVER = -1
