@@ -27,7 +27,7 @@ NAME_BYTES = 16
 _NAMES, _INDEXES, _DAY = "names", "indexes", "day "
 _SEALED = re.compile(r"jy[12]:([A-Za-z0-9_-]{22}):([A-Za-z0-9_-]*)")
 _KNOWN_KEYS = 100_000
-"""So many keys are remembered, some 40 MB of them; the others are asked for again."""
+"""So many keys are remembered, some 27 MiB of them; the others are asked for again."""
 
 
 class VaultError(SinkError):

@@ -55,7 +55,6 @@ public record Reading(
       return new Sealing(
           new VaultAddress(told.get("port").asInt(), told.get("token").asText()),
           told.get("erasures").asInt(),
-          Formats.of(relationsJson, raw.sparkSession()),
           Formats.of(told.get("formats").toString()));
     } catch (JsonProcessingException notJson) {
       throw new IllegalArgumentException("not the address of a vault");

@@ -193,7 +193,7 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
       outbox.later(
           pending.roots().stream().<Runnable>map(root -> () -> root.tell(outbox)).iterator());
     }
-    Iterator<Row> read = sealed == null ? rows : sealed.scouted(rows);
+    Iterator<Row> read = sealed == null ? rows : sealed.decoded(rows, formats);
     outbox.later(new RowByRow<>(read, sender::take, sender::finish));
     return outbox;
   }
@@ -308,6 +308,10 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
      */
     private void decode(int relation, byte[] key, byte[] value) {
       try {
+        if (sealed != null && !erasing && sealed.sealer(relation) != null) {
+          sealed.told().tell(this);
+          return;
+        }
         Format format = erasing ? sealed.erasure(relation) : formats[relation];
         format.loggedAt(logged);
         format.decode(relation, key, value, this);

@@ -1,28 +1,27 @@
 package dev.joinery.kernel.ingress;
 
-import dev.joinery.kernel.format.ChangeSink;
 import dev.joinery.kernel.format.Format;
-import dev.joinery.kernel.format.RegistryError;
-import dev.joinery.kernel.bytes.Slice;
+import dev.joinery.kernel.message.Marks;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.program.SealedProgram;
 import java.io.Serializable;
 import java.nio.ByteBuffer;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Queue;
 import org.apache.spark.sql.Row;
 
 /**
- * How the personal columns of a query are sealed.
+ * How the personal columns of a query are sealed: many records are decoded before the first of them
+ * is, so that the vault is asked for the keys of many subjects at once.
  *
  * @param erasuresFrom the first number of a topic whose records are erasures
- * @param scouts formats that look ahead for subjects, so that the vault is asked for many at once
  * @param erasures formats of erasures
  */
 public record Sealing(
-    VaultAddress vault, int erasuresFrom, Format[] scouts, Format[] erasures)
+    VaultAddress vault, int erasuresFrom, Format[] erasures)
     implements Serializable {
   private static final int ROWS = 1000;
   private static final int BYTES = 4 << 20;
@@ -42,6 +41,7 @@ public record Sealing(
     private final Sealer[] sealers;
     private final int[][] relationsOf;
     private final List<ByteBuffer> met = new ArrayList<>();
+    private final Queue<Told> told = new ArrayDeque<>();
 
     private Task(Program program, int[][] relationsOf, VaultLink vault) {
       this.vault = vault;
@@ -74,15 +74,20 @@ public record Sealing(
       return erasures[relation];
     }
 
-    /** The same rows; the keys of their subjects are at hand when they come. */
-    Iterator<Row> scouted(Iterator<Row> rows) {
+    /** What was decoded of the next record of a relation that is sealed, in their order. */
+    Told told() {
+      return told.remove();
+    }
+
+    /** The same rows; they are decoded, and the keys of their subjects at hand, when they come. */
+    Iterator<Row> decoded(Iterator<Row> rows, Format[] formats) {
       return new Iterator<>() {
         private Iterator<Row> chunk = List.<Row>of().iterator();
 
         @Override
         public boolean hasNext() {
           if (!chunk.hasNext()) {
-            chunk = nextOf(rows).iterator();
+            chunk = nextOf(rows, formats).iterator();
           }
           return chunk.hasNext();
         }
@@ -95,65 +100,41 @@ public record Sealing(
       };
     }
 
-    private List<Row> nextOf(Iterator<Row> rows) {
+    private List<Row> nextOf(Iterator<Row> rows, Format[] formats) {
       List<Row> chunk = new ArrayList<>();
       int bytes = 0;
       while (chunk.size() < ROWS && bytes < BYTES && rows.hasNext()) {
         Row row = rows.next();
         chunk.add(row);
-        if (!row.isNullAt(5)) {
-          bytes += ((byte[]) row.get(5)).length;
-          scout(row);
-        }
+        bytes += row.isNullAt(5) ? 0 : ((byte[]) row.get(5)).length;
+        decode(row, formats);
       }
       vault.ask(met);
       met.clear();
       return chunk;
     }
 
-    private void scout(Row row) {
-      if (isErasure(row) || !row.isNullAt(6)) {
+    /** Decodes a record, and notes whose values it tells. */
+    private void decode(Row record, Format[] formats) {
+      if (isErasure(record) || !record.isNullAt(6)) {
         return;
       }
-      for (int relation : relationsOf[row.getInt(0)]) {
-        if (sealers[relation] != null) {
-          byte[] key = row.isNullAt(4) ? null : (byte[]) row.get(4);
-          try {
-            scouts[relation].decode(relation, key, (byte[]) row.get(5), new Scout());
-          } catch (RegistryError away) {
-            throw away;
-          } catch (RuntimeException | StackOverflowError poison) {
-            // Whoever decodes it tells why it cannot be.
-          }
+      byte[] key = record.isNullAt(4) ? null : (byte[]) record.get(4);
+      byte[] value = record.isNullAt(5) ? null : (byte[]) record.get(5);
+      for (int relation : relationsOf[record.getInt(0)]) {
+        Sealer sealer = sealers[relation];
+        if (sealer != null) {
+          formats[relation].loggedAt(record.isNullAt(9) ? Marks.UNKNOWN : record.getLong(9));
+          Told each = new Told(row -> note(sealer.subjectOf(row)));
+          told.add(each.of(formats[relation], relation, key, value));
         }
       }
     }
 
-    /** Notes whose values a record tells. */
-    private final class Scout implements ChangeSink {
-      @Override
-      public void change(
-          int relation,
-          int op,
-          boolean positioned,
-          long position,
-          byte[] row,
-          int rowLength,
-          long[] absent) {
-        if (op == UPSERT) {
-          ByteBuffer subject =
-              sealers[relation].subjectOf(Slice.of(Arrays.copyOf(row, rowLength)));
-          if (subject != null) {
-            met.add(subject);
-          }
-        }
+    private void note(ByteBuffer subject) {
+      if (subject != null) {
+        met.add(subject);
       }
-
-      @Override
-      public void deadLetter(int relation, String reason, String detail) {}
-
-      @Override
-      public void count(int relation, String counter) {}
     }
   }
 }

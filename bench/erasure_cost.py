@@ -1,4 +1,4 @@
-"""Measures what personal columns cost: `python bench/erasure.py`.
+"""Measures what personal columns cost: `python bench/erasure_cost.py`.
 
 The same changes are read with and without two personal columns, in turns. What is told is processor
 time of the run and all its processes, less that of a run that reads nothing, so that starting Spark
