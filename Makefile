@@ -133,6 +133,9 @@ nexmark: setup ## Nexmark's queries beside Flink, Spark and DuckDB: make nexmark
 	@$(BIN)/python bench/nexmark.py $(if $(EVENTS),--events $(EVENTS)) \
 		$(if $(QUERIES),--queries $(QUERIES)) $(if $(SIDES),--sides $(SIDES)) $(ARGS)
 
+fleet: setup ## A hundred products over forty relations, in one group and in ten: make fleet [CHANGES=200000] [ARGS="--groups 1"]
+	@$(BIN)/python bench/fleet.py $(if $(filter command line environment,$(origin CHANGES)),--changes $(CHANGES)) $(ARGS)
+
 docs: setup ## Refresh the pages that are generated from the code
 	@$(BIN)/python docs/generate.py
 
@@ -144,4 +147,4 @@ wheel: setup ## Build a wheel that carries the kernel into dist/
 clean: ## Remove what is built, keep .venv
 	@rm -rf build dist kernel/build src/joinery/_kernel .mypy_cache .ruff_cache .pytest_cache
 
-.PHONY: help setup kernel classes jdk demo demo-real coffee-shop social-network web-traffic timeline alerts fraud bank test check coverage format golden oracle time chaos churn bench nexmark docs wheel clean
+.PHONY: help setup kernel classes jdk demo demo-real coffee-shop social-network web-traffic timeline alerts fraud bank test check coverage format golden oracle time chaos churn bench nexmark fleet docs wheel clean

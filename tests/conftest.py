@@ -64,8 +64,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "tests",
         log=tmp_path_factory.mktemp("spark") / "spark.log",
         master="local[2]",
-        # Random projects compile thousands of expressions, and again in every batch.
-        settings={"spark.sql.codegen.cache.maxEntries": "5000"},
     )
     yield session
     session.stop()

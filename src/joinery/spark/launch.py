@@ -75,6 +75,9 @@ appender.file.policies.size.size = 20MB
 appender.file.strategy.type = DefaultRolloverStrategy
 appender.file.strategy.max = 2
 """
+# Each product compiles some ten expressions, and a worker's threads compile them each for itself,
+# again once they are forgotten. By default Spark remembers a hundred, over all queries.
+_COMPILED_EXPRESSIONS = "10000"
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
 
@@ -101,6 +104,7 @@ def session_settings(
         "spark.sql.session.timeZone": "UTC",
         **RUN_SETTINGS,
         "spark.sql.streaming.numRecentProgressUpdates": "10",
+        "spark.sql.codegen.cache.maxEntries": _COMPILED_EXPRESSIONS,
     }
     if chosen.startswith("local"):
         made |= {

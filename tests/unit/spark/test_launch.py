@@ -38,6 +38,15 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "spark.log"
 
 
+def test_a_session_remembers_what_a_hundred_products_compile_unless_told_otherwise(
+    log: Path,
+) -> None:
+    name = "spark.sql.codegen.cache.maxEntries"
+
+    assert "10000" == session_settings("shop", log, master="local[2]", settings=None)[name]
+    assert "7" == session_settings("shop", log, master="local[2]", settings={name: "7"})[name]
+
+
 def test_the_jvm_is_told_the_settings_of_the_session_and_its_heap(log: Path) -> None:
     settings = session_settings(
         "shop",
