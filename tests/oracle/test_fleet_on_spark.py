@@ -43,10 +43,14 @@ def test_every_document_of_a_fleet_is_what_a_statement_over_the_rows_says(
 
     for _ in range(3):
         log.write(history.lines(THIRD), files=2, total=THIRD)
-        jn.run(spark, jn.load(project), once=True).await_termination()
+        query = jn.run(spark, jn.load(project), once=True)
+        query.await_termination()
         compiled.append(classes_compiled(spark))
 
     history.write_rows(tmp_path / "rows")
     assert {} == differences(fleet, tmp_path / "rows", tmp_path / "out")
+    costs = query.progress.costs
+    assert {each.name for each in fleet.products} == set(costs)
+    assert all(each["us"] > 0 and each["messages"] > 0 for each in costs.values())
     # What the first third compiled is still known in the last, more than a hundred classes though.
     assert compiled[3] - compiled[2] < (compiled[1] - compiled[0]) / 4

@@ -16,7 +16,7 @@ from pathlib import Path
 from joinery.cli.columns import aligned
 from joinery.cli.project import DONE, FOUND
 from joinery.errors import SpecError
-from joinery.observe.figure import counted_text, seconds_text, size_text
+from joinery.observe.figure import counted_text, seconds_text, share_text, size_text
 from joinery.observe.status import (
     MARKS,
     ProductStatus,
@@ -27,7 +27,17 @@ from joinery.observe.status import (
 from joinery.project.load import load_spec
 from joinery.project.product import ProjectSpec
 
-_HEADER = ("product", "state", "fresh", "behind", "docs/s", "sent", "state size", "dead letters")
+_HEADER = (
+    "product",
+    "state",
+    "fresh",
+    "behind",
+    "docs/s",
+    "sent",
+    "cost",
+    "state size",
+    "dead letters",
+)
 _NUMBERS = range(2, len(_HEADER))
 _SHOWN = 20
 _REDRAWN_S = 1.0
@@ -122,6 +132,7 @@ def _row(status: ProductStatus) -> tuple[str, ...]:
         _behind(status),
         f"{status.per_second:,.0f}",
         f"{status.documents:,}",
+        share_text(status.cost),
         "-" if status.state_bytes is None else size_text(status.state_bytes),
         f"{status.dead:,}",
     )

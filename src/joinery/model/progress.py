@@ -106,6 +106,8 @@ class BatchProgress:
             say when their source committed them, `age_ms` is the sum of their ages.
         documents: By product: `upserts`, `tombstones`, `bytes`.
         counters: By product: `multiple_matches`, `expression_errors` and others.
+        costs: By product: `us` that tasks took for its nodes, and `messages` of these; its part of
+            those that products share.
         dead: Dead letters of all kinds.
         seconds: The whole batch, Spark's own bookkeeping included.
         ended_at: Seconds since 1970.
@@ -147,6 +149,7 @@ class BatchProgress:
     columns: Mapping[str, Counts] = field(default_factory=dict)
     event_times: Mapping[str, EventTimes] = field(default_factory=dict)
     through_driver: Counts = field(default_factory=dict)
+    costs: Mapping[str, Counts] = field(default_factory=dict)
 
     @property
     def read(self) -> int:
@@ -174,6 +177,7 @@ class BatchProgress:
             "relations": {name: dict(counts) for name, counts in self.relations.items()},
             "documents": {name: dict(counts) for name, counts in self.documents.items()},
             "counters": {name: dict(counts) for name, counts in self.counters.items()},
+            "costs": {name: dict(counts) for name, counts in self.costs.items()},
             "dead": self.dead,
             "remaining_bytes": dict(self.remaining),
             "lag": {topic: dict(partitions) for topic, partitions in self.lag.items()},
@@ -266,6 +270,7 @@ class Progress:
         relations: By relation, the counts of the whole run.
         documents: By product, the counts of the whole run.
         counters: By product, what else was counted over the whole run.
+        costs: By product, what its nodes took over the whole run.
         latest: By query, its last batch.
         waiting: By target, what is waited for now.
         lookups: By stream and table, what lookups in stores did over the whole run.
@@ -287,6 +292,7 @@ class Progress:
     staleness: Mapping[str, Staleness] = field(default_factory=dict)
     through_driver: Counts = field(default_factory=dict)
     partitions: Counts = field(default_factory=dict)
+    costs: Mapping[str, Counts] = field(default_factory=dict)
 
     def plus(self, batch: BatchProgress) -> Progress:
         """Return the progress with one more batch."""
@@ -297,6 +303,7 @@ class Progress:
             relations=_added(self.relations, batch.relations),
             documents=_added(self.documents, batch.documents),
             counters=_added(self.counters, batch.counters),
+            costs=_added(self.costs, batch.costs),
             latest={**self.latest, batch.query: batch},
             lookups={**self.lookups, **batch.lookups},
             through_driver=_summed(self.through_driver, batch.through_driver),

@@ -72,6 +72,7 @@ class ProductTotals:
             average; None where they do not tell when they were committed.
         dead: Its dead letters, and those of its relations.
         counters: What else was counted, such as `late` and `expression_errors`.
+        cost_us: What tasks took for its nodes, and for its part of those that products share.
     """
 
     relations: tuple[str, ...]
@@ -82,6 +83,7 @@ class ProductTotals:
     age_ms: int | None = None
     dead: int = 0
     counters: Counts = field(default_factory=dict)
+    cost_us: int = 0
 
     def to_json(self) -> dict[str, object]:
         """Return the totals as one JSON object."""
@@ -94,6 +96,7 @@ class ProductTotals:
             "age_ms": self.age_ms,
             "dead": self.dead,
             "counters": dict(self.counters),
+            "cost_us": self.cost_us,
         }
 
     @classmethod

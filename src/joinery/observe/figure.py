@@ -30,6 +30,20 @@ def size_text(size: int) -> str:
     return f"{size} B"
 
 
+def share_text(share: float | None) -> str:
+    """Return a part of a whole in per cent; a dash where it is not known.
+
+    Example:
+        >>> [share_text(each) for each in (0.413, 0.052, 0.0004, None)]
+        ['41%', '5.2%', '<0.1%', '-']
+    """
+    if share is None:
+        return "-"
+    if share < 0.001:
+        return "<0.1%"
+    return f"{share:.1%}" if share < 0.1 else f"{share:.0%}"
+
+
 def counted_text(count: int, noun: str) -> str:
     """Return how many there are.
 

@@ -78,6 +78,8 @@ class ProductStatus:
         dead: Dead letters that are open; of a topic of dead letters, or of more than 32 MB of
             them, those that the run has counted.
         state_bytes: Join state of its query on disk.
+        cost: Its part of what all products of the project took since their runs began, from 0
+            to 1; None where nothing was counted of it.
         audited_s: How long ago all its documents were compared with what they should be; None
             where they never were.
         differ: How many of them were found wrong then, and were not repaired.
@@ -96,6 +98,7 @@ class ProductStatus:
     tombstones: int = 0
     dead: int = 0
     state_bytes: int | None = None
+    cost: float | None = None
     audited_s: float | None = None
     differ: int = 0
     missed: tuple[str, ...] = ()
@@ -120,6 +123,7 @@ class ProductStatus:
             "tombstones": self.tombstones,
             "dead": self.dead,
             "state_bytes": self.state_bytes,
+            "cost": None if self.cost is None else round(self.cost, 4),
             "audited_s": None if self.audited_s is None else round(self.audited_s),
             "differ": self.differ,
             "missed": list(self.missed),
@@ -168,10 +172,10 @@ def project_status(
         clock: Tells the seconds since 1970.
     """
     root, now = spec.path_of(spec.run.checkpoint), clock()
-    queries = {
-        each: query for each, query in queries_of(spec).items() if not names or each in names
-    }
-    runs = {query: _Run.read(root, query) for query in dict.fromkeys(queries.values())}
+    every = queries_of(spec)
+    queries = {each: query for each, query in every.items() if not names or each in names}
+    runs = {query: _Run.read(root, query) for query in dict.fromkeys(every.values())}
+    costs = {name: runs[query].cost_us(name) for name, query in every.items()}
     kept = open_dead_letters(spec)
     letters = None if kept is None else Counter(each.of for each in kept)
     expected = {each.name: each.expect for each in spec.products}
@@ -181,8 +185,11 @@ def project_status(
         if letters is not None:
             status = replace(status, dead=_dead(spec, letters, name, runs[query]))
         status = _audited(status, root, runs[query], now)
+        if costs[name]:
+            status = replace(status, cost=costs[name] / sum(costs.values()))
         found.append(_judged(status, expected.get(name) or Expectations()))
-    warnings = dict.fromkeys(each for run in runs.values() for each in run.warnings)
+    shown = dict.fromkeys(queries.values())
+    warnings = dict.fromkeys(each for query in shown for each in runs[query].warnings)
     return ProjectStatus(
         project=spec.name,
         checkpoint=root,
@@ -248,6 +255,11 @@ class _Run:
     @property
     def going_on(self) -> bool:
         return self.holder is not None and self.holder.alive
+
+    def cost_us(self, name: str) -> int:
+        """Return what tasks took for a product."""
+        told = self.told.products.get(name) if self.told is not None else None
+        return 0 if told is None else told.cost_us
 
     def product(self, name: str, now: float) -> ProductStatus:
         """Return how a product stands, but for what is expected of it."""

@@ -176,6 +176,7 @@ class StatusFiles:
             age_ms=recent.age_ms,
             dead=sum(each.get("dead", 0) for each in read) + counters.get("refused", 0),
             counters=counters,
+            cost_us=progress.costs.get(product.name, _UNCOUNTED).get("us", 0),
         )
 
     def _note_minute(self, status: QueryStatus, *, last: bool) -> None:

@@ -19,6 +19,7 @@ from joinery.errors import RunError
 from joinery.model.type import opened
 from joinery.plan.nodes import CLOCK, LOG_TIME, Relation
 from joinery.project.schema_registry import RegistryOptions
+from joinery.solutions.spark_state.costs import product_costs
 from joinery.solutions.spark_state.fingerprint import Fingerprint, fingerprint
 from joinery.solutions.spark_state.group_program import Closing, Group
 from joinery.solutions.spark_state.program import KernelProgram, RelationProgram, Retract, Versions
@@ -119,13 +120,12 @@ class Kernel:
         """Run a batch once and write its documents and dead letters below `folder`.
 
         Returns:
-            Counts by kind ("documents", "relations", "counters", "dead_letters"), owner
+            Counts by kind ("documents", "relations", "counters", "costs", "dead_letters"), owner
             and counter.
         """
-        counts: dict[str, dict[str, dict[str, int]]] = json.loads(
-            self._jvm_kernel.stage(batch._jdf, str(folder))
-        )
-        return counts
+        counts: dict[str, Any] = json.loads(self._jvm_kernel.stage(batch._jdf, str(folder)))
+        costs = product_costs(self.program, counts.pop("nodes", {}))
+        return {**counts, "costs": costs} if costs else counts
 
     def streams(self) -> Any:
         """Return the kernel's door for streams that leave it between two of their steps."""

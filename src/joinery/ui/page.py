@@ -16,7 +16,7 @@ from joinery._version import __version__
 from joinery.dead_letters.dead_letter import DeadLetter
 from joinery.delivery.control import Action
 from joinery.model.status import QueryStatus, moment_text
-from joinery.observe.figure import counted_text, seconds_text, size_text
+from joinery.observe.figure import counted_text, seconds_text, share_text, size_text
 from joinery.observe.history_file import Minute
 from joinery.observe.status import MARKS, STATES, ProductStatus
 from joinery.ui.chart import bucketed, path_of
@@ -43,6 +43,7 @@ _SORTED = {
     "behind": "the furthest behind",
     "rate": "documents a second",
     "sent": "documents sent",
+    "cost": "cost",
     "size": "state size",
     "dead": "dead letters",
 }
@@ -178,6 +179,7 @@ def _shown(standing: Standing) -> dict[str, object]:
         "behind": behind if ran else "-",
         "rate": f"{status.per_second:,.0f}" if ran else "-",
         "sent": f"{status.documents:,}" if ran else "-",
+        "cost": share_text(status.cost),
         "size": "-" if status.state_bytes is None else size_text(status.state_bytes),
         "dead": f"{status.dead:,}" if ran or status.dead else "-",
     }

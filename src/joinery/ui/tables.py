@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from joinery.dead_letters.dead_letter import DeadLetter
 from joinery.delivery.control import Action
 from joinery.model.status import ProductTotals, QueryStatus, moment_text
-from joinery.observe.figure import seconds_text, size_text
+from joinery.observe.figure import seconds_text, share_text, size_text
 from joinery.observe.history_file import Minute
 from joinery.observe.status import ProductStatus
 from joinery.ui.fleet import Snapshot, Standing
@@ -20,6 +20,10 @@ _SHORT = 200
 
 def _seconds(value: Value) -> str:
     return seconds_text(value) if isinstance(value, int | float) else "-"
+
+
+def _share(value: Value) -> str:
+    return share_text(float(value) if isinstance(value, int | float) else None)
 
 
 def _size(value: Value) -> str:
@@ -51,6 +55,7 @@ FLEET = (
     Column("bytes_left", "bytes left", _size, number=True),
     Column("per_second", "docs/s", lambda value: f"{value or 0:,.0f}", number=True),
     Column("documents", "sent", number=True),
+    Column("cost", "cost", _share, number=True),
     Column("state_bytes", "state size", _size, number=True),
     Column("dead", "dead letters", number=True),
     Column("wants_attention", "wants attention"),
@@ -63,6 +68,7 @@ SORTS: Mapping[str, Callable[[ProductStatus], tuple[object, ...]]] = {
     "behind": lambda each: (-each.rows_left, -each.bytes_left),
     "rate": lambda each: (-each.per_second,),
     "sent": lambda each: (-each.documents,),
+    "cost": lambda each: (-(each.cost or 0.0),),
     "size": lambda each: (-(each.state_bytes or 0),),
     "dead": lambda each: (-each.dead,),
 }

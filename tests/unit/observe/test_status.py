@@ -87,6 +87,29 @@ def test_a_run_that_keeps_up_is_live(spec: ProjectSpec) -> None:
     assert (90, 4.5, 4096) == (found.documents, found.per_second, found.state_bytes)
 
 
+def test_a_product_costs_its_part_of_what_all_of_the_project_took(tmp_path: Path) -> None:
+    other = PROJECT.replace(
+        "\n  person:", "\n  other: {root: user, sink: {files: {path: out}}}\n  person:"
+    )
+    spec = replace(load_text(other), folder=tmp_path)
+    for query, cost_us in (("person", 900), ("other", 100)):
+        products = {query: ProductTotals(relations=("user",), cost_us=cost_us)}
+        file = QueryPaths.of(spec.path_of(spec.run.checkpoint), query).status_file
+        file.parent.mkdir(parents=True, exist_ok=True)
+        status = replace(CAUGHT_UP, query=query, products=products)
+        file.write_text(json.dumps(status.to_json()))
+
+    found = {each.product: each.cost for each in project_status(spec).products}
+    [alone] = project_status(spec, ["other"]).products
+
+    assert {"person": 0.9, "other": 0.1} == found
+    assert alone.cost == 0.1
+
+
+def test_what_was_counted_of_no_product_has_no_cost(spec: ProjectSpec) -> None:
+    assert told(spec, CAUGHT_UP).cost is None
+
+
 def test_a_run_without_its_process_is_gone(spec: ProjectSpec) -> None:
     found = told(spec, CAUGHT_UP, alive=False)
 

@@ -89,7 +89,7 @@ def _all_targets(
         waits: The Closings and Cuts before a node: who sends to it tells them, too.
         rules: The Rules before a node: who sends rows to it asks them, too.
     """
-    targets = _targets(node)
+    targets = targets_of(node)
     if not isinstance(node, Closing | Cuts | Rule):
         targets += [one for each in targets for one in (*waits.get(each, ()), *rules.get(each, ()))]
     if isinstance(node, Fold | Group | History | EventFold):
@@ -97,7 +97,8 @@ def _all_targets(
     return targets
 
 
-def _targets(node: DocumentNode) -> list[int]:
+def targets_of(node: DocumentNode) -> list[int]:
+    """Return the nodes that one sends to, by its own program alone, once for each way."""
     match node:
         case Retract() | Versions():
             return [target for use in node.uses for target in _of_use(use)]

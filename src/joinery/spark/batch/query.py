@@ -440,6 +440,7 @@ class QueryRun:
                 columns=columns,
                 documents=summary.get("documents", {}),
                 counters={product: counts for product, counts in counters.items() if counts},
+                costs=summary.get("costs", {}),
                 dead=sum(_count_lines(part) for part in dead),
                 store=summary.get("store", {}),
                 seconds=written - started,

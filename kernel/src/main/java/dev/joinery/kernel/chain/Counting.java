@@ -12,7 +12,7 @@ public sealed interface Counting extends Serializable {
   void afterGroup(Counters counters, Outbox outbox, long timestamp);
 
   /** Called once all of a task's messages were taken. */
-  void afterTask(Counters counters, SharedProgram shared);
+  void afterTask(Nodes nodes, SharedProgram shared);
 
   /** At once: a task of real-time mode runs for minutes. */
   record EachGroup() implements Counting {
@@ -28,7 +28,7 @@ public sealed interface Counting extends Serializable {
     }
 
     @Override
-    public void afterTask(Counters counters, SharedProgram shared) {}
+    public void afterTask(Nodes nodes, SharedProgram shared) {}
   }
 
   /** Summed up, by {@link TaskCounts}. */
@@ -37,8 +37,9 @@ public sealed interface Counting extends Serializable {
     public void afterGroup(Counters counters, Outbox outbox, long timestamp) {}
 
     @Override
-    public void afterTask(Counters counters, SharedProgram shared) {
-      shared.leave(TaskContext.get().taskAttemptId(), counters);
+    public void afterTask(Nodes nodes, SharedProgram shared) {
+      nodes.tellCosts();
+      shared.leave(TaskContext.get().taskAttemptId(), nodes.counters());
     }
   }
 }

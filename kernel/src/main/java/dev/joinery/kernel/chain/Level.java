@@ -82,11 +82,17 @@ public class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[], byte
     expiry().advance(timestamp, messages.size(), this::expire);
     forgetWindows(messages.size());
     Outbox outbox = Outbox.at(address);
-    nodes
-        .node(Address.nodeOf(address))
-        .handle(Address.keyOf(address), messages, stateOf(address), outbox);
+    int node = Address.nodeOf(address);
+    long began = System.nanoTime();
+    nodes.node(node).handle(Address.keyOf(address), messages, stateOf(address), outbox);
+    nodes.spent(node, messages.size(), System.nanoTime() - began);
     counting.afterGroup(nodes.counters(), outbox, timestamp);
     return outbox;
+  }
+
+  /** Notes what steps of a node took that ran later, as their messages were asked for. */
+  void spentLater(int node, long nanos) {
+    nodes.spent(node, 0, nanos);
   }
 
   private void expire(byte[] address, List<Slice> entries, long timestamp) {
@@ -178,7 +184,7 @@ public class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[], byte
   @Override
   public void close() {
     if (nodes != null) {
-      counting.afterTask(nodes.counters(), shared.value());
+      counting.afterTask(nodes, shared.value());
       shared.value().giveBack(nodes);
       nodes = null;
     }

@@ -55,6 +55,8 @@ import java.util.function.Supplier;
 public final class Nodes {
   private final NodeContext context;
   private final Node[] nodes;
+  private final long[] nanos;
+  private final long[] messages;
 
   public Nodes(CompiledProgram compiled) {
     this(compiled, BatchWatermarks::told);
@@ -73,6 +75,8 @@ public final class Nodes {
   private Nodes(NodeContext context, CompiledProgram compiled) {
     this.context = context;
     this.nodes = new Node[compiled.program().nodes().size()];
+    this.nanos = new long[nodes.length];
+    this.messages = new long[nodes.length];
   }
 
   public NodeContext context() {
@@ -146,6 +150,24 @@ public final class Nodes {
       }
     }
     return nodes[index];
+  }
+
+  /** Notes what a node took for messages; a step that runs later brings no more of them. */
+  void spent(int index, int count, long time) {
+    nanos[index] += time;
+    messages[index] += count;
+  }
+
+  /** Counts what each node took, and starts again from zero. */
+  void tellCosts() {
+    for (int i = 0; i < nanos.length; i++) {
+      if (messages[i] > 0 || nanos[i] > 0) {
+        String node = Integer.toString(i);
+        counters().add(Counters.NODES, node, "nanos", nanos[i]);
+        counters().add(Counters.NODES, node, "messages", messages[i]);
+        nanos[i] = messages[i] = 0;
+      }
+    }
   }
 
   private Node group(int index, GroupProgram group) {

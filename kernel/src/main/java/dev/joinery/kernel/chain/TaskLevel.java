@@ -1,5 +1,6 @@
 package dev.joinery.kernel.chain;
 
+import dev.joinery.kernel.bytes.Address;
 import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.spark.RowGroups;
 import dev.joinery.kernel.spark.TaskRows;
@@ -92,6 +93,8 @@ public final class TaskLevel extends Level implements WholeTask {
     private final RowGroups ours = RowGroups.ofTask();
     private java.util.Iterator<RowGroups.Group> groups;
     private UnsafeRow passing;
+    private int node;
+    private boolean later;
 
     Handling(Iterator<InternalRow> rows) {
       super(new Outbox());
@@ -100,18 +103,32 @@ public final class TaskLevel extends Level implements WholeTask {
 
     @Override
     public boolean hasNext() {
-      while (passing == null && !super.hasNext()) {
+      while (passing == null && !sends()) {
         if (groups == null) {
           receive();
         } else if (groups.hasNext()) {
           RowGroups.Group group = groups.next();
-          send(handle(group.address(), group.messages()));
+          Outbox sent = handle(group.address(), group.messages());
+          node = Address.nodeOf(group.address());
+          later = sent.isLazy();
+          send(sent);
         } else {
           ours.close();
           return false;
         }
       }
       return true;
+    }
+
+    /** Whether the last address sends more, which may be found out now. */
+    private boolean sends() {
+      if (!later) {
+        return super.hasNext();
+      }
+      long began = System.nanoTime();
+      boolean more = super.hasNext();
+      spentLater(node, System.nanoTime() - began);
+      return more;
     }
 
     /** Up to the next message to a later level. */

@@ -1,0 +1,68 @@
+"""What each product of a query costs: what its nodes took, and its part of those it shares.
+
+A node that products share (a relation's Retract) is divided by what it sends to: two of its three
+uses are two thirds of it. What a product takes that others read is its own, not its readers'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from joinery.model.progress import Counts
+from joinery.solutions.spark_state.event_fold_program import EventFold
+from joinery.solutions.spark_state.group_program import Group
+from joinery.solutions.spark_state.level import targets_of
+from joinery.solutions.spark_state.lower_document import NO_RELATION
+from joinery.solutions.spark_state.pattern_program import Pattern
+from joinery.solutions.spark_state.program import DocumentNode, Fold, KernelProgram
+from joinery.solutions.spark_state.search_program import Search
+from joinery.solutions.spark_state.stream_program import StreamNode
+from joinery.solutions.spark_state.versioning import History
+
+Share = Mapping[int, float]
+"""By product, its part of a node; all parts are one."""
+_Owned = Fold | Group | History | Search | EventFold | Pattern
+
+
+def product_costs(
+    program: KernelProgram, counts: Mapping[str, Mapping[str, int]]
+) -> dict[str, Counts]:
+    """Return what was counted of nodes by product: microseconds as `us`, and `messages`.
+
+    Args:
+        program: That of the query.
+        counts: By the place of a node in it, as text, its `nanos` and `messages`.
+    """
+    parts = shares([each for each in program.nodes if not isinstance(each, StreamNode)])
+    found: dict[int, list[float]] = {}
+    for node, told in counts.items():
+        for product, part in parts[int(node)].items():
+            total = found.setdefault(product, [0.0, 0.0])
+            total[0] += part * told["nanos"] / 1000
+            total[1] += part * told["messages"]
+    return {
+        program.products[product].name: {"us": round(total[0]), "messages": round(total[1])}
+        for product, total in found.items()
+    }
+
+
+def shares(nodes: Sequence[DocumentNode]) -> list[Share]:
+    """Return by node whose it is."""
+    known: dict[int, Share] = {}
+
+    def share(index: int) -> Share:
+        if index not in known:
+            known[index] = _share(nodes[index])
+        return known[index]
+
+    def _share(node: DocumentNode) -> Share:
+        if isinstance(node, _Owned) and node.product != NO_RELATION:
+            return {node.product: 1.0}
+        found: dict[int, float] = {}
+        targets = targets_of(node)
+        for each in targets:
+            for product, part in share(each).items():
+                found[product] = found.get(product, 0.0) + part / len(targets)
+        return found
+
+    return [share(index) for index in range(len(nodes))]
