@@ -51,6 +51,6 @@ def test_every_document_of_a_fleet_is_what_a_statement_over_the_rows_says(
     assert {} == differences(fleet, tmp_path / "rows", tmp_path / "out")
     costs = query.progress.costs
     assert {each.name for each in fleet.products} == set(costs)
-    assert all(each["us"] > 0 and each["messages"] > 0 for each in costs.values())
+    assert all(each["us"] > 0 for each in costs.values())
     # What the first third compiled, some 150 classes, is still known in the last.
     assert compiled[3] - compiled[2] < max(20, (compiled[1] - compiled[0]) / 4), compiled

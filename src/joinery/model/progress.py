@@ -106,8 +106,8 @@ class BatchProgress:
             say when their source committed them, `age_ms` is the sum of their ages.
         documents: By product: `upserts`, `tombstones`, `bytes`.
         counters: By product: `multiple_matches`, `expression_errors` and others.
-        costs: By product: `us` that tasks took for its nodes, and `messages` of these; its part of
-            those that products share.
+        costs: By product: `us` that tasks took for its nodes, and for its part of those that
+            products share.
         dead: Dead letters of all kinds.
         seconds: The whole batch, Spark's own bookkeeping included.
         ended_at: Seconds since 1970.

@@ -27,22 +27,19 @@ _Owned = Fold | Group | History | Search | EventFold | Pattern
 def product_costs(
     program: KernelProgram, counts: Mapping[str, Mapping[str, int]]
 ) -> dict[str, Counts]:
-    """Return what was counted of nodes by product: microseconds as `us`, and `messages`.
+    """Return what nodes took by product, in microseconds as `us`.
 
     Args:
         program: That of the query.
-        counts: By the place of a node in it, as text, its `nanos` and `messages`.
+        counts: By the place of a node in it, as text, its `nanos`.
     """
     parts = shares([each for each in program.nodes if not isinstance(each, StreamNode)])
-    found: dict[int, list[float]] = {}
+    found: dict[int, float] = {}
     for node, told in counts.items():
         for product, part in parts[int(node)].items():
-            total = found.setdefault(product, [0.0, 0.0])
-            total[0] += part * told["nanos"] / 1000
-            total[1] += part * told["messages"]
+            found[product] = found.get(product, 0.0) + part * told["nanos"] / 1000
     return {
-        program.products[product].name: {"us": round(total[0]), "messages": round(total[1])}
-        for product, total in found.items()
+        program.products[product].name: {"us": round(total)} for product, total in found.items()
     }
 
 

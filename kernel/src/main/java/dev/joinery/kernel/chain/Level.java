@@ -85,14 +85,14 @@ public class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[], byte
     int node = Address.nodeOf(address);
     long began = System.nanoTime();
     nodes.node(node).handle(Address.keyOf(address), messages, stateOf(address), outbox);
-    nodes.spent(node, messages.size(), System.nanoTime() - began);
+    nodes.spent(node, System.nanoTime() - began);
     counting.afterGroup(nodes.counters(), outbox, timestamp);
     return outbox;
   }
 
   /** Notes what steps of a node took that ran later, as their messages were asked for. */
   void spentLater(int node, long nanos) {
-    nodes.spent(node, 0, nanos);
+    nodes.spent(node, nanos);
   }
 
   private void expire(byte[] address, List<Slice> entries, long timestamp) {

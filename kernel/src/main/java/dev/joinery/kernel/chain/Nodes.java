@@ -56,7 +56,6 @@ public final class Nodes {
   private final NodeContext context;
   private final Node[] nodes;
   private final long[] nanos;
-  private final long[] messages;
 
   public Nodes(CompiledProgram compiled) {
     this(compiled, BatchWatermarks::told);
@@ -76,7 +75,6 @@ public final class Nodes {
     this.context = context;
     this.nodes = new Node[compiled.program().nodes().size()];
     this.nanos = new long[nodes.length];
-    this.messages = new long[nodes.length];
   }
 
   public NodeContext context() {
@@ -152,20 +150,17 @@ public final class Nodes {
     return nodes[index];
   }
 
-  /** Notes what a node took for messages; a step that runs later brings no more of them. */
-  void spent(int index, int count, long time) {
+  /** Notes that a node took so long. */
+  void spent(int index, long time) {
     nanos[index] += time;
-    messages[index] += count;
   }
 
   /** Counts what each node took, and starts again from zero. */
   void tellCosts() {
     for (int i = 0; i < nanos.length; i++) {
-      if (messages[i] > 0 || nanos[i] > 0) {
-        String node = Integer.toString(i);
-        counters().add(Counters.NODES, node, "nanos", nanos[i]);
-        counters().add(Counters.NODES, node, "messages", messages[i]);
-        nanos[i] = messages[i] = 0;
+      if (nanos[i] > 0) {
+        counters().add(Counters.NODES, Integer.toString(i), "nanos", nanos[i]);
+        nanos[i] = 0;
       }
     }
   }

@@ -37,7 +37,7 @@ public final class Counters implements Serializable {
   /** By relation: how many rows came of devices whose clock was how far from the receiver's. */
   public static final String DRIFT = "drift";
 
-  /** By node, of a batch: the nanoseconds that its messages took, and how many there were. */
+  /** By node: the nanoseconds that it took. */
   public static final String NODES = "nodes";
 
   private static final String EXPRESSION_ERRORS = "expression_errors";

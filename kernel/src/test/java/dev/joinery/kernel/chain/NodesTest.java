@@ -16,9 +16,9 @@ class NodesTest {
   void whatNodesTookIsToldOnceAndSummedUpByNode() throws JsonProcessingException {
     Program program = TreeProgram.of(false, Tree.root("product", USER));
     Nodes nodes = new Nodes(new Compiler(null).compile(program));
-    nodes.spent(0, 3, 500);
-    nodes.spent(0, 0, 20);
-    nodes.spent(1, 1, 7);
+    nodes.spent(0, 500);
+    nodes.spent(0, 20);
+    nodes.spent(1, 7);
 
     nodes.tellCosts();
 
@@ -26,7 +26,7 @@ class NodesTest {
     assertEquals(
         json.readTree(
             """
-            {"nodes": {"0": {"nanos": 520, "messages": 3}, "1": {"nanos": 7, "messages": 1}}}
+            {"nodes": {"0": {"nanos": 520}, "1": {"nanos": 7}}}
             """),
         json.readTree(nodes.counters().toJson()));
     nodes.counters().clear();
