@@ -7,6 +7,7 @@ import pytest
 from joinery.plan.build import build_plan
 from joinery.solutions.spark_state.costs import product_costs, shares
 from joinery.solutions.spark_state.lower import lower
+from joinery.solutions.spark_state.lower_stream import lower_streams
 from joinery.solutions.spark_state.program import KernelProgram
 from joinery.testing.conformance.runner import load_text
 
@@ -67,3 +68,23 @@ def test_what_nodes_took_is_told_by_product(program: KernelProgram) -> None:
         "profile": {"us": 2000},
         "customers": {"us": 9},
     } == told
+
+
+STREAM = """
+relations:
+  orders: {append: true, key: [id], fields: {id: long, customer_id: long}}
+  customer: {key: [id], fields: {id: long, name: string}}
+streams:
+  named:
+    from: orders
+    steps: [{lookup: customer, on: {id: customer_id}, fields: [name]}]
+    sink: {files: {path: out}}
+"""
+
+
+def test_of_the_nodes_of_streams_nothing_is_told() -> None:
+    streams = build_plan(load_text(STREAM)).streams
+
+    program = lower_streams(streams, tombstone_retention_micros=1, max_document_bytes=2).program
+
+    assert {} == product_costs(program, {"0": {"nanos": 5000}})
