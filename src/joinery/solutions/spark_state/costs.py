@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from joinery.model.progress import Counts
 from joinery.solutions.spark_state.event_fold_program import EventFold
 from joinery.solutions.spark_state.group_program import Group
 from joinery.solutions.spark_state.level import targets_of
@@ -26,7 +25,7 @@ _Owned = Fold | Group | History | Search | EventFold | Pattern
 
 def product_costs(
     program: KernelProgram, counts: Mapping[str, Mapping[str, int]]
-) -> dict[str, Counts]:
+) -> dict[str, dict[str, int]]:
     """Return what nodes took by product, in microseconds as `us`; of streams nothing.
 
     Args:
