@@ -148,7 +148,7 @@ class Small:
     """What small batches took.
 
     Attributes:
-        restart_s: From the start of the process to the first batch with documents.
+        restart_s: From the start of the process to the end of the first batch.
         batches: The seconds and the products of each batch after it.
     """
 
@@ -186,8 +186,8 @@ class Live:
         raise SystemExit(f"the run ended: {(self._folder / 'live.err').read_text()[-2000:]}")
 
     def batch(self) -> Mapping[str, Any]:
-        """Read on to the next batch that sent documents."""
-        while not sum(documents_of(told := self.until("batch")).values()):
+        """Read on to the next batch that read something, whether it sent documents or not."""
+        while not (told := self.until("batch"))["rows"]:
             pass
         return told
 
@@ -310,7 +310,7 @@ def small(bench: Bench, groups: Sequence[int], batches: int) -> int:
         say(
             f"{name}: batches of {SMALL} changes of {relation}, which {len(touched)} products"
             f" read: p50 {statistics.median(took) * 1000:.0f} ms,"
-            f" p90 {took[len(took) * 9 // 10] * 1000:.0f} ms; restart to the first documents"
+            f" p90 {took[len(took) * 9 // 10] * 1000:.0f} ms; restart to the end of the first batch"
             f" {told.restart_s:.1f} s; {told.peak_bytes / 1e9:.2f} GB in the end"
         )
         wrong += compare(name, fleet, folder)
