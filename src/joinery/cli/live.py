@@ -26,6 +26,7 @@ from joinery.model.progress import (
 )
 from joinery.model.warning import RunWarning
 from joinery.model.watermark import EventTimes
+from joinery.observe.figure import counted_text
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -294,8 +295,8 @@ def _remaining_text(pace: _Pace) -> str:
 def _product_line(name: str, counts: object) -> str:
     each = counts if isinstance(counts, dict) else {}
     return (
-        f"{name}: {each.get('upserts', 0):,} documents written,"
-        f" {each.get('tombstones', 0):,} tombstones"
+        f"{name}: {counted_text(each.get('upserts', 0), 'document')} written,"
+        f" {counted_text(each.get('tombstones', 0), 'tombstone')}"
     )
 
 
@@ -313,7 +314,7 @@ def batch_line(batch: BatchProgress) -> str:
     """
     if batch.live:
         return f"{batch.query}: real time"
-    rows = f"batch {batch.batch_id} of {batch.query}: {batch.read:,} changes"
+    rows = f"batch {batch.batch_id} of {batch.query}: {counted_text(batch.read, 'change')}"
     took = batch.durations_ms
     if "stage" not in took:
         return f"{rows} in {batch.seconds:.1f} s"
@@ -321,7 +322,7 @@ def batch_line(batch: BatchProgress) -> str:
     rest = max(0.0, batch.seconds - process - write)
     return (
         f"{rows} in {batch.seconds:.1f} s"
-        f" (process {process:.1f} s, write {write:.1f} s, Spark {rest:.1f} s)"
+        f" (process {process:.1f}, write {write:.1f}, Spark {rest:.1f})"
     )
 
 
@@ -426,11 +427,16 @@ def summary_line(totals: Totals, seconds: float) -> str:
     Example:
         >>> summary_line(Totals(read=3, applied=2, dead=1, documents=2), 1.5)
         '3 changes read: 2 applied, 0 stale, 1 dead; 2 documents and 0 tombstones written in 1.5 s'
+        >>> summary_line(Totals(read=4, applied=2, dead=1, documents=1), 1.5).partition(";")[0]
+        '4 changes read: 2 applied, 0 stale, 1 dead, 1 without effect'
     """
+    idle = totals.read - totals.applied - totals.stale - totals.dead  # such as a tombstone
     return (
-        f"{totals.read:,} changes read: {totals.applied:,} applied, {totals.stale:,} stale,"
-        f" {totals.dead:,} dead; {totals.documents:,} documents and"
-        f" {totals.tombstones:,} tombstones written in {seconds:.1f} s"
+        f"{counted_text(totals.read, 'change')} read: {totals.applied:,} applied,"
+        f" {totals.stale:,} stale, {totals.dead:,} dead"
+        f"{f', {idle:,} without effect' if idle > 0 else ''};"
+        f" {counted_text(totals.documents, 'document')} and"
+        f" {counted_text(totals.tombstones, 'tombstone')} written in {seconds:.1f} s"
     )
 
 

@@ -54,7 +54,7 @@ def test_the_table_has_a_line_a_topic() -> None:
     lines = captured.get().splitlines()
     assert ["user", "10", "5", "2.0", "KiB", "1", "s", "1", "2"] == lines[1].split()
     assert ["star", "0", "0", "0", "0"] == lines[2].split()
-    assert lines[3].startswith("profile: 4 documents written, 1 tombstones")
+    assert lines[3].startswith("profile: 4 documents written, 1 tombstone")
 
 
 def waiting(attempts: int) -> Waiting:
@@ -131,7 +131,7 @@ def test_the_parts_of_a_batch_add_up() -> None:
     told = replace(batch(), seconds=14.07, durations_ms={"stage": 7580, "sinks": 40, "getBatch": 2})
 
     assert batch_line(told) == (
-        "batch 0 of q: 10 changes in 14.1 s (process 7.6 s, write 0.0 s, Spark 6.5 s)"
+        "batch 0 of q: 10 changes in 14.1 s (process 7.6, write 0.0, Spark 6.5)"
     )
 
 
