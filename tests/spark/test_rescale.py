@@ -40,6 +40,20 @@ products:
     sink: {files: {path: out}}
 run: {spark: {spark.sql.shuffle.partitions: "2"}}
 """
+CARDS = """\
+sources: {changes: {files: {path: data}}}
+defaults: {source: changes, format: json}
+relations:
+  customer: {key: [id], fields: {id: long, name: string, city: string}}
+  order: {key: [id], fields: {id: long, customer_id: long, total: long}}
+products:
+  card:
+    root: order
+    fields: [id]
+    embed: {customer: {one: customer, on: {id: customer_id}, fields: [city]}}
+    sink: {files: {path: out}}
+run: {spark: {spark.sql.shuffle.partitions: "2"}}
+"""
 CUSTOMERS = [{"id": i, "name": f"c{i}", "city": f"city {i % 5}"} for i in range(30)]
 ORDERS = [{"id": i, "customer_id": i % 30, "total": i} for i in range(90)]
 
@@ -113,6 +127,25 @@ def test_state_goes_on_in_another_number_of_partitions(
     }
     counts = {value["city"]: value["n"] for value in documents(tmp_path, "cities").values()}
     assert {"city 0": 7, "city 1": 6, "city 2": 5, "city 3": 6, "city 4": 6} == counts
+
+
+def test_the_pages_of_a_large_value_are_found_in_another_number_of_partitions(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """The orders of one customer stand in pages, each under an address of its own."""
+    (tmp_path / "joinery.yaml").write_text(CARDS, encoding="utf-8")
+    orders = [{"id": i, "customer_id": 7, "total": i} for i in range(1_000)]
+    feed(tmp_path, 1, customer=[CUSTOMERS[7]], order=orders)
+    run_once(spark, tmp_path)
+    project = load(tmp_path / "joinery.yaml")
+    products = select_queries(outputs_of(project.plan))["card"]
+
+    rescale(project.spec, "card", products, 5, lambda: spark)
+    feed(tmp_path, 2, customer=[{**CUSTOMERS[7], "city": "Ulm"}])
+
+    assert {"card": 1_000} == run_once(spark, tmp_path)
+    found = documents(tmp_path, "card").values()
+    assert 1_000 == sum(value["customer"] == {"city": "Ulm"} for value in found)
 
 
 def test_what_runs_or_never_ran_is_not_rescaled(spark: SparkSession, tmp_path: Path) -> None:

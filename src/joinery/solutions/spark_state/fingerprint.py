@@ -31,9 +31,9 @@ from joinery.solutions.spark_state.words import FIRST_KINDS, kept_retention, kep
 
 # Each rises whenever the kernel's state layout, addresses or messages change their meaning: the
 # first for products, the second for streams, the last for those that look up versions.
-STATE_FORMAT = 3
-STREAM_STATE_FORMAT = 4
-VERSIONS_STATE_FORMAT = 5
+STATE_FORMAT = 6
+STREAM_STATE_FORMAT = 7
+VERSIONS_STATE_FORMAT = 8
 FILE_NAME = "joinery.json"
 SPARK_STATE = "spark-state"
 _TOLD = 4

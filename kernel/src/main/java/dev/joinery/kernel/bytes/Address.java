@@ -14,6 +14,8 @@ public final class Address {
    */
   public static final int WINDOWS = EXPIRY - 1;
 
+  private static final byte[] FILL = new byte[3];
+
   private Address() {}
 
   /**
@@ -27,13 +29,23 @@ public final class Address {
   }
 
   /**
-   * Where a page of an address's state stands: beside it, under the number of the output, which has
-   * no state.
+   * Where a page of an address's state stands: under the number of the output, which has no state,
+   * in whatever partition the address is. It is filled up in front to whole words, and its last
+   * word gives it the partition.
    */
   public static byte[] ofPage(byte[] address, int page) {
-    ByteWriter out = new ByteWriter(address.length + 6);
-    out.writeRaw(address, 0, 4).writeVarInt(OUTPUT).writeVarInt(page);
-    return out.writeRaw(address, 4, address.length - 4).toBytes();
+    ByteWriter out = new ByteWriter(address.length + 16);
+    out.writeRaw(address, 0, 4).writeVarInt(OUTPUT);
+    int fill = -(address.length + 2 + bytesOf(page)) & 3;
+    out.writeByte(fill).writeRaw(FILL, 0, fill).writeVarInt(page);
+    out.writeRaw(address, 4, address.length - 4).writeInt(0);
+    byte[] place = out.toBytes();
+    PartitionHash.end(place, PartitionHash.of(address));
+    return place;
+  }
+
+  private static int bytesOf(int varInt) {
+    return 1 + (31 - Integer.numberOfLeadingZeros(varInt | 1)) / 7;
   }
 
   /** The node an address names; -1 for the output. */

@@ -9,22 +9,22 @@ import dev.joinery.kernel.node.BatchWatermarks;
 import dev.joinery.kernel.node.Node;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.spark.BytesEncoder;
+import dev.joinery.kernel.state.AddressValues;
 import dev.joinery.kernel.state.Expiry;
+import dev.joinery.kernel.state.PatchedValues;
 import dev.joinery.kernel.state.State;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
 import org.apache.spark.broadcast.Broadcast;
-import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.statefulprocessor.ImplicitGroupingKeyTracker;
 import org.apache.spark.sql.streaming.ExpiredTimerInfo;
+import org.apache.spark.sql.streaming.ListState;
 import org.apache.spark.sql.streaming.OutputMode;
 import org.apache.spark.sql.streaming.StatefulProcessor;
-import org.apache.spark.sql.streaming.StatefulProcessorHandle;
 import org.apache.spark.sql.streaming.TTLConfig;
 import org.apache.spark.sql.streaming.TimeMode;
 import org.apache.spark.sql.streaming.TimerValues;
-import org.apache.spark.sql.streaming.ValueState;
 import scala.Tuple2;
 import scala.collection.Iterator;
 import scala.jdk.javaapi.CollectionConverters;
@@ -41,7 +41,8 @@ public class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[], byte
   private final int level;
   private final Counting counting;
   private transient Nodes nodes;
-  private transient ValueState<byte[]> values;
+  private transient ListState<byte[]> list;
+  private transient PatchedValues values;
   private transient Expiry expiry;
   private transient WindowExpiry[] windows;
   private transient WindowExpiry[] forgetful;
@@ -54,7 +55,7 @@ public class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[], byte
 
   @Override
   public void init(OutputMode outputMode, TimeMode timeMode) {
-    values = getHandle().getValueState("value", new BytesEncoder(), TTLConfig.NONE());
+    list = getHandle().getListState("value", new BytesEncoder(), TTLConfig.NONE());
   }
 
   @Override
@@ -104,7 +105,7 @@ public class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[], byte
   }
 
   /** The windows of one relation that this level keeps, and how far its time had come. */
-  private record WindowExpiry(Expiry expiry, long watermark) {}
+  record WindowExpiry(Expiry expiry, long watermark) {}
 
   private void forgetWindows(int messages) {
     windows();
@@ -129,7 +130,7 @@ public class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[], byte
       for (int i = 0; i < opened.length; i++) {
         long retention = program.windowRetentionMicros(level, i);
         if (retention >= 0) {
-          Expiry expiry = new Expiry(new Store(values), Address.WINDOWS - i, retention);
+          Expiry expiry = new Expiry(values, Address.WINDOWS - i, retention);
           opened[i] = new WindowExpiry(expiry, watermarks.of(program.relations().get(i).name()));
         }
       }
@@ -142,7 +143,7 @@ public class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[], byte
   /** Read at a task's first message, when Spark has opened its state. */
   private Expiry expiry() {
     if (expiry == null) {
-      expiry = new Expiry(new Store(values), nodes.program().tombstoneRetentionMicros());
+      expiry = new Expiry(values, nodes.program().tombstoneRetentionMicros());
     }
     return expiry;
   }
@@ -152,8 +153,8 @@ public class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[], byte
   }
 
   private State stateOf(byte[] address, Expiry forgetting) {
-    return new AddressState(
-        new Store(values), expiry(), forgetting, windows(), getHandle(), address);
+    AddressValues stored = new AddressValues(values, address);
+    return new AddressState(stored, expiry(), forgetting, windows(), getHandle(), address);
   }
 
   /** Spark calls this after all rows of the batch, with the batch's own time. */
@@ -175,6 +176,7 @@ public class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[], byte
 
   void begin() {
     if (nodes == null) {
+      values = new PatchedValues(new StoredParts(list));
       shared.value().mark().check(values);
       nodes = shared.value().take();
     }
@@ -187,114 +189,6 @@ public class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[], byte
       counting.afterTask(nodes, shared.value());
       shared.value().giveBack(nodes);
       nodes = null;
-    }
-  }
-
-  /**
-   * Bytes under addresses.
-   *
-   * <p>Spark looks state up under the grouping key it is told of last, and tells it only while rows
-   * are handled; so each access tells its own, steps that run later among them.
-   */
-  private record Store(ValueState<byte[]> values) implements Expiry.Store {
-    @Override
-    public byte[] get(byte[] address) {
-      return at(address).get();
-    }
-
-    @Override
-    public void put(byte[] address, byte[] bytes) {
-      at(address).update(bytes);
-    }
-
-    @Override
-    public void remove(byte[] address) {
-      at(address).clear();
-    }
-
-    private ValueState<byte[]> at(byte[] address) {
-      ImplicitGroupingKeyTracker.setImplicitKey(address);
-      return values;
-    }
-  }
-
-  /**
-   * The state of one address: the value under the address itself, a page under an address of its
-   * own. {@code forgetting} hears what is forgotten now.
-   */
-  private record AddressState(
-      Store store,
-      Expiry expiry,
-      Expiry forgetting,
-      WindowExpiry[] windows,
-      StatefulProcessorHandle handle,
-      byte[] address)
-      implements State {
-    @Override
-    public byte[] read() {
-      return store.get(address);
-    }
-
-    @Override
-    public void write(byte[] bytes) {
-      store.put(address, bytes);
-    }
-
-    @Override
-    public void clear() {
-      store.remove(address);
-    }
-
-    @Override
-    public void forget(long number) {
-      store.remove(address);
-      forgetting.forgotten(number);
-    }
-
-    @Override
-    public long highestForgotten() {
-      long highest = expiry.highest();
-      for (WindowExpiry each : windows) {
-        highest = each == null ? highest : Math.max(highest, each.expiry().highest());
-      }
-      return highest;
-    }
-
-    @Override
-    public long watermark(int relation) {
-      return windows[relation].watermark();
-    }
-
-    @Override
-    public void expireAtWatermark(int relation, long time, Slice entry) {
-      windows[relation].expiry().noteLater(address, entry, time);
-    }
-
-    @Override
-    public void expireAfter(long timestamp, Slice entry) {
-      expiry.note(address, entry, timestamp);
-    }
-
-    @Override
-    public byte[] get(int page) {
-      return store.get(Address.ofPage(address, page));
-    }
-
-    @Override
-    public void put(int page, byte[] bytes) {
-      store.put(Address.ofPage(address, page), bytes);
-    }
-
-    @Override
-    public void remove(int page) {
-      store.remove(Address.ofPage(address, page));
-    }
-
-    /** Never before its time, which Spark knows in milliseconds. */
-    @Override
-    public void wakeAt(long timestamp) {
-      ImplicitGroupingKeyTracker.setImplicitKey(address);
-      handle.registerTimer(Math.floorDiv(timestamp + 999, 1000));
     }
   }
 }

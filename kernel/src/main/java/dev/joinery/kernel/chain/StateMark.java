@@ -1,10 +1,9 @@
 package dev.joinery.kernel.chain;
 
 import dev.joinery.kernel.bytes.Address;
+import dev.joinery.kernel.state.PatchedValues;
 import java.io.Serializable;
 import java.nio.charset.StandardCharsets;
-import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.statefulprocessor.ImplicitGroupingKeyTracker;
-import org.apache.spark.sql.streaming.ValueState;
 
 /**
  * Says which program's state this is; stands in each partition of each level, where no address is.
@@ -19,11 +18,10 @@ public record StateMark(String program) implements Serializable {
   private static final byte[] PLACE = {0, 0, 0, 0, Address.OUTPUT};
 
   /** Marks a partition that has no mark yet; refuses one that another program marked. */
-  void check(ValueState<byte[]> values) {
-    ImplicitGroupingKeyTracker.setImplicitKey(PLACE);
-    byte[] stored = values.get();
+  void check(PatchedValues values) {
+    byte[] stored = values.get(PLACE);
     if (stored == null) {
-      values.update(program.getBytes(StandardCharsets.UTF_8));
+      values.put(PLACE, program.getBytes(StandardCharsets.UTF_8));
       return;
     }
     String other = new String(stored, StandardCharsets.UTF_8);

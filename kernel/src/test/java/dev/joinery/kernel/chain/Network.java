@@ -121,6 +121,11 @@ final class Network {
     return states.values().stream().mapToLong(MemoryState::allBytes).sum();
   }
 
+  /** What was ever written to it, which is less than its values where these changed in parts. */
+  long bytesWritten() {
+    return states.values().stream().mapToLong(MemoryState::bytesWritten).sum();
+  }
+
   long noteBytes() {
     return notes.stream()
         .flatMap(each -> each.notes.values().stream())

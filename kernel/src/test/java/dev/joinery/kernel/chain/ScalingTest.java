@@ -87,7 +87,7 @@ class ScalingTest {
 
     assertTrue(lookup.pageReads <= FEW_PAGES, lookup.pageReads + " pages read");
     assertTrue(lookup.pageWrites <= FEW_PAGES, lookup.pageWrites + " pages written");
-    assertTrue(lookup.bytesWritten < 100_000, lookup.bytesWritten + " bytes written");
+    assertTrue(lookup.bytesWritten() < 100_000, lookup.bytesWritten() + " bytes written");
     assertEquals(1, network.messages());
   }
 
@@ -271,5 +271,31 @@ class ScalingTest {
       messages++;
     }
     assertTrue(messages > 2 && messages < 10, messages + " messages");
+  }
+
+  /** Of one row among the children of one parent, to the Match and to the Fold. */
+  private long bytesWrittenAChange(int children) {
+    Network network = posts(0);
+    send(network, upsert(TOPIC, 1L, 7L));
+    fill(network, LongStream.range(0, children), each -> upsert(POST, each, 7L, each));
+    long before = network.bytesWritten();
+    int changes = 150;
+    for (int i = 0; i < changes; i++) {
+      send(network, upsert(POST, (long) i % children, 7L, 1_000L + i));
+    }
+    return (network.bytesWritten() - before) / changes;
+  }
+
+  /** A Match of a hundred children is a value of 6 KB, its Fold one of 7; of a thousand, ten times. */
+  @Test
+  void whatIsWrittenForAChangeIsAsLargeAsTheChangeAndNotAsItsGroup() {
+    long amongFew = bytesWrittenAChange(5);
+    long amongHundred = bytesWrittenAChange(100);
+    long amongThousand = bytesWrittenAChange(1_000);
+
+    String told = amongFew + ", " + amongHundred + " and " + amongThousand + " bytes";
+    assertTrue(amongFew < 400, told);
+    assertTrue(amongHundred < 800, told);
+    assertTrue(amongThousand < 1_500, told);
   }
 }

@@ -196,6 +196,6 @@ class ClosingTest {
 
     assertEquals(100, told.size());
     assertTrue(state.pageReads <= 2, state.pageReads + " pages");
-    assertTrue(state.bytesWritten < 50_000, state.bytesWritten + " bytes");
+    assertTrue(state.bytesWritten() < 50_000, state.bytesWritten() + " bytes");
   }
 }

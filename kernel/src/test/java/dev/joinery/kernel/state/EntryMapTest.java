@@ -142,7 +142,7 @@ class EntryMapTest {
       close(map);
       assertTrue(state.pageReads <= 3, state.pageReads + " pages read");
       assertTrue(state.pageWrites <= 3, state.pageWrites + " pages written");
-      assertTrue(state.bytesWritten < 4 * EntryMap.PAGE_BYTES * 2, state.bytesWritten + " bytes");
+      assertTrue(state.bytesWritten() < 4 * EntryMap.PAGE_BYTES * 2, state.bytesWritten() + " bytes");
     }
   }
 

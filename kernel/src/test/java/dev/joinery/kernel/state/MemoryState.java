@@ -1,24 +1,23 @@
 package dev.joinery.kernel.state;
 
 import dev.joinery.kernel.bytes.Slice;
-import java.util.Map;
-import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.function.Supplier;
 
-/** The state of one address in memory; counts what is asked of it. */
+/** The state of one address in memory; counts what is asked of it, and what is stored for it. */
 public final class MemoryState implements State {
+  private static final byte[] NOWHERE = new byte[8];
+
   private final byte[] address;
   private final Supplier<Expiry> expiry;
   private final Supplier<Expiry> windows;
-  private byte[] value;
-  private final Map<Integer, byte[]> pages = new TreeMap<>();
+  private final MemoryParts parts = new MemoryParts();
+  private final AddressValues values;
   public final TreeSet<Long> wakes = new TreeSet<>();
   int valueWrites;
   public int pageReads;
   public int pageWrites;
   int pageRemoves;
-  public long bytesWritten;
 
   /** State that nobody is asked to forget. */
   public MemoryState() {
@@ -34,6 +33,8 @@ public final class MemoryState implements State {
     this.address = address;
     this.expiry = expiry;
     this.windows = windows;
+    this.values =
+        new AddressValues(new PatchedValues(parts), address == null ? NOWHERE : address);
   }
 
   public void resetCounts() {
@@ -41,68 +42,74 @@ public final class MemoryState implements State {
     pageReads = 0;
     pageWrites = 0;
     pageRemoves = 0;
-    bytesWritten = 0;
+    parts.bytesWritten = 0;
   }
 
   public MemoryState copy() {
     MemoryState copy = new MemoryState(address, expiry, windows);
-    copy.value = value;
-    copy.pages.putAll(pages);
+    copy.parts.putAll(parts);
     copy.wakes.addAll(wakes);
     return copy;
   }
 
   public int pageCount() {
-    return pages.size();
+    return parts.count() - (values.read() == null ? 0 : 1);
   }
 
   public boolean isEmpty() {
-    return value == null && pages.isEmpty();
+    return parts.count() == 0;
   }
 
+  /** Of the value and all pages. */
   public long allBytes() {
-    return valueBytes() + pages.values().stream().mapToLong(each -> each.length).sum();
+    PatchedValues all = new PatchedValues(parts);
+    return parts.addresses().stream().mapToLong(each -> all.read(each).value().length).sum();
+  }
+
+  /** What was stored, which is less than the values where they changed in parts. */
+  public long bytesWritten() {
+    return parts.bytesWritten;
   }
 
   public int valueBytes() {
+    byte[] value = values.read();
     return value == null ? 0 : value.length;
   }
 
   @Override
   public byte[] read() {
+    byte[] value = values.read();
     return value == null ? null : value.clone();
   }
 
   @Override
   public void write(byte[] bytes) {
     valueWrites++;
-    bytesWritten += bytes.length;
-    value = bytes.clone();
+    values.write(bytes.clone());
   }
 
   @Override
   public void clear() {
-    value = null;
+    values.clear();
   }
 
   @Override
   public byte[] get(int page) {
     pageReads++;
-    byte[] bytes = pages.get(page);
+    byte[] bytes = values.get(page);
     return bytes == null ? null : bytes.clone();
   }
 
   @Override
   public void put(int page, byte[] bytes) {
     pageWrites++;
-    bytesWritten += bytes.length;
-    pages.put(page, bytes.clone());
+    values.put(page, bytes.clone());
   }
 
   @Override
   public void remove(int page) {
     pageRemoves++;
-    pages.remove(page);
+    values.remove(page);
   }
 
   @Override
