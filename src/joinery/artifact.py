@@ -15,6 +15,7 @@ import os
 import subprocess
 import tarfile
 import tempfile
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,7 +27,8 @@ _log = logging.getLogger(__name__)
 # Spark's Kafka connector is 4.2.0 on PySpark 4.3.0, with the token provider 4.0.0, on purpose: they
 # are the newest that the Maven repository of our builds has, and every test with a broker passes
 # on them. JOINERY_VERSION_SPARK_KAFKA and JOINERY_VERSION_SPARK_KAFKA_TOKEN take others; run
-# `tests/services/test_kafka_*.py` with them before they are pinned here.
+# `tests/services/test_kafka_*.py` with them before they are pinned here. Debezium's connectors
+# are of three versions for the same reason.
 VERSIONS = {
     "spark-kafka": "4.2.0",
     "spark-kafka-token": "4.0.0",
@@ -35,10 +37,13 @@ VERSIONS = {
     "kafka": "4.3.1",
     "slf4j": "1.7.36",
     "debezium": "3.7.0.Final",
+    "debezium-mysql": "3.6.1.Final",
+    "debezium-mariadb": "3.5.0.Final",
     "apicurio": "3.0.9",
     "dynamodb": "2.6.1",
     "opensearch": "2.19.1.0",
     "lucene": "9.12.3",
+    "mariadb": "11.4.5",
 }
 
 
@@ -109,7 +114,7 @@ def fetch(name: str, *artifacts: Artifact) -> tuple[Path, ...]:
 
 
 def fetch_unpacked(name: str, archive: Artifact) -> Path:
-    """Return the folder of what an archive (`tar.gz`) holds, fetched at first use.
+    """Return the folder of what an archive (`tar.gz`, or a jar) holds, fetched at first use.
 
     Raises:
         ArtifactError: It is not here, and could not be fetched.
@@ -119,10 +124,18 @@ def fetch_unpacked(name: str, archive: Artifact) -> Path:
     if not folder.is_dir():
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".unpacking-") as scratch:
             aside = Path(scratch, "files")
-            with tarfile.open(packed) as tar:
-                tar.extractall(aside, filter="data")
+            _unpack(packed, aside)
             _put_in_place(aside, folder)
     return folder
+
+
+def _unpack(packed: Path, folder: Path) -> None:
+    if packed.suffix == ".jar":
+        with zipfile.ZipFile(packed) as jar:
+            jar.extractall(folder)
+        return
+    with tarfile.open(packed) as tar:
+        tar.extractall(folder, filter="data")
 
 
 def _put_in_place(aside: Path, folder: Path) -> None:

@@ -32,7 +32,8 @@ from joinery.delivery.query_paths import QueryPaths
 from joinery.model.change import Change
 from joinery.observe.frontier import Position
 from joinery.plan.nodes import Product
-from joinery.project.postgres import postgres_options, slot_of, spool_of
+from joinery.project.captured import spool_of
+from joinery.project.postgres import postgres_options, slot_of
 from joinery.project.product import ProjectSpec, SourceSpec
 
 _DELAY_S = 5.0

@@ -26,8 +26,8 @@ from joinery.audit.verdict import Difference, Open, same
 from joinery.errors import RunError
 from joinery.model.change import Change, Key
 from joinery.plan.nodes import Product
+from joinery.project.captured import CAPTURED, spool_of
 from joinery.project.kinds import FORMATS
-from joinery.project.postgres import spool_of
 from joinery.project.product import ProjectSpec
 from joinery.provenance.document_log import differences
 from joinery.provenance.documents_log import DocumentsLog
@@ -137,7 +137,7 @@ class Causes:
     def _file(self, change: Change, logs: Logs) -> Path | None:
         relation = next(e for e in self._product.relations if e.name == change.relation)
         source = next(each for each in self._spec.sources if each.name == relation.source)
-        if source.kind != "postgres" or change.place is None:
+        if source.kind not in CAPTURED or change.place is None:
             return None
         name = logs.naming.files.get(relation.name, {}).get(change.place[0])
         return (

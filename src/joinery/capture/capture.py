@@ -18,23 +18,16 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Literal, assert_never
 
 from joinery.artifact import Artifact, fetch, fetch_unpacked, java, version
 from joinery.capture.bulk import BrokenOffError, Reading
+from joinery.capture.database import LogDatabase
 from joinery.capture.joining import Joining
 from joinery.capture.keep import Applied
-from joinery.capture.server import (
-    Database,
-    Prepared,
-    ServerAwayError,
-    check_unmoved,
-    make_slot,
-    mark,
-    prepare,
-)
+from joinery.capture.server import Database, Prepared, ServerAwayError, make_slot
 from joinery.capture.spool import CaptureError, SpoolFolder
 from joinery.capture.state import drop_slot
 from joinery.capture.tending import Tending
@@ -58,6 +51,7 @@ _JVM = (
     "-XX:+ExitOnOutOfMemoryError",
     "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
 )
+Plugin = Literal["postgres", "mysql", "mariadb"]
 _FLUSH_MS = 200
 _FILE_BYTES = 4 << 20
 _LOG_BYTES = 10 << 20
@@ -71,15 +65,23 @@ _QUICK_S = 10.0
 _QUICK_ENDS = 5
 
 
-def libraries() -> tuple[Path, ...]:
-    """Return the jars of Debezium's connector and what it needs, fetched at first use.
+def libraries(plugin: Plugin = "postgres") -> tuple[Path, ...]:
+    """Return the jars of one of Debezium's connectors and what it needs, fetched at first use.
 
     Raises:
         ArtifactError: They are not here, and could not be fetched.
     """
-    connector = "debezium-connector-postgres"
-    plugin = Artifact("io.debezium", connector, version("debezium"), "plugin", "tar.gz")
-    jars = sorted(fetch_unpacked("debezium", plugin).rglob("*.jar"))
+    match plugin:
+        case "postgres":
+            folder, given = "debezium", version("debezium")
+        case "mysql":
+            folder, given = "debezium-mysql", version("debezium-mysql")
+        case "mariadb":
+            folder, given = "debezium-mariadb", version("debezium-mariadb")
+        case _:
+            assert_never(plugin)
+    archive = Artifact("io.debezium", f"debezium-connector-{plugin}", given, "plugin", "tar.gz")
+    jars = sorted(fetch_unpacked(folder, archive).rglob("*.jar"))
     connect = fetch(
         "capture",
         Artifact("org.apache.kafka", "connect-json", version("kafka"), transitive=True),
@@ -126,7 +128,7 @@ class Capture:
         options: How.
     """
 
-    def __init__(self, database: Database, spool: SpoolFolder, options: CaptureOptions) -> None:
+    def __init__(self, database: LogDatabase, spool: SpoolFolder, options: CaptureOptions) -> None:
         self._database, self._spool, self._options = database, spool, options
         self._closing = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
@@ -187,10 +189,13 @@ class Capture:
 
     def _has(self, end: int) -> bool:
         """Return whether the spool has the log up to there, and all tables whole."""
-        position, known = self._spool.position, self._spool.identity
+        known = self._spool.identity
         joined = known is not None and not known.joining
         placed = joined and not self._spool.aside.exists()
-        return position is not None and position.lsn >= end and placed
+        try:
+            return placed and self._database.reached(self._spool, end)
+        except ServerAwayError:
+            return False
 
     def close(self) -> None:
         """End the process, which writes what it holds, and wait for that."""
@@ -231,7 +236,7 @@ class Capture:
 
     def _mark(self) -> int | None:
         try:
-            return mark(self._database)
+            return self._database.mark()
         except ServerAwayError:
             self._closing.wait(_HELD_S)
             return None
@@ -261,12 +266,12 @@ class Capture:
                 raise CaptureError(
                     f"the spool {self._spool.path} was removed meanwhile", hint="Run it again."
                 )
-            self._database = replace(self._database, tables=known.tables)
+            self._database = self._database.following(known.tables)
             try:
                 if self._begins and not self._begin():
                     self._closing.wait(_HELD_S)
                     continue
-                prepared = prepare(self._database, self._spool)
+                prepared = self._database.prepare(self._spool)
             except (ServerAwayError, BrokenOffError) as away:
                 if self._broken or isinstance(away, BrokenOffError):
                     continue  # asked to; why is looked at next
@@ -304,7 +309,8 @@ class Capture:
     def _begins(self) -> bool:
         """Whether the slot is made here, not by the connector as it reads the tables."""
         by_connector = self._options.once and self._options.bulk is None
-        return self._spool.position is None and not by_connector
+        has_slot = isinstance(self._database, Database)
+        return self._spool.position is None and has_slot and not by_connector
 
     def _begin(self) -> bool:
         """Make the slot, and read the tables where that is to be done in bulk.
@@ -312,16 +318,18 @@ class Capture:
         Returns:
             Whether the log can be followed; else another process is at it.
         """
+        database = self._database
+        assert isinstance(database, Database)  # others have no slot
         with self._spool.locked() as ours, self._watched():
             if not ours or self._spool.position is not None:
                 return ours
-            begun_at = prepare(self._database, self._spool).begun_at
+            begun_at = database.prepare(self._spool).begun_at
             needed = self._options.bulk
             if needed is None:
-                self._make_slot()
+                self._make_slot(database)
                 return True
             Reading(
-                self._database,
+                database,
                 self._spool,
                 begun_at,
                 needed=needed,
@@ -330,16 +338,16 @@ class Capture:
             ).run()
             return True
 
-    def _make_slot(self) -> None:
+    def _make_slot(self, database: Database) -> None:
         """Make the slot; the tables are read beside the log that follows from it."""
-        self._spool.note_begins(self._database.tables)
-        with self._database.connect() as link:
+        self._spool.note_begins(database.tables)
+        with database.connect() as link:
             self._set_link(link)
             try:
-                follows = make_slot(link, self._database)
+                follows = make_slot(link, database)
             except database_errors() as error:
-                raise self._database.failure(error) from error
-        self._spool.note_read(self._database.slot, follows, 0)
+                raise database.failure(error) from error
+        self._spool.note_read(database.slot, follows, 0)
 
     def _set_link(self, link: Link) -> None:
         self._link = link
@@ -408,10 +416,11 @@ class Capture:
             "held": [each for each in unread if each not in prepared.lacking],
             "flush_ms": _FLUSH_MS,
             "file_bytes": _FILE_BYTES,
+            "silent_ms": prepared.silent_ms,
         }
         self._spool.note_begun()
         with _appended(self._spool.log) as log:
-            process = self._started(log.fileno())
+            process = self._started(log.fileno(), prepared.plugin)
         if process is None:
             return ""
         assert process.stdin is not None
@@ -453,7 +462,7 @@ class Capture:
     def _allow(self, answers: IO[bytes]) -> None:
         """Let the process keep what it follows, unless the slot is not the one that it was."""
         try:
-            check_unmoved(self._database, self._spool)
+            self._database.check_unmoved(self._spool)
             with suppress(BrokenPipeError, ValueError):
                 answers.write(b"go\n")
                 answers.flush()
@@ -463,12 +472,12 @@ class Capture:
             answers.close()
             raise
 
-    def _started(self, log: int) -> subprocess.Popen[bytes] | None:
+    def _started(self, log: int, plugin: Plugin) -> subprocess.Popen[bytes] | None:
         with self._lock:
             if self._closing.is_set():
                 return None
             self._process = subprocess.Popen(
-                [java(), *_JVM, "-cp", _class_path(self._options.program()), _MAIN],
+                [java(), *_JVM, "-cp", _class_path(self._options.program(), plugin), _MAIN],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -485,8 +494,8 @@ class Capture:
             self._process = None
 
 
-def _class_path(program: Path) -> str:
-    jars: Sequence[Path] = (program, *libraries())
+def _class_path(program: Path, plugin: Plugin) -> str:
+    jars: Sequence[Path] = (program, *libraries(plugin))
     return os.pathsep.join(map(str, jars))
 
 

@@ -26,17 +26,9 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from joinery.capture.chunks import Chunks, begin_session, can_chunk, read_chunk
+from joinery.capture.database import LogDatabase
 from joinery.capture.keep import SpoolKeep
-from joinery.capture.server import (
-    Database,
-    Prepared,
-    ServerAwayError,
-    check_joining,
-    ended_before,
-    mark,
-    place_and_transaction,
-    reading_settings,
-)
+from joinery.capture.server import Database, Prepared, ServerAwayError
 from joinery.capture.spool import CaptureError, Identity, SpoolFolder
 from joinery.clients.postgres import database_errors
 from joinery.model.warning import RunWarning
@@ -66,7 +58,7 @@ class Joining:
 
     def __init__(
         self,
-        database: Database,
+        database: LogDatabase,
         spool: SpoolFolder,
         prepared: Prepared,
         *,
@@ -94,7 +86,7 @@ class Joining:
             self._spool.forget(table)  # What it misses now is read from the start.
         if known is not None and known.joining:
             with suppress(CaptureError):
-                mark(self._database)  # The process need not wait for a heartbeat.
+                self._database.mark()  # The process need not wait for a heartbeat.
         while not ended.is_set():
             try:
                 more = self.look()
@@ -140,37 +132,40 @@ class Joining:
     def _step(self, table: str) -> bool:
         """Do what comes next for a table; return whether more can be done at once."""
         if table in self._prepared.lacking:
-            check_joining(self._database, table)
+            self._database.check_joining(table)
             self.mended = True
             return False
         if table in self._asked:
             return False
         done = Chunks.noted(self._spool.rows(table)) or self._begun(table)
         if table not in self._ready:
-            if not ended_before(self._database, done.transaction):
+            if not self._database.may_read(done.transaction):
                 return False
             self._ready.add(table)
         if done.over:
             return False
         if not self._read(table, done):
-            settings = reading_settings(self._prepared.settings, (table,))
+            settings = self._database.reading_settings(self._prepared.settings, (table,))
             self._request(table, connector=settings, begun_at=done.place)
         return True
 
     def _begun(self, table: str) -> Chunks:
-        check_joining(self._database, table)
+        self._database.check_joining(table)
         position = self._spool.position
         assert position is not None  # looked at before
-        place, transaction = place_and_transaction(self._database)
+        place, transaction = self._database.begin_reading()
         done = Chunks(place=place, transaction=transaction, first=position.file + 1)
         done.note(self._spool.rows(table))
         return done
 
     def _read(self, table: str, done: Chunks) -> bool:
         """Read a chunk; return False where a table cannot be read so."""
+        database = self._database
+        if not isinstance(database, Database):
+            return False
         try:
             if self._link is None:
-                self._link = self._database.connect()
+                self._link = database.connect()
                 begin_session(self._link)
             if not done.chunks and not can_chunk(self._link, table):
                 return False
@@ -179,7 +174,7 @@ class Joining:
             if self._link is not None:
                 self._link.close()
                 self._link = None
-            raise self._database.failure(error) from error
+            raise database.failure(error) from error
         self._recover(table)
         return True
 

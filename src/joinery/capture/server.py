@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from joinery.capture.spool import CaptureError, CaptureLostError, SpoolFolder
 from joinery.clients.postgres import database_errors, first_line, redacted, shown
@@ -90,6 +90,45 @@ class Database:
         except psycopg.Error as error:
             raise self.failure(error) from error
 
+    def following(self, tables: tuple[str, ...]) -> Self:
+        """Return the database with these tables."""
+        return replace(self, tables=tables)
+
+    def prepare(self, spool: SpoolFolder) -> Prepared:
+        """As the function of this name."""
+        return prepare(self, spool)
+
+    def mark(self) -> int:
+        """As the function of this name."""
+        return mark(self)
+
+    def reached(self, spool: SpoolFolder, place: int) -> bool:
+        """Return whether a spool has the log up to a place."""
+        position = spool.position
+        return position is not None and position.lsn >= place
+
+    def check_unmoved(self, spool: SpoolFolder) -> None:
+        """As the function of this name."""
+        check_unmoved(self, spool)
+
+    def check_joining(self, table: str) -> None:
+        """As the function of this name."""
+        check_joining(self, table)
+
+    def begin_reading(self) -> tuple[int, int]:
+        """Return a place in the log, and a transaction that began after it."""
+        return place_and_transaction(self)
+
+    def may_read(self, transaction: int) -> bool:
+        """Return whether all transactions have ended that began before one."""
+        return ended_before(self, transaction)
+
+    def reading_settings(
+        self, settings: Mapping[str, str], tables: Sequence[str]
+    ) -> dict[str, str]:
+        """As the function of this name."""
+        return reading_settings(settings, tables)
+
     def failure(self, error: Exception) -> CaptureError:
         """Return what a failure of the driver means."""
         state = getattr(error, "sqlstate", None)
@@ -116,11 +155,15 @@ class Prepared:
         begun_at: A place in the log, as a number. The slot, if it is made now, is made after it,
             so whatever is followed was written after it.
         lacking: Why tables are not followed yet that are to join, by table.
+        plugin: Which connector reads the log.
+        silent_ms: A log of which nothing is heard for so long is given up; 0 where that is usual.
     """
 
     settings: dict[str, str] = field(repr=False)
     begun_at: int
     lacking: Mapping[str, CaptureError] = field(default_factory=dict)
+    plugin: Literal["postgres", "mysql", "mariadb"] = "postgres"
+    silent_ms: int = 0
 
 
 def prepare(database: Database, spool: SpoolFolder) -> Prepared:

@@ -256,6 +256,16 @@ class SpoolFolder:
             int(told["lsn"]), int(told["written_at_ms"]), int(told["file"]), transaction
         )
 
+    @property
+    def offset(self) -> Mapping[str, Any]:
+        """Where the connector goes on; empty until the tables were read whole."""
+        try:
+            told = json.loads((self.path / _POSITION).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return {}
+        offset: Mapping[str, Any] = told.get("offset", {})
+        return offset
+
     def note_read(self, slot: str, lsn: int, file: int) -> None:
         """Write down from where the log follows, as the capture itself does.
 

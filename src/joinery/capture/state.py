@@ -6,9 +6,12 @@ import shutil
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from typing import assert_never
 
 from joinery.capture.chunks import Chunks
+from joinery.capture.database import LogDatabase
 from joinery.capture.keep import SpoolKeep
+from joinery.capture.mysql import MysqlDatabase
 from joinery.capture.server import Database, ServerAwayError, quote_name, table_exists
 from joinery.capture.spool import CaptureError, SpoolFolder
 from joinery.clients.postgres import database_errors
@@ -20,10 +23,11 @@ class SourceState:
 
     Attributes:
         name: The source's.
-        slot: Its slot and publication.
+        slot: Its slot and publication; empty where its database has none.
         capturing: A process captures its log now.
         read: Its tables were read whole.
-        kept_bytes: What the server keeps of its log for the slot; None where there is no slot.
+        kept_bytes: What the server keeps of its log for the slot; None where there is no slot. Of
+            a binary log, all that the server has.
         wal_status: What the server says of that: reserved, extended, unreserved or lost.
         behind_bytes: Of the log that is not in the spool yet; None before the tables were read.
         heard_s: Seconds since anything came; None before.
@@ -66,8 +70,6 @@ class SourceState:
 
     def rows(self) -> list[Sequence[str]]:
         """Return the state for people, a row a fact."""
-        kept = "there is none" if self.kept_bytes is None else f"keeps {_size(self.kept_bytes)}"
-        status = f", {self.wal_status}" if self.wal_status else ""
         behind = "" if self.behind_bytes is None else f", {_size(self.behind_bytes)} behind"
         heard = "" if self.heard_s is None else f", heard of {self.heard_s:,.0f} s ago"
         state = "captured now" if self.capturing else "not captured now"
@@ -77,11 +79,16 @@ class SourceState:
         return [
             ("source", self.name),
             ("capture", f"{state}{behind}{heard}"),
-            ("slot", f"{self.slot}: {kept}{status}"),
+            self._log(),
             ("spool", spool),
             ("readers", ", ".join(self.readers) or "none"),
             *(("table", f"{each}: {self._table(each)}") for each in self.tables),
         ]
+
+    def _log(self) -> Sequence[str]:
+        kept = "there is none" if self.kept_bytes is None else f"keeps {_size(self.kept_bytes)}"
+        status = f", {self.wal_status}" if self.wal_status else ""
+        return ("slot", f"{self.slot}: {kept}{status}") if self.slot else ("log", f"{kept}{status}")
 
     def _table(self, table: str) -> str:
         if table in self.missing:
@@ -100,12 +107,60 @@ def _size(count: int) -> str:
     return f"{count / 2**20:,.1f} MiB"
 
 
-def state_of(name: str, database: Database, spool: SpoolFolder) -> SourceState:
+@dataclass(frozen=True, slots=True)
+class _Log:
+    """What a server says of its log."""
+
+    kept_bytes: int | None
+    status: str
+    behind_bytes: int
+    missing: Sequence[str]
+
+
+def state_of(name: str, database: LogDatabase, spool: SpoolFolder) -> SourceState:
     """Return how a source stands; asks its server.
 
     Raises:
         CaptureError: The server cannot be asked.
     """
+    position = spool.position
+    place = position.lsn if position is not None else 0
+    match database:
+        case Database():
+            log = _postgres_log(database, place)
+        case MysqlDatabase():
+            log = _binary_log(database, place)
+        case _:
+            assert_never(database)
+    keep, paused = SpoolKeep(spool), spool.paused
+    files, known = keep.sizes(), spool.identity
+    joining = known.joining if known else ()
+    unread = known.unread if known else ()
+    chunks = {each: Chunks.noted(spool.rows(each)) for each in joining}
+    return SourceState(
+        name=name,
+        slot=database.slot if isinstance(database, Database) else "",
+        capturing=spool.held(),
+        read=position is not None and {*unread} != {*database.tables},
+        kept_bytes=log.kept_bytes,
+        wal_status=log.status,
+        behind_bytes=None if position is None else log.behind_bytes,
+        heard_s=None if position is None else max(0.0, time.time() - position.written_at_ms / 1000),
+        tables=database.tables,
+        missing=log.missing,
+        joining=joining,
+        unread=unread,
+        rows_read={each: done.rows for each, done in chunks.items() if done and done.rows},
+        unreadable={each: why for each, why in spool.unreadable.items() if each in joining},
+        paused_by=paused.by if paused else "",
+        spool_bytes=sum(files),
+        spool_files=len(files),
+        spool_whole=keep.whole,
+        readers=[each.query for each in keep.readers()],
+    )
+
+
+def _postgres_log(database: Database, place: int) -> _Log:
     statement = (
         "select (pg_current_wal_lsn() - '0/0'::pg_lsn)::bigint,"
         " (pg_current_wal_lsn() - restart_lsn)::bigint, coalesce(wal_status, '')"
@@ -119,40 +174,23 @@ def state_of(name: str, database: Database, spool: SpoolFolder) -> SourceState:
             raise database.failure(error) from error
     assert found is not None  # one row, with or without a slot
     end, kept, status = found
-    position, keep, paused = spool.position, SpoolKeep(spool), spool.paused
-    files, known = keep.sizes(), spool.identity
-    joining = known.joining if known else ()
-    unread = known.unread if known else ()
-    chunks = {each: Chunks.noted(spool.rows(each)) for each in joining}
-    return SourceState(
-        name=name,
-        slot=database.slot,
-        capturing=spool.held(),
-        read=position is not None and {*unread} != {*database.tables},
-        kept_bytes=kept,
-        wal_status=status,
-        behind_bytes=None if position is None else max(0, end - position.lsn),
-        heard_s=None if position is None else max(0.0, time.time() - position.written_at_ms / 1000),
-        tables=database.tables,
-        missing=missing,
-        joining=joining,
-        unread=unread,
-        rows_read={each: done.rows for each, done in chunks.items() if done and done.rows},
-        unreadable={each: why for each, why in spool.unreadable.items() if each in joining},
-        paused_by=paused.by if paused else "",
-        spool_bytes=sum(files),
-        spool_files=len(files),
-        spool_whole=keep.whole,
-        readers=[each.query for each in keep.readers()],
-    )
+    return _Log(kept, status, max(0, end - place), missing)
 
 
-def kept_bytes(database: Database) -> int | None:
+def _binary_log(database: MysqlDatabase, place: int) -> _Log:
+    files = database.files()
+    lost = "" if place == 0 or files.has(place) else "lost"
+    return _Log(files.bytes, lost, files.after(place), database.missing())
+
+
+def kept_bytes(database: LogDatabase) -> int | None:
     """Return how much of its log the server keeps for a slot; None where there is no slot.
 
     Raises:
         CaptureError: The server cannot be asked.
     """
+    if isinstance(database, MysqlDatabase):
+        return None  # it keeps its log for nobody
     statement = (
         "select (pg_current_wal_lsn() - restart_lsn)::bigint from pg_replication_slots"
         " where slot_name = %s"
@@ -165,13 +203,15 @@ def kept_bytes(database: Database) -> int | None:
     return found[0] if found else None
 
 
-def drop_slot(database: Database) -> None:
+def drop_slot(database: LogDatabase) -> None:
     """Let the server go of its log, which nobody may read now.
 
     Raises:
         ServerAwayError: Somebody still reads the slot.
         CaptureError: The server refuses.
     """
+    if isinstance(database, MysqlDatabase):
+        return
     import psycopg
 
     with database.connect() as link:
@@ -187,7 +227,7 @@ def drop_slot(database: Database) -> None:
             raise database.failure(error) from error
 
 
-def drop_source(database: Database, spool: SpoolFolder) -> tuple[str, ...]:
+def drop_source(database: LogDatabase, spool: SpoolFolder) -> tuple[str, ...]:
     """Remove a source's slot, publication and spool; return what was there of them.
 
     Raises:
@@ -195,8 +235,16 @@ def drop_source(database: Database, spool: SpoolFolder) -> tuple[str, ...]:
     """
     if spool.held():
         raise CaptureError(
-            f'slot "{database.slot}" is captured now', hint="End joinery run and joinery capture."
+            f'"{database.slot}" is captured now', hint="End joinery run and joinery capture."
         )
+    found = _drop_on_server(database) if isinstance(database, Database) else []
+    if spool.path.is_dir():
+        shutil.rmtree(spool.path)
+        found.append(str(spool.path))
+    return tuple(found)
+
+
+def _drop_on_server(database: Database) -> list[str]:
     found = []
     with database.connect() as link:
         try:
@@ -213,7 +261,4 @@ def drop_source(database: Database, spool: SpoolFolder) -> tuple[str, ...]:
                 found.append(f'publication "{database.slot}"')
         except database_errors() as error:
             raise database.failure(error) from error
-    if spool.path.is_dir():
-        shutil.rmtree(spool.path)
-        found.append(str(spool.path))
-    return tuple(found)
+    return found

@@ -9,8 +9,9 @@ import logging
 import time
 from collections.abc import Callable
 
+from joinery.capture.database import LogDatabase
 from joinery.capture.keep import Applied, SpoolKeep
-from joinery.capture.server import Database, ServerAwayError
+from joinery.capture.server import ServerAwayError
 from joinery.capture.spool import CaptureError, SpoolFolder
 from joinery.capture.state import kept_bytes
 from joinery.model.warning import RunWarning
@@ -45,7 +46,7 @@ class Tending:
 
     def __init__(
         self,
-        database: Database,
+        database: LogDatabase,
         spool: SpoolFolder,
         *,
         name: str,

@@ -14,6 +14,7 @@ from joinery.cli.run import Ending
 from joinery.errors import SpecError
 from joinery.model.progress import Waiting
 from joinery.model.warning import RunWarning
+from joinery.project.captured import CAPTURED
 from joinery.project.load import load_spec
 from joinery.project.product import ProjectSpec, SourceSpec
 from joinery.spark.batch.captures import make_capture
@@ -27,7 +28,7 @@ def captured_sources(spec: ProjectSpec, names: Sequence[str] = ()) -> tuple[Sour
     Raises:
         SpecError: There is none, or none of a name.
     """
-    known = {each.name: each for each in spec.sources if each.kind == "postgres"}
+    known = {each.name: each for each in spec.sources if each.kind in CAPTURED}
     if not known:
         raise SpecError(
             "the project has no source whose log is captured",

@@ -25,7 +25,7 @@ Services = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="SERVICE",
-        help="postgres, kafka, connect, registry, opensearch, redis, dynamodb.",
+        help="postgres, kafka, connect, registry, opensearch, redis, dynamodb, mariadb.",
     ),
 ]
 _FOLDER = Path(".joinery/dev")

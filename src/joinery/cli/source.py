@@ -13,6 +13,7 @@ from joinery.cli.columns import aligned
 
 if TYPE_CHECKING:
     from joinery.capture.spool import SpoolFolder
+    from joinery.project.product import SourceSpec
 
 source = typer.Typer(
     no_args_is_help=True, help="Inspect, pause and drop databases that are sources."
@@ -64,10 +65,8 @@ def drop(
     database, spool = database_of(spec, chosen)
     found = drop_source(database, spool)
     if not found:
-        sys.stdout.write(
-            f'there was nothing to drop of source "{name}": no slot and no publication'
-            f' "{database.slot}", no {spool.path}\n'
-        )
+        slot = f'no slot and no publication "{database.slot}", ' if _has_slot(chosen) else ""
+        sys.stdout.write(f'there was nothing to drop of source "{name}": {slot}no {spool.path}\n')
         return
     sys.stdout.write(f"removed {', '.join(found)}; joinery run --rebuild reads the tables anew\n")
 
@@ -105,15 +104,16 @@ def pause(
     """Let the capture of a source pause, also in runs that begin later; the slot keeps the log."""
     from joinery.delivery.control import who
 
-    spool = _spool(file, name)
+    chosen, spool = _spool(file, name)
     if not spool.pause(who()):
         paused = spool.paused
         sys.stdout.write(
             f'source "{name}" is paused already{f" by {paused.by}" if paused else ""}\n'
         )
         return
+    kept = "meanwhile" if _has_slot(chosen) else "for as long as it is set to"
     sys.stdout.write(
-        f'source "{name}" pauses, and its database keeps its log meanwhile;'
+        f'source "{name}" pauses, and its database keeps its log {kept};'
         f" joinery source resume {name} lets it go on\n"
     )
 
@@ -124,17 +124,22 @@ def resume(
     file: File = _FILE,
 ) -> None:
     """Let a paused capture go on, from where it was."""
-    if _spool(file, name).resume():
+    if _spool(file, name)[1].resume():
         sys.stdout.write(f'source "{name}" goes on\n')
     else:
         sys.stdout.write(f'source "{name}" was not paused\n')
 
 
-def _spool(file: Path, name: str) -> SpoolFolder:
+def _has_slot(source: SourceSpec) -> bool:
+    """Return whether the database keeps its log for a source until that has it."""
+    return source.kind == "postgres"
+
+
+def _spool(file: Path, name: str) -> tuple[SourceSpec, SpoolFolder]:
     from joinery.cli.capture import captured_sources
     from joinery.project.load import load_spec
     from joinery.spark.batch.captures import database_of
 
     spec = load_spec(file)
     (chosen,) = captured_sources(spec, (name,))
-    return database_of(spec, chosen)[1]
+    return chosen, database_of(spec, chosen)[1]

@@ -26,7 +26,7 @@ from joinery.dead_letters.replay import ReplayError, replay_documents, replay_fi
 from joinery.errors import JoineryError, SpecError
 from joinery.plan.nodes import Plan
 from joinery.plan.stream import outputs_of
-from joinery.project.postgres import as_files
+from joinery.project.captured import as_files
 from joinery.project.product import ProjectSpec, SourceSpec
 from joinery.sinks.protocol import make_sink
 from joinery.vault.sink import opening_sink
@@ -272,4 +272,5 @@ _REPLAYS: dict[str, Callable[[ProjectSpec, SourceSpec, list[DeadLetter]], None]]
     "files": _into_files,
     "kafka": _into_kafka,
     "postgres": _into_spool,
+    "mysql": _into_spool,
 }

@@ -17,6 +17,7 @@ from pathlib import Path
 from joinery.dev.connect import ConnectRecipe
 from joinery.dev.dynamodb import DynamoRecipe
 from joinery.dev.kafka import KafkaRecipe
+from joinery.dev.mariadb import MariadbRecipe
 from joinery.dev.opensearch import OpenSearchRecipe
 from joinery.dev.postgres import PostgresRecipe
 from joinery.dev.redis import RedisRecipe
@@ -33,6 +34,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "opensearch": (),
     "redis": (),
     "dynamodb": (),
+    "mariadb": (),
 }
 """All services, in the order they start, each with those it cannot do without."""
 
@@ -43,6 +45,7 @@ _RECIPES: dict[str, Recipe] = {
     "opensearch": OpenSearchRecipe(),
     "redis": RedisRecipe(),
     "dynamodb": DynamoRecipe(),
+    "mariadb": MariadbRecipe(),
 }
 
 ALWAYS = ("postgres", "kafka", "connect")

@@ -22,6 +22,7 @@ from joinery.errors import RunError, SpecError
 from joinery.observe.status import known_products, project_status, queries_of
 from joinery.plan.nodes import Product, Relation
 from joinery.plan.stream import Stream
+from joinery.project.captured import CAPTURED
 from joinery.project.product import ProjectSpec
 from joinery.project.quantity import duration_ms
 
@@ -85,7 +86,7 @@ class Position:
             raise WaitError(message, hint=f"{guess}It reads {', '.join(topics)}.")
         topic = max(sources, key=len)
         part, _, at = text[len(topic) + 1 :].partition("/")
-        if kinds[sources[topic]] in ("files", "postgres"):
+        if kinds[sources[topic]] in ("files", *CAPTURED):
             whole = not at and part
             if whole or (part and at.isdecimal() and int(at) > 0):
                 return cls(sources[topic], topic, part, None if whole else int(at))

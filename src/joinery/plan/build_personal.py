@@ -25,6 +25,7 @@ from joinery.plan.nodes import (
 from joinery.plan.pattern import PatternForm
 from joinery.plan.search import SearchForm
 from joinery.plan.stream import Stream
+from joinery.project.captured import CAPTURED
 from joinery.project.product import PersonalSpec, ProductSpec, RelationSpec
 from joinery.project.tree import Path
 
@@ -66,7 +67,7 @@ def _check_relation(context: Context, spec: RelationSpec, path: Path) -> None:
         message = f"{name} needs a vault for their keys"
         context.refuse(_CODE, message, path, key=True, hint=hint)
     kinds = {each.name: each.kind for each in context.spec.sources}
-    if kinds.get(context.spec.source_of(spec)) == "postgres":
+    if kinds.get(context.spec.source_of(spec)) in CAPTURED:
         message = f"{name} cannot be read from a database's own log yet"
         detail = "Its changes are kept in a spool on the way, in clear."
         context.refuse(_CODE, message, path, key=True, detail=detail)

@@ -28,9 +28,9 @@ from joinery.plan.nodes import (
     Relation,
 )
 from joinery.plan.source import captured_from, check_position, registry_of
+from joinery.project.captured import CAPTURED, table_in
 from joinery.project.form import LOG_TIME_WORD, HistorySpec
 from joinery.project.kinds import DEBEZIUM_JSON, DEFAULT_FORMAT
-from joinery.project.postgres import table_of
 from joinery.project.product import RelationSpec
 from joinery.project.stream import ClocksSpec
 from joinery.project.tree import Path
@@ -71,7 +71,7 @@ def build_relation(context: Context, spec: RelationSpec) -> tuple[Relation, froz
     format_ = spec.format or context.spec.defaults.format or DEFAULT_FORMAT.name
     topic = spec.topic or spec.name
     if captured is not None:
-        format_, topic = DEBEZIUM_JSON.name, table_of(topic)
+        format_, topic = DEBEZIUM_JSON.name, table_in(captured, topic)
     relation = Relation(
         name=spec.name,
         source=source,
@@ -116,7 +116,7 @@ def _known_by_log(context: Context, spec: RelationSpec) -> list[str]:
 def _check_log_time(context: Context, spec: RelationSpec, source: str) -> None:
     """Refuse to ask for the time of a log that has none."""
     kinds = {each.name: each.kind for each in context.spec.sources}
-    files = kinds.get(source) in ("files", "postgres")
+    files = kinds.get(source) in ("files", *CAPTURED)
     if not files and spec.product is None:
         return
     lacking = f"the time of the log, which {'files do' if files else 'a product does'} not have"

@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 
 from joinery.model.type import Field
 from joinery.plan.context import Context
+from joinery.project.captured import CAPTURED, table_in, tables_of
 from joinery.project.kafka import KafkaOptions, is_named, kafka_options, pattern_of
 from joinery.project.kinds import DEBEZIUM_JSON, FORMATS
-from joinery.project.postgres import table_of, tables_of
 from joinery.project.product import RelationSpec, SourceSpec
 from joinery.project.schema_registry import RegistryOptions, registry_options
 from joinery.project.tree import Path
@@ -53,12 +53,12 @@ def _check_topic(context: Context, relation: RelationSpec, source: SourceSpec) -
             message = f'Kafka has no topic named "{topic}"'
             hint = "Use letters, digits, . _ and -, or write pattern: and a regular expression."
             context.refuse("PLAN_TOPIC", message, path, key=key, hint=hint)
-        if source.kind == "postgres":
+        if source.kind in CAPTURED:
             _check_table(context, relation, source)
     elif source.kind == "files":
         message = f'relation "{relation.name}" reads files, which have no patterns of topics'
         context.refuse("PLAN_TOPIC", message, path, key=key, hint="Name one folder.")
-    elif source.kind == "postgres":
+    elif source.kind in CAPTURED:
         message = f'relation "{relation.name}" reads a database, which has no patterns of topics'
         context.refuse("PLAN_TOPIC", message, path, key=key, hint="Name one table.")
     elif problem := _refused_pattern(topic):
@@ -68,7 +68,8 @@ def _check_topic(context: Context, relation: RelationSpec, source: SourceSpec) -
 
 def _check_table(context: Context, relation: RelationSpec, source: SourceSpec) -> None:
     """Note a table that its source does not capture, and a format that no capture writes."""
-    table, known = table_of(relation.topic or relation.name), tables_of(context.spec, source)
+    table = table_in(source, relation.topic or relation.name)
+    known = tables_of(context.spec, source)
     if table not in known:
         path: Path = ("relations", relation.name, *(("topic",) if relation.topic else ()))
         message = f'source "{source.name}" does not name table {table} among its tables'
@@ -83,7 +84,7 @@ def _check_table(context: Context, relation: RelationSpec, source: SourceSpec) -
 def captured_from(context: Context, source: str) -> SourceSpec | None:
     """Return the source of a name where it is a database whose log is captured, else None."""
     found = (each for each in context.spec.sources if each.name == source)
-    return next((each for each in found if each.kind == "postgres"), None)
+    return next((each for each in found if each.kind in CAPTURED), None)
 
 
 def _refused_pattern(topic: str) -> str | None:
@@ -134,7 +135,7 @@ def registry_of(
     """
     found = next((each for each in context.spec.sources if each.name == source), None)
     known = FORMATS.get(format_)
-    if known is None or not known.registry or found is None or found.kind == "postgres":
+    if known is None or not known.registry or found is None or found.kind in CAPTURED:
         return None
     registry = registry_options(dict(found.options).get("registry"))
     if registry is None:

@@ -215,6 +215,7 @@ SOURCES = Registry(
         "files": "joinery.project.kafka:FilesSourceOptions",
         "kafka": "joinery.project.kafka:KafkaOptions",
         "postgres": "joinery.project.postgres:PostgresSourceOptions",
+        "mysql": "joinery.project.mysql:MysqlSourceOptions",
     },
 )
 VAULTS = Registry(

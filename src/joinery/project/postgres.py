@@ -1,8 +1,4 @@
-"""What a source that is a PostgreSQL database may be told, and the change files that it becomes.
-
-The database's own log is written into complete change files, a spool, by a capture; what reads
-the source reads those as it reads any files.
-"""
+"""What a source that is a PostgreSQL database may be told."""
 
 from __future__ import annotations
 
@@ -18,7 +14,6 @@ from joinery.project.option import (
     declared,
     options,
     options_of,
-    path_in,
     plain,
     text,
 )
@@ -31,7 +26,6 @@ SPOOL = ".joinery/spool"
 KEEP = "24h"
 _SLOT = re.compile(r"[a-z0-9_]{1,63}")
 _SCHEMA = "public"
-_FILES = "files"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,15 +82,34 @@ def table_of(topic: str) -> str:
     return topic if "." in topic else f"{_SCHEMA}.{topic}"
 
 
-def _check_tables(reader: Reader, tree: Tree, part: str) -> None:
+def tables_option(named: str, example: str) -> Option:
+    """Return the option that names tables.
+
+    Args:
+        named: How one is named, such as `schema.table`.
+        example: One.
+    """
+
+    def check(reader: Reader, tree: Tree, part: str) -> None:
+        _check_tables(reader, tree, part, named, example)
+
+    shape = {
+        "type": "array",
+        "items": {"type": "string"},
+        "description": f"The tables, as {named}; by default those that relations read.",
+    }
+    return Option(shape, tuple, check)
+
+
+def _check_tables(reader: Reader, tree: Tree, part: str, named: str, example: str) -> None:
     if not isinstance(tree, ListTree):
-        reader.shape(tree, part, "a list of tables", "Write tables: [public.customer].")
+        reader.shape(tree, part, "a list of tables", f"Write tables: [{example}].")
         return
     for each in tree.items:
         name = reader.text(each, part)
         if set(name) & set("*?,/\\") or name.startswith(".") or name.count(".") > 1:
             message = f'{part} cannot have "{name}": each is one table'
-            reader.refuse("SPEC_VALUE", message, each.mark.value, hint="Write schema.table.")
+            reader.refuse("SPEC_VALUE", message, each.mark.value, hint=f"Write {named}.")
 
 
 def _check_slot(reader: Reader, tree: Tree, part: str) -> None:
@@ -156,7 +169,7 @@ _WAL_KEYS: Mapping[str, Any] = {
         " left; or the end of both.",
     },
 }
-_SPOOL = Option(
+SPOOL_OPTION = Option(
     {
         "type": "object",
         "additionalProperties": False,
@@ -184,15 +197,7 @@ _WAL = Option(
     lambda given: WalLimit.of(plain(given)),
     _check_wal,
 )
-_TABLES = Option(
-    {
-        "type": "array",
-        "items": {"type": "string"},
-        "description": "The tables, as schema.table; by default those that relations read.",
-    },
-    tuple,
-    _check_tables,
-)
+_TABLES = tables_option("schema.table", "public.customer")
 
 
 @options
@@ -209,7 +214,7 @@ class PostgresSourceOptions:
         default="",
         check=_check_slot,
     )
-    spool: SpoolSpec = declared(_SPOOL, default=SpoolSpec())
+    spool: SpoolSpec = declared(SPOOL_OPTION, default=SpoolSpec())
     max_wal: WalLimit | None = declared(_WAL, default=None)
 
     def target(self, topic: str, folder: Path) -> Target:
@@ -231,23 +236,3 @@ def slot_of(spec: ProjectSpec, source: SourceSpec) -> str:
     """
     name = f"joinery_{spec.name}_{source.name}".lower()
     return postgres_options(source).slot or re.sub(r"[^a-z0-9_]", "_", name)[:63]
-
-
-def tables_of(spec: ProjectSpec, source: SourceSpec) -> tuple[str, ...]:
-    """Return the tables of a source, as schema.table: those it names, else those that are read."""
-    given = postgres_options(source).tables
-    if given:
-        return tuple(dict.fromkeys(map(table_of, given)))
-    read = [each for each in spec.changelogs if spec.source_of(each) == source.name]
-    return tuple(dict.fromkeys(table_of(each.topic or each.name) for each in read))
-
-
-def spool_of(spec: ProjectSpec, source: SourceSpec) -> Path:
-    """Return the folder of a source's spool."""
-    return path_in(spec.folder, postgres_options(source).spool.path) / source.name
-
-
-def as_files(spec: ProjectSpec, source: SourceSpec) -> SourceSpec:
-    """Return the source that reads the change files of a database's spool."""
-    folder = spool_of(spec, source) / _FILES
-    return SourceSpec(source.name, "files", (("path", str(folder)),))

@@ -165,12 +165,22 @@ class PostgresSourceMap(TypedDict, total=False):
     max_wal: str | int | WalLimitMap
 
 
+class MysqlSourceMap(TypedDict, total=False):
+    """Tables of a database of MySQL or MariaDB, by its own log."""
+
+    url: Required[str]
+    tables: Sequence[str]
+    server_id: int
+    spool: CaptureSpoolMap
+
+
 class SourceMap(TypedDict, total=False):
     """One kind of source with its options."""
 
     files: FilesSourceMap
     kafka: KafkaSourceMap
     postgres: PostgresSourceMap
+    mysql: MysqlSourceMap
 
 
 class _Delivery(TypedDict, total=False):

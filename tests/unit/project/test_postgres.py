@@ -8,8 +8,9 @@ import pytest
 
 from joinery.errors import ProjectErrors
 from joinery.plan.build import build_plan
+from joinery.project.captured import spool_of, tables_of
 from joinery.project.load import load_spec
-from joinery.project.postgres import WalLimit, postgres_options, slot_of, spool_of, tables_of
+from joinery.project.postgres import WalLimit, postgres_options, slot_of
 from joinery.project.product import ProjectSpec
 
 PROJECT = """\

@@ -5,19 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from joinery.capture.capture import Capture, CaptureOptions
+from joinery.capture.database import LogDatabase
+from joinery.capture.mysql import MysqlDatabase
 from joinery.capture.server import Database
 from joinery.capture.spool import CaptureError, SpoolFolder
 from joinery.errors import JoineryError
 from joinery.model.progress import Waiting
 from joinery.model.warning import RunWarning
 from joinery.plan.nodes import Product
-from joinery.project.postgres import (
-    postgres_options,
-    slot_of,
+from joinery.project.captured import (
+    CAPTURED,
+    log_name,
     spool_of,
-    table_of,
+    spool_spec,
+    table_in,
     tables_of,
 )
+from joinery.project.mysql import mysql_options, server_id_of
+from joinery.project.postgres import postgres_options
 from joinery.project.product import ProjectSpec, SourceSpec
 from joinery.spark.jar import capture_jar
 from joinery.spark.source.spool_readers import applied_files
@@ -32,17 +37,20 @@ def claim_spool(spec: ProjectSpec, source: SourceSpec) -> SpoolFolder:
     Raises:
         CaptureError: It has changes of another slot, or of other tables.
     """
-    slot, tables = slot_of(spec, source), tables_of(spec, source)
+    slot, tables = log_name(spec, source), tables_of(spec, source)
     return SpoolFolder.claim(spool_of(spec, source), slot=slot, tables=tables)
 
 
-def database_of(spec: ProjectSpec, source: SourceSpec) -> tuple[Database, SpoolFolder]:
+def database_of(spec: ProjectSpec, source: SourceSpec) -> tuple[LogDatabase, SpoolFolder]:
     """Return a source's database and its spool, which may not be there yet."""
     spool = SpoolFolder(spool_of(spec, source))
     known = spool.identity
-    slot = known.slot if known else slot_of(spec, source)
+    slot = known.slot if known else log_name(spec, source)
     # A spool keeps its tables, also those that no relation reads any more.
     tables = known.tables if known else tables_of(spec, source)
+    if source.kind == "mysql":
+        url, server_id = mysql_options(source).url, server_id_of(spec, source)
+        return MysqlDatabase(url, slot, tables, server_id), spool
     return Database(postgres_options(source).url, slot, tables), spool
 
 
@@ -51,7 +59,7 @@ def columns_of(spec: ProjectSpec, source: SourceSpec) -> Mapping[str, frozenset[
     found: dict[str, frozenset[str]] = {}
     for each in spec.changelogs:
         if spec.source_of(each) == source.name:
-            table = table_of(each.topic or each.name)
+            table = table_in(source, each.topic or each.name)
             found[table] = found.get(table, frozenset()) | {name for name, _ in each.fields}
     return found
 
@@ -66,7 +74,7 @@ def read_source_again(spec: ProjectSpec, source: SourceSpec) -> tuple[str, ...]:
     """
     for each in spec.changelogs:
         if each.append and spec.source_of(each) == source.name:
-            table = table_of(each.topic or each.name)
+            table = table_in(source, each.topic or each.name)
             raise CaptureError(
                 f'relation "{each.name}" is append, and {table} cannot be read again',
                 detail=f"Rows that {table} no longer has would be lost, with what they made.",
@@ -82,7 +90,7 @@ def make_capture(
 
     Args:
         spec: The project.
-        source: Of kind `postgres`.
+        source: A database.
         on_wait: Called by target with what is waited for, and None once that is over.
         on_warning: Called with what someone should look at.
         bulk: The tables are read in bulk, where they were not read yet.
@@ -92,7 +100,7 @@ def make_capture(
     """
     claim_spool(spec, source)
     database, spool = database_of(spec, source)
-    given = postgres_options(source)
+    bulk = bulk and source.kind == "postgres"
     options = CaptureOptions(
         name=source.name,
         program=capture_jar,
@@ -100,9 +108,9 @@ def make_capture(
         bulk=columns_of(spec, source) if bulk else None,
         once=any(e.append for e in spec.changelogs if spec.source_of(e) == source.name),
         on_warning=on_warning,
-        keep_s=given.spool.keep_ms / 1000,
+        keep_s=spool_spec(source).keep_ms / 1000,
         applied=applied_files,
-        max_wal=given.max_wal,
+        max_wal=postgres_options(source).max_wal if source.kind == "postgres" else None,
     )
     return Capture(database, spool, options)
 
@@ -129,7 +137,7 @@ class Captures:
     ) -> None:
         names = {each.source for one in products for each in one.relations}
         self._spec = spec
-        self._sources = [e for e in spec.sources if e.kind == "postgres" and e.name in names]
+        self._sources = [e for e in spec.sources if e.kind in CAPTURED and e.name in names]
         self._on_wait, self._on_warning = on_wait, on_warning
         self._bulk = bulk
         self._captures: list[Capture] = []

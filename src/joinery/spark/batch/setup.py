@@ -25,6 +25,7 @@ from joinery.lookups.registry import lookup_target
 from joinery.plan import nodes
 from joinery.plan.nodes import Plan, Product
 from joinery.plan.watermark import watched
+from joinery.project.captured import CAPTURED
 from joinery.project.kinds import SINKS
 from joinery.project.product import ProjectSpec
 from joinery.project.quantity import size_bytes
@@ -276,7 +277,7 @@ def outbox_sink_of(product: Product, spec: ProjectSpec, checkpoint: Path) -> Out
         value=outbox.value,
         headers=outbox.headers or (),
     )
-    files = kinds.get(relation.source) in ("files", "postgres")
+    files = kinds.get(relation.source) in ("files", *CAPTURED)
     return outbox_sink(options, shape, checkpoint / _MARKS, one_log=files)
 
 

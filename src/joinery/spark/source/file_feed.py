@@ -20,7 +20,7 @@ from joinery.errors import RunError
 from joinery.model.change import Change
 from joinery.model.progress import Counts, split_columns
 from joinery.plan.nodes import Relation
-from joinery.project.postgres import as_files
+from joinery.project.captured import CAPTURED, as_files
 from joinery.project.product import ProjectSpec, SourceSpec
 from joinery.semantics.read_change import read_changes
 from joinery.spark.jar import kernel_jar, spark_home
@@ -135,7 +135,7 @@ def _path(spec: ProjectSpec, name: str) -> Path:
 
 def _source(spec: ProjectSpec, name: str) -> SourceSpec:
     found = next(each for each in spec.sources if each.name == name)
-    return as_files(spec, found) if found.kind == "postgres" else found
+    return as_files(spec, found) if found.kind in CAPTURED else found
 
 
 def _readers(relations: Sequence[Relation], source: str, topic: str) -> list[int]:

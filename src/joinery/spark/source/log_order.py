@@ -14,9 +14,9 @@ from joinery.errors import SpecError
 from joinery.model.change import Change
 from joinery.observe.frontier import Frontier, Position
 from joinery.plan.nodes import Relation
+from joinery.project.captured import CAPTURED, spool_of
 from joinery.project.kafka import pattern_of
 from joinery.project.kinds import FORMATS
-from joinery.project.postgres import spool_of
 from joinery.project.product import ProjectSpec
 from joinery.provenance.logs import Bound, BoundError, Ordered, in_order
 from joinery.spark.source.file_feed import FileChanges
@@ -81,13 +81,13 @@ def unreadable(spec: ProjectSpec, relation: Relation) -> str:
     if relation.personal is not None:
         return "has personal columns: only a run seals them"
     source = next(each for each in spec.sources if each.name == relation.source)
-    if source.kind == "postgres" and not spool_of(spec, source).is_dir():
+    if source.kind in CAPTURED and not spool_of(spec, source).is_dir():
         return f'reads source "{source.name}", of which nothing was captured yet'
     if FORMATS[relation.format].registry:
         return f'is read in format "{relation.format}"'
     if source.kind == "kafka" and pattern_of(relation.topic) is not None:
         return "is read from topics that a pattern names"
-    if source.kind not in ("files", "postgres", "kafka"):
+    if source.kind not in ("files", "kafka", *CAPTURED):
         return f'is read from "{source.kind}"'
     return ""
 

@@ -14,8 +14,8 @@ from joinery.model.progress import BatchLimit, Bound, Counts
 from joinery.model.warning import RunWarning
 from joinery.plan.nodes import Product, Relation
 from joinery.plan.watermark import ordered
+from joinery.project.captured import CAPTURED, as_files, spool_of
 from joinery.project.kafka import is_named
-from joinery.project.postgres import as_files, spool_of
 from joinery.project.product import ProjectSpec, RunSpec, SourceSpec
 from joinery.vault.erasure import erasures_folder
 
@@ -56,7 +56,7 @@ class RawStream:
     warnings: tuple[RunWarning, ...] = ()
 
 
-KINDS = ("files", "kafka", "postgres")
+KINDS = ("files", "kafka", *CAPTURED)
 
 
 class SourceNotThereError(SpecError):
@@ -128,7 +128,7 @@ def _source_read(
         if relation.source == name:
             read[relation.topic] = (*read.get(relation.topic, ()), relation.name)
     in_order = dict.fromkeys(each.topic for each in ordered if each.source == name)
-    if source.kind == "postgres":
+    if source.kind in CAPTURED:
         source = _spooled(spec, source)
     return SourceRead(source, read, tuple(in_order))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from joinery.capture.keep import Reader, SpoolKeep
 from joinery.capture.spool import CaptureError, SpoolFolder
-from joinery.project.postgres import spool_of
+from joinery.project.captured import CAPTURED, spool_of
 from joinery.project.product import ProjectSpec
 from joinery.spark.recovery.checkpoint import committed_positions, last_batch
 from joinery.spark.source.files import FileLabels
@@ -36,7 +36,7 @@ def note_readers(
         SpoolShortError: The query begins now, or its checkpoint is one of before, and a spool no
             longer has all changes since.
     """
-    databases = {each.name: each for each in spec.sources if each.kind == "postgres"}
+    databases = {each.name: each for each in spec.sources if each.kind in CAPTURED}
     fresh = last_batch(checkpoint)[0] is None
     for index, read in enumerate(reads):
         if (source := databases.get(read.source.name)) is None:

@@ -8,6 +8,7 @@ import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.StandardOpenOption;
+import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
@@ -34,6 +35,7 @@ import org.apache.kafka.connect.source.SourceRecord;
 public final class Capture {
   private static final int HELD = 3;
   private static final int ALLOWED_MS = 50;
+  private static final int NEVER = 0;
 
   private final Settings settings;
   private final Spool spool;
@@ -51,6 +53,9 @@ public final class Capture {
 
   private long flushedAt;
 
+  /** When something was heard of the log, of which heartbeats come though nothing changes. */
+  private long heardAt = NEVER;
+
   private Capture(
       Settings settings, PrintStream told, CountDownLatch allowed, Queue<String> requests)
       throws IOException {
@@ -60,7 +65,9 @@ public final class Capture {
     this.requests = requests;
     spool = new Spool(settings.spool(), settings.fileBytes());
     spool.hold(settings.held());
-    lines = new Lines(settings.connector(), settings.begunAt());
+    Position position = spool.position();
+    long written = position == null ? 0 : position.rows();
+    lines = new Lines(settings.connector(), settings.begunAt(), written);
     connector = new Connector(settings.connector(), spool::position);
   }
 
@@ -140,7 +147,9 @@ public final class Capture {
   private void follow(Thread ending) throws IOException, InterruptedException {
     try (connector) {
       while (ending.isAlive()) {
-        for (SourceRecord each : connector.poll()) {
+        List<SourceRecord> heard = connector.poll();
+        checkHeard(!heard.isEmpty());
+        for (SourceRecord each : heard) {
           take(each);
           if (!spool.whole() && last != null) {
             flush();
@@ -156,6 +165,18 @@ public final class Capture {
       if (spool.whole() && last != null && allowed.getCount() == 0) {
         flush();
       }
+    }
+  }
+
+  /** Gives up a connection of which nothing is heard: its other end may be gone without a word. */
+  private void checkHeard(boolean heard) throws IOException {
+    long now = System.currentTimeMillis();
+    if (heard && spool.whole()) {
+      heardAt = now;
+    }
+    long most = settings.silentMillis();
+    if (most > 0 && heardAt != NEVER && now - heardAt > most) {
+      throw new IOException("nothing was heard of the log for " + most / 1000 + " s");
     }
   }
 
@@ -208,7 +229,7 @@ public final class Capture {
   private void flush() throws IOException, InterruptedException {
     spool.write();
     if (last != null) {
-      spool.advance(last.sourcePartition(), last.sourceOffset());
+      spool.advance(last.sourcePartition(), last.sourceOffset(), lines.last());
       connector.confirm(last);
       last = null;
     }

@@ -1,19 +1,23 @@
 package dev.joinery.capture;
 
-import io.debezium.connector.postgresql.PostgresConnector;
-import io.debezium.connector.postgresql.PostgresConnectorTask;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.ServiceLoader;
 import java.util.function.Supplier;
 import org.apache.kafka.common.metrics.PluginMetrics;
+import org.apache.kafka.connect.connector.Task;
+import org.apache.kafka.connect.source.SourceConnector;
 import org.apache.kafka.connect.source.SourceRecord;
 import org.apache.kafka.connect.source.SourceTask;
 import org.apache.kafka.connect.source.SourceTaskContext;
 import org.apache.kafka.connect.storage.OffsetStorageReader;
 
-/** Debezium's connector, run as Kafka Connect runs it, by one thread and without a worker. */
+/**
+ * Debezium's connector, run as Kafka Connect runs it, by one thread and without a worker: the one
+ * that is on the class path, since each database has its own.
+ */
 final class Connector implements AutoCloseable {
   private final SourceTask task;
 
@@ -23,12 +27,22 @@ final class Connector implements AutoCloseable {
    * @param position what is durable, asked again whenever the connector confirms
    */
   Connector(Map<String, String> settings, Supplier<Position> position) {
-    task = new PostgresConnectorTask();
-    PostgresConnector connector = new PostgresConnector();
+    SourceConnector connector = ServiceLoader.load(SourceConnector.class).iterator().next();
+    task = taskOf(connector);
     connector.start(settings);
     Map<String, String> given = connector.taskConfigs(1).get(0);
     task.initialize(new Context(given, position));
     task.start(given);
+  }
+
+  /** Returns a task of a connector, which tells its class alone: Kafka Connect makes it, too. */
+  private static SourceTask taskOf(SourceConnector connector) {
+    try {
+      Class<? extends Task> known = connector.taskClass();
+      return (SourceTask) known.getDeclaredConstructor().newInstance();
+    } catch (ReflectiveOperationException broken) {
+      throw new IllegalStateException("the connector has no task", broken);
+    }
   }
 
   /** Returns what came meanwhile, perhaps nothing, after a moment. */

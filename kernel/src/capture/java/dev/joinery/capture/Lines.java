@@ -9,6 +9,7 @@ import org.apache.kafka.connect.source.SourceRecord;
 final class Lines {
   private final String prefix;
   private final long begunAt;
+  private final Binlog binlog;
   private final JsonConverter converter = new JsonConverter();
 
   /** A line, and the table that it is of. */
@@ -16,13 +17,19 @@ final class Lines {
 
   /**
    * @param connector the connector's settings
-   * @param begunAt the place in the log that rows get which were read from a table
+   * @param begunAt the place in PostgreSQL's log that rows get which were read from a table
+   * @param written the place of the last row of a binary log that is in the spool
    */
-  Lines(Map<String, String> connector, long begunAt) {
+  Lines(Map<String, String> connector, long begunAt, long written) {
+    binlog = new Binlog(written);
     this.prefix = connector.get("topic.prefix") + ".";
     this.begunAt = begunAt;
     converter.configure(
-        Map.of("schemas.enable", "false", "replace.null.with.default", "false"), false);
+        Map.of(
+            "schemas.enable", "false",
+            "replace.null.with.default", "false",
+            "decimal.format", "NUMERIC"),
+        false);
   }
 
   /** Returns the line of a row; null where a record is of none. */
@@ -31,13 +38,21 @@ final class Lines {
     if (row && record.value() instanceof Struct value && value.schema().field("source") != null) {
       Struct source = value.getStruct("source");
       // A logical message, such as a heartbeat's, is of no table.
-      if (source.schema().field("table") != null && !"".equals(source.getString("table"))) {
-        place(source);
-        value.put("transaction", null);
+      boolean named = source.schema().field("table") != null;
+      String name = named ? source.getString("table") : null;
+      if (name != null && !name.isEmpty()) {
         // Not the topic, in which some characters of a table's name stand as others.
-        String table = source.getString("schema") + "." + source.getString("table");
-        return new Line(
-            table, converter.fromConnectData(record.topic(), record.valueSchema(), value));
+        String table = source.getString(Binlog.told(source) ? "db" : "schema") + "." + name;
+        boolean counted = Binlog.told(source);
+        Struct told = counted ? binlog.placed(table, value, source, record.sourceOffset()) : value;
+        if (told == null) {
+          return null;
+        }
+        if (!counted) {
+          place(source);
+          value.put("transaction", null);
+        }
+        return new Line(table, converter.fromConnectData(record.topic(), told.schema(), told));
       }
     }
     return null;
@@ -56,7 +71,16 @@ final class Lines {
     }
   }
 
-  /** Returns whether the connector, begun there, tells all that comes after: a commit's place. */
+  /** Returns the place of the last row of a binary log that was told; 0 where there is none. */
+  long last() {
+    return binlog.last();
+  }
+
+  /**
+   * Returns whether the connector, begun there, tells all that comes after: a commit's place.
+   *
+   * <p>That of a row in a binary log is where its transaction begins.
+   */
   static boolean ends(Map<String, ?> offset) {
     boolean reading =
         offset.containsKey("snapshot") && !Boolean.TRUE.equals(offset.get("snapshot_completed"));

@@ -12,11 +12,15 @@ import java.util.TreeMap;
 /**
  * How far a database's log is in the spool.
  *
+ * <p>In a binary log the place counts the events that came of the transaction at hand.
+ *
  * @param partition what the connector calls the log
  * @param offset where the connector goes on
  * @param file the number of the last file
+ * @param lsn the place in the log up to which all is in the spool; 0 where not told
+ * @param rows the place of the last row of a binary log that is in the spool; 0 elsewhere
  */
-record Position(Map<String, ?> partition, Map<String, ?> offset, long file) {
+record Position(Map<String, ?> partition, Map<String, ?> offset, long file, long lsn, long rows) {
   private static final int FORMAT = 1;
   // The connector casts what it told as a long.
   private static final ObjectMapper JSON =
@@ -24,10 +28,13 @@ record Position(Map<String, ?> partition, Map<String, ?> offset, long file) {
   private static final TypeReference<Map<String, Object>> MAP = new TypeReference<>() {};
 
   /** Returns the position at the end of a transaction, without what was counted of that. */
-  static Position after(Map<String, ?> partition, Map<String, ?> offset, long file) {
+  static Position after(Map<String, ?> partition, Map<String, ?> offset, long file, long rows) {
     Map<String, Object> kept = new TreeMap<>(offset);
     kept.keySet().removeIf(each -> each.startsWith("transaction_"));
-    return new Position(Map.copyOf(partition), kept, file);
+    // A transaction of a binary log is read again whole, and counts its rows as before.
+    kept.remove("event");
+    kept.remove("row");
+    return new Position(Map.copyOf(partition), kept, file, lsn(offset), rows);
   }
 
   static Position of(byte[] json) throws IOException {
@@ -38,19 +45,25 @@ record Position(Map<String, ?> partition, Map<String, ?> offset, long file) {
     return new Position(
         JSON.convertValue(told.required("partition"), MAP),
         JSON.convertValue(told.required("offset"), MAP),
-        told.required("file").asLong());
+        told.required("file").asLong(),
+        told.required("lsn").asLong(),
+        told.path("rows").asLong());
   }
 
   byte[] json() throws IOException {
-    ObjectNode told = JSON.createObjectNode().put("format", FORMAT).put("lsn", lsn());
+    ObjectNode told = JSON.createObjectNode().put("format", FORMAT).put("lsn", lsn);
+    told.put("rows", rows);
     told.put("file", file).put("written_at_ms", System.currentTimeMillis());
     told.set("partition", JSON.valueToTree(partition));
     told.set("offset", JSON.valueToTree(offset));
     return JSON.writeValueAsBytes(told);
   }
 
-  /** Returns the place in PostgreSQL's log up to which all is in the spool; 0 where not told. */
-  private long lsn() {
+  private static long lsn(Map<String, ?> offset) {
+    if (offset.containsKey("pos")) {
+      long events = offset.get("event") instanceof Number told ? told.longValue() : 0;
+      return Binlog.place(offset.get("file"), offset.get("pos")) + events;
+    }
     return offset.get("lsn") instanceof Number told ? told.longValue() : 0;
   }
 }

@@ -28,7 +28,7 @@ final class Reading implements AutoCloseable {
     Path folder = request.rows().resolve(READ);
     Spool.remove(folder);
     aside = new Spool(folder, fileBytes);
-    lines = new Lines(request.connector(), request.begunAt());
+    lines = new Lines(request.connector(), request.begunAt(), 0);
     thread = new Thread(this::run, "reading");
     thread.setDaemon(true);
     thread.start();

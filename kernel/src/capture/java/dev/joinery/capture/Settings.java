@@ -16,8 +16,9 @@ import java.util.TreeSet;
  * @param connector the settings of Debezium's connector
  * @param flushMillis the least time between two files of a table
  * @param fileBytes a file is cut once it has so many
- * @param begunAt a place in the log from before the slot was made, if it is made now
+ * @param begunAt a place in PostgreSQL's log from before the slot was made, if it is made now
  * @param held tables whose changes stand aside until their rows are in place
+ * @param silentMillis a log of which nothing is heard for longer is given up; 0 where that is usual
  */
 record Settings(
     Path spool,
@@ -25,7 +26,8 @@ record Settings(
     long flushMillis,
     int fileBytes,
     long begunAt,
-    Set<String> held) {
+    Set<String> held,
+    long silentMillis) {
   static Settings of(String line) throws IOException {
     JsonNode told = new ObjectMapper().readTree(line);
     Map<String, String> connector = new TreeMap<>();
@@ -40,6 +42,7 @@ record Settings(
         told.required("flush_ms").asLong(),
         told.required("file_bytes").asInt(),
         told.required("begun_at").asLong(),
-        held);
+        held,
+        told.path("silent_ms").asLong());
   }
 }

@@ -36,32 +36,41 @@ final class Spool {
   private static final String SUFFIX = ".jsonl";
   private static final String ASIDE = ".snapshot";
   private static final String HELD = ".held";
+  private static final String HISTORY = "schema-history.jsonl";
 
   private final Path folder;
   private final Path files;
   private final Path aside;
   private final Path behind;
   private final Set<String> held = new TreeSet<>();
+
+  /** What a connector notes of the tables' columns, where the log itself does not tell them. */
+  private final Path history;
+
   private final Map<String, ByteArrayOutputStream> open = new TreeMap<>();
   private final int fileBytes;
   private boolean whole;
   private long file;
   private Position position;
   private long bytes;
+  private long historyBytes = -1;
 
   Spool(Path folder, int fileBytes) throws IOException {
     this.folder = folder;
     this.files = folder.resolve("files");
     this.aside = aside(folder);
     this.behind = folder.resolve(HELD);
+    this.history = folder.resolve(HISTORY);
     this.fileBytes = fileBytes;
     Path kept = folder.resolve("position.json");
     whole = Files.exists(kept);
     if (whole) {
       position = Position.of(Files.readAllBytes(kept));
       putInPlace();
+      trimHistory();
     } else {
       remove(aside);
+      remove(history);
     }
     long last = Math.max(lastFile(files), lastFile(behind));
     file = Math.max(position == null ? 0 : position.file(), last);
@@ -116,12 +125,38 @@ final class Spool {
   }
 
   /** Notes that the log up to {@code offset} is in the spool: all of it was written. */
-  void advance(Map<String, ?> partition, Map<String, ?> offset) throws IOException {
-    position = Position.after(partition, offset, file);
+  void advance(Map<String, ?> partition, Map<String, ?> offset, long rows) throws IOException {
+    syncHistory();
+    position = Position.after(partition, offset, file, rows);
     put(folder.resolve("position.json"), position.json());
     if (!whole) {
       whole = true;
       putInPlace();
+    }
+  }
+
+  /** Takes away a line that was broken off: the log tells once more what it noted. */
+  private void trimHistory() throws IOException {
+    if (!Files.exists(history)) {
+      return;
+    }
+    byte[] noted = Files.readAllBytes(history);
+    int end = noted.length;
+    while (end > 0 && noted[end - 1] != '\n') {
+      end--;
+    }
+    if (end < noted.length) {
+      try (FileChannel out = FileChannel.open(history, StandardOpenOption.WRITE)) {
+        out.truncate(end);
+      }
+    }
+  }
+
+  /** Has what is known of columns on the disk before a position after which they are needed. */
+  private void syncHistory() throws IOException {
+    if (Files.exists(history) && Files.size(history) != historyBytes) {
+      sync(history);
+      historyBytes = Files.size(history);
     }
   }
 

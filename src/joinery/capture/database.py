@@ -1,0 +1,8 @@
+"""The databases whose logs can be captured: a closed set, all asked by the same names."""
+
+from __future__ import annotations
+
+from joinery.capture.mysql import MysqlDatabase
+from joinery.capture.server import Database
+
+LogDatabase = Database | MysqlDatabase

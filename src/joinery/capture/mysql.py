@@ -1,0 +1,535 @@
+"""What a server of MySQL or MariaDB has to have before its log is captured, and how that stands.
+
+Each check says in one line what is wrong and, in its hint, the SQL that mends it. Nothing is made
+on the server: it keeps its log for as long as it is told to, whoever reads it.
+
+The place of a row is one number, of the number of the log's file and the position in it, as the
+capture's process makes it.
+
+Invariant: nothing goes on over a gap: a log whose file was purged before it was read is refused,
+and so is a server that stands behind the spool, or is another than the spool's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, Self
+
+from joinery.capture.server import Prepared, ServerAwayError
+from joinery.capture.spool import CaptureError, CaptureLostError, SpoolFolder
+from joinery.clients.mysql import MysqlAddress, MysqlError, MysqlLink
+
+Plugin = Literal["mysql", "mariadb"]
+
+_HISTORY = "schema-history.jsonl"
+_POSITION_BITS = 33  # as the capture's process shifts
+_QUEUE_BYTES = 32 << 20
+_SILENT_MS = 60_000
+_ALONE_EVENTS = 2  # of a statement that changes tables: its identifier, and itself
+# No connection, too many of them, the end of the server, a query that was killed.
+_PASSING = (0, 1040, 1053, 1077, 1078, 1079, 1152, 1158, 1159, 1160, 1161, 1317, 1927)
+_CLIENT = range(2000, 3000)
+_DENIED = (1044, 1142, 1227)
+_STATUS_RENAMED = (8, 2)
+_CONNECTORS: Mapping[Plugin, str] = {
+    "mysql": "io.debezium.connector.mysql.MySqlConnector",
+    "mariadb": "io.debezium.connector.mariadb.MariaDbConnector",
+}
+_CASCADE = re.compile(
+    r"CONSTRAINT `((?:[^`]|``)+)` FOREIGN KEY .* ON (DELETE|UPDATE) (CASCADE|SET NULL|SET DEFAULT)"
+)
+_ANEW = "Run joinery source drop, then joinery run --rebuild: the tables are read anew."
+
+
+@dataclass(frozen=True, slots=True)
+class LogFiles:
+    """The files of a binary log that a server has.
+
+    Attributes:
+        names: With their sizes in bytes, in their order.
+        end: The place of the log's end.
+    """
+
+    names: tuple[tuple[str, int], ...]
+    end: int
+
+    @property
+    def bytes(self) -> int:
+        """The size of all."""
+        return sum(size for _, size in self.names)
+
+    def has(self, place: int) -> bool:
+        """Return whether the log is there from a place on."""
+        return any(_number(name) == place >> _POSITION_BITS for name, _ in self.names)
+
+    def after(self, place: int) -> int:
+        """Return how many bytes of the log come after a place."""
+        file, position = place >> _POSITION_BITS, place & ((1 << _POSITION_BITS) - 1)
+        later = sum(size for name, size in self.names if _number(name) > file)
+        here = next((size for name, size in self.names if _number(name) == file), position)
+        return later + max(0, here - position)
+
+
+@dataclass(frozen=True, slots=True)
+class MysqlDatabase:
+    """A database of MySQL or MariaDB whose log is captured.
+
+    Attributes:
+        url: `mysql://user:password@host:port/name`.
+        slot: What the spool is known by.
+        tables: As database.table.
+        server_id: The number by which the server knows us among its replicas.
+    """
+
+    url: str
+    slot: str
+    tables: tuple[str, ...]
+    server_id: int
+
+    @property
+    def shown(self) -> str:
+        """Host, port and name, for messages."""
+        return self._address.shown
+
+    @property
+    def _address(self) -> MysqlAddress:
+        try:
+            return MysqlAddress.of(self.url)
+        except MysqlError as error:
+            raise CaptureError(error.message, hint=error.hint) from error
+
+    def following(self, tables: tuple[str, ...]) -> Self:
+        """Return the database with these tables."""
+        return replace(self, tables=tables)
+
+    def connect(self) -> MysqlLink:
+        """Return a connection.
+
+        Raises:
+            ServerAwayError: The server is not there now.
+            CaptureError: It does not let us in, or the driver is missing.
+        """
+        try:
+            return MysqlLink(self._address)
+        except MysqlError as error:
+            raise self.failure(error) from error
+
+    def failure(self, error: MysqlError) -> CaptureError:
+        """Return what a failure means."""
+        if error.number in _CLIENT or (error.number in _PASSING and not error.hint):
+            return ServerAwayError(f"could not reach the database {self.shown}: {error.detail}")
+        if error.hint:  # the driver is missing
+            return CaptureError(error.message, detail=error.detail, hint=error.hint)
+        return CaptureError(
+            f"the database {self.shown} refuses us",
+            detail=error.detail,
+            hint="Check url and its user.",
+        )
+
+    def prepare(self, spool: SpoolFolder) -> Prepared:
+        """Look whether the log can be captured into a spool; return what that is started with.
+
+        Raises:
+            ServerAwayError: The server is not there now.
+            CaptureLostError: It has no longer all that the spool lacks.
+            CaptureError: Something has to be mended first; the hint says how.
+        """
+        with self.connect() as link:
+            try:
+                plugin = plugin_of(link)
+                check_settings(link, plugin, self.server_id)
+                _check_rights(link)
+                _check_tables(link, self)
+                self._check_place(link, plugin, spool)
+            except MysqlError as error:
+                raise self.failure(error) from error
+        return Prepared(self.settings(plugin, spool), 0, plugin=plugin, silent_ms=_SILENT_MS)
+
+    def settings(self, plugin: Plugin, spool: SpoolFolder) -> dict[str, str]:
+        """Return the settings of Debezium's connector; the password is among them."""
+        address = self._address
+        return {
+            "name": self.slot,
+            "connector.class": _CONNECTORS[plugin],
+            "topic.prefix": self.slot,
+            "database.hostname": address.host,
+            "database.port": str(address.port),
+            "database.user": address.user,
+            "database.password": address.password,
+            "database.server.id": str(self.server_id),
+            **_secured(plugin, address),
+            "table.include.list": ",".join(map(_pattern, self.tables)),
+            "snapshot.mode": "initial",
+            # Writers wait while the place in the log is taken, not while rows are read.
+            "snapshot.locking.mode": "minimal",
+            "include.schema.changes": "false",
+            "schema.history.internal": "io.debezium.storage.file.history.FileSchemaHistory",
+            "schema.history.internal.file.filename": str(spool.path.absolute() / _HISTORY),
+            # The columns of tables that join later have to be known by then.
+            "schema.history.internal.store.only.captured.tables.ddl": "false",
+            "schema.history.internal.store.only.captured.databases.ddl": "false",
+            "decimal.handling.mode": "string",
+            "bigint.unsigned.handling.mode": "precise",
+            # A datetime(3) would else count milliseconds where a datetime(6) counts microseconds.
+            "time.precision.mode": "microseconds",
+            "skipped.operations": "none",
+            "tombstones.on.delete": "false",
+            "event.deserialization.failure.handling.mode": "fail",
+            "inconsistent.schema.handling.mode": "fail",
+            # The end of each transaction is told: a place from which the log is read on.
+            "provide.transaction.metadata": "true",
+            "poll.interval.ms": "10",
+            "max.queue.size.in.bytes": str(_QUEUE_BYTES),
+            "errors.max.retries": "0",
+            # A connection that breaks ends the process, which goes on from its position.
+            "connect.keep.alive": "false",
+            # The server tells of an idle log after 0.8 of this: then the position is at its end.
+            "connect.keep.alive.interval.ms": "1000",
+            "heartbeat.interval.ms": "1000",
+        }
+
+    def reading_settings(
+        self, settings: Mapping[str, str], tables: Sequence[str]
+    ) -> dict[str, str]:
+        """Return the settings of a connector that reads tables whole, and not the log."""
+        kept = {
+            name: each
+            for name, each in settings.items()
+            if not name.startswith("schema.history.internal")
+        }
+        return {
+            **kept,
+            # Not that of the connector beside it, whose figures are registered under it.
+            "topic.prefix": f"{settings['topic.prefix']}_read",
+            "table.include.list": ",".join(map(_pattern, tables)),
+            "snapshot.mode": "initial_only",
+            "schema.history.internal": "io.debezium.relational.history.MemorySchemaHistory",
+        }
+
+    def check_joining(self, table: str) -> None:
+        """Refuse a table that cannot be followed and read.
+
+        Raises:
+            ServerAwayError: The server is not there now.
+            CaptureError: Something has to be mended first; the hint says how.
+        """
+        with self.connect() as link:
+            try:
+                _check_tables(link, self.following((table,)))
+            except MysqlError as error:
+                raise self.failure(error) from error
+
+    def begin_reading(self) -> tuple[int, int]:
+        """Return where a reading beside the log begins: its rows tell their place themselves."""
+        return 0, 0
+
+    def may_read(self, transaction: int) -> bool:
+        """Return whether a reading may begin: always, since it stops all writers for a moment."""
+        return True
+
+    def mark(self) -> int:
+        """Return the place of the log's end: once captured, all that was committed is.
+
+        Raises:
+            ServerAwayError: The server is not there now.
+            CaptureError: It refuses us.
+        """
+        return self.files().end
+
+    def reached(self, spool: SpoolFolder, place: int) -> bool:
+        """Return whether a spool has the log up to a place.
+
+        The connector for MariaDB takes a statement that changes tables for the beginning of a
+        transaction, and stays at it until the next one: the log tells that it was the last.
+
+        Raises:
+            ServerAwayError: The server is not there now.
+            CaptureError: It refuses us.
+        """
+        position, offset = spool.position, spool.offset
+        if position is None or position.lsn >= place:
+            return position is not None
+        file, begin = str(offset["file"]), int(offset["pos"])
+        begun = (_number(file) << _POSITION_BITS) + begin
+        mariadb = ":" not in offset.get("gtids", ":")  # else each has the name of a server
+        if not mariadb or position.lsn - begun < _ALONE_EVENTS:
+            return False
+        with self.connect() as link:
+            try:
+                events = link.rows(f"show binlog events in %s from {begin} limit 3", file)
+            except MysqlError as error:
+                raise self.failure(error) from error
+        kinds = [str(each[2]) for each in events]
+        return kinds == ["Gtid", "Query"] and begun - begin + int(events[1][4]) >= place
+
+    def files(self) -> LogFiles:
+        """Return the files of the log.
+
+        Raises:
+            ServerAwayError: The server is not there now.
+            CaptureError: It refuses us.
+        """
+        with self.connect() as link:
+            try:
+                return files_of(link, plugin_of(link))
+            except MysqlError as error:
+                raise self.failure(error) from error
+
+    def missing(self) -> list[str]:
+        """Return those of the tables that the server does not have, or does not show us."""
+        with self.connect() as link:
+            try:
+                return [each for each in self.tables if _table(link, each) is None]
+            except MysqlError as error:
+                raise self.failure(error) from error
+
+    def check_unmoved(self, spool: SpoolFolder) -> None:
+        """Refuse a log that no longer has what the spool lacks.
+
+        Raises:
+            ServerAwayError: The server is not there now.
+            CaptureLostError: A file of the log was purged, or the log begun anew.
+        """
+        position = spool.position
+        if position is not None:
+            self._check_files(self.files(), position.lsn)
+
+    def _check_place(self, link: MysqlLink, plugin: Plugin, spool: SpoolFolder) -> None:
+        """Refuse another server than the spool's, and a log that lacks what the spool does."""
+        files, system = files_of(link, plugin), _system(link)
+        known, position = spool.identity, spool.position
+        assert known is not None  # claimed before
+        if position is None or not known.system:
+            spool.note_database(system, "")
+        elif known.system != system:
+            raise CaptureLostError(
+                f"{self.shown} is another server than the one whose changes {spool.path} has",
+                detail="The files of its log have other places.",
+                hint=f"Give url its old value. If the database has moved: {_ANEW}",
+            )
+        else:
+            self._check_files(files, position.lsn)
+
+    def _check_files(self, files: LogFiles, place: int) -> None:
+        if files.end < place:
+            raise CaptureLostError(
+                f"the log of {self.shown} is behind what was captured from it",
+                detail="It was begun anew, or the server was put back from a backup.",
+                hint=_ANEW,
+            )
+        if not files.has(place):
+            raise CaptureLostError(
+                f"the server {self.shown} has purged a file of its log that was not captured yet",
+                detail="It keeps files for binlog_expire_logs_seconds, or until someone purges.",
+                hint=f"set global binlog_expire_logs_seconds = 604800; {_ANEW}",
+            )
+
+
+def plugin_of(link: MysqlLink) -> Plugin:
+    """Return which connector a server needs."""
+    ((version,),) = link.rows("select version()")
+    return "mariadb" if "mariadb" in str(version).lower() else "mysql"
+
+
+def files_of(link: MysqlLink, plugin: Plugin) -> LogFiles:
+    """Return the files of a server's log.
+
+    Raises:
+        CaptureError: We may not ask for them.
+        MysqlError: The server is gone.
+    """
+    status = "show master status"
+    if plugin == "mysql" and _version(link) >= _STATUS_RENAMED:
+        status = "show binary log status"
+    try:
+        ((file, position, *_),) = link.rows(status)
+        names = link.rows("show binary logs")
+    except MysqlError as error:
+        if error.number in _DENIED:
+            raise _lacks(link, "REPLICATION CLIENT") from error
+        raise
+    named = tuple((str(each[0]), int(each[1])) for each in names)
+    return LogFiles(named, (_number(file) << _POSITION_BITS) + int(position))
+
+
+def check_settings(link: MysqlLink, plugin: Plugin, server_id: int) -> None:
+    """Refuse a server that does not write all of every row into its log.
+
+    Raises:
+        CaptureError: Something has to be mended first; the hint says how.
+    """
+    if not _on(_setting(link, "log_bin")):
+        raise CaptureError(
+            "the server writes no binary log, from which changes are captured",
+            hint="Write log_bin = binlog under [mysqld] in its configuration, and restart it.",
+        )
+    for name, needed in (("binlog_format", "ROW"), ("binlog_row_image", "FULL")):
+        if (given := _setting(link, name)) != needed:
+            raise CaptureError(
+                f"the server's {name} is {given}, and changes are captured with {needed} alone",
+                detail="Sessions that are open keep what they have.",
+                hint=f"set global {name} = '{needed}';",
+            )
+    packed = "log_bin_compress" if plugin == "mariadb" else "binlog_transaction_compression"
+    if _on(_setting(link, packed)):
+        raise CaptureError(
+            f"the server's {packed} is ON, and rows have no place of their own in its log",
+            hint=f"set global {packed} = OFF;",
+        )
+    if _setting(link, "binlog_row_value_options"):
+        raise CaptureError(
+            "the server's binlog_row_value_options lets its log lack parts of a row",
+            hint="set global binlog_row_value_options = '';",
+        )
+    if _setting(link, "server_id") == str(server_id):
+        raise CaptureError(
+            f"the server has the server_id {server_id} itself", hint="Write another: server_id: N."
+        )
+
+
+def _check_rights(link: MysqlLink) -> None:
+    grants = [str(each) for (each,) in link.rows("show grants")]
+    if any(" ON " not in each for each in grants):
+        return  # a role: what it may is not told
+    found = ", ".join(each for each in grants if " ON *.* TO " in each)
+    for right, names in {
+        "REPLICATION SLAVE": ("REPLICATION SLAVE", "REPLICATION REPLICA"),
+        "REPLICATION CLIENT": ("REPLICATION CLIENT", "BINLOG MONITOR"),
+        "RELOAD": ("RELOAD", "FLUSH_TABLES"),
+    }.items():
+        if not any(each in found for each in (*names, "ALL PRIVILEGES")):
+            raise _lacks(link, right)
+
+
+def _lacks(link: MysqlLink, right: str) -> CaptureError:
+    user = _user(link)
+    return CaptureError(
+        f"user {user} has no right {right}",
+        detail="The log, and the place in it as of which tables are read, need it.",
+        hint=f"grant {right.lower()} on *.* to {user};",
+    )
+
+
+def _check_tables(link: MysqlLink, database: MysqlDatabase) -> None:
+    for table in database.tables:
+        found = _table(link, table)
+        if found is None:
+            raise CaptureError(
+                f"the database {database.shown} has no table {table} that we may read",
+                detail="Its name is told as it is written there.",
+                hint=f"Write topic: database.table under the relation. Or: grant select on"
+                f" {_quoted(table)} to {_user(link)};",
+            )
+        kind, engine = found
+        if kind != "BASE TABLE":
+            raise CaptureError(f"{table} is no table, and has no changes to capture")
+        if engine != "InnoDB":
+            raise CaptureError(
+                f"table {table} is kept by {engine}, which cannot be read as of a place in the log",
+                hint=f"alter table {_quoted(table)} engine = InnoDB;",
+            )
+        # What information_schema shows of keys takes more rights than to read a table.
+        ((_, definition, *_),) = link.rows(f"show create table {_quoted(table)}")
+        lines = [each.strip() for each in str(definition).splitlines()]
+        if not any(each.startswith("PRIMARY KEY ") for each in lines):
+            raise CaptureError(
+                f"table {table} has no primary key, so its rows have no identity",
+                hint=f"alter table {_quoted(table)} add primary key (…);",
+            )
+        _check_cascades(table, lines)
+
+
+def _check_cascades(table: str, definition: Sequence[str]) -> None:
+    """Refuse a table whose rows the storage engine changes by itself: no log has that."""
+    for line in definition:
+        if found := _CASCADE.match(line):
+            key, what, rule = found[1].replace("``", "`"), found[2].lower(), found[3].lower()
+            raise CaptureError(
+                f"foreign key {key} of table {table} is on {what} {rule}, and the server does"
+                " not write into its log what that changes",
+                hint=f"alter table {_quoted(table)} drop foreign key {_quote(key)}; and add it"
+                f" again with on {what} restrict.",
+            )
+
+
+def _table(link: MysqlLink, table: str) -> tuple[str, str] | None:
+    """Return the kind of a table and its engine; None where there is none of that very name."""
+    schema, name = table.split(".", 1)
+    found = link.rows(
+        "select table_schema, table_name, table_type, engine from information_schema.tables"
+        " where table_schema = %s and table_name = %s",
+        schema,
+        name,
+    )
+    same = [each for each in found if (each[0], each[1]) == (schema, name)]
+    return (str(same[0][2]), str(same[0][3])) if same else None
+
+
+def _system(link: MysqlLink) -> str:
+    """Return what tells a server from others: what it calls itself, else its machine and port."""
+    told = _settings(link, ("server_uuid", "server_uid"))
+    named = _settings(link, ("hostname", "port", "server_id"))
+    return next(iter(told.values()), "") or "/".join(f"{each}" for each in named.values())
+
+
+def _settings(link: MysqlLink, names: Collection[str]) -> dict[str, str]:
+    listed = ", ".join("%s" for _ in names)
+    rows = link.rows(f"show global variables where variable_name in ({listed})", *names)
+    return {str(name): str(value) for name, value in sorted(rows)}
+
+
+def _setting(link: MysqlLink, name: str) -> str:
+    """Return a setting; empty where the server has none of the name."""
+    return _settings(link, (name,)).get(name, "")
+
+
+def _on(value: str) -> bool:
+    return value.upper() in ("ON", "1")
+
+
+def _version(link: MysqlLink) -> tuple[int, ...]:
+    ((version,),) = link.rows("select version()")
+    return tuple(int(each) for each in re.findall(r"\d+", str(version))[:2])
+
+
+def _user(link: MysqlLink) -> str:
+    ((user,),) = link.rows("select current_user()")
+    name, _, host = str(user).rpartition("@")
+    return f"'{name}'@'{host}'"
+
+
+def _number(file: str) -> int:
+    """Return the number of a file of the log.
+
+    Example:
+        >>> _number("binlog.000012")
+        12
+    """
+    return int(file.rpartition(".")[2])
+
+
+def _secured(plugin: Plugin, address: MysqlAddress) -> dict[str, str]:
+    if plugin == "mariadb":
+        modes = {"disabled": "disable", "preferred": "disable", "required": "trust"}
+        return {"database.ssl.mode": modes[address.ssl_mode]}
+    # A password that is sent in clear needs a key of the server, where nothing else secures it.
+    return {
+        "database.ssl.mode": address.ssl_mode,
+        "driver.allowPublicKeyRetrieval": "true",
+    }
+
+
+def _pattern(table: str) -> str:
+    """Return a regular expression for exactly one table, as the connector wants it."""
+    return "".join(each if each.isalnum() or each == "_" else f"\\{each}" for each in table)
+
+
+def _quoted(table: str) -> str:
+    return ".".join(map(_quote, table.split(".", 1)))
+
+
+def _quote(name: str) -> str:
+    doubled = name.replace("`", "``")
+    return f"`{doubled}`"

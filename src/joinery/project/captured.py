@@ -1,0 +1,64 @@
+"""Sources that are databases whose own logs are captured, and the change files that they become.
+
+A database's log is written into complete change files, a spool, by a capture; what reads the
+source reads those as it reads any files.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from joinery.project.mysql import mysql_options, replica_of
+from joinery.project.option import path_in
+from joinery.project.postgres import SpoolSpec, postgres_options, slot_of, table_of
+from joinery.project.product import ProjectSpec, SourceSpec
+
+CAPTURED = ("postgres", "mysql")
+"""The kinds of sources whose logs are captured."""
+
+_FILES = "files"
+
+
+def spool_spec(source: SourceSpec) -> SpoolSpec:
+    """Return where the changes of a source are kept."""
+    if source.kind == "mysql":
+        return mysql_options(source).spool
+    return postgres_options(source).spool
+
+
+def log_name(spec: ProjectSpec, source: SourceSpec) -> str:
+    """Return what a source's spool is known by: the slot of PostgreSQL, or a name like it."""
+    return replica_of(spec, source) if source.kind == "mysql" else slot_of(spec, source)
+
+
+def table_in(source: SourceSpec, topic: str) -> str:
+    """Return the table that a relation reads of a source by its topic, as schema.table.
+
+    Example:
+        >>> table_in(SourceSpec("db", "postgres", (("url", "x"),)), "customer")
+        'public.customer'
+        >>> table_in(SourceSpec("db", "mysql", (("url", "mysql://h/shop"),)), "customer")
+        'shop.customer'
+    """
+    return mysql_options(source).table_of(topic) if source.kind == "mysql" else table_of(topic)
+
+
+def tables_of(spec: ProjectSpec, source: SourceSpec) -> tuple[str, ...]:
+    """Return the tables of a source, as schema.table: those it names, else those that are read."""
+    kind = mysql_options if source.kind == "mysql" else postgres_options
+    given = kind(source).tables
+    if given:
+        return tuple(dict.fromkeys(table_in(source, each) for each in given))
+    read = [each for each in spec.changelogs if spec.source_of(each) == source.name]
+    return tuple(dict.fromkeys(table_in(source, each.topic or each.name) for each in read))
+
+
+def spool_of(spec: ProjectSpec, source: SourceSpec) -> Path:
+    """Return the folder of a source's spool."""
+    return path_in(spec.folder, spool_spec(source).path) / source.name
+
+
+def as_files(spec: ProjectSpec, source: SourceSpec) -> SourceSpec:
+    """Return the source that reads the change files of a database's spool."""
+    folder = spool_of(spec, source) / _FILES
+    return SourceSpec(source.name, "files", (("path", str(folder)),))

@@ -1,0 +1,421 @@
+"""The log of MySQL and MariaDB, captured: what is refused, what is waited for, what is kept."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from tests.services.captured import until
+from tests.services.mysql_captured import (
+    CUSTOMER,
+    PURCHASE,
+    Changes,
+    as_user,
+    capture_runs,
+    capturing,
+    changes_of,
+    claimed,
+    connected,
+    database_of,
+    kill_process,
+    new_database,
+    numbers,
+    rows_of,
+    stands,
+)
+from tests.services.mysql_server import MysqlRecipe, lacks
+
+from joinery.capture.spool import CaptureError, CaptureLostError
+from joinery.capture.state import drop_source, state_of
+from joinery.dev.mariadb import MariadbRecipe
+from joinery.dev.service import Service
+from joinery.errors import JoineryError
+
+pytestmark = pytest.mark.services
+_KILLS = 2
+
+
+@pytest.fixture(scope="module", params=["mariadb", "mysql"])
+def server(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Service]:
+    """A server of the module's own, with a binary log of rows."""
+    if request.param == "mysql" and lacks():
+        pytest.skip(lacks())
+    recipe = MariadbRecipe() if request.param == "mariadb" else MysqlRecipe()
+    with Service(recipe, tmp_path_factory.mktemp(request.param)).started() as service:
+        yield service
+
+
+@pytest.fixture
+def url(server: Service) -> Iterator[str]:
+    """The URL of a database of the test's own, with two tables."""
+    with new_database(server.address, CUSTOMER, PURCHASE) as url:
+        yield url
+
+
+def told(error: JoineryError) -> tuple[str, str]:
+    return error.message, error.hint
+
+
+def test_a_server_without_a_binary_log_is_refused(tmp_path: Path) -> None:
+    with (
+        Service(MariadbRecipe(settings={"skip-log-bin": "1"}), tmp_path / "s").started() as server,
+        new_database(server.address, CUSTOMER) as url,
+    ):
+        database = database_of(url, "customer")
+        with pytest.raises(CaptureError) as refused:
+            database.prepare(claimed(tmp_path, database))
+
+    assert told(refused.value) == (
+        "the server writes no binary log, from which changes are captured",
+        "Write log_bin = binlog under [mysqld] in its configuration, and restart it.",
+    )
+
+
+def test_a_log_that_lacks_parts_of_rows_is_refused_with_the_sql_that_mends_it(
+    server: Service, url: str, tmp_path: Path
+) -> None:
+    database = database_of(url, "customer")
+    packed = "log_bin_compress" if server.name == "mariadb" else "binlog_row_value_options"
+    value = "ON" if server.name == "mariadb" else "'PARTIAL_JSON'"
+    found = []
+    with closing(connected(url)) as link:
+        link.rows("set global binlog_format = 'MIXED'")
+        link.rows("set global binlog_row_image = 'MINIMAL'")
+        link.rows(f"set global {packed} = {value}")
+
+        for _ in range(3):
+            with pytest.raises(CaptureError) as refused:
+                database.prepare(claimed(tmp_path, database))
+            found.append(refused.value.hint)
+            link.rows(refused.value.hint)
+
+    database.prepare(claimed(tmp_path, database))
+    assert found == [
+        "set global binlog_format = 'ROW';",
+        "set global binlog_row_image = 'FULL';",
+        f"set global {packed} = {'OFF' if server.name == 'mariadb' else chr(39) * 2};",
+    ]
+
+
+def test_each_right_that_a_user_lacks_is_told_with_the_sql_that_grants_it(
+    server: Service, url: str, tmp_path: Path
+) -> None:
+    database, found = database_of(url, "customer"), []
+    table = f"`{database.tables[0].replace('.', '`.`')}`"
+    name = database.tables[0].partition(".")[0]
+    with closing(connected(url)) as link:
+        link.rows("drop user if exists 'reader'@'%'")
+        link.rows("create user 'reader'@'%' identified by 'engine'")
+        link.rows(f"create table {name}.own (id int primary key)")
+        link.rows(f"grant select on {name}.own to 'reader'@'%'")
+
+        for _ in range(4):
+            with pytest.raises(CaptureError) as refused:
+                as_user(database, "reader").prepare(claimed(tmp_path, database))
+            found.append(told(refused.value))
+            link.rows(refused.value.hint.rpartition("Or: ")[2])
+
+    as_user(database, "reader").prepare(claimed(tmp_path, database))
+    assert [
+        ("user 'reader'@'%' has no right REPLICATION SLAVE", "replication slave on *.*"),
+        ("user 'reader'@'%' has no right REPLICATION CLIENT", "replication client on *.*"),
+        ("user 'reader'@'%' has no right RELOAD", "reload on *.*"),
+        (f"the database {database.shown} has no table {name}.customer that we may read", table),
+    ] == [
+        (message, hint.partition("grant ")[2].replace("select on ", "").partition(" to ")[0])
+        for message, hint in found
+    ]
+
+
+@pytest.mark.parametrize(
+    ("statement", "message", "hint"),
+    [
+        (
+            "alter table customer drop primary key",
+            "table {db}.customer has no primary key, so its rows have no identity",
+            "alter table `{db}`.`customer` add primary key (…);",
+        ),
+        (
+            "alter table customer engine = MyISAM",
+            "table {db}.customer is kept by MyISAM, which cannot be read as of a place in the log",
+            "alter table `{db}`.`customer` engine = InnoDB;",
+        ),
+        (
+            "alter table customer add constraint owner foreign key (id) references purchase (id)"
+            " on delete cascade",
+            "foreign key owner of table {db}.customer is on delete cascade, and the server does"
+            " not write into its log what that changes",
+            "alter table `{db}`.`customer` drop foreign key `owner`; and add it again with on"
+            " delete restrict.",
+        ),
+    ],
+)
+def test_a_table_whose_changes_are_not_all_told_is_refused(
+    url: str, tmp_path: Path, statement: str, message: str, hint: str
+) -> None:
+    database = database_of(url, "customer")
+    name = database.tables[0].partition(".")[0]
+    with closing(connected(url)) as link:
+        link.rows(statement)
+
+    with pytest.raises(CaptureError) as refused:
+        database.prepare(claimed(tmp_path, database))
+
+    assert told(refused.value) == (message.format(db=name), hint.format(db=name))
+
+
+def test_values_are_the_same_from_the_table_and_from_the_log(url: str, tmp_path: Path) -> None:
+    columns = (
+        "id bigint primary key, u bigint unsigned, d decimal(20,4), dt datetime(3),"
+        " ts timestamp(6) null, day date, t time(2), e enum('a','b'), s set('x','y'), b1 bit(1),"
+        " b bit(12), j json, y year, bin varbinary(4), f float, g double, ti tinyint(1),"
+        " zero datetime, strict date not null"
+    )
+    values = (
+        "18446744073709551615, 1234567890123456.7890, '2026-01-31 12:00:00.123',"
+        " '2026-01-31 12:00:00.123456', '2026-01-31', '-12:00:01.5', 'b', 'x,y', b'1',"
+        " b'101010101010', '{\"a\": [1, \"é\"]}', 2026, x'00ff', 1.5, 2.25, 1,"
+        " '0000-00-00', '0000-00-00'"
+    )
+    with closing(connected(url)) as link:
+        link.rows("set sql_mode = '', time_zone = '+00:00'")
+        link.rows(f"create table kinds ({columns})")
+        link.rows(f"insert into kinds values (1, {values})")
+        database = database_of(url, "kinds")
+        with capturing(database, spool := claimed(tmp_path, database)) as capture:
+            until(lambda: spool.position is not None or capture.error)
+            link.rows(f"insert into kinds values (2, {values})")
+            capture.reach_end()
+
+    rows = {each["op"]: each["after"] for each in changes_of(spool, "kinds")}
+    rows = {op: {**row, "id": 0, "j": json.loads(row["j"])} for op, row in rows.items()}
+    assert rows["r"] == {
+        "id": 0,
+        "u": 18446744073709551615,
+        "d": "1234567890123456.7890",
+        "dt": 1769860800123000,
+        "ts": "2026-01-31T12:00:00.123456Z",
+        "day": 20484,
+        "t": -43201500000,
+        "e": "b",
+        "s": "x,y",
+        "b1": True,
+        "b": "qgo=",
+        "j": {"a": [1, "é"]},
+        "y": 2026,
+        "bin": "AP8=",
+        "f": 1.5,
+        "g": 2.25,
+        "ti": 1,
+        "zero": None,
+        "strict": 0,
+    }
+    assert rows["c"] == rows["r"]
+
+
+def test_rows_of_one_transaction_are_told_in_their_order_after_what_was_read(
+    url: str, tmp_path: Path
+) -> None:
+    database = database_of(url, "customer")
+    with closing(connected(url)) as link:
+        link.rows("insert into customer values (1, 'read')")
+        with capturing(database, spool := claimed(tmp_path, database)) as capture:
+            until(lambda: spool.position is not None or capture.error)
+            link.rows("begin")
+            link.rows("update customer set name = 'first' where id = 1")
+            link.rows("update customer set name = 'second' where id = 1")
+            link.rows("update customer set id = 2 where id = 1")
+            link.rows("insert into customer values (1, 'third'), (3, 'three')")
+            link.rows("delete from customer where id = 3")
+            link.rows("commit")
+            link.rows("flush binary logs")
+            link.rows("update customer set name = 'last' where id = 2")
+            capture.reach_end()
+
+    changes = changes_of(spool, "customer")
+    places = [each["source"]["lsn"] for each in changes]
+    assert [each["op"] for each in changes] == [*"ruudcccdu"]
+    assert places == sorted(set(places))
+    assert rows_of(spool, "customer") == {
+        1: {"id": 1, "name": "third"},
+        2: {"id": 2, "name": "last"},
+    }
+
+
+def test_columns_come_and_go_also_while_the_process_is_killed(url: str, tmp_path: Path) -> None:
+    database = database_of(url, "customer")
+    spool = claimed(tmp_path, database)
+    with closing(connected(url)) as link, capturing(database, spool) as capture:
+        until(lambda: spool.position is not None or capture.error)
+        link.rows("insert into customer values (1, 'Ada')")
+        for number, statement, row in (
+            (2, "alter table customer add column town text", "'Bob', 'Bonn'"),
+            (3, "alter table customer change town city text", "'Cy', 'Rome'"),
+            (4, "alter table customer drop column name", "'Oslo'"),
+            (5, "truncate table customer", "'Kyiv'"),
+        ):
+            link.rows(statement)
+            capture.reach_end()
+            kill_process()
+            link.rows(f"insert into customer values ({number}, {row})")
+            capture.reach_end()
+
+    changes = changes_of(spool, "customer")
+    inserted = [each for each in changes if each["op"] == "c"]
+    # What is read again from the beginning of a transaction is told once.
+    assert [each["op"] for each in changes] == [*"cccctc"]
+    assert {each["after"]["id"]: each["after"] for each in inserted} == {
+        1: {"id": 1, "name": "Ada"},
+        2: {"id": 2, "name": "Bob", "town": "Bonn"},
+        3: {"id": 3, "name": "Cy", "city": "Rome"},
+        4: {"id": 4, "city": "Oslo"},
+        5: {"id": 5, "city": "Kyiv"},
+    }
+    assert rows_of(spool, "customer") == {5: {"id": 5, "city": "Kyiv"}}
+
+
+def test_a_capture_killed_at_any_moment_loses_nothing_and_brings_nothing_back(
+    url: str, tmp_path: Path
+) -> None:
+    database = database_of(url, "customer", "purchase")
+    with closing(connected(url)) as link:
+        link.rows(f"insert into customer select n, 'n' from ({numbers(1, 2000)}) as each_one")
+        link.rows(
+            "insert into purchase select n, n, 1, '2026-01-31 12:00', '2026-01-31'"
+            f" from ({numbers(1, 2000)}) as each_one"
+        )
+
+    with (
+        Changes(url, seed=7) as changes,
+        capturing(database, spool := claimed(tmp_path, database)) as capture,
+    ):
+        until(lambda: (spool.path / "schema-history.jsonl").exists() or capture.error)
+        kill_process()
+        until(lambda: spool.position is not None or capture.error)
+        for _ in range(_KILLS):
+            before = spool.position
+            changes.more()
+            until(lambda before=before: spool.position != before or capture.error)
+            kill_process()
+    with capturing(database, spool) as capture:
+        capture.reach_end()
+
+    assert rows_of(spool, "customer") == stands(url, "customer", "name")
+    found = {
+        key: (row["customer_id"], row["amount"]) for key, row in rows_of(spool, "purchase").items()
+    }
+    assert found == {
+        key: (row["customer_id"], row["amount"])
+        for key, row in stands(url, "purchase", "customer_id", "amount").items()
+    }
+
+
+def test_a_table_joins_a_spool_while_rows_change_and_is_read_again(
+    url: str, tmp_path: Path
+) -> None:
+    database = database_of(url, "customer")
+    both = database_of(url, "customer", "purchase").tables
+    with closing(connected(url)) as link:
+        link.rows(f"insert into customer select n, 'n' from ({numbers(1, 1000)}) as each_one")
+        link.rows(
+            f"insert into purchase select n, n, 1, null, null from ({numbers(1, 2000)}) as each_one"
+        )
+    spool = claimed(tmp_path, database)
+
+    def joined() -> bool:
+        return spool.identity is not None and not spool.identity.joining
+
+    with Changes(url, seed=7) as changes, capturing(database, spool) as capture:
+        until(lambda: spool.position is not None or capture.error)
+        type(spool).claim(spool.path, slot=database.slot, tables=both)
+        until(lambda: joined() or capture.error)
+        changes.more()
+        spool.read_again()
+        until(lambda: joined() or capture.error)
+        changes.more()
+    with capturing(database, spool) as capture:
+        capture.reach_end()
+
+    assert rows_of(spool, "customer") == stands(url, "customer", "name")
+    assert {key: row["amount"] for key, row in rows_of(spool, "purchase").items()} == {
+        key: row["amount"] for key, row in stands(url, "purchase", "amount").items()
+    }
+
+
+def test_a_server_that_goes_is_waited_for(server: Service, url: str, tmp_path: Path) -> None:
+    database = database_of(url, "customer")
+    spool = claimed(tmp_path, database)
+    with capturing(database, spool) as capture:
+        until(lambda: spool.position is not None or capture.error)
+        server.kill()
+        until(lambda: not capture_runs())
+        server.start()
+        with closing(connected(url)) as link:
+            link.rows("insert into customer values (1, 'Ada')")
+        capture.reach_end()
+
+    assert rows_of(spool, "customer") == {1: {"id": 1, "name": "Ada"}}
+
+
+def test_a_log_that_was_purged_or_begun_anew_is_refused(url: str, tmp_path: Path) -> None:
+    database = database_of(url, "customer")
+    spool = claimed(tmp_path, database)
+    with capturing(database, spool) as capture:
+        until(lambda: spool.position is not None or capture.error)
+
+    with closing(connected(url)) as link:
+        link.rows("flush binary logs")
+        ((last, *_),) = link.rows("show master status")
+        link.rows(f"purge binary logs to '{last}'")
+        with pytest.raises(CaptureLostError, match="has purged a file of its log that was not cap"):
+            database.prepare(spool)
+        state = state_of("db", database, spool)
+        link.rows("reset master")
+        with pytest.raises(CaptureLostError, match="is behind what was captured from it"):
+            database.prepare(spool)
+    spool.note_database("another", "")
+    with pytest.raises(CaptureLostError, match="is another server than the one whose changes"):
+        database.prepare(spool)
+    assert state.wal_status == "lost"
+
+
+def test_a_source_tells_how_it_stands_pauses_and_is_given_up(url: str, tmp_path: Path) -> None:
+    database = database_of(url, "customer")
+    spool = claimed(tmp_path, database)
+    with capturing(database, spool) as capture:
+        until(lambda: spool.position is not None or capture.error)
+        running = state_of("db", database, spool)
+        with pytest.raises(CaptureError, match='"joinery_t" is captured now'):
+            drop_source(database, spool)
+        spool.pause("ada@home")
+        until(lambda: not capture_runs())
+        with closing(connected(url)) as link:
+            link.rows("insert into customer values (1, 'Ada')")
+        paused = state_of("db", database, spool)
+        spool.resume()
+        capture.reach_end()
+    shown = dict(running.rows())
+
+    assert (running.capturing, running.read, paused.paused_by) == (True, True, "ada@home")
+    assert (paused.behind_bytes or 0) > 0
+    assert shown["capture"].startswith("captured now, ")
+    assert shown["log"].startswith("keeps ")
+    assert rows_of(spool, "customer") == {1: {"id": 1, "name": "Ada"}}
+    assert drop_source(database, spool) == (str(spool.path),)
+
+
+def test_an_idle_log_is_heard_of(url: str, tmp_path: Path) -> None:
+    database = database_of(url, "customer")
+    spool = claimed(tmp_path, database)
+    with capturing(database, spool) as capture:
+        until(lambda: spool.position is not None or capture.error)
+        since = time.time() * 1000
+        until(lambda: capture.error or ((at := spool.position) and at.written_at_ms > since))
+
+    assert changes_of(spool, "customer") == []

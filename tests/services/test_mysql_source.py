@@ -1,0 +1,127 @@
+"""Documents straight from a database of MariaDB: its own log, captured into a spool."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.services.captured import until
+from tests.services.mysql_captured import CUSTOMER, PURCHASE, connected, new_database
+
+import joinery as jn
+from joinery.clients.mysql import MysqlLink
+from joinery.dev.mariadb import mariadb
+from joinery.dev.service import Service
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.services, pytest.mark.spark]
+PROJECT = """\
+name: shop
+sources:
+  db: {{mysql: {{url: "{url}"}}}}
+relations:
+  customer: {{key: [id], fields: {{id: long, name: string}}}}
+  purchase:
+    key: [id]
+    fields: {{id: long, customer_id: long, amount: "decimal(10,2)", at: timestamp, day: date}}
+products:
+  profile:
+    root: customer
+    embed:
+      purchases: {{many: purchase, on: {{customer_id: id}}, fields: [id, amount, at, day]}}
+    sink: {{files: {{path: out}}}}
+"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    with mariadb(tmp_path_factory.mktemp("mariadb")).started() as service:
+        yield service
+
+
+@pytest.fixture
+def url(server: Service) -> Iterator[str]:
+    with new_database(server.address, CUSTOMER, PURCHASE) as url:
+        yield url
+
+
+@pytest.fixture
+def link(url: str) -> Iterator[MysqlLink]:
+    with closing(connected(url)) as link:
+        yield link
+
+
+@pytest.fixture
+def folder(tmp_path: Path, url: str) -> Path:
+    (tmp_path / "joinery.yaml").write_text(PROJECT.format(url=url))
+    return tmp_path
+
+
+def documents(folder: Path) -> Mapping[int, Any]:
+    """Return the documents that stand, by their key."""
+    found: dict[int, Any] = {}
+    for file in sorted((folder / "out" / "profile").glob("*.jsonl")):
+        for each in map(json.loads, file.read_text().splitlines()):
+            found[each["key"]["id"]] = each["value"]
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def truth(link: MysqlLink) -> Mapping[int, Any]:
+    """Return the documents by SQL."""
+    found: dict[int, Any] = {
+        key: {"id": key, "name": name, "purchases": []}
+        for key, name in link.rows("select id, name from customer")
+    }
+    rows = link.rows("select customer_id, id, amount, at, day from purchase order by id")
+    for customer, key, amount, at, day in rows:
+        if customer in found:
+            purchase = {"id": key, "amount": float(amount)}
+            purchase |= {"at": at and f"{at.isoformat()}Z", "day": day and day.isoformat()}
+            found[customer]["purchases"].append(purchase)
+    return found
+
+
+def joinery(folder: Path, *arguments: str) -> str:
+    """Return what the command says."""
+    command = [sys.executable, "-m", "joinery.cli.main", *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def test_rows_that_were_there_and_changes_since_become_documents(
+    folder: Path, link: MysqlLink, spark: SparkSession
+) -> None:
+    link.rows("insert into customer values (1, 'Ada'), (2, 'Bob'), (3, 'Cy')")
+    link.rows("insert into purchase values (10, 1, 9.50, '2026-01-31 12:00', '2026-01-31')")
+    link.rows("insert into purchase values (11, 1, 1.25, null, null), (12, 3, 7, null, null)")
+    project = jn.load(folder / "joinery.yaml")
+
+    run = jn.run(spark, project)
+    until(lambda: documents(folder) == truth(link))
+    link.rows("begin")
+    link.rows("update customer set name = 'Bea' where id = 2")
+    link.rows("insert into purchase values (13, 2, 3, null, null)")
+    link.rows("update customer set id = 4 where id = 3")
+    link.rows("update purchase set customer_id = 4 where customer_id = 3")
+    link.rows("delete from purchase where id = 11")
+    link.rows("commit")
+    until(lambda: documents(folder) == truth(link))
+    status = joinery(folder, "source", "status")
+    run.stop()
+    link.rows("flush binary logs")
+    link.rows("delete from customer where id = 1")
+    link.rows("insert into customer values (5, 'Eve'), (6, 'Fay')")
+    jn.run(spark, project, once=True).await_termination()
+
+    assert documents(folder) == truth(link)
+    assert "captured now, " in status
+    joinery(folder, "source", "drop", "db")
+    assert not (folder / ".joinery" / "spool" / "db").exists()

@@ -1,0 +1,103 @@
+"""What a project file says of a database of MySQL as a source, and what it cannot say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from joinery.errors import ProjectErrors
+from joinery.plan.build import build_plan
+from joinery.project.captured import as_files, log_name, spool_of, tables_of
+from joinery.project.load import load_spec
+from joinery.project.mysql import mysql_options, server_id_of
+from joinery.project.product import ProjectSpec
+
+PROJECT = """\
+name: My Shop
+sources:
+  db: {{mysql: {{{options}}}}}
+defaults: {{format: json}}
+relations:
+  customer: {{key: [id], fields: {{id: long, name: string}}}}
+  purchase: {{topic: sales.purchase, {more}key: [id], fields: {{id: long, customer_id: long}}}}
+products:
+  profile: {{root: customer, sink: {{files: {{path: out}}}}}}
+  bought: {{root: purchase, sink: {{files: {{path: out}}}}}}
+"""
+URL = "url: mysql://ada:engine@db/shop"
+
+
+def project(folder: Path, options: str = URL, more: str = "") -> ProjectSpec:
+    (folder / "joinery.yaml").write_text(PROJECT.format(options=options, more=more))
+    return load_spec(folder / "joinery.yaml")
+
+
+def problems(folder: Path, options: str = URL, more: str = "") -> list[str]:
+    with pytest.raises(ProjectErrors) as refused:
+        build_plan(project(folder, options, more))
+    return [f"{each}" for each in refused.value.problems]
+
+
+def test_a_url_is_all_that_it_needs(tmp_path: Path) -> None:
+    spec = project(tmp_path)
+    (source,) = spec.sources
+
+    assert log_name(spec, source) == "joinery_my_shop_db"
+    assert tables_of(spec, source) == ("shop.customer", "sales.purchase")
+    assert spool_of(spec, source) == tmp_path / ".joinery" / "spool" / "db"
+    assert as_files(spec, source).kind == "files"
+
+
+def test_the_number_of_the_replica_is_that_of_its_names_unless_one_is_given(tmp_path: Path) -> None:
+    spec = project(tmp_path)
+    given = project(tmp_path, f"{URL}, server_id: 7, spool: {{keep: 2h}}")
+
+    assert server_id_of(spec, spec.sources[0]) == server_id_of(spec, spec.sources[0])
+    assert 1 << 31 <= server_id_of(spec, spec.sources[0]) < 1 << 32
+    assert server_id_of(given, given.sources[0]) == 7
+    assert mysql_options(given.sources[0]).spool.keep_ms == 7_200_000
+
+
+def test_relations_read_tables_as_events_of_debezium(tmp_path: Path) -> None:
+    profile, bought = build_plan(project(tmp_path)).products
+    customer, purchase = profile.root.relation, bought.root.relation
+
+    assert (customer.topic, customer.format) == ("shop.customer", "debezium-json")
+    assert (purchase.topic, purchase.format) == ("sales.purchase", "debezium-json")
+
+
+@pytest.mark.parametrize(
+    ("options", "more", "told"),
+    [
+        ("server_id: 7", "", 'SPEC_MISSING_KEY "mysql" of source "db" needs "url"'),
+        (
+            "url: mysql://db",
+            "",
+            'SPEC_VALUE "url" of "mysql" of source "db" names no database of MySQL',
+        ),
+        (
+            "url: postgresql://db/shop",
+            "",
+            'SPEC_VALUE "url" of "mysql" of source "db" names no database of MySQL',
+        ),
+        (
+            f"{URL}, tables: ['shop.*']",
+            "",
+            'SPEC_VALUE "tables" of "mysql" of source "db" cannot have "shop.*": each is one table',
+        ),
+        (
+            f"{URL}, slot: shop",
+            "",
+            'SPEC_UNKNOWN_KEY "mysql" of source "db" has no key "slot"',
+        ),
+        (
+            f"{URL}, tables: [customer]",
+            "",
+            'PLAN_TOPIC source "db" does not name table sales.purchase among its tables',
+        ),
+        (URL, "format: json, ", 'PLAN_TOPIC a database gives debezium-json, not "json"'),
+    ],
+)
+def test_what_cannot_be_is_refused(tmp_path: Path, options: str, more: str, told: str) -> None:
+    assert problems(tmp_path, options, more) == [told]
