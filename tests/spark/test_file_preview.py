@@ -86,6 +86,33 @@ def project(tmp_path: Path) -> Path:
     return tmp_path / "joinery.yaml"
 
 
+UNREAD = """\
+name: unread
+sources: {changes: {files: {path: data}}}
+relations:
+  person: {key: [id], fields: {id: long, name: string, age: int}}
+products:
+  names: {root: person, fields: [id, name], sink: {files: {path: out}}}
+"""
+
+
+def test_a_wrong_type_in_a_column_that_no_product_reads_is_no_dead_letter_anywhere(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    (tmp_path / "joinery.yaml").write_text(UNREAD)
+    write(tmp_path / "data/person", {"id": 1, "name": "Ada", "age": "old"})
+    loaded: Project = joinery.load(tmp_path / "joinery.yaml")
+    run(spark, loaded, once=True).await_termination()
+    sent = [json.loads(row.value or "") for row in read_rows(tmp_path.glob("out/names/*.jsonl"))]
+
+    found = preview_files(loaded.spec, loaded.plan.products[0])
+
+    assert [{"id": 1, "name": "Ada"}] == sent == [each.value for each in found.documents]
+    assert not found.records.letters
+    assert joinery.why(loaded, "names", 1).document is not None
+    assert not joinery.diff(loaded, "names").differ
+
+
 def test_a_preview_shows_the_documents_that_a_run_writes(
     spark: SparkSession, project: Path
 ) -> None:

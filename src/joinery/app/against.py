@@ -182,7 +182,7 @@ def _changes(spec: ProjectSpec, product: Product) -> Sequence[Change]:
         DiffError: The logs cannot be read, or are too long.
     """
     try:
-        logs = Logs.of(spec, product.relations, _RECORDS)
+        logs = Logs.of(spec, product, records=_RECORDS)
     except WhyError as error:
         raise DiffError(
             f'product "{product.name}" cannot be compared with its logs: {error.message}',

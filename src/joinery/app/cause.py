@@ -87,8 +87,8 @@ class Causes:
         """Return the logs; read again where that failed, since they go on meanwhile."""
         for _ in range(_TRIES - 1):
             with suppress(RunError):
-                return Logs.of(self._spec, self._product.relations, self._records)
-        return Logs.of(self._spec, self._product.relations, self._records)
+                return Logs.of(self._spec, self._product, records=self._records)
+        return Logs.of(self._spec, self._product, records=self._records)
 
     def _judged(
         self, wrong: Difference, key: Key, log: DocumentsLog, logs: Logs, was: Change | None

@@ -10,10 +10,11 @@ from typing import Self
 from joinery.errors import SpecError
 from joinery.model.change import Change, Key
 from joinery.observe.frontier import Frontier
-from joinery.plan.nodes import Relation
+from joinery.plan.nodes import Product, Relation
 from joinery.project.product import ProjectSpec
 from joinery.provenance.logs import Ordered
 from joinery.provenance.told import Naming, key_named, key_text
+from joinery.solutions.spark_state.decoded import as_decoded
 
 
 class WhyError(SpecError):
@@ -44,16 +45,16 @@ class Logs:
     def of(
         cls,
         spec: ProjectSpec,
-        relations: Sequence[Relation],
+        *products: Product,
         records: int,
         at: str = "",
         frontier: Frontier | None = None,
     ) -> Self:
-        """Return them.
+        """Return those that some products read, decoded as their queries decode them.
 
         Args:
             spec: The project, which names the folders.
-            relations: Those that are read.
+            products: The plans of the products.
             records: How many records of a topic are read at most.
             at: Only what was written up to then, a moment as `in_written_order` takes it; empty
                 for all.
@@ -67,10 +68,11 @@ class Logs:
         from joinery.spark.source.file_feed import read_files
         from joinery.spark.source.log_order import in_written_order, reached, unreadable
 
+        relations = tuple(dict.fromkeys(one for each in products for one in each.relations))
         for each in relations:
             if reason := unreadable(spec, each):
                 raise WhyError(f'why cannot read relation "{each.name}", which {reason}')
-        found = read_files(spec, relations, most=records)
+        found = read_files(spec, as_decoded(spec, relations, *products), most=records)
         ordered, changes = in_written_order(spec, relations, found, at)
         if frontier is not None:
             changes = filter(reached(frontier, relations, found), changes)

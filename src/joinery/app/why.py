@@ -58,7 +58,7 @@ def why(
     spec = (project if isinstance(project, Project) else load(project)).spec
     plan = document_product(spec, product)
     frontier = None if batch is None else _after(spec, product, batch)
-    logs = Logs.of(spec, plan.relations, records, at, frontier)
+    logs = Logs.of(spec, plan, records=records, at=at, frontier=frontier)
     log = DocumentLog(
         plan,
         logs.key(plan.root.relation, str(key)),
@@ -98,7 +98,7 @@ def where_to(
         known = ", ".join(sorted({one.name for each in plans for one in each.relations}))
         raise WhyError(f'no document reads a relation "{relation}"', hint=f"They read {known}.")
     relations = tuple(dict.fromkeys(one for each in reading for one in each.relations))
-    logs, rows = Logs.of(spec, relations, records), LiveRows(relations)
+    logs, rows = Logs.of(spec, *reading, records=records), LiveRows(relations)
     for change in logs.changes:
         rows.apply(change)
     standing = rows.known(relation, logs.key(*_asked(reading[0], row)))

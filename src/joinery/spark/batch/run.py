@@ -64,7 +64,7 @@ from joinery.spark.source.files import FileWatch
 from joinery.spark.source.kafka_watch import KafkaGroups, KafkaWatch
 from joinery.spark.source.source import sources_of
 from joinery.spark.source.spool_readers import note_readers
-from joinery.spark.source.warning import ColumnWatch
+from joinery.spark.source.warning import ColumnWatch, declared_columns
 from joinery.vault.door import VaultDoor, check_one_machine
 from joinery.vault.tables import open_vault
 
@@ -141,7 +141,7 @@ class Run:
         self._board = ProgressBoard(self._note_batch, options.on_wait, options.warnings)
         self._on_batch = options.on_batch
         self._on_phase = options.on_phase
-        self._columns = ColumnWatch()
+        self._columns = ColumnWatch(declared_columns(spec))
         self._ended = threading.Event()
         self._asked = threading.Event()
         self._watch: Watch | None = None

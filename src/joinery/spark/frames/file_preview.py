@@ -21,9 +21,10 @@ from joinery.project.source_warning import source_warnings
 from joinery.semantics.reference import ReferenceSolution
 from joinery.semantics.stream_reference import StreamReference
 from joinery.solutions.protocol import DeadDocument, Emissions
+from joinery.solutions.spark_state.decoded import as_decoded
 from joinery.spark.source.file_feed import FileChanges, read_files
 from joinery.spark.source.log_order import in_written_order, unreadable
-from joinery.spark.source.warning import column_warnings
+from joinery.spark.source.warning import column_warnings, declared_columns
 
 MOST = 50_000
 
@@ -88,7 +89,7 @@ def preview_files(
     """
     started_at = time.monotonic()
     relations = _readable(spec, plan)
-    records = read_files(spec, relations, most=most)
+    records = read_files(spec, as_decoded(spec, relations, plan), most=most)
     if as_of:
         _, written = in_written_order(spec, relations, records, as_of)
         records = replace(records, changes=tuple(written))
@@ -149,8 +150,9 @@ def _warnings(
     spec: ProjectSpec, relations: Sequence[Relation], records: FileChanges
 ) -> Iterator[RunWarning]:
     yield from source_warnings(spec, [each.name for each in relations])
+    declared = declared_columns(spec)
     for name, counts in records.columns.items():
-        yield from column_warnings(name, counts, first=True)
+        yield from column_warnings(name, counts, declared=declared[name], first=True)
 
 
 def _streamed(stream: Stream, records: FileChanges, time_us: int) -> FilePreview:

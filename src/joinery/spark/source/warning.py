@@ -21,9 +21,15 @@ _ENOUGH_ROWS = 100
 
 
 class ColumnWatch:
-    """The columns that a run's rows had, over all its batches."""
+    """The columns that a run's rows had, over all its batches.
 
-    def __init__(self) -> None:
+    Args:
+        declared: By relation, its declared columns: a query does not decode those that it does
+            not need, and finds them in records as names that it does not know.
+    """
+
+    def __init__(self, declared: Mapping[str, Collection[str]] | None = None) -> None:
+        self._declared = declared or {}
         self._counts: Mapping[str, Counts] = {}
 
     def warnings(self, batch: BatchProgress) -> Iterator[RunWarning]:
@@ -38,14 +44,23 @@ class ColumnWatch:
             added = {name: known.get(name, 0) + count for name, count in counts.items()}
             added = {**known, **added}
             self._counts = {**self._counts, relation: added}
-            yield from column_warnings(relation, added, first=batch.batch_id == 0)
+            declared = self._declared.get(relation, ())
+            first = batch.batch_id == 0
+            yield from column_warnings(relation, added, declared=declared, first=first)
 
 
-def column_warnings(relation: str, counts: Counts, *, first: bool) -> Iterator[RunWarning]:
+def declared_columns(spec: ProjectSpec) -> dict[str, list[str]]:
+    """Return the columns that a project declares, by relation."""
+    return {each.name: [name for name, _ in each.fields] for each in spec.relations}
+
+
+def column_warnings(
+    relation: str, counts: Counts, *, declared: Collection[str], first: bool
+) -> Iterator[RunWarning]:
     """Yield the warnings of what the rows of a relation had, `first` for those of a beginning."""
     rows = counts.get("rows", 0)
     absent = [each for each in _named(counts, _UNSEEN) if counts[_UNSEEN + each] == rows]
-    undeclared = _named(counts, _UNDECLARED)
+    undeclared = [each for each in _named(counts, _UNDECLARED) if each not in declared]
     spelled = _spelled_otherwise(absent, undeclared)
     about = f'relation "{relation}"'
     if spelled:

@@ -55,6 +55,13 @@ def test_a_column_that_is_missing_without_a_like_name_is_told_of_a_first_batch()
     assert [] == list(ColumnWatch().warnings(batch(1, article=counts)))
 
 
+def test_a_declared_column_that_the_query_does_not_need_is_none_that_nobody_declares() -> None:
+    watch = ColumnWatch({"user": ["name", "nmae", "born"]})
+    counts = {"rows": 2, "unseen:name": 2, "undeclared:nmae": 1, "undeclared:born": 1}
+
+    assert [] == list(watch.warnings(batch(0, user=counts)))
+
+
 def test_a_column_that_is_often_left_out_is_told_after_many_rows() -> None:
     watch = ColumnWatch()
 

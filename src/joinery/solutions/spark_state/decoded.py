@@ -1,0 +1,70 @@
+"""Says which columns of its relations a query decodes: in the others nothing can be wrong.
+
+Whoever reads the logs of a query beside it, to say what it should have made of them, has to
+decode the same columns. Else a record with a wrong type in a column that no product reads
+would be a dead letter here, and a row there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from joinery.plan.build import examine
+from joinery.plan.nodes import Product, Relation
+from joinery.plan.stream import Stream
+from joinery.project.kinds import DEFAULT_SOLUTION
+from joinery.project.product import ProjectSpec
+from joinery.solutions.spark_state.flow import flows_of, needed_relations
+from joinery.solutions.spark_state.needed import closed_columns, needed_columns
+
+
+def as_decoded(
+    spec: ProjectSpec, relations: Sequence[Relation], *readers: Product | Stream
+) -> tuple[Relation, ...]:
+    """Return `relations`, each with the columns alone that the queries of its readers decode.
+
+    All columns are left where the solution keeps whole rows in a store, and where only Spark
+    can check a product that shares the query.
+
+    Args:
+        spec: The project, which knows who shares a query with them.
+        relations: Those that are read, from sources.
+        readers: Products and streams.
+    """
+    solutions = {each.solution for each in readers if isinstance(each, Product)}
+    if solutions - {DEFAULT_SOLUTION}:
+        return tuple(relations)
+    queries = [_query(spec, each) for each in readers]
+    if not all(queries):
+        return tuple(relations)
+    needed = _needed([each for query in queries for each in query])
+    return tuple(_narrowed(each, needed.get(each.name)) for each in relations)
+
+
+def _query(spec: ProjectSpec, reader: Product | Stream) -> Sequence[Product | Stream]:
+    """Return all that share a reader's query; nothing where they are not known."""
+    if reader.group is None:
+        return (reader,)
+    plan, _, _ = examine(spec)
+    readers: list[Product | Stream] = [] if plan is None else [*plan.products, *plan.streams]
+    return [each for each in readers if each.query == reader.query]
+
+
+def _needed(readers: Sequence[Product | Stream]) -> dict[str, Collection[str]]:
+    products = [each for each in readers if isinstance(each, Product)]
+    flows = [flow for each in readers if isinstance(each, Stream) for flow in flows_of(each)]
+    of_streams = {
+        name: closed_columns(relation, columns)
+        for name, (relation, columns) in needed_relations(flows).items()
+    }
+    of_products = {name: columns for name, (_, columns) in needed_columns(products).items()}
+    return {**of_streams, **of_products}
+
+
+def _narrowed(relation: Relation, needed: Collection[str] | None) -> Relation:
+    if needed is None:
+        return relation
+    return replace(
+        relation, columns=tuple(each for each in relation.columns if each.name in needed)
+    )

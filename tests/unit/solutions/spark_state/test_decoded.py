@@ -1,0 +1,68 @@
+"""What is read beside a query is decoded as the query decodes it."""
+
+from __future__ import annotations
+
+from joinery.plan.build import build_plan
+from joinery.solutions.spark_state.decoded import as_decoded
+from joinery.testing.conformance.runner import load_text
+
+PROJECT = """
+relations:
+  person:
+    key: [id]
+    fields: {id: long, name: string, age: int, town: string, note: string}
+    derive: {shown: upper(name)}
+    where: town is not null
+  visit: {append: true, key: [id], fields: {id: long, person: long, page: string, ms: int}}
+products:
+  names: {root: person, fields: [shown], OPTION sink: {files: {path: out}}}
+  ages: {root: person, fields: [id, age], group: both, sink: {files: {path: out}}}
+  notes: {root: person, fields: [id, note], group: both, sink: {files: {path: out}}}
+streams:
+  pages:
+    from: visit
+    steps:
+      - {lookup: person, on: {id: person}, fields: [name]}
+      - select: [page, name]
+    sink: {files: {path: out}}
+"""
+
+
+def columns(name: str, option: str = "") -> dict[str, list[str]]:
+    """Return the columns that are decoded for a product or stream, by relation."""
+    spec = load_text(PROJECT.replace("OPTION", option))
+    plan = build_plan(spec)
+    (reader,) = [each for each in (*plan.products, *plan.streams) if each.name == name]
+    found = as_decoded(spec, reader.relations, reader)
+    return {each.name: [column.name for column in each.columns] for each in found}
+
+
+def test_a_column_that_no_product_of_the_query_reads_is_not_decoded() -> None:
+    assert {"person": ["id", "name", "town"]} == columns("names")
+
+
+def test_products_of_a_group_decode_what_one_of_them_reads() -> None:
+    assert {"person": ["id", "age", "town", "note"]} == columns("ages")
+
+
+def test_a_stream_decodes_what_its_steps_read() -> None:
+    assert {
+        "visit": ["id", "person", "page"],
+        "person": ["id", "name", "town"],
+    } == columns("pages")
+
+
+def test_a_solution_with_a_store_decodes_whole_rows() -> None:
+    whole = ["id", "name", "age", "town", "note"]
+
+    assert {"person": whole} == columns("names", "solution: kv,")
+
+
+def test_whole_rows_are_decoded_beside_a_product_that_only_spark_can_check() -> None:
+    broken = PROJECT.replace("fields: [id, note]", "fields: {code: crc32(note)}")
+    plan = build_plan(load_text(PROJECT.replace("OPTION", "")))
+    ages = plan.products[1]
+
+    (found,) = as_decoded(load_text(broken.replace("OPTION", "")), ages.relations, ages)
+
+    assert ages.relations == (found,)
