@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-_PARTS = ("key", "value")
+# A value is a list of parts: a whole one, then what changed of it.
+_PARTS = ("key", "list_element")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ def state_of(spark: SparkSession, checkpoint: Path) -> tuple[int, int]:
             names = {each: state.select(f"{each}.*").columns[0] for each in _PARTS}
             size_of = " + ".join(f"octet_length({part}.{names[part]})" for part in _PARTS)
             told = state.selectExpr(
-                "count(*) AS entries", f"coalesce(sum({size_of}), 0) AS size"
+                "count(DISTINCT key) AS entries", f"coalesce(sum({size_of}), 0) AS size"
             ).first()
             assert told is not None
             rows, size = rows + told["entries"], size + told["size"]
