@@ -13,13 +13,11 @@ import shutil
 import tempfile
 import threading
 import time
-import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,26 +26,22 @@ from pyspark.sql import DataFrame
 from joinery.dead_letters.folder import DeadLetterWriter, PatientDeadLetters
 from joinery.delivery.lease import Lease
 from joinery.delivery.outlet import (
-    Delaying,
     OneAttempt,
-    Outlet,
-    PatientSink,
     SinkDeadLetters,
-    SinkResult,
 )
-from joinery.delivery.repair import Outcome, Request
+from joinery.delivery.repair import Request
 from joinery.delivery.sent_mark import SentMark
-from joinery.delivery.spool import SpoolingSink, SpoolPlace
-from joinery.delivery.task_sink import SinkMaker, Tasks, TaskWrittenSink
-from joinery.delivery.timed import SinkTimes, TimedSink
-from joinery.errors import FencedError, JoineryError, RunError
+from joinery.delivery.task_sink import Tasks
+from joinery.errors import JoineryError, RunError
 from joinery.model.progress import BatchProgress, Counts, split_columns, with_ages
 from joinery.model.watermark import EventTimes
 from joinery.plan.nodes import Product
 from joinery.sinks.line import StagedRow
-from joinery.sinks.protocol import Sink, SinkUnavailableError, StagedBatch
+from joinery.sinks.protocol import SinkUnavailableError, StagedBatch
 from joinery.solutions.stored.state import StoreUnavailableError
+from joinery.spark.batch.letters import QueryLetters
 from joinery.spark.batch.progress import ProgressBoard
+from joinery.spark.batch.query_sinks import ProductSinks, QuerySinks
 from joinery.spark.batch.repairs import Repairs
 from joinery.spark.batch.watermarks import QueryTimes
 from joinery.spark.recovery.attempt import Attempts
@@ -72,24 +66,6 @@ class BatchUnfinishedError(RunError):
     """A run was asked to end while what a batch needs was away, so the batch is not finished."""
 
     code = "RUN_UNFINISHED"
-
-
-@dataclass(frozen=True, slots=True)
-class ProductSinks:
-    """A product and where its documents go.
-
-    Attributes:
-        product: The product.
-        sinks: Its sinks, not yet opened.
-        spools: The spool of each sink, None for one without; empty where none has.
-        makers: What tasks make each sink from, None for one that the driver writes to; empty
-            where it writes to all.
-    """
-
-    product: Product
-    sinks: tuple[Sink, ...]
-    spools: tuple[SpoolPlace | None, ...] = ()
-    makers: tuple[SinkMaker | None, ...] = ()
 
 
 class QueryRun:
@@ -156,48 +132,25 @@ class QueryRun:
         self._repairs = repairs
         self._sending = threading.Lock()
         self._one_attempt = OneAttempt()
-        self._keeping = threading.Lock()
-        self._dead_letters = (
-            PatientDeadLetters(
-                dead_letters,
-                ended=self.ended,
-                tell=partial(self._board.wait, dead_letters.target),
-            )
-            if wait_for_letters
-            else dead_letters
+        patient = PatientDeadLetters(
+            dead_letters, ended=self.ended, tell=partial(board.wait, dead_letters.target)
         )
+        self._letters = QueryLetters(patient if wait_for_letters else dead_letters, lease)
         self._retention_ms = tombstone_retention_ms
-        self._make_outlet = outlets
-        self._tasks = tasks
-        self._spools: list[SpoolingSink] = []
-        self._sink_times = SinkTimes()
-        self._outlets = tuple((each, self._outlet(each)) for each in self.members)
-        self.lookups = lookups(self)
-
-    def _outlet(self, member: ProductSinks) -> Outlet:
-        """Return the way to sinks that wait for their targets until the run ends."""
-        delaying = Delaying(
-            make=partial(self._batch_of, member),
-            tell=partial(self._tell_flushed, member.product.name),
-            on_error=self._fail,
+        self._sinks = QuerySinks(
+            make_outlet=outlets,
+            tasks=tasks,
+            board=board,
+            lease=lease,
+            batch_of=self._batch_of,
+            letters=self._letters,
             ended=self.ended,
+            one_attempt=self._one_attempt,
             end=self.ending.set,
-            warn=self._board.warn,
+            on_error=self._fail,
         )
-        none = (None,) * len(member.sinks)
-        sinks = [
-            TimedSink(self._patient(member.product.name, sink, place, delaying), self._sink_times)
-            for sink, place in zip(self._writers(member), member.spools or none, strict=True)
-        ]
-        return self._make_outlet(member.product, sinks, delaying)
-
-    def _writers(self, member: ProductSinks) -> Iterator[Sink]:
-        """Yield the sinks of a product, those that tasks write to as such."""
-        for sink, maker in zip_longest(member.sinks, member.makers):
-            if maker is None:
-                yield sink
-            else:
-                yield TaskWrittenSink(sink, maker, self._tasks, lambda: self.lease.watch)
+        self._outlets = tuple((each, self._sinks.outlet(each)) for each in self.members)
+        self.lookups = lookups(self)
 
     @property
     def needs_tasks(self) -> bool:
@@ -210,28 +163,6 @@ class QueryRun:
         """Whether tasks write to a sink where they can."""
         return any(maker is not None for each in self.members for maker in each.makers)
 
-    def _patient(
-        self, product: str, sink: Sink, place: SpoolPlace | None, delaying: Delaying
-    ) -> Sink:
-        """Return a sink that waits for its target, behind its spool where it has one."""
-        tell = partial(self._board.wait, sink.target)
-        if place is None:
-            return PatientSink(sink, product, ended=self._waits_no_more, tell=tell)
-        closing = threading.Event()
-        patient = PatientSink(
-            sink, product, ended=lambda: closing.is_set() or self.ended(), tell=tell
-        )
-        spool = SpoolingSink(
-            patient,
-            product,
-            place,
-            delaying,
-            closing=closing,
-            tell=partial(self._board.wait, f"spool of {sink.target}"),
-        )
-        self._spools.append(spool)
-        return spool
-
     def _give_way(self) -> None:
         """End after the batch that is under way: a rebuild takes this query over."""
         self.replaced.set()
@@ -240,9 +171,6 @@ class QueryRun:
     def ended(self) -> bool:
         """Return whether the query is to end, or may not go on."""
         return self.ending.is_set() or self.lease.lost is not None
-
-    def _waits_no_more(self) -> bool:
-        return self._one_attempt.is_here or self.ended()
 
     @property
     def died_of(self) -> str:
@@ -278,7 +206,7 @@ class QueryRun:
     def drain(self) -> None:
         """Send what outlets still hold and may send; called at the end of `--once`."""
         for member, outlet in self._outlets:
-            self._tell_flushed(member.product.name, outlet.drain())
+            self._letters.keep_refused(member.product.name, outlet.drain())
         self.drain_spools()
 
     def drain_spools(self) -> None:
@@ -287,15 +215,14 @@ class QueryRun:
         Raises:
             SinkUnavailableError: The query is to end, and one is not.
         """
-        for spool in self._spools:
-            spool.drain()
+        self._sinks.drain_spools()
 
     def close(self) -> None:
         """Close all sinks and give the lease back."""
         try:
             for _, outlet in self._outlets:
                 outlet.close()
-            self._dead_letters.close()
+            self._letters.close()
             if self.lookups is not None:
                 self.lookups.close()
         finally:
@@ -313,25 +240,11 @@ class QueryRun:
 
     def _serve_repairs(self) -> None:
         """Serve all requests; a sink that is away is tried once, since the watch must go on."""
-        with self._one_attempt.here():
-            for request in self._repairs.pending() if self._repairs is not None else ():
-                self._serve_repair(request)
-
-    def _serve_repair(self, request: Request) -> None:
-        """Answer one request; what is away is tried again, what cannot be done is said."""
-        assert self._repairs is not None  # it has told of the request
-        try:
-            outcome = self._repairs.serve(
-                request,
-                self.products,
-                self._send_again,
-                remembered_us=self._retention_ms * 1000,
-            )
-        except (SinkUnavailableError, FencedError):
+        if self._repairs is None:
             return
-        except (JoineryError, OSError) as error:
-            outcome = Outcome(failed=str(error))
-        self._repairs.answer(request, outcome)
+        remembered_us = self._retention_ms * 1000
+        with self._one_attempt.here():
+            self._repairs.serve_all(self.products, self._send_again, remembered_us=remembered_us)
 
     def _send_again(self, request: Request, rows: Sequence[StagedRow]) -> int:
         """Send documents as a batch of their own; return how many were refused."""
@@ -345,7 +258,7 @@ class QueryRun:
             query_id, batch_id = self._repairs.stood_at()
             batch = self._batch_of(member, query_id=query_id, batch_id=batch_id, files=(part,))
             outcomes = outlet.write(replace(batch, after=round(time.time() * 1000)))
-            self._tell_flushed(request.product, outcomes)
+            self._letters.keep_refused(request.product, outcomes)
         return sum(len(each.written.refused) for each in outcomes)
 
     def run_batch(self, kernel: BatchKernel, frame: DataFrame, batch_id: int) -> None:
@@ -373,7 +286,7 @@ class QueryRun:
                     _count(mine, "older", written.older)
                     by_tasks[batch.product] += written.by_tasks
             dead = _parts(folder / _DEAD_LETTERS)
-            self._keep(dead, query_id=query_id, batch_id=batch_id)
+            self._letters.keep(dead, query_id=query_id, batch_id=batch_id)
             reached = self.times.end(batch_id, summary)
             times = (started, staged, time.monotonic())
             self._sent.note(summary.get("documents", {}), self.targets)
@@ -449,7 +362,7 @@ class QueryRun:
                     "stage": round((staged - started) * 1000),
                     "sinks": round((written - staged) * 1000),
                 },
-                sinks_ms=self._sink_times.take(),
+                sinks_ms=self._sinks.times.take(),
                 lookups=summary.get("lookups", {}),
                 event_times=reached,
                 through_driver=through_driver,
@@ -498,25 +411,6 @@ class QueryRun:
             forget_before=_micros(time.time()) - self._retention_ms * 1000,
             check=self.lease.check,
         )
-
-    def _tell_flushed(self, product: str, outcomes: Sequence[SinkResult]) -> None:
-        """Keep the dead letters of documents that went out between two batches."""
-        refused = [(target, written.refused) for target, written in outcomes if written.refused]
-        if not refused:
-            return
-        with tempfile.TemporaryDirectory(prefix="joinery-letters-") as folder:
-            part = Path(folder, "part-00000.jsonl")
-            letters = SinkDeadLetters(part)
-            for target, each in refused:
-                letters.add(product, target, each)
-            self._keep((part,), query_id=f"{product}-{uuid.uuid4()}", batch_id=0)
-
-    def _keep(self, parts: Sequence[Path], *, query_id: str, batch_id: int) -> None:
-        """Keep dead letters; what cannot be kept now ends the query, unless it may wait."""
-        with self._keeping:
-            self._dead_letters.put(
-                parts, query_id=query_id, batch_id=batch_id, check=self.lease.check
-            )
 
     def _fail(self, error: Exception) -> None:
         """Note why the query cannot go on, and let it end."""

@@ -10,7 +10,9 @@ from pathlib import Path
 
 from joinery.delivery.query_paths import QueryPaths
 from joinery.delivery.repair import Outcome, RepairLog, RepairSwitch, Request, SendAgain, serve
+from joinery.errors import FencedError, JoineryError
 from joinery.plan.nodes import Product
+from joinery.sinks.protocol import SinkUnavailableError
 from joinery.sinks.reader import make_reader
 
 log = logging.getLogger("joinery.run")
@@ -31,6 +33,25 @@ class Repairs:
     def pending(self) -> Sequence[Request]:
         """Return the requests without an answer; none between two looks."""
         return self._switch.pending()
+
+    def serve_all(
+        self, products: Sequence[Product], send: SendAgain, *, remembered_us: int
+    ) -> None:
+        """Answer all requests; what is away is tried again, what cannot be done is said.
+
+        Args:
+            products: The query's.
+            send: Sends documents for a request; returns how many were refused.
+            remembered_us: How long sinks remember a delete.
+        """
+        for request in self.pending():
+            try:
+                outcome = self.serve(request, products, send, remembered_us=remembered_us)
+            except (SinkUnavailableError, FencedError):
+                continue
+            except (JoineryError, OSError) as error:
+                outcome = Outcome(failed=str(error))
+            self.answer(request, outcome)
 
     def answer(self, request: Request, outcome: Outcome) -> None:
         """Keep what became of a request."""

@@ -33,8 +33,9 @@ from joinery.sinks.kafka import KafkaSinkOptions
 from joinery.sinks.outbox import EventShape, OutboxSink, outbox_sink
 from joinery.sinks.protocol import Sink, SinkError, make_sink
 from joinery.spark.batch.progress import ProgressBoard
-from joinery.spark.batch.query import ProductSinks, QueryRun
+from joinery.spark.batch.query import QueryRun
 from joinery.spark.batch.query_kernel import lookups_of, lower_query
+from joinery.spark.batch.query_sinks import ProductSinks
 from joinery.spark.batch.ready import Ends
 from joinery.spark.batch.repairs import Repairs
 from joinery.spark.batch.stores import is_store_backed
