@@ -33,7 +33,11 @@ def test_both_take_the_same_versions() -> None:
         "registry": VERSIONS["apicurio"],
         "opensearch": VERSIONS["opensearch"].rpartition(".")[0],
         "dynamodb": VERSIONS["dynamodb"],
-    } == {name: tag(name) for name in ("kafka", "connect", "registry", "opensearch", "dynamodb")}
+        "mariadb": VERSIONS["mariadb"],
+    } == {
+        name: tag(name)
+        for name in ("kafka", "connect", "registry", "opensearch", "dynamodb", "mariadb")
+    }
 
 
 def test_no_port_is_open_to_other_machines() -> None:
