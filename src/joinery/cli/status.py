@@ -35,8 +35,8 @@ _HEADER = (
     "docs/s",
     "sent",
     "cost",
-    "state size",
-    "dead letters",
+    "on disk",
+    "dead",
 )
 _NUMBERS = range(2, len(_HEADER))
 _SHOWN = 20

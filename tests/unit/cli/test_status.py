@@ -80,10 +80,10 @@ def test_what_wants_attention_is_shown_with_its_reason() -> None:
 
     assert [
         "shop   2 products   1 wants attention",
-        "  product  state   fresh   behind  docs/s  sent  cost  state size  dead letters",
-        "◐ search   behind   41 s  310,022       0     0     -           -             0",
+        "  product  state   fresh   behind  docs/s  sent  cost  on disk  dead",
+        "◐ search   behind   41 s  310,022       0     0     -        -     0",
         "    because its sinks are slow",
         "    fresh: 41.0 s, expected 30 s",
-        "● card     live    0.4 s        0       0     0   25%           -             0",
+        "● card     live    0.4 s        0       0     0   25%        -     0",
     ] == list(status_lines(found, 20))
     assert "… 1 more: joinery status --all" == list(status_lines(found, 1))[-1]
