@@ -18,7 +18,8 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, assert_never
 
@@ -37,6 +38,7 @@ from joinery.model.progress import Waiting
 from joinery.model.warning import RunWarning
 from joinery.project.postgres import WalLimit
 from joinery.retry import PATIENCE
+from joinery.vault.keys import VaultUnavailableError
 
 if TYPE_CHECKING:
     import psycopg
@@ -91,6 +93,21 @@ def libraries(plugin: Plugin = "postgres") -> tuple[Path, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LineSeal:
+    """Under what the lines of some tables are sealed.
+
+    Attributes:
+        tables: The tables, as schema.table.
+        name: The key's, in the vault.
+        key: In base64.
+    """
+
+    tables: tuple[str, ...]
+    name: str
+    key: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CaptureOptions:
     """How a capture runs.
 
@@ -106,6 +123,8 @@ class CaptureOptions:
         keep_s: How long change files are kept at least, in seconds.
         applied: Says what those who read the spool have applied.
         max_wal: How much of its log the database may keep for us.
+        seal: Returns under which key lines of which tables are sealed on a day; None where none
+            are.
     """
 
     name: str
@@ -117,6 +136,7 @@ class CaptureOptions:
     keep_s: float = 86_400.0
     applied: Applied = field(default=lambda reader: {})
     max_wal: WalLimit | None = None
+    seal: Callable[[date], LineSeal] | None = None
 
 
 class Capture:
@@ -137,6 +157,7 @@ class Capture:
         self._joining: Joining | None = None
         self._link: Link | None = None
         self._broken = False
+        self._sealed_on: date | None = None
         self.error: JoineryError | None = None
         self._tending = Tending(
             database,
@@ -222,6 +243,26 @@ class Capture:
                 if not ended.is_set():
                     self._end_process()
                 return
+            if self._options.seal is not None and self._sealed_on != _today():
+                self._renew_seal()
+
+    def _renew_seal(self) -> None:
+        """Have lines sealed under the key of another day; where there is none, the last stays."""
+        try:
+            sealing = self._seal()
+            if sealing is not None:
+                self._ask(f"seal {json.dumps(asdict(sealing))}")
+        except JoineryError as error:
+            _log.warning("the key of source %s is not renewed: %s", self._options.name, error)
+
+    def _seal(self) -> LineSeal | None:
+        """Return what seals lines today; None where nothing is personal."""
+        if self._options.seal is None:
+            return None
+        today = _today()
+        told = self._options.seal(today)
+        self._sealed_on = today
+        return told
 
     @property
     def _tables_changed(self) -> bool:
@@ -272,7 +313,8 @@ class Capture:
                     self._closing.wait(_HELD_S)
                     continue
                 prepared = self._database.prepare(self._spool)
-            except (ServerAwayError, BrokenOffError) as away:
+                sealing = self._seal()
+            except (ServerAwayError, VaultUnavailableError, BrokenOffError) as away:
                 if self._broken or isinstance(away, BrokenOffError):
                     continue  # asked to; why is looked at next
                 since, failed = since if failed else time.time(), failed + 1
@@ -286,7 +328,7 @@ class Capture:
                 self._options.on_wait(target, None)
             failed = 0
             began_at = time.monotonic()
-            said = self._capture(prepared)
+            said = self._capture(prepared, sealing)
             if self._closing.is_set():
                 return
             if self._spool.paused or self._tending.error or self._tables_changed:
@@ -405,7 +447,7 @@ class Capture:
         self._tending.look()
         return True
 
-    def _capture(self, prepared: Prepared) -> str:
+    def _capture(self, prepared: Prepared, sealing: LineSeal | None) -> str:
         """Run the process to its end; return the last that it said."""
         known = self._spool.identity
         unread = known.unread if known is not None else ()
@@ -417,6 +459,7 @@ class Capture:
             "flush_ms": _FLUSH_MS,
             "file_bytes": _FILE_BYTES,
             "silent_ms": prepared.silent_ms,
+            "seal": asdict(sealing) if sealing is not None else None,
         }
         self._spool.note_begun()
         with _appended(self._spool.log) as log:
@@ -432,6 +475,7 @@ class Capture:
             prepared,
             ask=self._ask,
             on_warning=self._options.on_warning,
+            sealed=sealing.tables if sealing is not None else (),
         )
         reading = threading.Thread(target=joining.run, args=(ended,), daemon=True)
         tending = threading.Thread(target=self._tend, args=(joining, ended), daemon=True)
@@ -497,6 +541,10 @@ class Capture:
 def _class_path(program: Path, plugin: Plugin) -> str:
     jars: Sequence[Path] = (program, *libraries(plugin))
     return os.pathsep.join(map(str, jars))
+
+
+def _today() -> date:
+    return datetime.now(UTC).date()
 
 
 def _appended(log: Path) -> IO[bytes]:

@@ -5,8 +5,9 @@ the log is taken then, and waited until every transaction has ended that had beg
 reading does not see was written by transactions that began after the place: its rows get that
 place, so whatever they lack is newer. No row comes back, since what took it away is newer, too.
 
-A table with a primary key is read in chunks; one without, or with a column whose values the
-server does not tell as the connector does, by a connector, in one transaction.
+A table with a primary key is read in chunks; one without, one whose lines are sealed, or with a
+column whose values the server does not tell as the connector does, by a connector, in one
+transaction.
 
 Invariant: rows are in the spool whole or not at all, and no failure to read them, however long it
 lasts, holds up the log.
@@ -19,7 +20,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from queue import SimpleQueue
@@ -54,6 +55,7 @@ class Joining:
         prepared: What the process was started with.
         ask: Gives the process a line.
         on_warning: Told of a table that cannot be read.
+        sealed: Tables whose lines the process seals, so that it reads them itself.
     """
 
     def __init__(
@@ -64,8 +66,9 @@ class Joining:
         *,
         ask: Callable[[str], None],
         on_warning: Callable[[RunWarning], None] = lambda warning: None,
+        sealed: Collection[str] = (),
     ) -> None:
-        self._database, self._spool = database, spool
+        self._database, self._spool, self._sealed = database, spool, sealed
         self._prepared, self._ask, self._on_warning = prepared, ask, on_warning
         self._link: Link | None = None
         self._closing = False
@@ -144,7 +147,7 @@ class Joining:
             self._ready.add(table)
         if done.over:
             return False
-        if not self._read(table, done):
+        if table in self._sealed or not self._read(table, done):
             settings = self._database.reading_settings(self._prepared.settings, (table,))
             self._request(table, connector=settings, begun_at=done.place)
         return True

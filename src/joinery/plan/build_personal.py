@@ -25,12 +25,12 @@ from joinery.plan.nodes import (
 from joinery.plan.pattern import PatternForm
 from joinery.plan.search import SearchForm
 from joinery.plan.stream import Stream
-from joinery.project.captured import CAPTURED
 from joinery.project.product import PersonalSpec, ProductSpec, RelationSpec
 from joinery.project.tree import Path
 
 _SEALABLE = ("string", "boolean", "byte", "short", "int", "long", "date", "timestamp")
 _SUBJECTS = ("string", "byte", "short", "int", "long")
+_SOURCES = ("files", "kafka", "postgres")
 _CODE = "PLAN_PERSONAL"
 _KEEPING = ("files", "console")
 
@@ -67,9 +67,10 @@ def _check_relation(context: Context, spec: RelationSpec, path: Path) -> None:
         message = f"{name} needs a vault for their keys"
         context.refuse(_CODE, message, path, key=True, hint=hint)
     kinds = {each.name: each.kind for each in context.spec.sources}
-    if kinds.get(context.spec.source_of(spec)) in CAPTURED:
-        message = f"{name} cannot be read from a database's own log yet"
-        detail = "Its changes are kept in a spool on the way, in clear."
+    kind = kinds.get(context.spec.source_of(spec), _SOURCES[0])
+    if kind not in _SOURCES:
+        message = f"{name} cannot be read from a source of kind {kind} yet"
+        detail = "Its changes would be kept on the way in clear."
         context.refuse(_CODE, message, path, key=True, detail=detail)
     for other in context.spec.changelogs:
         same = (other.topic or other.name) == (spec.topic or spec.name)

@@ -25,6 +25,7 @@ from joinery.retry import PATIENCE, Patience, Retry
 from joinery.vault.keys import NAME_BYTES, Vault, VaultError, VaultUnavailableError
 
 _MOST_ASKED = 1 << 20
+_OF_LINES = -1
 _NOBODY = struct.pack(">B", 0)
 
 
@@ -118,8 +119,7 @@ class VaultDoor:
                 stream.write(self._waited(self._greeting))
                 stream.flush()
                 while (size := stream.read(4)) != b"":
-                    names = _read_names(stream, *struct.unpack(">i", size))
-                    stream.write(self._waited(partial(self._answer, names)))
+                    stream.write(self._waited(self._asked(stream, *struct.unpack(">i", size))))
                     stream.flush()
         except (OSError, EOFError, struct.error, JoineryError):
             return  # the task's own end tells that it was not answered
@@ -141,6 +141,16 @@ class VaultDoor:
         keys = (self._vault.of_names, self._vault.of_indexes)
         label = struct.pack(">H", len(day)) + day
         return b"".join((*keys, label, self._vault.key_of_day(today)))
+
+    def _asked(self, stream: object, count: int) -> Callable[[], bytes]:
+        """Return what answers a request: of so many names, or of a key of lines."""
+        if count == _OF_LINES:
+            return partial(self._key_of_lines, _read_text(stream))
+        return partial(self._answer, _read_names(stream, count))
+
+    def _key_of_lines(self, name: str) -> bytes:
+        key = self._vault.key_of_known_lines(name)
+        return _NOBODY if key is None else b"\x01" + key
 
     def _answer(self, names: list[bytes]) -> bytes:
         keys = self._vault.keys(names)

@@ -24,7 +24,8 @@ from joinery.errors import SinkError, SinkUnavailableError, needs_extra
 
 KEY_BYTES = 64
 NAME_BYTES = 16
-_NAMES, _INDEXES, _DAY = "names", "indexes", "day "
+LINE_KEY_BYTES = 32
+_NAMES, _INDEXES, _DAY, _LINES = "names", "indexes", "day ", "lines "
 _SEALED = re.compile(r"jy[12]:([A-Za-z0-9_-]{22}):([A-Za-z0-9_-]*)")
 _KNOWN_KEYS = 100_000
 """So many keys are remembered, some 27 MiB of them; the others are asked for again."""
@@ -157,6 +158,23 @@ class Vault:
         """Destroy the keys of days that are over for longer than a time."""
         oldest = f"{_DAY}{(datetime.now(UTC) - retention).date().isoformat()}"
         over = [each for each in self._store.secrets() if each.startswith(_DAY) and each < oldest]
+        if over:
+            self._store.forget_secrets(over)
+
+    def key_of_lines(self, name: str) -> bytes:
+        """Return the key of a capture's lines; made where there is none."""
+        return self._secret(f"{_LINES}{name}")[:LINE_KEY_BYTES]
+
+    def key_of_known_lines(self, name: str) -> bytes | None:
+        """Return the same of one that was made; None where it was destroyed."""
+        known = f"{_LINES}{name}" in self._store.secrets()
+        return self.key_of_lines(name) if known else None
+
+    def forget_lines(self, source: str, before: date) -> None:
+        """Destroy the keys of a capture's lines of the days before one."""
+        head = f"{_LINES}{source} "
+        last = f"{head}{before.isoformat()}"
+        over = [each for each in self._store.secrets() if each.startswith(head) and each < last]
         if over:
             self._store.forget_secrets(over)
 

@@ -149,9 +149,6 @@ REFUSED = {
     "its most": PROJECT + "  n: {aggregate: person, values: {n: max(email)}}\n",
     "versions with when they were known": PROJECT
     + "  h: {history: letter, valid: at, known_at: at}\n",
-    "a database's own log": replaced(
-        "files: {path: data}", "postgres: {url: postgresql://db/shop}"
-    ),
     "real-time mode": PROJECT + "run: {real_time: true}\n",
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import struct
 from collections.abc import Iterator, Mapping
-from datetime import timedelta
+from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
@@ -83,6 +83,23 @@ def test_a_task_gets_the_keys_that_it_asks_for(door: VaultDoor, store: Failing) 
     assert greeting[:64] == vault.of_names + vault.of_indexes
     assert key is not None
     assert answer == b"\x01" + key + b"\x00"
+
+
+def test_a_task_gets_the_key_of_lines_while_it_is_there(door: VaultDoor, store: Failing) -> None:
+    vault = Vault(store, MASTER)
+    made = vault.key_of_lines("slot 2026-11-26")
+    with opened(door, door.address.token) as link:
+        read(link, GREETING)
+        for name in ("slot 2026-11-26", "slot 2026-11-25"):
+            link.sendall(struct.pack(">iH", -1, len(name)) + name.encode())
+        answer = read(link, 1 + 32 + 1)
+    vault.forget_lines("other", date(2026, 12, 1))
+    kept = vault.key_of_known_lines("slot 2026-11-26")
+    vault.forget_lines("slot", date(2026, 11, 27))
+
+    assert answer == b"\x01" + made + b"\x00"
+    assert kept == made
+    assert vault.key_of_known_lines("slot 2026-11-26") is None
 
 
 def test_who_does_not_know_the_token_is_told_nothing(door: VaultDoor) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import base64
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, date, datetime, timedelta
+from functools import partial
 
-from joinery.capture.capture import Capture, CaptureOptions
+from joinery.capture.capture import Capture, CaptureOptions, LineSeal
 from joinery.capture.database import LogDatabase
 from joinery.capture.mysql import MysqlDatabase
 from joinery.capture.server import Database
@@ -26,7 +30,10 @@ from joinery.project.postgres import postgres_options
 from joinery.project.product import ProjectSpec, SourceSpec
 from joinery.spark.jar import capture_jar
 from joinery.spark.source.spool_readers import applied_files
+from joinery.vault.tables import open_vault
 
+_SEALED_BEFORE = timedelta(days=7)
+"""So long before it was put in its place a file may have been begun: tables are read for days."""
 Wait = Callable[[str, Waiting | None], None]
 Warn = Callable[[RunWarning], None]
 
@@ -83,6 +90,35 @@ def read_source_again(spec: ProjectSpec, source: SourceSpec) -> tuple[str, ...]:
     return SpoolFolder(spool_of(spec, source)).read_again()
 
 
+def seal_of(spec: ProjectSpec, source: SourceSpec) -> Callable[[date], LineSeal] | None:
+    """Return what tells how the lines of a source are sealed on a day; None where none are."""
+    personal = [each for each in spec.changelogs if each.personal is not None]
+    own = [each for each in personal if spec.source_of(each) == source.name]
+    tables = sorted({table_in(source, each.topic or each.name) for each in own})
+    return partial(_sealed_on, spec, source, tables) if tables else None
+
+
+def _sealed_on(spec: ProjectSpec, source: SourceSpec, tables: Sequence[str], day: date) -> LineSeal:
+    """Return the key of a day's lines, and destroy those of which nothing can be left."""
+    slot, spool = log_name(spec, source), SpoolFolder(spool_of(spec, source))
+    since = min((day, *_days_of(spool)))
+    vault = open_vault(spec)
+    try:
+        vault.forget_lines(slot, since - _SEALED_BEFORE)
+        name = f"{slot} {day.isoformat()}"
+        key = base64.b64encode(vault.key_of_lines(name)).decode()
+        return LineSeal(tables=tuple(tables), name=name, key=key)
+    finally:
+        vault.close()
+
+
+def _days_of(spool: SpoolFolder) -> Iterator[date]:
+    """Yield the days on which the files of a spool were put in their places."""
+    for each in spool.path.rglob("*.jsonl"):
+        with suppress(FileNotFoundError):  # removed meanwhile
+            yield datetime.fromtimestamp(each.stat().st_mtime, UTC).date()
+
+
 def make_capture(
     spec: ProjectSpec, source: SourceSpec, on_wait: Wait, on_warning: Warn, *, bulk: bool = False
 ) -> Capture:
@@ -101,6 +137,12 @@ def make_capture(
     claim_spool(spec, source)
     database, spool = database_of(spec, source)
     bulk = bulk and source.kind == "postgres"
+    seal = seal_of(spec, source)
+    if bulk and seal is not None:
+        raise CaptureError(
+            f'source "{source.name}" has personal columns, which are not read in bulk yet',
+            hint="Run without --bootstrap-from database: the connector reads the tables.",
+        )
     options = CaptureOptions(
         name=source.name,
         program=capture_jar,
@@ -111,6 +153,7 @@ def make_capture(
         keep_s=spool_spec(source).keep_ms / 1000,
         applied=applied_files,
         max_wal=postgres_options(source).max_wal if source.kind == "postgres" else None,
+        seal=seal,
     )
     return Capture(database, spool, options)
 

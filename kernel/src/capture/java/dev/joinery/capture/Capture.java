@@ -7,6 +7,7 @@ import java.io.PrintStream;
 import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.List;
 import java.util.Queue;
@@ -24,7 +25,7 @@ import org.apache.kafka.connect.source.SourceRecord;
  * it looks whether the slot is still the one that it was. The connector makes one anew where it is
  * gone, and goes on over the gap. A line that is a map asks to read a table beside the log, or
  * to put its rows in place; one after the other it says {@code read}, {@code unread} and why not, or
- * {@code placed}.
+ * {@code placed}. One that begins with {@code seal} tells the key under which lines are sealed from then on.
  *
  * <p>Invariant: a position is confirmed to the database once the files up to it, and then the
  * position itself, are on the disk. It is that of a commit: from within a transaction the connector
@@ -36,6 +37,7 @@ public final class Capture {
   private static final int HELD = 3;
   private static final int ALLOWED_MS = 50;
   private static final int NEVER = 0;
+  private static final String SEAL = "seal ";
 
   private final Settings settings;
   private final Spool spool;
@@ -67,7 +69,7 @@ public final class Capture {
     spool.hold(settings.held());
     Position position = spool.position();
     long written = position == null ? 0 : position.rows();
-    lines = new Lines(settings.connector(), settings.begunAt(), written);
+    lines = new Lines(settings.connector(), settings.begunAt(), written, settings.seal());
     connector = new Connector(settings.connector(), spool::position);
   }
 
@@ -90,7 +92,7 @@ public final class Capture {
     }
     CountDownLatch allowed = new CountDownLatch(1);
     Queue<String> requests = new ConcurrentLinkedQueue<>();
-    System.exit(run(settings, endOf(input, allowed, requests), told, allowed, requests));
+    System.exit(run(settings, endOf(input, allowed, requests, settings.seal()), told, allowed, requests));
   }
 
   private static int run(
@@ -113,13 +115,15 @@ public final class Capture {
 
   /** Returns a thread that ends with the input: whoever started us is gone, or wants the end. */
   private static Thread endOf(
-      BufferedReader input, CountDownLatch allowed, Queue<String> requests) {
+      BufferedReader input, CountDownLatch allowed, Queue<String> requests, Seal seal) {
     Thread thread =
         new Thread(
             () -> {
               try {
                 for (String line = input.readLine(); line != null; line = input.readLine()) {
-                  if (line.startsWith("{")) {
+                  if (line.startsWith(SEAL)) {
+                    seal.renew(line.substring(SEAL.length()));
+                  } else if (line.startsWith("{")) {
                     requests.add(line);
                   } else {
                     allowed.countDown();
@@ -198,7 +202,7 @@ public final class Capture {
         spool.adopt(request.table(), request.rows());
         told.println("placed");
       } else {
-        reading = new Reading(request, settings.fileBytes());
+        reading = new Reading(request, settings.fileBytes(), settings.seal());
       }
     }
     if (reading != null && reading.ended()) {

@@ -10,6 +10,7 @@ final class Lines {
   private final String prefix;
   private final long begunAt;
   private final Binlog binlog;
+  private final Seal seal;
   private final JsonConverter converter = new JsonConverter();
 
   /** A line, and the table that it is of. */
@@ -19,8 +20,10 @@ final class Lines {
    * @param connector the connector's settings
    * @param begunAt the place in PostgreSQL's log that rows get which were read from a table
    * @param written the place of the last row of a binary log that is in the spool
+   * @param seal what seals lines
    */
-  Lines(Map<String, String> connector, long begunAt, long written) {
+  Lines(Map<String, String> connector, long begunAt, long written, Seal seal) {
+    this.seal = seal;
     binlog = new Binlog(written);
     this.prefix = connector.get("topic.prefix") + ".";
     this.begunAt = begunAt;
@@ -52,7 +55,8 @@ final class Lines {
           place(source);
           value.put("transaction", null);
         }
-        return new Line(table, converter.fromConnectData(record.topic(), told.schema(), told));
+        byte[] json = converter.fromConnectData(record.topic(), told.schema(), told);
+        return new Line(table, seal.of(table, json));
       }
     }
     return null;

@@ -23,12 +23,12 @@ final class Reading implements AutoCloseable {
   private volatile boolean ended;
   private volatile Throwable failure;
 
-  Reading(Request request, int fileBytes) throws IOException {
+  Reading(Request request, int fileBytes, Seal seal) throws IOException {
     this.request = request;
     Path folder = request.rows().resolve(READ);
     Spool.remove(folder);
     aside = new Spool(folder, fileBytes);
-    lines = new Lines(request.connector(), request.begunAt(), 0);
+    lines = new Lines(request.connector(), request.begunAt(), 0, seal);
     thread = new Thread(this::run, "reading");
     thread.setDaemon(true);
     thread.start();

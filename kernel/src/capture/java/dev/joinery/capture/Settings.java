@@ -19,6 +19,7 @@ import java.util.TreeSet;
  * @param begunAt a place in PostgreSQL's log from before the slot was made, if it is made now
  * @param held tables whose changes stand aside until their rows are in place
  * @param silentMillis a log of which nothing is heard for longer is given up; 0 where that is usual
+ * @param seal what seals the lines of tables with personal columns
  */
 record Settings(
     Path spool,
@@ -27,7 +28,8 @@ record Settings(
     int fileBytes,
     long begunAt,
     Set<String> held,
-    long silentMillis) {
+    long silentMillis,
+    Seal seal) {
   static Settings of(String line) throws IOException {
     JsonNode told = new ObjectMapper().readTree(line);
     Map<String, String> connector = new TreeMap<>();
@@ -43,6 +45,7 @@ record Settings(
         told.required("file_bytes").asInt(),
         told.required("begun_at").asLong(),
         held,
-        told.path("silent_ms").asLong());
+        told.path("silent_ms").asLong(),
+        new Seal(told.get("seal")));
   }
 }

@@ -117,7 +117,7 @@ final class RecordSender implements ChangeSink, Ingress.Origin {
       }
       Format format = erasing ? sealed.erasure(relation) : from.formats[relation];
       format.loggedAt(logged);
-      format.decode(relation, key, value, this);
+      format.decode(relation, key, sealed == null ? value : sealed.vault.opened(value), this);
     } catch (RegistryError away) {
       throw away;
     } catch (RuntimeException | StackOverflowError error) {

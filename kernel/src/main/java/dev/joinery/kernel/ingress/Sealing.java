@@ -120,7 +120,7 @@ public record Sealing(
         return;
       }
       byte[] key = record.isNullAt(4) ? null : (byte[]) record.get(4);
-      byte[] value = record.isNullAt(5) ? null : (byte[]) record.get(5);
+      byte[] value = vault.opened(record.isNullAt(5) ? null : (byte[]) record.get(5));
       for (int relation : relationsOf[record.getInt(0)]) {
         Sealer sealer = sealers[relation];
         if (sealer != null) {

@@ -20,7 +20,9 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import javax.crypto.Cipher;
 import javax.crypto.Mac;
+import javax.crypto.spec.GCMParameterSpec;
 import javax.crypto.spec.SecretKeySpec;
 
 /**
@@ -34,6 +36,14 @@ final class VaultLink implements Closeable {
   private static final String MAC = "HmacSHA256";
   private static final int MAC_KEY_BYTES = 32;
   private static final int KEY_BYTES = 64;
+  private static final byte[] LINE = "jyl1:".getBytes(StandardCharsets.US_ASCII);
+  private static final int LINE_KEY_BYTES = 32;
+  private static final int NONCE_BYTES = 12;
+  private static final int TAG_BITS = 128;
+
+  /** What is asked in place of a number of names. */
+  private static final int OF_LINES = -1;
+
   private static final int MOST_ASKED = 1000;
   private static final int MOST_KNOWN = 20_000;
 
@@ -45,6 +55,7 @@ final class VaultLink implements Closeable {
   private final String day;
   private final AesSiv ofTheDay;
   private final Map<ByteBuffer, Subject> known = new HashMap<>();
+  private final Map<ByteBuffer, SecretKeySpec> ofLines = new HashMap<>();
 
   /** Whose values are sealed; {@code cipher} is null once the key is destroyed. */
   record Subject(byte[] name, AesSiv cipher) {
@@ -146,6 +157,48 @@ final class VaultLink implements Closeable {
       boolean there = in.readByte() != 0;
       AesSiv cipher = there ? new AesSiv(in.readNBytes(KEY_BYTES)) : null;
       known.put(each, new Subject(each.array(), cipher));
+    }
+  }
+
+  /** Opens a line that was sealed where it was captured; any other is returned as it is. */
+  byte[] opened(byte[] line) {
+    if (line == null || !startsWith(line, LINE)) {
+      return line;
+    }
+    int end = LINE.length;
+    while (line[end] != ':') {
+      end++;
+    }
+    byte[] label = Arrays.copyOfRange(line, LINE.length, end);
+    byte[] body = Base64.getUrlDecoder().decode(Arrays.copyOfRange(line, end + 1, line.length));
+    try {
+      Cipher cipher = Cipher.getInstance("AES/GCM/NoPadding");
+      GCMParameterSpec nonce = new GCMParameterSpec(TAG_BITS, body, 0, NONCE_BYTES);
+      SecretKeySpec key = ofLines.computeIfAbsent(ByteBuffer.wrap(label), this::keyOfLines);
+      cipher.init(Cipher.DECRYPT_MODE, key, nonce);
+      cipher.updateAAD(label);
+      return cipher.doFinal(body, NONCE_BYTES, body.length - NONCE_BYTES);
+    } catch (GeneralSecurityException broken) {
+      throw new IllegalStateException("a line of a spool is not what was sealed", broken);
+    }
+  }
+
+  private static boolean startsWith(byte[] line, byte[] head) {
+    return line.length > head.length && Arrays.equals(line, 0, head.length, head, 0, head.length);
+  }
+
+  private SecretKeySpec keyOfLines(ByteBuffer label) {
+    try {
+      out.writeInt(OF_LINES);
+      out.writeUTF(new String(Base64.getUrlDecoder().decode(label.array()), StandardCharsets.UTF_8));
+      out.flush();
+      if (in.readByte() == 0) {
+        throw new IllegalStateException(
+            "a spool has lines that were sealed under a key that the vault does not have");
+      }
+      return new SecretKeySpec(in.readNBytes(LINE_KEY_BYTES), "AES");
+    } catch (IOException away) {
+      throw new UncheckedIOException("the vault does not answer", away);
     }
   }
 

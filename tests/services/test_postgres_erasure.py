@@ -1,0 +1,109 @@
+"""A person erased whose rows come from a database's own log: the spool is sealed, too."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from contextlib import closing
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+import pytest
+from tests.services.captured import new_database, until
+from tests.spark.test_erasure import CANARY, email, erased, holding, shown
+
+import joinery as jn
+from joinery.dev.service import Service
+from joinery.spark.batch.captures import seal_of
+from joinery.vault.tables import open_vault
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.services, pytest.mark.spark]
+PROJECT = """\
+name: shop
+sources: {{db: {{postgres: {{url: "{url}"}}}}}}
+vault: {{sqlite: {{path: keys/vault.db}}, master: "not a secret, since this is only a test"}}
+relations:
+  person:
+    key: [id]
+    fields: {{id: long, email: string, height: int}}
+    personal: {{subject: id, fields: [email, height]}}
+  town: {{key: [id], fields: {{id: long, name: string}}}}
+products:
+  profile:
+    root: person
+    embed: {{town: {{one: town, on: [id], fields: [name]}}}}
+    sink: {{sqlite: {{path: clear.db, reveal: true}}}}
+"""
+TABLES = (
+    "create table person (id bigint primary key, email text, height int)",
+    "create table town (id bigint primary key, name text)",
+    f"insert into person select n, '{CANARY}-' || n || '@example.org', 170 from"
+    " generate_series(0, 9) as n",
+    "insert into town select n, 'legible' from generate_series(0, 9) as n",
+)
+
+
+def told(folder: Path) -> int:
+    try:
+        return len(shown(folder))
+    except sqlite3.OperationalError:  # no table yet, or it is written to
+        return 0
+
+
+def run(spark: SparkSession, project: Any) -> None:
+    jn.run(spark, project, once=True).await_termination()
+
+
+def test_a_canary_is_in_no_file_of_the_spool_and_gone_once_erased(
+    postgres: Service, spark: SparkSession, tmp_path: Path
+) -> None:
+    with new_database(postgres, "erasure", *TABLES) as url:
+        (tmp_path / "joinery.yaml").write_text(PROJECT.format(url=url))
+        project = jn.load(tmp_path / "joinery.yaml")
+        running = jn.run(spark, project)
+        until(lambda: 10 == told(tmp_path))
+        running.stop()
+        with closing(psycopg.connect(url, autocommit=True)) as link:
+            link.execute("update person set height = 180 where id = 3")
+        run(spark, project)
+
+        before = shown(tmp_path)
+        assert {"email": email(3), "height": 180}.items() <= json.loads(before[3]).items()
+        assert all(each.startswith("clear.db") for each in holding(tmp_path, CANARY))
+        spool = {each for each in holding(tmp_path, "legible") if "/spool/" in each}
+        assert spool  # what is not personal stands there as it is
+
+        erased(project, "person", 3)
+        run(spark, project)
+
+        after = shown(tmp_path)
+        assert {"email": None, "height": None}.items() <= json.loads(after[3]).items()
+        assert {**before, 3: ""} == {**after, 3: ""}
+        shutil.rmtree(tmp_path / ".joinery" / "checkpoint")
+        (tmp_path / "clear.db").unlink()
+        run(spark, project)
+        assert after == shown(tmp_path)
+        _keys_of_lines_go_with_their_files(project)
+
+
+def _keys_of_lines_go_with_their_files(project: Any) -> None:
+    (source,), today = project.spec.sources, datetime.now(UTC).date()
+    seal = seal_of(project.spec, source)
+    assert seal is not None
+
+    def known(day: date) -> bool:
+        vault = open_vault(project.spec)
+        name = seal(today).name.replace(today.isoformat(), day.isoformat())
+        found = vault.key_of_known_lines(name) is not None
+        vault.close()
+        return found
+
+    seal(today - timedelta(days=30))
+    assert not known(today - timedelta(days=30))
+    assert known(today)
