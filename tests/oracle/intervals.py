@@ -21,6 +21,10 @@ ON = {
     "{r_id: id, u: u}": "c.r_id = r.id and c.u = r.u",
 }
 ORDERS = {"": "c.id", "order: [-n],": "c.n desc nulls last, c.id", "order: [at],": "c.t, c.id"}
+COLUMNS: dict[str, dict[str, Any]] = {
+    "r": dict.fromkeys(("id", "u", "x", "at")),
+    "c": dict.fromkeys(("id", "r_id", "u", "n", "at")),
+}
 ENDS = ((0, 30), (-60, 0), (-20, 45), (10, 10), (-90, -15), (5, 300))
 
 
@@ -83,32 +87,63 @@ products:
       retention: {self.retention}m
 """
 
-    def left_out(self) -> set[int]:
-        """Return the places of the records that count for nothing: left out as late, or too late.
+    def standing(self, records: int) -> list[tuple[str, dict[str, Any]]]:
+        """Return the rows that count once so many records are read, each with its relation.
 
-        It knows of one partition each, and of no row that changes once it is too late for it.
+        A row that is forgotten to a change of it stays beside what has its key then, one above
+        until another has it. It knows of one partition each.
         """
-        found: set[int] = set()
+        rows: dict[tuple[str, int], dict[str, Any]] = {}
+        former: dict[tuple[str, int, int], dict[str, Any]] = {}
         newest: dict[str, int] = {}
-        times: dict[tuple[str, int], int | None] = {}
+        for number, each in enumerate(self.changes[:records]):
+            relation, id = place = each.relation, each.columns["id"]
+            watermark = None
+            if relation in newest:
+                watermark = newest[relation] - (self.delay if relation == "c" else 0) * MINUTE
+            old = rows.get(place)
+            forgotten = self._is_past(old, watermark, relation, forgotten=True)
+            base = None if forgotten else old
+            row = None if each.op == "delete" else {**(base or COLUMNS[relation]), **each.columns}
+            at = None if row is None else _micros(row["at"])
+            if at is not None and "at" in each.columns:
+                newest[relation] = max(newest.get(relation, at), at)
+            told = each.op == "insert" or "at" in each.columns
+            if row is not None and at is None and base is None and not told:
+                continue
+            judged = None if self.late == "correct" or watermark is None else at
+            if judged is not None and judged < (watermark or 0) - self.allowed * MINUTE:
+                continue
+            if self._is_past(base if row is None else row, watermark, relation):
+                continue
+            if forgotten:
+                former[*place, number if relation == "c" else 0] = rows.pop(place)
+            if row is None:
+                rows.pop(place, None)
+                continue
+            rows[place] = row
+            if relation == "r":
+                former.pop((relation, id, 0), None)
+        found = [(relation, row) for (relation, _), row in rows.items()]
+        return found + [(relation, row) for (relation, *_), row in former.items()]
+
+    def _is_past(
+        self,
+        row: dict[str, Any] | None,
+        watermark: int | None,
+        relation: str,
+        *,
+        forgotten: bool = False,
+    ) -> bool:
+        """Return whether a row is so old that it counts no more, or is forgotten."""
+        at = None if row is None else _micros(row["at"])
+        if at is None or watermark is None:
+            return False
         before, after = -min(0, self.within[0]), max(0, self.within[1])
-        for place, each in enumerate(self.changes):
-            row = each.relation, each.columns["id"]
-            own = None if each.op == "delete" else _micros(each.columns["at"])
-            time = times.get(row) if each.op == "delete" else own
-            if each.relation in newest and time is not None:
-                delay = self.delay if each.relation == "c" else 0
-                behind = newest[each.relation] - delay * MINUTE - time
-                late = own is not None and behind > self.allowed * MINUTE
-                counts = after + self.allowed + self.retention
-                counts += before if each.relation == "c" else 0
-                if (late and self.late != "correct") or behind > counts * MINUTE:
-                    found.add(place)
-            if place not in found:
-                times[row] = own
-            if own is not None:
-                newest[each.relation] = max(newest.get(each.relation, own), own)
-        return found
+        counts = after + self.allowed + self.retention + (before if relation == "c" else 0)
+        if forgotten:
+            counts += (before + after) * (1 if relation == "c" else 2)
+        return watermark - at > counts * MINUTE
 
 
 def random_log(seed: int, *, records: int = 90) -> Log:
@@ -173,37 +208,52 @@ def _change(pick: random.Random, clock: datetime, number: int) -> RowChange:
     return insert(relation, id=id, **row).at(number)
 
 
+def random_partial(seed: int, *, records: int = 200) -> Log:
+    """Return a product that forgets soon, and a log in which updates leave columns out.
+
+    No row above is deleted: where its key comes back and goes before that is sent, what was sent
+    before stays.
+    """
+    log, pick = random_forgetting(seed, records=records), random.Random(seed + 2_000_000)
+    log.retention = pick.choice([0, 20, 90])
+    log.changes = [each for each in log.changes if each.op != "delete" or each.relation == "c"]
+    for number, each in enumerate(log.changes):
+        if each.op == "insert" and pick.random() < 0.5:
+            told = {name: value for name, value in each.columns.items() if pick.random() < 0.6}
+            told["id"] = each.columns["id"]
+            log.changes[number] = replace(each, op="update", columns=told)
+    return log
+
+
 def cuts(seed: int, records: int) -> Sequence[int]:
     """Return where a log is cut into batches."""
     pick = random.Random(seed)
     return (*sorted(pick.sample(range(2, records), 7)), records)
 
 
-def truth(log: Log, records: int) -> dict[int, dict[str, Any]]:
-    """Return what the sink should hold once the first `records` of a log are read, by key."""
-    rows: dict[tuple[str, int], dict[str, Any]] = {}
-    newest: int | None = None
-    left_out = log.left_out()
-    for number, each in enumerate(log.changes[:records]):
-        at = _micros(each.columns["at"]) if each.op != "delete" else None
+def truth(log: Log, records: int, *, ended: bool = False) -> dict[int, dict[str, Any]]:
+    """Return what the sink should hold once the first `records` of a log are read, by key.
+
+    Args:
+        log: The log and its product.
+        records: How many.
+        ended: Whether nothing is waited for any more.
+    """
+    newest = None
+    for each in log.changes[:records]:
+        at = _micros(each.columns.get("at")) if each.op != "delete" else None
         if each.relation == "c" and at is not None:
             newest = at if newest is None else max(newest, at)
-        if number in left_out:
-            continue
-        place = each.relation, each.columns["id"]
-        if each.op == "delete":
-            rows.pop(place, None)
-            continue
-        rows[place] = dict(each.columns)
     connection = duckdb.connect()
     connection.execute("create table r (id bigint, u varchar, x bigint, t bigint)")
     connection.execute("create table c (id bigint, r_id bigint, u varchar, n bigint, t bigint)")
-    for (relation, id), row in rows.items():
+    for relation, row in log.standing(records):
         columns = ("u", "x") if relation == "r" else ("r_id", "u", "n")
-        values = [id, *(row[each] for each in columns), _micros(row["at"])]
+        values = [row["id"], *(row[each] for each in columns), _micros(row["at"])]
         marks = ", ".join("?" for _ in values)
         connection.execute(f"insert into {relation} values ({marks})", values)
     watermark = None if newest is None else newest - log.delay * MINUTE
+    watermark = 2**62 if ended else watermark
     found = connection.execute(_query(log, watermark))
     names = [each[0] for each in found.description]
     return {row[0]: dict(zip(names, row, strict=True)) for row in found.fetchall()}

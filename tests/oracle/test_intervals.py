@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from joinery.plan.build import build_plan
+from joinery.testing.changes import RowChange
 from joinery.testing.conformance.runner import load_text
 from joinery.testing.driver import Driver
 
 pytest.importorskip("duckdb")
-from tests.oracle.intervals import Log, cuts, random_forgetting, random_log, truth
+from tests.oracle.intervals import Log, cuts, random_forgetting, random_log, random_partial, truth
 
 
 @pytest.mark.parametrize("seed", range(80))
@@ -22,6 +23,26 @@ def test_the_reference_holds_what_duckdb_computes_of_all_rows_but_those_too_late
     seed: int,
 ) -> None:
     _holds_what_duckdb_computes(random_forgetting(seed, recent=True), seed)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_reference_holds_what_duckdb_computes_of_logs_whose_rows_it_forgets(seed: int) -> None:
+    log = random_partial(seed)
+    driver = Driver(build_plan(load_text(log.project)).products[0])
+    behind = [each for each in log.changes if each.relation == ("r" if seed % 2 else "c")]
+    others = [each for each in log.changes if each not in behind]
+
+    parts = 2 + seed % 9
+    for part in range(parts + 2):
+        driver.send(_part(others, part, parts) + _part(behind, part - 2, parts))
+    driver.until_closed()
+
+    assert truth(log, len(log.changes), ended=True) == dict(driver.documents())
+
+
+def _part(changes: list[RowChange], part: int, parts: int) -> list[RowChange]:
+    start, end = max(0, part * len(changes) // parts), (part + 1) * len(changes) // parts
+    return changes[start : max(0, end)]
 
 
 def _holds_what_duckdb_computes(log: Log, seed: int) -> None:

@@ -16,7 +16,7 @@ from joinery.spark.testing import SparkRunner
 from joinery.testing.conformance.runner import joined, load_text, prefixed
 
 pytest.importorskip("duckdb")
-from tests.oracle.intervals import Log, random_forgetting, random_log, truth
+from tests.oracle.intervals import Log, random_forgetting, random_log, random_partial, truth
 
 from joinery.testing.conformance.suite import parse
 
@@ -58,8 +58,9 @@ products:
 
 
 def make_forgetting(seeds: list[int]) -> Trial:
-    """Return projects that forget soon, or leave out late rows, as one."""
-    return _joined(seeds, [(log, log.project) for log in map(random_forgetting, seeds)])[0]
+    """Return projects that forget soon, leave out late rows, or leave columns out, as one."""
+    logs = [(random_partial if seed % 2 else random_forgetting)(seed) for seed in seeds]
+    return _joined(seeds, [(log, log.project) for log in logs])[0]
 
 
 def make_intervals(seeds: list[int]) -> tuple[Trial, list[list[int]]]:

@@ -46,6 +46,18 @@ CASES = {
     " embed: {near: {many: click, on: [user], within: [-10s, 10s], hidden: true}}",
     "judged": "root: search, fields: [id], emit: {when: closed, allowed: 5s}, embed:"
     " {next: {one: click, on: [user], within: [1s, 20s], order: [at], fields: [id]}}",
+    "short": "root: search, fields: [id, user], emit: {when: closed, retention: 1m}, embed:"
+    " {clicks: {many: click, on: {search: id}, within: [0s, 30s], fields: [id, ms]}}",
+    "short_near": "root: search, fields: [id, sku], values: {n: count(near), slow: max(near.ms)},"
+    " emit: {retention: 45s}, embed:"
+    " {near: {many: click, on: [user], within: [-10s, 10s], hidden: true}}",
+    "left_out": "root: search, fields: [id], emit: {when: closed, late: drop, retention: 2m},"
+    " embed: {clicks: {many: click, on: {search: id}, within: [-5s, 20s], fields: [id, ms]}}",
+    "told": "root: search, fields: [id], emit: {late: dead_letter, allowed: 5s}, embed:"
+    " {next: {one: click, on: [user], within: [1s, 20s], order: [at], fields: [id]}}",
+    "beside": "root: search, fields: [id], emit: {when: closed}, embed:"
+    " {clicks: {many: click, on: {search: id}, within: [0s, 30s], fields: [id]},"
+    " price: {one: price, on: [sku], fields: [cents]}}",
     "cost": "root: search, fields: [id],"
     " embed: {price: {one: price, on: [sku], as_of: at, fields: [cents]}}",
     "listed": "root: search, fields: [id], values: {all: sum(same.cents)}, embed:"
@@ -66,12 +78,13 @@ def project_text(*names: str) -> str:
 
 
 def logs(seed: int, *, rows: int = 24_000) -> list[RowChange]:
-    """Return so many changes, three quarters of them searches and clicks."""
+    """Return so many changes, three quarters of them of searches and clicks."""
     return list(_changes(random.Random(seed), rows))
 
 
 def _changes(pick: random.Random, rows: int) -> Iterator[RowChange]:
     searches: list[int] = []
+    clicks: list[int] = []
     for number in range(rows):
         clock = START + timedelta(seconds=number / 2)
         chance = pick.random()
@@ -81,7 +94,10 @@ def _changes(pick: random.Random, rows: int) -> Iterator[RowChange]:
             yield insert("search", id=number, **told)
         elif chance < 0.45 and searches:
             yield _altered(pick, searches, clock)
+        elif chance < 0.5 and clicks:
+            yield _clicked_again(pick, clicks, searches, clock)
         elif chance < 0.8:
+            clicks.append(number)
             search = searches[-1 - pick.randrange(min(50, len(searches)))] if searches else None
             row = {"search": search, "user": _user(pick), "ms": pick.choice([None, *range(50)])}
             yield insert("click", id=number, **row, at=_time(pick, clock))
@@ -92,14 +108,36 @@ def _changes(pick: random.Random, rows: int) -> Iterator[RowChange]:
 
 
 def _altered(pick: random.Random, searches: list[int], clock: datetime) -> RowChange:
-    id_ = searches[-1 - pick.randrange(min(200, len(searches)))]
     kind = pick.random()
     if kind < 0.2:
-        searches.remove(id_)
+        # None whose key has another search since a short while, which was not sent yet: until it
+        # is, what was sent of the former stands where a batch has seen that.
+        most = pick.choice([0, 260]) if len(searches) > 320 else 0
+        id_ = searches.pop(_back(pick, searches, most, 60))
         return delete("search", id=id_)
+    id_ = searches[_back(pick, searches, 0, 200)]
     if kind < 0.6:
         return update("search", id=id_, at=_time(pick, clock))
     return update("search", id=id_, user=_user(pick))
+
+
+def _back(pick: random.Random, ids: list[int], most: int, reach: int) -> int:
+    """Return a place so far from the end of a list, or at its beginning."""
+    return max(0, len(ids) - 1 - most - pick.randrange(reach))
+
+
+def _clicked_again(
+    pick: random.Random, clicks: list[int], searches: list[int], clock: datetime
+) -> RowChange:
+    id_ = clicks[_back(pick, clicks, 0, 200)]
+    told = {"search": pick.choice(searches[-50:] or [None]), "at": _time(pick, clock)}
+    kind = pick.random()
+    if kind < 0.2:
+        clicks.remove(id_)
+        return delete("click", id=id_)
+    if kind < 0.4:
+        return update("click", id=id_, ms=pick.randrange(50))
+    return update("click", id=id_, **(told if kind < 0.8 else {"at": told["at"]}))
 
 
 def _price(pick: random.Random, clock: datetime) -> RowChange:

@@ -2,7 +2,12 @@
 
 A row above is over once the watermark is past its time, plus `to`, `allowed` and `retention`; a row
 of an interval once the last row above is over that it could be near. What comes for either after
-that is too late. Both are kept for one interval longer, since what is not over may still meet them.
+that is too late.
+
+For one interval more a change of a row of an interval that moves it on is as any other. After that
+the row is forgotten to its changes, as soon as the watermark before one is so far, whatever others
+are and whether or not its state is still there. Rows above are kept until nothing is left that such
+a change may take from them, and rows of an interval until no row above is left that has them.
 
 Bounds are those of all intervals of a product together, from the least `from` to the greatest `to`,
 with the row's own time inside.
@@ -22,10 +27,12 @@ class Lasting:
 
     Attributes:
         counts_us: A change of a row is too late once the watermark is past this.
-        kept_us: A row is forgotten once all watermarks are past this.
+        forgotten_us: A row is forgotten to a change of it once the watermark is past this.
+        kept_us: A row leaves the state once all watermarks are past this.
     """
 
     counts_us: int
+    forgotten_us: int
     kept_us: int
 
 
@@ -55,10 +62,20 @@ def lasting_of(form: DocumentForm) -> Mapping[Relation, Lasting]:
     intervals = [each.within for each in embeds if each.within is not None]
     before_us = -min(0, *(each.from_us for each in intervals))
     after_us = max(0, *(each.to_us for each in intervals))
-    span_us, kept_us = before_us + after_us, form.emit.allowed_us + form.emit.retention_us
-    above = Lasting(after_us + kept_us, after_us + span_us + kept_us)
-    below = Lasting(span_us + kept_us, 2 * span_us + kept_us)
+    span_us, more_us = before_us + after_us, form.emit.allowed_us + form.emit.retention_us
+    left_us = after_us + 2 * span_us + more_us
+    above = Lasting(after_us + more_us, left_us, left_us)
+    below = Lasting(span_us + more_us, 2 * span_us + more_us, before_us + left_us)
     return {each: above if each is root.relation else below for each in judged}
+
+
+def time_columns(relation: Relation) -> frozenset[str]:
+    """Return the declared columns that the time of a row is made of."""
+    names = frozenset({relation.time} if relation.time else ())
+    for each in reversed(relation.derived):
+        if each.name in names:
+            names = names - {each.name} | each.expression.references
+    return names & {each.name for each in relation.columns}
 
 
 def meeting_us(form: DocumentForm, relation: Relation) -> tuple[int, int]:

@@ -122,6 +122,9 @@ class Assembler:
         """Return the object of `row`, None where the node's `where` leaves it out."""
         self._begin(rows)
         key = self._key_of(row)
+        if self.node.within is not None:
+            # A row that is forgotten to its changes is beside another of its key, at another time.
+            key = *key, time_of(row, self.node.relation.time)
         if key not in self._made:
             self._made[key] = self._assemble(row, rows)
         return self._made[key]

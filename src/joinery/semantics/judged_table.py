@@ -4,7 +4,11 @@ A record is judged by the watermark of its partition before it, as those of grou
 left out, or too late, is as if not in the log. What is kept goes by the watermarks of all of the
 product's logs together, as they were before the batch.
 
-Invariant: a row is forgotten only once no record that still counts could meet it.
+To a change of it, a row is forgotten once the watermark before that change is far enough past its
+time. It stays in the documents that it is in, and what comes for its key is a row of its own.
+
+Invariant: a row leaves only once no record that still counts could meet it, and only after it is
+forgotten to all changes of it that can come; so what documents hold does not go by when it leaves.
 """
 
 from __future__ import annotations
@@ -15,8 +19,8 @@ from copy import copy
 from functools import partial
 
 from joinery.model.change import Change, Key, Row
-from joinery.plan.lasting import Lasting, judged_relations, lasting_of, meeting_us
-from joinery.plan.nodes import DocumentForm, Product, Relation
+from joinery.plan.lasting import Lasting, judged_relations, lasting_of, meeting_us, time_columns
+from joinery.plan.nodes import LOG_TIME, DocumentForm, Product, Relation
 from joinery.semantics.arrivals import Arrivals
 from joinery.semantics.lateness import in_log_order
 from joinery.semantics.merge import KeptRow
@@ -57,6 +61,10 @@ class JudgedTables:
             table.watermarks.end_batch(now_us)
         return counters
 
+    def take_anew(self) -> set[Key]:
+        """Return the keys that other roots have since the last call than those forgotten."""
+        return self.tables[self._root].take_anew() if self._forgets else set()
+
     def end_logs(self) -> None:
         """Take all logs as ended: what waits is sent, and stays so."""
         for each in self.tables.values():
@@ -74,25 +82,50 @@ class _JudgedTable(Table):
         self, relation: Relation, product: str, form: DocumentForm, lasting: Lasting | None
     ) -> None:
         super().__init__(relation)
-        self._lasting = lasting
+        self._lasting, self._is_root = lasting, relation == form.relation
         lifetimes = partial(_lifetimes, meeting_us(form, relation)) if form.waits else None
         self.arrivals = Arrivals(product, form.emit, self.watermarks, lifetimes)
+        self._former, self._anew = 0, set[Key]()
+        self._timed = time_columns(relation) - {LOG_TIME}
 
     def judge(
         self, change: Change, now_us: int, horizon: int | None, counters: Counter[str]
     ) -> None:
         """Apply the next change of the log, unless it comes too late."""
         key = self.key_of(change)
+        bound, watermark = self._bound(change, horizon), self.watermarks.of(change)
         known = self.standing.get(key, KeptRow())
-        standing, watermark = copy(known), self.watermarks.of(change)
+        former = known if self._is_forgotten(known.row, bound) else None
+        known = KeptRow() if former else known
+        standing = copy(known)
         verdict = self.merge.apply(standing, change)
         self.note(change, now_us)
         counters[verdict] += 1
         if verdict == "applied" and self._left_out(
-            change, known.row, standing.row, watermark, horizon, counters
+            change, known.row, standing.row, watermark, bound, counters
         ):
             return
+        counters["too_late"] += former is not None and change.after is None
+        self._keep_apart(key, former, standing)
         self.standing[key] = standing
+
+    def take_anew(self) -> set[Key]:
+        """Return the keys since the last call whose rows are others than the forgotten ones."""
+        taken, self._anew = self._anew, set()
+        return {key for key in taken if self.standing[key].row is not None}
+
+    def _bound(self, change: Change, horizon: int | None) -> int | None:
+        """Return the watermark that a change is judged by."""
+        own = (self.watermarks.of(change), self.watermarks.relation)
+        told = (horizon,) if change.snapshot else (*own, horizon)
+        return max((each for each in told if each is not None), default=None)
+
+    def _is_forgotten(self, row: Row | None, bound: int | None) -> bool:
+        return self._lasting is not None and self._is_past(row, self._lasting.forgotten_us, bound)
+
+    def _is_past(self, row: Row | None, lasts_us: int, bound: int | None) -> bool:
+        time_us = None if row is None else self.time_of(row)
+        return time_us is not None and bound is not None and time_us + lasts_us < bound
 
     def _left_out(
         self,
@@ -100,26 +133,40 @@ class _JudgedTable(Table):
         before: Row | None,
         after: Row | None,
         watermark: int | None,
-        horizon: int | None,
+        bound: int | None,
         counters: Counter[str],
     ) -> bool:
-        row = before if after is None else after
-        time_us = None if row is None else self.time_of(row)
-        if change.after is not None and not change.snapshot:
-            if time_us is None:
-                counters["event_without_time"] += 1
-            elif self.arrivals.left_out(change, time_us, watermark, counters):
-                return True
-        told = (horizon,) if change.snapshot else (watermark, self.watermarks.relation, horizon)
-        bound = max((each for each in told if each is not None), default=None)
-        if self._lasting is None or time_us is None or bound is None:
+        time_us = None if after is None else self.time_of(after)
+        if after is not None and time_us is None:
+            told = self.merge.columns_of(change).keys()
+            unplaced = self._lasting is not None and before is None and not self._timed <= told
+            counters["event_without_time"] += unplaced or not change.snapshot
+            return unplaced
+        told_us = None if change.snapshot else time_us
+        if told_us is not None and self.arrivals.left_out(change, told_us, watermark, counters):
+            return True
+        if self._lasting is None:
             return False
-        too_late = time_us + self._lasting.counts_us < bound
+        row = before if after is None else after
+        too_late = self._is_past(row, self._lasting.counts_us, bound)
         counters["too_late"] += too_late
         return too_late
 
+    def _keep_apart(self, key: Key, former: KeptRow | None, standing: KeptRow) -> None:
+        """Keep a forgotten row beside what has its key now, a root until another has it."""
+        if not self._is_root:
+            if former is not None:
+                self._former += 1
+                self.standing[(*key, self._former)] = former
+            return
+        place = (*key, None)
+        if former is not None:
+            self.standing[place] = former
+        if standing.row is not None and self.standing.pop(place, None) is not None:
+            self._anew.add(key)
+
     def forget(self, horizon: int) -> list[Key]:
-        """Forget the rows that are over; return their keys."""
+        """Let the rows go that are over; return their keys."""
         assert self._lasting is not None  # as the product forgets
         over = horizon - self._lasting.kept_us
         rows = {key: each.row for key, each in self.standing.items()}
@@ -127,7 +174,7 @@ class _JudgedTable(Table):
         gone = [key for key, time_us in times.items() if time_us is not None and time_us < over]
         if gone:
             self.leave(gone)
-        return gone
+        return [key[: len(self.relation.key)] for key in gone]
 
 
 def _lifetimes(meeting: tuple[int, int], time_us: int) -> Sequence[Bounds]:

@@ -135,6 +135,7 @@ class ReferenceSolution:
             counted = judged.apply(batch, timestamp_us)
             counters.update(counted)
             late[name] = Counter({each: counted[each] for each in LATE_COUNTERS})
+            self._outboxes[name].begin_anew(judged.take_anew())
         for product in self._products:
             group = self._groups.get(product.name)
             if group is not None and product.form.relation.product is None:
@@ -365,6 +366,11 @@ class _Outbox:
         left = rows.of(self._product.root.relation.name)
         self._build_all([each for each in left if self._decided(each)], rows)
         self._before = self._findings.taken()
+
+    def begin_anew(self, roots: Iterable[Key]) -> None:
+        """Leave documents as they were sent, since other rows have their keys now."""
+        for key in roots:
+            self._sent.pop(key, None)
 
     def news(self) -> Counter[str]:
         """Return what the last batch was the first to find."""

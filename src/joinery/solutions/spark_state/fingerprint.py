@@ -111,7 +111,9 @@ def _known_late(node: Group | Pattern, program: KernelProgram) -> LateProgram | 
 def _known_judged(judged: Judged) -> Judged | None:
     """Return what state knows of rows that are over: a retention that is not the default."""
     kept = kept_rows(judged)
-    return None if kept is None else Judged(0, LateProgram("correct", 0, 0, 0, kept), 0, 0, 0)
+    return (
+        None if kept is None else Judged(0, LateProgram("correct", 0, 0, 0, kept), 0, 0, 0, 0, ())
+    )
 
 
 def claim_checkpoint(

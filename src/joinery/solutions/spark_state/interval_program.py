@@ -18,6 +18,9 @@ class Judged:
         after_micros: The same after it.
         counts_micros: A change of a row is too late once the watermark is so long past its time;
             -1 where none is.
+        forgotten_micros: A row is forgotten to a change of it so long past its time.
+        time_columns: The decoded columns that the time is made of; a change that leaves one out
+            does not tell it.
     """
 
     product: int
@@ -25,6 +28,8 @@ class Judged:
     before_micros: int
     after_micros: int
     counts_micros: int
+    forgotten_micros: int
+    time_columns: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)

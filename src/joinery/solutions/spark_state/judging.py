@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from joinery.plan.lasting import judged_relations, lasting_of, meeting_us
-from joinery.plan.nodes import DocumentForm, Relation
+from joinery.plan.lasting import judged_relations, lasting_of, meeting_us, time_columns
+from joinery.plan.nodes import LOG_TIME, DocumentForm, Relation
 from joinery.solutions.spark_state.group_program import LateProgram
 from joinery.solutions.spark_state.interval_program import Judged, Kept
 from joinery.solutions.spark_state.places import RelationUses
@@ -31,12 +31,17 @@ def judged_uses(
     for relation in judged_relations(form):
         uses, lasts = relations[relation.name], lasting.get(relation)
         before_us, after_us = meeting_us(form, relation) if form.waits else (-1, -1)
+        timed = time_columns(relation) - {LOG_TIME}
         judged = Judged(
             product=product,
             late=_late(form, relation, uses),
             before_micros=before_us,
             after_micros=after_us,
             counts_micros=-1 if lasts is None else lasts.counts_us,
+            forgotten_micros=-1 if lasts is None else lasts.forgotten_us,
+            time_columns=tuple(
+                place for place, each in enumerate(uses.columns) if each.name in timed
+            ),
         )
         kept = None if lasts is None else Kept(logs, lasts.kept_us, 0)
         found[relation.name] = RelationUses(

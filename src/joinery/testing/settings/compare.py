@@ -18,8 +18,9 @@ from joinery.app.project import Project
 from joinery.model.change import Change
 from joinery.model.type import Field, Struct
 from joinery.plan.aggregate import AggregateForm
+from joinery.plan.lasting import judged_relations
 from joinery.plan.nodes import DocumentForm, Product, Relation
-from joinery.project.emit import AS_CHANGED
+from joinery.project.emit import AS_CHANGED, Emit
 from joinery.project.window import Sliding
 from joinery.semantics.read_change import change_line
 from joinery.semantics.render import document_json
@@ -198,15 +199,18 @@ def late_rows(product: Product, changes: Iterable[RowChange]) -> list[str]:
 
     Where rows change, it is their keys with what is told of them, each once.
     """
-    form = product.form
-    if not isinstance(form, AggregateForm) or form.emit.late != "dead_letter":
+    form, kept = product.form, list(changes)
+    if not isinstance(form, AggregateForm | DocumentForm) or form.emit.late != "dead_letter":
         return []
+    if isinstance(form, DocumentForm):
+        told = (_late_updates(each, form.emit, kept) for each in judged_relations(form))
+        return sorted({line for each in told for line in each})
     if not form.relation.append:
-        return sorted(set(_late_updates(form, changes)))
+        return sorted(set(_late_updates(form.relation, form.emit, kept)))
     relation, allowed_us = form.relation, form.emit.allowed_us
     delay_us = relation.delay_ms * 1000
     newest, late = dict[int, int](), list[str]()
-    for each in changes:
+    for each in kept:
         time_us = event_time_us(each, relation) if each.relation == relation.name else None
         if time_us is None or each.snapshot:
             continue
@@ -217,9 +221,9 @@ def late_rows(product: Product, changes: Iterable[RowChange]) -> list[str]:
     return late
 
 
-def _late_updates(form: AggregateForm, changes: Iterable[RowChange]) -> Iterator[str]:
+def _late_updates(relation: Relation, emit: Emit, changes: Iterable[RowChange]) -> Iterator[str]:
     """Yield the updates that are late; they are as if not in the log, so others may be early."""
-    relation, allowed_us = form.relation, form.emit.allowed_us
+    allowed_us = emit.allowed_us
     key_type = Struct(tuple(Field(each, relation.type_of(each)) for each in relation.key))
     newest, rows = dict[int, int](), dict[str, Mapping[str, Any]]()
     for each in changes:
@@ -249,6 +253,8 @@ def _is_one_for_all_layouts(product: Product) -> bool:
     What slides goes by where the watermark ends, which is the least over all partitions.
     """
     form = product.form
+    if isinstance(form, DocumentForm) and judged_relations(form):
+        return form.emit.late == "correct" and form.emit.retention_us == AS_CHANGED.retention_us
     if not isinstance(form, AggregateForm):
         return True
     by_place = not form.relation.key and any(e.function in _BY_PLACE for e in form.aggregates)

@@ -17,6 +17,7 @@ public final class Message {
   public static final int RAW = 1;
   public static final int OWN_PUT = 2;
   public static final int OWN_REMOVE = 3;
+  public static final int OWN_ANEW = 24;
   public static final int PARENT_PUT = 4;
   public static final int PARENT_REMOVE = 5;
   public static final int CHILD_PUT = 6;
@@ -136,6 +137,11 @@ public final class Message {
 
   public static byte[] ownPut(long timestamp, long epoch, Slice row) {
     return start(OWN_PUT, timestamp, row.length() + 9).writeLong(epoch).writeRaw(row).toBytes();
+  }
+
+  /** Another row than the one before, whose document stays as it was sent. */
+  public static byte[] ownAnew(long timestamp, long epoch, Slice row) {
+    return start(OWN_ANEW, timestamp, row.length() + 9).writeLong(epoch).writeRaw(row).toBytes();
   }
 
   public static byte[] ownRemove(long timestamp, long epoch) {

@@ -3,15 +3,19 @@ package dev.joinery.kernel.node;
 import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.message.ChangeLetter;
 import dev.joinery.kernel.message.Marks;
+import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.message.RawChange;
 import dev.joinery.kernel.program.JudgedProgram;
 import dev.joinery.kernel.program.KeptProgram;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
 
 /**
  * Judges the changes of one row for a product with intervals, by the watermark of their partition
- * before each: one that is left out as late, or comes too late, is as if not in the log. Remembers
- * nothing.
+ * before each: one that is left out as late, or comes too late, is as if not in the log. To one that
+ * comes later still, the row is forgotten, and it is of another under its key. Remembers nothing.
  */
 final class Arrivals implements RelationRows.Hearing {
   private final RelationRows rows;
@@ -21,8 +25,18 @@ final class Arrivals implements RelationRows.Hearing {
   private final String product;
   private final LogWatermark reached;
   private final LogWatermark horizon;
+  private final List<Former> formers = new ArrayList<>();
+  private boolean rowCame;
   private long timestamp;
   private Outbox outbox;
+
+  /**
+   * A row that is forgotten to what came after it, and stays where it is.
+   *
+   * @param row as products see it, null where they do not
+   * @param began as of its cell
+   */
+  record Former(Slice row, long began, long epoch) {}
 
   /** {@code kept} is null where nothing is forgotten. */
   Arrivals(
@@ -41,6 +55,34 @@ final class Arrivals implements RelationRows.Hearing {
   void begin(long timestamp, Outbox outbox) {
     this.timestamp = timestamp;
     this.outbox = outbox;
+    formers.clear();
+    rowCame = false;
+  }
+
+  /** The rows that were forgotten to changes since the last call of {@link #begin}. */
+  List<Former> formers() {
+    return formers;
+  }
+
+  /** Whether the key had another row since the last of them. */
+  boolean rowCame() {
+    return rowCame;
+  }
+
+  @Override
+  public boolean isForgotten(RowCell cell, RawChange change) {
+    return horizon != null
+        && cell.exists
+        && isPast(lateness.timeOf(rows.derived(cell.row)), program.forgottenMicros(), change);
+  }
+
+  @Override
+  public void beginsAnew(RowCell cell, RawChange change) {
+    if (change.op() != Message.OP_UPSERT) {
+      lateness.countTooLate();
+    }
+    formers.add(new Former(rows.view(cell), cell.began, Math.max(timestamp, cell.epoch + 1)));
+    rowCame = false;
   }
 
   @Override
@@ -48,14 +90,25 @@ final class Arrivals implements RelationRows.Hearing {
     boolean judged = row != null && !change.snapshot();
     Slice derived = row != null ? rows.derived(row) : cell.exists ? rows.derived(cell.row) : null;
     long time = derived == null ? Marks.UNKNOWN : lateness.timeOf(derived);
-    if (judged && lateness.isTimed(derived) && isLeftOut(change, row, time)) {
+    if (row != null && time == Marks.UNKNOWN) {
+      boolean unplaced = horizon != null && !cell.exists && !tellsTime(change);
+      if (unplaced || judged) {
+        lateness.countTimeless();
+      }
+      return !unplaced;
+    }
+    if (judged && isLeftOut(change, row, time)) {
       return false;
     }
-    boolean tooLate = isTooLate(time, change);
+    boolean tooLate = isPast(time, program.countsMicros(), change);
     if (tooLate) {
       lateness.countTooLate();
     }
     return !tooLate;
+  }
+
+  private boolean tellsTime(RawChange change) {
+    return Arrays.stream(program.timeColumns()).noneMatch(change::isAbsent);
   }
 
   private boolean isLeftOut(RawChange change, Slice row, long time) {
@@ -67,7 +120,7 @@ final class Arrivals implements RelationRows.Hearing {
             outbox.emit(letters.late(reason, detail, product, row, timestamp)));
   }
 
-  private boolean isTooLate(long time, RawChange change) {
+  private boolean isPast(long time, long micros, RawChange change) {
     if (horizon == null || time == Marks.UNKNOWN) {
       return false;
     }
@@ -75,7 +128,7 @@ final class Arrivals implements RelationRows.Hearing {
     if (!change.snapshot()) {
       bound = Math.max(bound, program.late().watermark(change.newest(), reached.micros()));
     }
-    return bound != Marks.UNKNOWN && time + program.countsMicros() < bound;
+    return bound != Marks.UNKNOWN && time + micros < bound;
   }
 
   private void lifetime(long time, Windows.Taking taking) {
@@ -85,5 +138,7 @@ final class Arrivals implements RelationRows.Hearing {
   }
 
   @Override
-  public void applied(RowCell cell) {}
+  public void applied(RowCell cell) {
+    rowCame |= cell.exists;
+  }
 }

@@ -107,7 +107,7 @@ public final class Fold implements Node {
     if (stored == null) {
       delivery.beginAbove(state.highestForgotten());
     }
-    Slice knownState = forgetOver(storedState);
+    Slice knownState = leaveFormer(forgetOver(storedState), messages);
     boolean timed = isTimed(knownState);
     Slice before = view(knownState);
     Slice ownState = applyOwn(knownState, messages, timestamp, outbox);
@@ -177,11 +177,19 @@ public final class Fold implements Node {
     for (Branch branch : branches) {
       branch.forget(over, keeping.childrenOverBefore());
     }
-    if (over) {
-      delivery.leave();
-      decision.read(null);
-    }
-    return over ? Slice.EMPTY : ownState;
+    return over ? leave() : ownState;
+  }
+
+  /** Returns the row's state, empty where a message has another row that begins anew. */
+  private Slice leaveFormer(Slice ownState, List<byte[]> messages) {
+    boolean anew = messages.stream().anyMatch(each -> Message.kind(each) == Message.OWN_ANEW);
+    return anew ? leave() : ownState;
+  }
+
+  private Slice leave() {
+    delivery.leave();
+    decision.read(null);
+    return Slice.EMPTY;
   }
 
   /** Whether anything is kept that will be over, of which a note is there. */
@@ -277,6 +285,7 @@ public final class Fold implements Node {
         }
         case Message.RAW,
             Message.OWN_PUT,
+            Message.OWN_ANEW,
             Message.OWN_REMOVE,
             Message.PENDING,
             Message.CLOSED -> {}
@@ -341,7 +350,7 @@ public final class Fold implements Node {
     for (byte[] message : messages) {
       switch (Message.kind(message)) {
         case Message.RAW -> changes.add(RawChange.read(message));
-        case Message.OWN_PUT, Message.OWN_REMOVE -> ownState = Message.body(message).rest();
+        case Message.OWN_PUT, Message.OWN_ANEW, Message.OWN_REMOVE -> ownState = Message.body(message).rest();
         case Message.BRANCH,
             Message.CHILD_PUT,
             Message.CHILD_REMOVE,

@@ -45,6 +45,14 @@ final class Judging implements RelationRows.Hearing {
   }
 
   @Override
+  public boolean isForgotten(RowCell cell, RawChange change) {
+    return false;
+  }
+
+  @Override
+  public void beginsAnew(RowCell cell, RawChange change) {}
+
+  @Override
   public boolean takes(RawChange change, Slice row, RowCell cell) {
     this.change = change;
     this.known = cell.known;

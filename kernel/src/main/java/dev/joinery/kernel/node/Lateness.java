@@ -67,9 +67,14 @@ public final class Lateness {
   public boolean isTimed(Slice derived) {
     boolean timed = timeOf(derived) != Marks.UNKNOWN;
     if (!timed) {
-      counters.product(product, TIMELESS, 1);
+      countTimeless();
     }
     return timed;
+  }
+
+  /** Counts a row that has no time. */
+  void countTimeless() {
+    counters.product(product, TIMELESS, 1);
   }
 
   /**

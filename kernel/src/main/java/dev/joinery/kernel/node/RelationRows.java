@@ -49,13 +49,24 @@ public final class RelationRows {
     Hearing NONE =
         new Hearing() {
           @Override
+          public boolean isForgotten(RowCell cell, RawChange change) {
+            return false;
+          }
+
+          @Override
           public boolean takes(RawChange change, Slice row, RowCell cell) {
             return true;
           }
 
           @Override
+          public void beginsAnew(RowCell cell, RawChange change) {}
+
+          @Override
           public void applied(RowCell cell) {}
         };
+
+    /** Whether a row is forgotten to a change, which then is one of another under its key. */
+    boolean isForgotten(RowCell cell, RawChange change);
 
     /**
      * Whether a change counts; else it is as if not in the log.
@@ -63,6 +74,9 @@ public final class RelationRows {
      * @param row as it would be after the change, null after a delete
      */
     boolean takes(RawChange change, Slice row, RowCell cell);
+
+    /** Before a change that counts, while the cell has the row that is forgotten to it. */
+    void beginsAnew(RowCell cell, RawChange change);
 
     /** After a change that counts. */
     void applied(RowCell cell);
@@ -192,12 +206,13 @@ public final class RelationRows {
       }
     }
     Slice before = cell.exists ? cell.row : null;
+    long began = cell.began;
     boolean touched = false;
     for (RawChange change : changes) {
       touched |= applyOne(cell, change, hearing, timestamp);
     }
     Slice after = cell.exists ? cell.row : null;
-    if (before == null ? after != null : !before.equals(after)) {
+    if (began != cell.began || (before == null ? after != null : !before.equals(after))) {
       cell.epoch = Math.max(timestamp, cell.epoch + 1);
       if (changes.get(0).isPrimary()) {
         countFailures(before, after);
@@ -240,9 +255,11 @@ public final class RelationRows {
     if (change.isErasure()) {
       return erase(cell, change);
     }
-    boolean afterDelete = cell.afterDelete;
+    boolean forgotten = hearing.isForgotten(cell, change);
+    RowCell known = forgotten ? RowCell.read(null) : cell;
+    boolean afterDelete = known.afterDelete;
     boolean delete = change.op() == Message.OP_DELETE;
-    RowCell.Standing standing = cell.standing(change);
+    RowCell.Standing standing = known.standing(change);
     if (standing == RowCell.Standing.REPEAT) {
       count(change, "repeated");
       return false;
@@ -258,9 +275,13 @@ public final class RelationRows {
       return cell.afterDelete != afterDelete;
     }
     boolean upsert = change.op() == Message.OP_UPSERT;
-    Slice row = upsert ? merged(cell.exists ? cell.row : null, change) : null;
-    if (!hearing.takes(change, row, cell)) {
+    Slice row = upsert ? merged(known.exists ? known.row : null, change) : null;
+    if (!hearing.takes(change, row, known)) {
       return false;
+    }
+    if (forgotten) {
+      hearing.beginsAnew(cell, change);
+      cell.beginAnew(timestamp);
     }
     cell.afterDelete = delete;
     cell.advance(change);

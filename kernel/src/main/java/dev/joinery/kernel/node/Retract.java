@@ -18,6 +18,8 @@ public final class Retract implements Node {
 
   private final RelationRows rows;
   private final List<RowUse> uses = new ArrayList<>();
+  /** Those that hold rows of one key apart. */
+  private final List<RowUse> apart = new ArrayList<>();
   private final Judging judging;
   private final Arrivals arrivals;
   private final Keeping keeping;
@@ -31,8 +33,11 @@ public final class Retract implements Node {
           use instanceof Program.GroupUse group ? RowWay.to(group.target(), context) : null;
       if (groups != null && groups.lateness() != null) {
         judged.add(groups);
+      } else if (groups != null) {
+        uses.add(RowUse.groupUse(groups));
       } else {
-        uses.add(groups != null ? RowUse.groupUse(groups) : RowUse.of(use, program.relation(), context));
+        List<RowUse> alike = use instanceof Program.ChildUse ? apart : uses;
+        alike.add(RowUse.of(use, program.relation(), context));
       }
     }
     judging = judged.isEmpty() ? null : new Judging(rows, judged, program.relation(), context);
@@ -74,13 +79,53 @@ public final class Retract implements Node {
     if (!timed && timeOf(cell) != Marks.UNKNOWN) {
       keeping.noteRow(timeOf(cell), state);
     }
-    Slice after = rows.view(cell);
-    if (before == null ? after == null : before.equals(after)) {
-      return;
+    Sending sending = new Sending(key.toBytes(), timestamp, outbox);
+    if (arrivals != null && !arrivals.formers().isEmpty()) {
+      sending.sendAll(arrivals.formers(), before, cell);
+    } else {
+      sending.sendOne(before, cell);
     }
-    RowUse.Change change = new RowUse.Change(key.toBytes(), before, after, cell.epoch, timestamp);
-    for (RowUse use : uses) {
-      use.send(change, outbox);
+  }
+
+  /** Tells the uses of a row what a batch made of it. */
+  private final class Sending {
+    private final byte[] key;
+    private final long timestamp;
+    private final Outbox outbox;
+
+    Sending(byte[] key, long timestamp, Outbox outbox) {
+      this.key = key;
+      this.timestamp = timestamp;
+      this.outbox = outbox;
+    }
+
+    void sendOne(Slice before, RowCell cell) {
+      boolean anew = cell.began != 0 && before == null;
+      send(uses, before, rows.view(cell), cell.epoch, cell.began, anew);
+      send(apart, before, rows.view(cell), cell.epoch, cell.began, anew);
+    }
+
+    /** Where rows were forgotten to changes of their key, and others began. */
+    void sendAll(List<Arrivals.Former> formers, Slice before, RowCell cell) {
+      Slice known = before;
+      for (Arrivals.Former each : formers) {
+        send(apart, known, each.row(), each.epoch(), each.began(), false);
+        known = null;
+      }
+      send(apart, null, rows.view(cell), cell.epoch, cell.began, true);
+      boolean anew = arrivals.rowCame();
+      Slice after = anew ? rows.view(cell) : formers.get(formers.size() - 1).row();
+      send(uses, before, after, cell.epoch, cell.began, anew);
+    }
+
+    private void send(
+        List<RowUse> to, Slice before, Slice after, long epoch, long began, boolean anew) {
+      if (before == null ? after == null : !anew && before.equals(after)) {
+        return;
+      }
+      RowUse.Change change =
+          new RowUse.Change(key, before, after, epoch, timestamp, began, anew);
+      to.forEach(each -> each.send(change, outbox));
     }
   }
 

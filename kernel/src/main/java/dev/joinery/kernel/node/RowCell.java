@@ -17,6 +17,7 @@ public final class RowCell {
   private static final int POSITIONED = 2;
   private static final int AFTER_DELETE = 4;
   private static final int JUDGED = 8;
+  private static final int ANEW = 16;
 
   public boolean exists;
   boolean positioned;
@@ -35,6 +36,12 @@ public final class RowCell {
    * forgotten to it; {@link Marks#UNKNOWN} where nothing asks.
    */
   long watermark = Marks.UNKNOWN;
+
+  /**
+   * The epoch under which the row began that has the key now; 0 where no other was forgotten to it
+   * whose state may still be there.
+   */
+  long began;
 
   public Slice row = Slice.EMPTY;
 
@@ -55,6 +62,7 @@ public final class RowCell {
     cell.minor = in.readVarLong();
     cell.epoch = in.readLong();
     cell.watermark = (flags & JUDGED) != 0 ? in.readLong() : Marks.UNKNOWN;
+    cell.began = (flags & ANEW) != 0 ? in.readLong() : 0;
     if (cell.exists) {
       cell.row = in.rest();
     } else {
@@ -69,13 +77,17 @@ public final class RowCell {
         (exists ? EXISTS : 0)
             | (positioned ? POSITIONED : 0)
             | (afterDelete ? AFTER_DELETE : 0)
-            | (judged ? JUDGED : 0));
+            | (judged ? JUDGED : 0)
+            | (began != 0 ? ANEW : 0));
     if (positioned) {
       out.writeVarLong(position);
     }
     out.writeVarLong(major).writeVarLong(minor).writeLong(epoch);
     if (judged) {
       out.writeLong(watermark);
+    }
+    if (began != 0) {
+      out.writeLong(began);
     }
     if (exists) {
       out.writeRaw(row);
@@ -98,6 +110,17 @@ public final class RowCell {
       afterDelete = false;
       watermark = Marks.UNKNOWN;
     }
+  }
+
+  /** Forgets the row, and has another begin under the same key. */
+  void beginAnew(long timestamp) {
+    epoch = Math.max(timestamp, epoch + 1);
+    began = epoch;
+    known = false;
+    exists = false;
+    positioned = false;
+    afterDelete = false;
+    row = Slice.EMPTY;
   }
 
   /** Where a change stands against what is stored. */

@@ -2,6 +2,7 @@ package dev.joinery.kernel.node;
 
 import dev.joinery.kernel.bytes.Address;
 import dev.joinery.kernel.bytes.BinaryRow;
+import dev.joinery.kernel.bytes.ByteWriter;
 import dev.joinery.kernel.bytes.KeyCodec;
 import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.message.BranchMessage;
@@ -20,8 +21,31 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
  * what became of a row.
  */
 interface RowUse {
-  /** One row before and after a batch, as products see it; null where it does not exist. */
-  record Change(byte[] key, Slice before, Slice after, long epoch, long timestamp) {}
+  /**
+   * One row before and after a batch, as products see it; null where it does not exist.
+   *
+   * @param began 0, or what tells it from another row of its key that was forgotten before it
+   * @param anew whether it comes after such a row
+   */
+  record Change(
+      byte[] key,
+      Slice before,
+      Slice after,
+      long epoch,
+      long timestamp,
+      long began,
+      boolean anew) {
+    Change(byte[] key, Slice before, Slice after, long epoch, long timestamp) {
+      this(key, before, after, epoch, timestamp, 0, false);
+    }
+
+    /** The key, with what tells the row from others under it; no key begins with another. */
+    Slice identity() {
+      return began == 0
+          ? Slice.of(key)
+          : Slice.of(new ByteWriter(key.length + 8).writeRaw(Slice.of(key)).writeLong(began).toBytes());
+    }
+  }
 
   void send(Change change, Outbox outbox);
 
@@ -51,17 +75,21 @@ interface RowUse {
     List<Deadlines> deadlines = Deadlines.allBefore(use.target(), context.program());
     RowTime time = new RowTime(use.time(), context.visible(relation).size());
     return (change, outbox) -> {
-      outbox.send(
-          use.target(),
-          change.key(),
-          change.after() == null
-              ? Message.ownRemove(change.timestamp(), change.epoch())
-              : Message.ownPut(change.timestamp(), change.epoch(), change.after()));
+      outbox.send(use.target(), change.key(), own(change));
       long at = time.of(change.after());
       if (at != Marks.UNKNOWN && at != time.of(change.before())) {
         deadlines.forEach(each -> each.send(change.key(), at, change.timestamp(), outbox));
       }
     };
+  }
+
+  private static byte[] own(Change change) {
+    if (change.after() == null) {
+      return Message.ownRemove(change.timestamp(), change.epoch());
+    }
+    return change.anew()
+        ? Message.ownAnew(change.timestamp(), change.epoch(), change.after())
+        : Message.ownPut(change.timestamp(), change.epoch(), change.after());
   }
 
   static RowUse groupUse(RowWay groups) {
@@ -218,7 +246,7 @@ interface RowUse {
       Upward.Placed after = placing.place(change.after());
       context.counters().productFailures(product, failures, placing.failures());
       upward.send(
-          before, after, Slice.of(change.key()), change.epoch(), change.timestamp(), outbox);
+          before, after, change.identity(), change.epoch(), change.timestamp(), outbox);
     };
   }
 

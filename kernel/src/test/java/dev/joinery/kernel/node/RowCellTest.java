@@ -54,6 +54,21 @@ class RowCellTest {
   }
 
   @Test
+  void aRowThatBeginsAnewKnowsNothingOfTheFormerButWhatTellsThemApart() {
+    RowCell cell = after(at(true, 9, 3, 4));
+    cell.epoch = 50;
+
+    cell.beginAnew(40);
+
+    assertEquals(RowCell.Standing.NEWER, cell.standing(at(true, 1, 1, 1)));
+    assertFalse(cell.exists);
+    assertEquals(51, cell.began);
+    cell.advance(at(true, 1, 1, 1));
+    assertEquals(51, reopened(cell).began);
+    assertEquals(1, reopened(cell).position);
+  }
+
+  @Test
   void aDeletedCellRemembersWhenAndWhetherATombstoneIsDue() {
     RowCell cell = after(at(false, 0, 1, 2));
     cell.exists = false;
