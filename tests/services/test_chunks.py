@@ -81,6 +81,15 @@ def test_each_row_is_read_once_by_the_servers_order_of_its_key(
     assert ends == (first, last)
 
 
+def test_columns_have_whatever_names(link: Connection, tmp_path: Path) -> None:
+    link.execute('create table thing (t int primary key, r int, "a "" b" int, "%s" int)')
+    link.execute("insert into thing values (1, 2, 3, 4)")
+
+    read(link, tmp_path)
+
+    assert [{"t": 1, "r": 2, 'a " b': 3, "%s": 4}] == rows(tmp_path)
+
+
 def test_composite_keys_are_read_in_the_order_of_their_parts(
     link: Connection, tmp_path: Path
 ) -> None:

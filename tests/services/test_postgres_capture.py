@@ -410,6 +410,53 @@ def test_a_table_that_cannot_join_holds_up_no_other(
     link.execute("drop table purchase")
 
 
+@pytest.mark.parametrize(
+    ("hinders", "mends"),
+    [
+        ("alter table purchase set unlogged", "alter table purchase set logged"),
+        ("begin; lock table purchase", "commit"),
+    ],
+    ids=["unlogged", "locked"],
+)
+def test_a_server_that_refuses_a_table_holds_up_no_other(
+    server: Service, link: Connection, spool: SpoolFolder, hinders: str, mends: str
+) -> None:
+    link.execute("drop table if exists purchase")
+    link.execute("create table purchase (id bigint primary key)")
+    warned: list[RunWarning] = []
+
+    with (
+        capturing(database(server), spool, warned=warned) as capture,
+        closing(psycopg.connect(server.address, autocommit=True)) as other,
+    ):
+        capture.reach_end()
+        other.execute(hinders.encode())
+        SpoolFolder.claim(spool.path, slot="joinery_t", tables=(TABLE, "public.purchase"))
+        until(lambda: warned or capture.error)
+        link.execute("insert into customer values (1, 'goes on')")
+        until(lambda: lines(spool.path / "files" / TABLE) or capture.error)
+        other.execute(mends.encode())
+        until(lambda: joined(spool) or capture.error)
+
+    assert capture.error is None
+    assert "table public.purchase is not read yet" in warned[0].message
+    link.execute("drop table purchase")
+
+
+def test_what_becomes_personal_is_not_captured_in_clear(
+    server: Service, spool: SpoolFolder
+) -> None:
+    with capturing(database(server), spool) as capture:
+        capture.reach_end()
+        SpoolFolder.claim(spool.path, slot="joinery_t", tables=(TABLE,), sealed=(TABLE,))
+        until(lambda: capture.error)
+
+    assert capture.error is not None
+    assert capture.error.message == (
+        f"table {TABLE} has personal columns now, and this capture was started without them"
+    )
+
+
 def test_a_table_is_not_read_before_it_is_followed(
     server: Service, link: Connection, spool: SpoolFolder
 ) -> None:

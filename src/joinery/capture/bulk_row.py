@@ -141,7 +141,7 @@ def line_of(link: Link, oid: int, table: str, needed: Collection[str], place: Pl
     source = {"snapshot": "true", "ts_ms": place.at_ms, "lsn": place.lsn}
     source |= {"schema": schema, "table": plain}
     before, after = '{"before":null,"after":', f',"source":{json.dumps(source)},"op":"r"}}'
-    text = f"{quote_text(before)} || row_to_json(r)::text || {quote_text(after)}"
+    text = f"{quote_text(before)} || row_to_json(r.*)::text || {quote_text(after)}"
     return Line(", ".join(columns), text)
 
 

@@ -158,6 +158,7 @@ class Capture:
         self._link: Link | None = None
         self._broken = False
         self._sealed_on: date | None = None
+        self._sealed_tables: set[str] = set()
         self.error: JoineryError | None = None
         self._tending = Tending(
             database,
@@ -261,13 +262,24 @@ class Capture:
             return None
         today = _today()
         told = self._options.seal(today)
-        self._sealed_on = today
+        self._sealed_on, self._sealed_tables = today, {*told.tables}
         return told
+
+    def _check_sealed(self, sealed: Sequence[str]) -> None:
+        """Refuse to write in clear what the spool says is personal."""
+        if clear := {*sealed} - self._sealed_tables:
+            raise CaptureError(
+                f"table {min(clear)} has personal columns now, and this capture was started"
+                " without them",
+                hint="Start it anew, so that it reads the project file as it is.",
+            )
 
     @property
     def _tables_changed(self) -> bool:
         known = self._spool.identity
-        return known is not None and known.tables != self._database.tables
+        if known is None:
+            return False
+        return known.tables != self._database.tables or not {*known.sealed} <= self._sealed_tables
 
     def _ask(self, line: str) -> None:
         with self._lock, suppress(BrokenPipeError, ValueError):
@@ -314,6 +326,7 @@ class Capture:
                     continue
                 prepared = self._database.prepare(self._spool)
                 sealing = self._seal()
+                self._check_sealed(known.sealed)
             except (ServerAwayError, VaultUnavailableError, BrokenOffError) as away:
                 if self._broken or isinstance(away, BrokenOffError):
                     continue  # asked to; why is looked at next

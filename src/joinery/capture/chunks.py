@@ -38,6 +38,8 @@ _SESSION = (
     "set timezone = 'UTC'",
     "set datestyle = 'ISO'",
     "set statement_timeout = 0",
+    # One thread reads all tables: a lock on one of them holds up no other.
+    "set lock_timeout = '5s'",
     # Rows that the user may not see are refused, not left out.
     "set row_security = off",
     # A chunk's bounds are an index's: no other plan is meant.

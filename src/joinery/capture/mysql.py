@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from joinery.capture.server import Prepared, ServerAwayError
 from joinery.capture.spool import CaptureError, CaptureLostError, SpoolFolder
@@ -141,6 +141,7 @@ class MysqlDatabase:
                 plugin = plugin_of(link)
                 check_settings(link, plugin, self.server_id)
                 _check_rights(link)
+                check_logged(link, plugin, self.tables)
                 _check_tables(link, self)
                 self._check_place(link, plugin, spool)
             except MysqlError as error:
@@ -340,11 +341,8 @@ def files_of(link: MysqlLink, plugin: Plugin) -> LogFiles:
         CaptureError: We may not ask for them.
         MysqlError: The server is gone.
     """
-    status = "show master status"
-    if plugin == "mysql" and _version(link) >= _STATUS_RENAMED:
-        status = "show binary log status"
     try:
-        ((file, position, *_),) = link.rows(status)
+        file, position, *_ = _log_status(link, plugin)
         names = link.rows("show binary logs")
     except MysqlError as error:
         if error.number in _DENIED:
@@ -354,6 +352,52 @@ def files_of(link: MysqlLink, plugin: Plugin) -> LogFiles:
     return LogFiles(named, (_number(file) << _POSITION_BITS) + int(position))
 
 
+def _log_status(link: MysqlLink, plugin: Plugin) -> tuple[Any, ...]:
+    """Return a log's last file, its end, and the databases that are in it alone or left out.
+
+    Raises:
+        CaptureError: The server writes none.
+        MysqlError: We may not ask, or the server is gone.
+    """
+    renamed = plugin == "mysql" and _version(link) >= _STATUS_RENAMED
+    found = link.rows("show binary log status" if renamed else "show master status")
+    if not found:
+        raise _no_log()
+    return found[0]
+
+
+def check_logged(link: MysqlLink, plugin: Plugin, tables: Sequence[str]) -> None:
+    """Refuse tables of databases that the server leaves out of its log.
+
+    Raises:
+        CaptureError: It does.
+        MysqlError: We may not ask, or the server is gone.
+    """
+    _, _, only, never, *_ = (str(each or "") for each in _log_status(link, plugin))
+    for table in tables:
+        schema = table.split(".", 1)[0]
+        if setting := _left_out(schema, only, never):
+            raise CaptureError(
+                f"the server leaves database {schema} out of its log, from which changes of"
+                f" {table} are captured",
+                hint=f"Change {setting} in the server's configuration, and restart it.",
+            )
+
+
+def _left_out(schema: str, only: str, never: str) -> str:
+    """Return the setting that leaves a database out of the log; empty where none does.
+
+    Example:
+        >>> _left_out("shop", "", "test,shop"), _left_out("shop", "crm", "")
+        ('binlog_ignore_db', 'binlog_do_db')
+        >>> _left_out("shop", "crm,shop", "test"), _left_out("shop", "", "")
+        ('', '')
+    """
+    if never and schema in never.split(","):
+        return "binlog_ignore_db"
+    return "binlog_do_db" if only and schema not in only.split(",") else ""
+
+
 def check_settings(link: MysqlLink, plugin: Plugin, server_id: int) -> None:
     """Refuse a server that does not write all of every row into its log.
 
@@ -361,10 +405,7 @@ def check_settings(link: MysqlLink, plugin: Plugin, server_id: int) -> None:
         CaptureError: Something has to be mended first; the hint says how.
     """
     if not _on(_setting(link, "log_bin")):
-        raise CaptureError(
-            "the server writes no binary log, from which changes are captured",
-            hint="Write log_bin = binlog under [mysqld] in its configuration, and restart it.",
-        )
+        raise _no_log()
     for name, needed in (("binlog_format", "ROW"), ("binlog_row_image", "FULL")):
         if (given := _setting(link, name)) != needed:
             raise CaptureError(
@@ -387,6 +428,13 @@ def check_settings(link: MysqlLink, plugin: Plugin, server_id: int) -> None:
         raise CaptureError(
             f"the server has the server_id {server_id} itself", hint="Write another: server_id: N."
         )
+
+
+def _no_log() -> CaptureError:
+    return CaptureError(
+        "the server writes no binary log, from which changes are captured",
+        hint="Write log_bin = binlog under [mysqld] in its configuration, and restart it.",
+    )
 
 
 def _check_rights(link: MysqlLink) -> None:

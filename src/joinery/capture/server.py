@@ -28,7 +28,9 @@ _QUEUE_BYTES = 32 << 20
 _PREFIX = "joinery"
 # By SQLSTATE: no connection, no resources, an operator's doing, the system.
 _PASSING = ("08", "53", "57", "58")
+_LOCK_TIMEOUT = "set lock_timeout = '5s'"
 _HINTS = {
+    "55P03": "Another session has locked the table: end its transaction; see pg_locks.",
     "53300": "Close connections, or: alter system set max_connections = …; then restart it.",
     "42501": "grant select on its tables to its user; or, with row-level security: alter role …"
     " bypassrls;",
@@ -205,12 +207,19 @@ def _joining(database: Database, spool: SpoolFolder) -> tuple[str, ...]:
 def _lacking(link: Link, database: Database, tables: Sequence[str]) -> Mapping[str, CaptureError]:
     """Return why some tables cannot be followed; make the others so that they can."""
     lacking: dict[str, CaptureError] = {}
+    if tables:
+        # Nobody follows the log meanwhile, so a lock on one of them is not waited for.
+        link.execute(_LOCK_TIMEOUT)
     for table in tables:
         try:
             _check_table(link, database, table, reads=True)
             _make_publication(link, replace(database, tables=(table,)))
         except CaptureError as error:
             lacking[table] = error
+        except database_errors() as error:
+            lacking[table] = failure = database.failure(error)
+            if isinstance(failure, ServerAwayError):
+                raise failure from error
     return lacking
 
 

@@ -60,6 +60,7 @@ class Identity:
         tables: As schema.table.
         joining: Those of the tables that are to be read, beside the log, once more or at last.
         unread: Those of them that never were: their changes are held until their rows are there.
+        sealed: Those of the tables that have personal columns, so that their lines are sealed.
         begun: A capture was started, so a slot of this name is ours.
         system: The identifier of the database cluster; empty until it was asked.
         database: The name of the database; empty until it was asked.
@@ -70,6 +71,7 @@ class Identity:
     tables: tuple[str, ...]
     joining: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
+    sealed: tuple[str, ...] = ()
     begun: bool = False
     system: str = ""
     database: str = ""
@@ -105,6 +107,9 @@ class Pause:
     since: float
 
 
+_LISTS = ("tables", "joining", "unread", "sealed")
+
+
 class SpoolFolder:
     """The folder of one source's spool."""
 
@@ -112,10 +117,13 @@ class SpoolFolder:
         self.path = path
 
     @classmethod
-    def claim(cls, path: Path, *, slot: str, tables: tuple[str, ...]) -> Self:
+    def claim(
+        cls, path: Path, *, slot: str, tables: tuple[str, ...], sealed: tuple[str, ...] = ()
+    ) -> Self:
         """Return a folder as the spool of a slot and its tables; a new one is made theirs.
 
-        Tables that it does not have yet join it.
+        Tables that it does not have yet join it. Of these tables `sealed` are from now on sealed,
+        and the others are not.
 
         Raises:
             CaptureError: It has changes of another slot.
@@ -124,13 +132,18 @@ class SpoolFolder:
         with folder._changing():
             known = folder.identity
             if known is None:
-                folder._note(Identity(id=uuid.uuid4().hex, slot=slot, tables=tables))
+                made = Identity(id=uuid.uuid4().hex, slot=slot, tables=tables, sealed=sealed)
+                folder._note(made)
                 return folder
             if known.slot != slot:
                 raise CaptureError(
                     f'the spool {path} has changes of slot "{known.slot}", not of "{slot}"',
                     hint="Give the slot its name back, or the source another spool.",
                 )
+            both = tuple(sorted({*sealed} | {*known.sealed} - {*tables}))
+            if both != known.sealed:
+                known = replace(known, sealed=both)
+                folder._note(known)
             if missing := tuple(sorted({*tables} - {*known.tables})):
                 # The first reading, where it is not over, may have begun without them.
                 more = missing if known.begun else ()
@@ -153,7 +166,7 @@ class SpoolFolder:
         told = json.loads(file.read_text(encoding="utf-8"))
         if told.pop("format", None) != _FORMAT:
             raise CaptureError(f"{file} was written by another version of Joinery")
-        lists = {each: tuple(told.get(each, ())) for each in ("tables", "joining", "unread")}
+        lists = {each: tuple(told.get(each, ())) for each in _LISTS}
         return Identity(**{**told, **lists})
 
     @contextmanager

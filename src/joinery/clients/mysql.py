@@ -108,6 +108,8 @@ class MysqlLink:
                 connect_timeout=_CONNECT_S,
                 read_timeout=_ANSWER_S,
                 charset="utf8mb4",
+                # So that definitions are shown in one way, whatever the server's settings.
+                init_command="set session sql_mode = '', session sql_quote_show_create = 1",
                 **secured,
             )
         except self._failures as error:

@@ -43,12 +43,13 @@ STATE_SETTINGS: Mapping[str, str] = {
     ),
     f"{_STORE}.rocksdb.changelogCheckpointing.enabled": "true",
     f"{_STORE}.rocksdb.trackTotalNumberOfRows": "false",
+    # What is written of state belongs to what one attempt of a task left, and to no other's. It
+    # also lets a checkpoint go on in real-time mode, and tells a batch's state from a lost one's.
+    f"{_STORE}.checkpointFormatVersion": "2",
 }
 """What keeps join state."""
 RUN_SETTINGS: Mapping[str, str] = {
     **STATE_SETTINGS,
-    # Lets a checkpoint go on in real-time mode, and tells a batch's state from a lost one's.
-    f"{_STORE}.checkpointFormatVersion": "2",
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
 }
 """What a run needs besides."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
+from pathlib import Path
 
 from joinery.capture.capture import Capture, CaptureOptions, LineSeal
 from joinery.capture.database import LogDatabase
@@ -32,6 +33,8 @@ from joinery.spark.jar import capture_jar
 from joinery.spark.source.spool_readers import applied_files
 from joinery.vault.tables import open_vault
 
+_SEALED = b"jyl1"
+_HEAD_BYTES = 256
 _SEALED_BEFORE = timedelta(days=7)
 """So long before it was put in its place a file may have been begun: tables are read for days."""
 Wait = Callable[[str, Waiting | None], None]
@@ -45,7 +48,8 @@ def claim_spool(spec: ProjectSpec, source: SourceSpec) -> SpoolFolder:
         CaptureError: It has changes of another slot, or of other tables.
     """
     slot, tables = log_name(spec, source), tables_of(spec, source)
-    return SpoolFolder.claim(spool_of(spec, source), slot=slot, tables=tables)
+    sealed = tuple(_sealed_tables(spec, source))
+    return SpoolFolder.claim(spool_of(spec, source), slot=slot, tables=tables, sealed=sealed)
 
 
 def database_of(spec: ProjectSpec, source: SourceSpec) -> tuple[LogDatabase, SpoolFolder]:
@@ -92,10 +96,15 @@ def read_source_again(spec: ProjectSpec, source: SourceSpec) -> tuple[str, ...]:
 
 def seal_of(spec: ProjectSpec, source: SourceSpec) -> Callable[[date], LineSeal] | None:
     """Return what tells how the lines of a source are sealed on a day; None where none are."""
+    tables = _sealed_tables(spec, source)
+    return partial(_sealed_on, spec, source, tables) if tables else None
+
+
+def _sealed_tables(spec: ProjectSpec, source: SourceSpec) -> list[str]:
+    """Return the tables of a source that have personal columns."""
     personal = [each for each in spec.changelogs if each.personal is not None]
     own = [each for each in personal if spec.source_of(each) == source.name]
-    tables = sorted({table_in(source, each.topic or each.name) for each in own})
-    return partial(_sealed_on, spec, source, tables) if tables else None
+    return sorted({table_in(source, each.topic or each.name) for each in own})
 
 
 def _sealed_on(spec: ProjectSpec, source: SourceSpec, tables: Sequence[str], day: date) -> LineSeal:
@@ -113,10 +122,23 @@ def _sealed_on(spec: ProjectSpec, source: SourceSpec, tables: Sequence[str], day
 
 
 def _days_of(spool: SpoolFolder) -> Iterator[date]:
-    """Yield the days on which the files of a spool were put in their places."""
+    """Yield the days under whose keys the first lines of a spool's files are sealed.
+
+    Those of files in clear are when they were put in their places.
+    """
     for each in spool.path.rglob("*.jsonl"):
         with suppress(FileNotFoundError):  # removed meanwhile
-            yield datetime.fromtimestamp(each.stat().st_mtime, UTC).date()
+            yield _day_of(each)
+
+
+def _day_of(file: Path) -> date:
+    with file.open("rb") as lines:
+        head, _, rest = lines.read(_HEAD_BYTES).partition(b":")
+    if head != _SEALED:
+        return datetime.fromtimestamp(file.stat().st_mtime, UTC).date()
+    label = rest.partition(b":")[0]
+    name = base64.urlsafe_b64decode(label + b"=" * (-len(label) % 4)).decode()
+    return date.fromisoformat(name.rpartition(" ")[2])
 
 
 def make_capture(

@@ -34,7 +34,7 @@ final class PartitionHash {
     int mixed = Integer.rotateRight((after - ADDED) * inverse(5), 13) ^ before;
     int word =
         Integer.rotateRight(mixed * inverse(WORD_SECOND), 15) * inverse(WORD_FIRST);
-    ByteBuffer.wrap(bytes).order(ByteOrder.nativeOrder()).putInt(begun, word);
+    ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN).putInt(begun, word);
   }
 
   /** The hash of whole words, before it is ended. */

@@ -8,7 +8,6 @@ import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter;
 import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.statevariables.ListStateImpl;
 import org.apache.spark.sql.execution.streaming.state.StateStore;
 import org.apache.spark.sql.streaming.ListState;
-import org.apache.spark.unsafe.Platform;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
@@ -50,11 +49,9 @@ final class StoredParts implements PatchedValues.Parts {
     };
   }
 
-  /** Each value is in an array of its own. */
+  /** A copy: by some encodings of state the next value is in the same array. */
   private static Slice bytesOf(UnsafeRow row) {
-    long field = row.getLong(0);
-    long start = row.getBaseOffset() - Platform.BYTE_ARRAY_OFFSET + (field >>> 32);
-    return new Slice((byte[]) row.getBaseObject(), (int) start, (int) field);
+    return Slice.of(row.getBinary(0));
   }
 
   @Override

@@ -109,7 +109,9 @@ final class RecordSender implements ChangeSink, Ingress.Origin {
    * Decodes one record; whatever a decoder trips over is that record's own affair, but a registry
    * that is away is everyone's.
    */
-  private void decode(int relation, byte[] key, byte[] value) {
+  private void decode(int relation, byte[] key, byte[] sealedValue) {
+    // A vault that is away is everyone's affair, too.
+    byte[] value = sealed == null ? sealedValue : sealed.vault.opened(sealedValue);
     try {
       if (sealed != null && !erasing && sealed.sealer(relation) != null) {
         sealed.told().tell(this);
@@ -117,7 +119,7 @@ final class RecordSender implements ChangeSink, Ingress.Origin {
       }
       Format format = erasing ? sealed.erasure(relation) : from.formats[relation];
       format.loggedAt(logged);
-      format.decode(relation, key, sealed == null ? value : sealed.vault.opened(value), this);
+      format.decode(relation, key, value, this);
     } catch (RegistryError away) {
       throw away;
     } catch (RuntimeException | StackOverflowError error) {

@@ -38,9 +38,14 @@ public final class PatchedValues implements Expiry.Store {
   /**
    * A value as it stands.
    *
-   * @param patches how many there are behind the whole one, and {@code patchBytes} their bytes
+   * @param whole how many bytes the whole one has, which may have been larger than the value is
+   * @param patches how many there are behind it, and {@code patchBytes} their bytes
    */
-  public record Standing(byte[] value, int patches, int patchBytes) {}
+  public record Standing(byte[] value, int whole, int patches, int patchBytes) {
+    static Standing whole(byte[] value) {
+      return new Standing(value, value.length, 0, 0);
+    }
+  }
 
   private final Parts parts;
 
@@ -71,14 +76,18 @@ public final class PatchedValues implements Expiry.Store {
     if (!stored.hasNext()) {
       return null;
     }
-    Pieces pieces = new Pieces(stored.next());
+    Slice whole = stored.next();
+    if (!stored.hasNext()) {
+      return Standing.whole(whole.toBytes());
+    }
+    Pieces pieces = new Pieces(whole);
     int patchBytes = 0;
     while (stored.hasNext()) {
       Slice patch = stored.next();
       pieces.apply(patch);
       patchBytes += patch.length();
     }
-    return new Standing(pieces.toBytes(), pieces.patches(), patchBytes);
+    return new Standing(pieces.toBytes(), whole.length(), pieces.patches(), patchBytes);
   }
 
   /**
@@ -94,10 +103,11 @@ public final class PatchedValues implements Expiry.Store {
     byte[] patch = standing == null ? null : patch(standing, value);
     if (patch == null) {
       parts.put(address, value);
-      return new Standing(value, 0, 0);
+      return Standing.whole(value);
     }
     parts.append(address, patch);
-    return new Standing(value, standing.patches() + 1, standing.patchBytes() + patch.length);
+    int patchBytes = standing.patchBytes() + patch.length;
+    return new Standing(value, standing.whole(), standing.patches() + 1, patchBytes);
   }
 
   private static byte[] patch(Standing standing, byte[] value) {
@@ -105,7 +115,8 @@ public final class PatchedValues implements Expiry.Store {
     if (value.length < LEAST_BYTES || standing.patches() >= most) {
       return null;
     }
-    int room = Math.min(value.length - standing.patchBytes(), value.length / 2);
+    int stands = standing.whole() + standing.patchBytes();
+    int room = Math.min(2 * value.length - stands, value.length / 2);
     return room <= 0 ? null : Patch.between(standing.value(), value, standing.patches(), room);
   }
 }

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.util.Arrays;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
@@ -41,6 +42,17 @@ class PatchedValuesTest {
       values.write(ADDRESS, values.read(ADDRESS), value.clone());
       assertTrue(parts.bytes() <= 20_000, parts.bytes() + " bytes");
     }
+  }
+
+  @Test
+  void aValueThatShrinksLeavesNothingOfWhatItWas() {
+    byte[] value = bytes(10_000);
+    values.put(ADDRESS, value);
+
+    values.write(ADDRESS, values.read(ADDRESS), Arrays.copyOf(value, 300));
+
+    assertEquals(300, parts.bytes());
+    assertArrayEquals(Arrays.copyOf(value, 300), values.read(ADDRESS).value());
   }
 
   @Test
