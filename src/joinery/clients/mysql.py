@@ -1,4 +1,4 @@
-"""Connections to MySQL and MariaDB, with what goes wrong told without the password.
+"""Connections to MySQL and MariaDB, whose errors never show the password.
 
 Invariant: no message holds a password.
 """

@@ -2,7 +2,7 @@
 
 Invariant: no message holds a password.
 
-Connections to PostgreSQL, with what goes wrong told without the password.
+Connections to PostgreSQL, whose errors never show the password.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import gettempdir
 from typing import ClassVar
 
 from joinery.artifact import Artifact, fetch_unpacked, version
@@ -52,7 +53,7 @@ class MariadbRecipe:
             _initialise(home, data)
         settings = {**_SETTINGS, **self.settings, "port": str(ports["client"])}
         settings |= {"datadir": str(data), "basedir": str(home)}
-        settings |= {"socket": f"/tmp/joinery-{ports['client']}.sock"}  # a path has 107 bytes
+        settings |= {"socket": f"{gettempdir()}/joinery-{ports['client']}.sock"}  # short
         options = [f"--{key}={value}" for key, value in settings.items()]
         command = (str(home / "bin" / "mariadbd"), "--no-defaults", *_as_root(), *options)
         return Launch(command=command, folder=folder)

@@ -96,7 +96,7 @@ def _check_columns(
         context.unknown("PLAN_UNKNOWN_FIELD", message, place, name=personal.subject, known=types)
     elif personal.subject in personal.fields:
         message = f'"{personal.subject}" says whose the columns of "{spec.name}" are'
-        hint = "Take it out of fields: an erasure is asked for by it, so it stays in clear."
+        hint = "Take it out of fields: a person is erased by this column, so it stays in clear."
         context.refuse(_CODE, message, (*path, "subject"), hint=hint)
     elif str(types[personal.subject]) not in _SUBJECTS:
         message = f'"subject" of relation "{spec.name}" is of type {types[personal.subject]}'
