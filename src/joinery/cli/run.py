@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import accumulate
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from types import FrameType
@@ -234,10 +235,25 @@ def _early_driver(spec: ProjectSpec, arguments: RunArguments) -> Driver | None:
                 _spark_log(spec),
                 master=arguments.master,
                 settings=dict(spec.run.spark),
+                short=arguments.once and _is_short(spec),
             ),
             _spark_log(spec),
         )
     return None
+
+
+_SHORT_BYTES = 4_000_000
+
+
+def _is_short(spec: ProjectSpec) -> bool:
+    """Return whether all that the sources hold is a few thousand changes in files."""
+    if any(each.kind != "files" for each in spec.sources):
+        return False
+    folders = [spec.path_of(str(dict(each.options)["path"])) for each in spec.sources]
+    sizes = (
+        each.stat().st_size for folder in folders for each in folder.rglob("*") if each.is_file()
+    )
+    return not any(total > _SHORT_BYTES for total in accumulate(sizes))
 
 
 def _spark_log(spec: ProjectSpec) -> Path:

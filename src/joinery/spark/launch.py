@@ -60,6 +60,8 @@ _LOCAL_JVM = (
     "-XX:+UseParallelGC -Xmn256m"
     " -XX:MaxInlineLevel=6 -XX:FreqInlineSize=120 -XX:InlineSmallCode=1000"
 )
+# The second compiler pays in the long run only (docs/design/performance.md).
+_SHORT_JVM = "-XX:TieredStopAtLevel=1"
 _LOG4J = """\
 status = error
 rootLogger.level = warn
@@ -83,7 +85,12 @@ _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
 
 def session_settings(
-    name: str, log: Path, *, master: str | None, settings: Mapping[str, str] | None
+    name: str,
+    log: Path,
+    *,
+    master: str | None,
+    settings: Mapping[str, str] | None,
+    short: bool = False,
 ) -> dict[str, str]:
     """Return all settings of a session; those of the user win.
 
@@ -92,6 +99,7 @@ def session_settings(
         log: The file that takes Spark's log; its configuration is written beside it.
         master: Such as `local[4]`; by default all cores of this machine.
         settings: Any Spark settings.
+        short: The session has so little to do that only its start counts.
     """
     user = dict(settings or {})
     chosen = master or user.get("spark.master") or "local[*]"
@@ -120,7 +128,9 @@ def session_settings(
             # Hadoop's local files have checksums already; a third file for each is time.
             "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
         }
-    tuning = (_LOCAL_JVM, archive_option()) if chosen.startswith("local") else ()
+    tuning: tuple[str, ...] = ()
+    if chosen.startswith("local"):
+        tuning = (_LOCAL_JVM, _SHORT_JVM if short else "", archive_option())
     options = user.pop(_JAVA_OPTIONS, "")
     made[_JAVA_OPTIONS] = " ".join(each for each in (_logging(log), *tuning, options) if each)
     return {**made, **user, "spark.master": chosen}

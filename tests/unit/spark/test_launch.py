@@ -126,3 +126,14 @@ def test_a_jvm_whose_address_nobody_asks_for_ends(log: Path) -> None:
     driver.end()
 
     driver.process.wait(timeout=60)
+
+
+def test_a_short_session_leaves_the_second_compiler_out_unless_it_is_asked_for(log: Path) -> None:
+    asked = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=4"}
+
+    short = session_settings("shop", log, master=None, settings=asked, short=True)
+    long = session_settings("shop", log, master=None, settings=None)
+
+    options = short["spark.driver.extraJavaOptions"].split()
+    assert options.index("-XX:TieredStopAtLevel=1") < options.index("-XX:TieredStopAtLevel=4")
+    assert "-XX:TieredStopAtLevel=1" not in long["spark.driver.extraJavaOptions"]

@@ -23,7 +23,7 @@ import org.apache.spark.unsafe.memory.MemoryBlock;
 /**
  * Brings the messages of one address together, in memory; a row is a message and its address.
  *
- * <p>An address begins with four bytes of hash. Numbers made of a hash and a row's number are
+ * <p>An address begins with four bytes of hash. Numbers made of a hash and a row's place are
  * sorted, not rows: rows stay where they were put, and are compared only with those of the same
  * hash. Groups come in the order of their hashes, those of one in the order of addresses, and the
  * messages of a group in the order in which they were added.
@@ -37,7 +37,9 @@ public final class RowGroups extends MemoryConsumer implements AutoCloseable {
   private static final long FIRST_PAGE = 1 << 16;
   private static final long LARGEST_PAGE = 1 << 22;
   private static final int FIRST_ROWS = 256;
-  private static final long BYTES_OF_ROW = 2 * Long.BYTES;
+  private static final int OFFSET_BITS = 19; // in units of eight bytes, up to LARGEST_PAGE
+  private static final int MOST_PAGES = 1 << (Integer.SIZE - OFFSET_BITS);
+  private static final int READ_AHEAD = 32;
   private static final boolean REVERSED = ByteOrder.nativeOrder() == ByteOrder.LITTLE_ENDIAN;
 
   /** What one address is sent. */
@@ -48,7 +50,6 @@ public final class RowGroups extends MemoryConsumer implements AutoCloseable {
   private long free;
   private long position;
   private long[] order = {};
-  private long[] places = {};
   private int count;
   private long reserve;
   private SortedRows sorted;
@@ -105,8 +106,8 @@ public final class RowGroups extends MemoryConsumer implements AutoCloseable {
         page.getBaseObject(),
         page.getBaseOffset() + start,
         row.getSizeInBytes());
-    order[count] = ((long) hashOf(row) ^ 0x80000000) << 32 | count;
-    places[count++] = (long) (pages.size() - 1) << 32 | start;
+    long place = (long) (pages.size() - 1) << OFFSET_BITS | start / Long.BYTES;
+    order[count++] = ((long) hashOf(row) ^ 0x80000000) << 32 | place;
     position = start + row.getSizeInBytes();
     free -= Long.BYTES + row.getSizeInBytes();
   }
@@ -123,7 +124,7 @@ public final class RowGroups extends MemoryConsumer implements AutoCloseable {
 
   private boolean moreRows() {
     int rows = Math.max(FIRST_ROWS, count + (count >> 1));
-    long bytes = (rows - count) * BYTES_OF_ROW;
+    long bytes = (long) (rows - count) * Long.BYTES;
     if (getUsed() - reserve + bytes > most) {
       return false;
     }
@@ -133,13 +134,15 @@ public final class RowGroups extends MemoryConsumer implements AutoCloseable {
       return false;
     }
     order = Arrays.copyOf(order, rows);
-    places = Arrays.copyOf(places, rows);
     return true;
   }
 
   private boolean morePages(int size) {
     if (pages.isEmpty()) {
       reserve = acquireMemory(SortedRows.LEAST_MEMORY);
+    }
+    if (pages.size() == MOST_PAGES) {
+      return false;
     }
     long usual = Math.min(LARGEST_PAGE, FIRST_PAGE << Math.min(pages.size(), 6));
     long bytes = Math.max(usual, size + Long.BYTES);
@@ -168,10 +171,10 @@ public final class RowGroups extends MemoryConsumer implements AutoCloseable {
     UnsafeRow row = new UnsafeRow(2);
     int page = 0;
     for (int i = 0; i < count; i++) {
-      for (; page < (int) (places[i] >>> 32); page++) {
+      for (; page < pageOf(order[i]); page++) {
         freePage(pages.set(page, null));
       }
-      point(row, i);
+      point(row, order[i]);
       sorted.add(row);
     }
     free();
@@ -204,18 +207,28 @@ public final class RowGroups extends MemoryConsumer implements AutoCloseable {
     pages.clear();
     freeMemory(reserve);
     reserve = 0;
-    freeMemory(order.length * BYTES_OF_ROW);
+    freeMemory((long) order.length * Long.BYTES);
     order = new long[0];
-    places = new long[0];
     count = 0;
     free = 0;
   }
 
-  private void point(UnsafeRow row, int number) {
-    MemoryBlock page = pages.get((int) (places[number] >>> 32));
-    long start = page.getBaseOffset() + (int) places[number];
-    int size = (int) Platform.getLong(page.getBaseObject(), start - Long.BYTES);
-    row.pointTo(page.getBaseObject(), start, size);
+  private void point(UnsafeRow row, long ordered) {
+    MemoryBlock page = pages.get(pageOf(ordered));
+    long start = startOf(page, ordered);
+    row.pointTo(page.getBaseObject(), start, sizeAt(page, start));
+  }
+
+  private static int pageOf(long ordered) {
+    return (int) ordered >>> OFFSET_BITS;
+  }
+
+  private static long startOf(MemoryBlock page, long ordered) {
+    return page.getBaseOffset() + (ordered & (1 << OFFSET_BITS) - 1) * Long.BYTES;
+  }
+
+  private static int sizeAt(MemoryBlock page, long start) {
+    return (int) Platform.getLong(page.getBaseObject(), start - Long.BYTES);
   }
 
   private final class InMemory implements Iterator<Group> {
@@ -223,6 +236,8 @@ public final class RowGroups extends MemoryConsumer implements AutoCloseable {
     private final UnsafeRow other = new UnsafeRow(2);
     private int next;
     private int endOfHash;
+    private int readAhead;
+    private long lastBytes;
 
     @Override
     public boolean hasNext() {
@@ -235,7 +250,7 @@ public final class RowGroups extends MemoryConsumer implements AutoCloseable {
         endOfHash = endOfHash();
         sortByAddress(next, endOfHash);
       }
-      point(first, (int) order[next++]);
+      pointAt(first, next++);
       byte[] address = first.getBinary(ADDRESS);
       byte[] message = first.getBinary(MESSAGE);
       if (next == endOfHash) {
@@ -243,11 +258,28 @@ public final class RowGroups extends MemoryConsumer implements AutoCloseable {
       }
       List<byte[]> messages = new ArrayList<>();
       messages.add(message);
-      while (next < endOfHash && pointsAtAddressOfFirst(other, (int) order[next])) {
+      while (next < endOfHash && pointsAtAddressOfFirst(other, next)) {
         messages.add(other.getBinary(MESSAGE));
         next++;
       }
       return new Group(address, messages);
+    }
+
+    /**
+     * Rows lie at random in memory, in the order of their hashes: the next ones are touched at
+     * once, so that the processor waits for all of them together, not for one after the other.
+     */
+    private void pointAt(UnsafeRow row, int index) {
+      if (index >= readAhead) {
+        readAhead = Math.min(count, index + READ_AHEAD);
+        for (int i = index; i < readAhead; i++) {
+          MemoryBlock page = pages.get(pageOf(order[i]));
+          long start = startOf(page, order[i]);
+          long end = start + sizeAt(page, start);
+          lastBytes += Platform.getLong(page.getBaseObject(), end - Long.BYTES);
+        }
+      }
+      point(row, order[index]);
     }
 
     private int endOfHash() {
@@ -260,9 +292,9 @@ public final class RowGroups extends MemoryConsumer implements AutoCloseable {
 
     /** Where two addresses share a hash; hardly ever. */
     private void sortByAddress(int from, int to) {
-      point(first, (int) order[from]);
+      pointAt(first, from);
       int same = from + 1;
-      while (same < to && pointsAtAddressOfFirst(other, (int) order[same])) {
+      while (same < to && pointsAtAddressOfFirst(other, same)) {
         same++;
       }
       if (same < to) {
@@ -275,12 +307,12 @@ public final class RowGroups extends MemoryConsumer implements AutoCloseable {
     }
 
     private byte[] addressOf(Long ordered) {
-      point(other, ordered.intValue());
+      point(other, ordered);
       return other.getBinary(ADDRESS);
     }
 
-    private boolean pointsAtAddressOfFirst(UnsafeRow row, int number) {
-      point(row, number);
+    private boolean pointsAtAddressOfFirst(UnsafeRow row, int index) {
+      pointAt(row, index);
       long one = first.getLong(ADDRESS);
       long two = row.getLong(ADDRESS);
       return (int) one == (int) two

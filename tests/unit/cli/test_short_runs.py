@@ -1,0 +1,48 @@
+"""Which runs are so short that only their start counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from joinery.cli import run
+from joinery.project.load import load_spec
+
+PROJECT = """\
+name: shop
+sources: {{changes: {source}}}
+defaults: {{source: changes, format: json}}
+relations:
+  customer: {{key: [id], fields: {{id: long, name: string}}}}
+products:
+  page: {{root: customer, fields: [id, name], sink: {{files: {{path: out}}}}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("size", "short"), [(0, True), (2_000_000, True), (2_000_001, False), (9_000_000, False)]
+)
+def test_a_run_over_a_few_thousand_changes_in_files_is_short(
+    size: int, short: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "joinery.yaml").write_text(PROJECT.format(source="{files: {path: data}}"))
+    folder = tmp_path / "data" / "customer"
+    folder.mkdir(parents=True)
+    (folder / "1.jsonl").write_bytes(b" " * size)
+    (folder / "2.jsonl").write_bytes(b" " * 2_000_000)
+
+    assert short == run._is_short(load_spec(tmp_path / "joinery.yaml"))
+
+
+def test_a_run_whose_files_are_not_there_yet_is_short(tmp_path: Path) -> None:
+    (tmp_path / "joinery.yaml").write_text(PROJECT.format(source="{files: {path: data}}"))
+
+    assert run._is_short(load_spec(tmp_path / "joinery.yaml"))
+
+
+def test_nobody_knows_how_long_a_run_over_topics_is(tmp_path: Path) -> None:
+    source = '{kafka: {bootstrap: "localhost:9092"}}'
+    (tmp_path / "joinery.yaml").write_text(PROJECT.format(source=source))
+
+    assert not run._is_short(load_spec(tmp_path / "joinery.yaml"))
