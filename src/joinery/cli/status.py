@@ -17,6 +17,7 @@ from joinery.cli.columns import aligned
 from joinery.cli.project import DONE, FOUND
 from joinery.errors import SpecError
 from joinery.observe.figure import counted_text, seconds_text, share_text, size_text
+from joinery.observe.hot_keys import hot_text
 from joinery.observe.status import (
     MARKS,
     ProductStatus,
@@ -120,6 +121,8 @@ def _reasons(status: ProductStatus) -> Iterator[str]:
         yield f"    because {status.because}"
     for each in status.missed:
         yield f"    {each}"
+    if hot := hot_text(status.hot_keys):
+        yield f"    {hot}"
 
 
 def _row(status: ProductStatus) -> tuple[str, ...]:

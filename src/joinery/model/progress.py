@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from joinery.model.hot_key import NodeKeys
 from joinery.model.lookup import LookupProgress
 from joinery.model.warning import RunWarning
 from joinery.model.watermark import EventTimes
@@ -108,6 +109,7 @@ class BatchProgress:
         counters: By product: `multiple_matches`, `expression_errors` and others.
         costs: By product: `us` that tasks took for its nodes, and for its part of those that
             products share.
+        keys: By node, its keys with the most messages.
         dead: Dead letters of all kinds.
         seconds: The whole batch, Spark's own bookkeeping included.
         ended_at: Seconds since 1970.
@@ -150,6 +152,7 @@ class BatchProgress:
     event_times: Mapping[str, EventTimes] = field(default_factory=dict)
     through_driver: Counts = field(default_factory=dict)
     costs: Mapping[str, Counts] = field(default_factory=dict)
+    keys: tuple[NodeKeys, ...] = ()
 
     @property
     def read(self) -> int:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, cast
 
+from joinery.model.hot_key import HotKey
 from joinery.model.progress import Counts, Waiting
 
 RunState = Literal["running", "ended", "failed"]
@@ -73,6 +74,7 @@ class ProductTotals:
         dead: Its dead letters, and those of its relations.
         counters: What else was counted, such as `late` and `expression_errors`.
         cost_us: What tasks took for its nodes, and for its part of those that products share.
+        hot_keys: Those with much of their node's messages in the last batches, the most first.
     """
 
     relations: tuple[str, ...]
@@ -84,6 +86,7 @@ class ProductTotals:
     dead: int = 0
     counters: Counts = field(default_factory=dict)
     cost_us: int = 0
+    hot_keys: tuple[HotKey, ...] = ()
 
     def to_json(self) -> dict[str, object]:
         """Return the totals as one JSON object."""
@@ -97,13 +100,15 @@ class ProductTotals:
             "dead": self.dead,
             "counters": dict(self.counters),
             "cost_us": self.cost_us,
+            "hot_keys": [each.to_json() for each in self.hot_keys],
         }
 
     @classmethod
     def of_json(cls, told: Mapping[str, Any]) -> ProductTotals:
         """Return the totals that `to_json` told."""
         lists = {name: tuple(told[name]) for name in ("relations", "targets")}
-        return cls(**{**told, **lists})
+        hot_keys = tuple(map(HotKey.of_json, told.get("hot_keys", ())))
+        return cls(**{**told, **lists, "hot_keys": hot_keys})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,6 +21,7 @@ from joinery.dead_letters.open import dead_letter_reader
 from joinery.delivery.control import Action, ControlLog
 from joinery.delivery.lease import Holder
 from joinery.delivery.query_paths import QueryPaths
+from joinery.model.hot_key import HotKey
 from joinery.model.status import LastBatch, ProductTotals, QueryStatus, moment_text
 from joinery.observe.audit_note import AuditNote, audited_at
 from joinery.project.expect import Expectations
@@ -83,6 +84,7 @@ class ProductStatus:
         audited_s: How long ago all its documents were compared with what they should be; None
             where they never were.
         differ: How many of them were found wrong then, and were not repaired.
+        hot_keys: Keys with much of their node's messages in the last batches, the most first.
         missed: What it was expected to be and is not, each in words.
     """
 
@@ -101,6 +103,7 @@ class ProductStatus:
     cost: float | None = None
     audited_s: float | None = None
     differ: int = 0
+    hot_keys: tuple[HotKey, ...] = ()
     missed: tuple[str, ...] = ()
 
     @property
@@ -126,6 +129,7 @@ class ProductStatus:
             "cost": None if self.cost is None else round(self.cost, 4),
             "audited_s": None if self.audited_s is None else round(self.audited_s),
             "differ": self.differ,
+            "hot_keys": [each.to_json() for each in self.hot_keys],
             "missed": list(self.missed),
             "wants_attention": self.wants_attention,
         }
@@ -289,6 +293,7 @@ class _Run:
             tombstones=mine.tombstones,
             dead=mine.dead,
             state_bytes=told.state_bytes,
+            hot_keys=mine.hot_keys,
         )
 
     def _state(

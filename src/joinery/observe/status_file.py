@@ -19,6 +19,7 @@ from joinery.files import write_whole
 from joinery.model.progress import BatchProgress, Counts, Progress
 from joinery.model.status import LastBatch, ProductTotals, QueryStatus, RunState
 from joinery.observe.history_file import HistoryFile, history_folder
+from joinery.observe.hot_keys import RecentKeys
 from joinery.plan.nodes import Product
 
 log = logging.getLogger("joinery.run")
@@ -80,6 +81,7 @@ class StatusFiles:
         self._recent = {each.name: Recent() for every in products.values() for each in every}
         self._caught_up_at: dict[str, float] = {}
         self._batches = {query: deque[LastBatch](maxlen=_BATCHES) for query in files}
+        self._keys = {query: RecentKeys() for query in files}
         self._history = {query: HistoryFile(history_folder(file)) for query, file in files.items()}
         self._written: dict[str, QueryStatus] = {}
         self._due_at = 0.0
@@ -94,6 +96,7 @@ class StatusFiles:
         """Remember a batch that is through; nothing is written yet."""
         if batch.query in self._batches and not batch.live:
             self._batches[batch.query].appendleft(_last(batch))
+            self._keys[batch.query].note(batch.keys)
 
     def look(self, caught_up: Mapping[str, bool], paused: Collection[str] = ()) -> None:
         """Write what has changed, at most twice a second.
@@ -150,7 +153,7 @@ class StatusFiles:
             rows_left={} if batch is None else batch.remaining_rows,
             bytes_left={} if batch is None else batch.remaining,
             state_bytes=None if batch is None else batch.state_bytes,
-            products={each.name: self._totals(each, progress, now) for each in products},
+            products={each.name: self._totals(query, each, progress, now) for each in products},
             waiting=tuple(each for each in progress.waiting.values() if each.product in names),
             warnings=tuple(str(each) for each in progress.warnings),
             watermarks={}
@@ -158,7 +161,9 @@ class StatusFiles:
             else {name: each.to_json() for name, each in batch.event_times.items()},
         )
 
-    def _totals(self, product: Product, progress: Progress, now: float) -> ProductTotals:
+    def _totals(
+        self, query: str, product: Product, progress: Progress, now: float
+    ) -> ProductTotals:
         sent = progress.documents.get(product.name, _UNCOUNTED)
         counters = progress.counters.get(product.name, _UNCOUNTED)
         relations = [each.name for each in product.relations]
@@ -177,6 +182,7 @@ class StatusFiles:
             dead=sum(each.get("dead", 0) for each in read) + counters.get("refused", 0),
             counters=counters,
             cost_us=progress.costs.get(product.name, _UNCOUNTED).get("us", 0),
+            hot_keys=self._keys[query].of(product.name),
         )
 
     def _note_minute(self, status: QueryStatus, *, last: bool) -> None:

@@ -19,6 +19,7 @@ from joinery.errors import RunError
 from joinery.model.type import opened
 from joinery.plan.nodes import CLOCK, LOG_TIME, Relation
 from joinery.project.schema_registry import RegistryOptions
+from joinery.solutions.spark_state.busy_keys import busy_keys
 from joinery.solutions.spark_state.costs import product_costs
 from joinery.solutions.spark_state.fingerprint import Fingerprint, fingerprint
 from joinery.solutions.spark_state.group_program import Closing, Group
@@ -116,16 +117,18 @@ class Kernel:
 
     def stage(
         self, batch: DataFrame, folder: Path, label: BatchLabel | None = None
-    ) -> dict[str, dict[str, dict[str, int]]]:
+    ) -> dict[str, Any]:
         """Run a batch once and write its documents and dead letters below `folder`.
 
         Returns:
             Counts by kind ("documents", "relations", "counters", "costs", "dead_letters"), owner
-            and counter.
+            and counter; and "keys", the `NodeKeys` of those with the most messages.
         """
         counts: dict[str, Any] = json.loads(self._jvm_kernel.stage(batch._jdf, str(folder)))
-        costs = product_costs(self.program, counts.pop("nodes", {}))
-        return {**counts, "costs": costs} if costs else counts
+        nodes, keys, left_out = (counts.pop(each, {}) for each in ("nodes", "keys", "left_out"))
+        costs = product_costs(self.program, nodes)
+        told = {"costs": costs, "keys": busy_keys(self.program, nodes, keys, left_out)}
+        return counts | {name: each for name, each in told.items() if each}
 
     def streams(self) -> Any:
         """Return the kernel's door for streams that leave it between two of their steps."""

@@ -182,6 +182,35 @@ def batch_table(told: QueryStatus | None) -> Table:
     return Table("batches", "last batches", columns, rows, "no batch is through yet")
 
 
+def hot_key_table(totals: ProductTotals | None) -> Table:
+    """Return the keys of a product that had much of their node's messages, the most first."""
+    columns = (
+        Column("node", "node"),
+        Column("by", "by"),
+        Column("key", "key", long=True),
+        Column("share", "share", _share, number=True),
+        Column("share_at_most", "at most", _share, number=True),
+        Column("messages", "messages", number=True),
+        Column("error", "may be more by", number=True),
+        Column("of", "of", number=True),
+    )
+    rows: tuple[Row, ...] = tuple(
+        {
+            "node": each.node,
+            "by": each.by,
+            "key": each.key,
+            "share": round(each.share, 4),
+            "share_at_most": round(each.most, 4),
+            "messages": each.messages,
+            "error": each.error,
+            "of": each.of,
+        }
+        for each in (totals.hot_keys if totals is not None else ())
+    )
+    empty = "no key stands out in the last batches"
+    return Table("hot_keys", "hot keys", columns, rows, empty)
+
+
 def minute_table(minutes: Sequence[Minute]) -> Table:
     """Return what a product did in the last day, the newest minute first."""
     columns = (

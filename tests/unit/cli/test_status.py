@@ -9,6 +9,7 @@ import pytest
 
 from joinery.cli import main as module
 from joinery.cli.status import status_lines
+from joinery.model.hot_key import HotKey
 from joinery.observe.status import ProductStatus, ProjectStatus
 
 PROJECT = """\
@@ -87,3 +88,19 @@ def test_what_wants_attention_is_shown_with_its_reason() -> None:
         "● card     live    0.4 s        0       0     0   25%        -     0",
     ] == list(status_lines(found, 20))
     assert "… 1 more: joinery status --all" == list(status_lines(found, 1))[-1]
+
+
+def test_a_hot_key_is_named_below_its_product() -> None:
+    keys = [
+        HotKey(node="Match p/q", by="x", key=key, messages=count, error=0, of=5000, batches=20)
+        for key, count in (("ada", 4000), ("bob", 900))
+    ]
+    card = ProductStatus(product="card", query="card", state="live", hot_keys=tuple(keys))
+    found = ProjectStatus(project="shop", checkpoint=Path(), products=(card,))
+
+    [*_, line] = status_lines(found, 20)
+
+    assert (
+        "    hot key: x = ada has 80% of the messages of Match p/q in the last 20 batches" == line
+    )
+    assert not card.wants_attention

@@ -10,6 +10,7 @@ import pytest
 
 from joinery.delivery.control import Action, ControlLog
 from joinery.delivery.query_paths import QueryPaths
+from joinery.model.hot_key import HotKey
 from joinery.model.progress import Waiting
 from joinery.model.status import LastBatch, ProductTotals, QueryStatus
 from joinery.observe.audit_note import AuditNote
@@ -68,7 +69,15 @@ def told(spec: ProjectSpec, status: QueryStatus | None, *, alive: bool = True) -
 
 def test_a_status_is_read_as_it_was_written() -> None:
     waiting = Waiting(product="person", target="t", reason="r", attempts=2, since=5.0)
-    status = replace(CAUGHT_UP, waiting=(waiting,), warnings=("w",), rows_left={"user": 3})
+    hot = HotKey(node="Fold p", by="id", key="7", messages=9, error=1, of=20, batches=3)
+    totals = replace(CAUGHT_UP.products["person"], hot_keys=(hot,))
+    status = replace(
+        CAUGHT_UP,
+        waiting=(waiting,),
+        warnings=("w",),
+        rows_left={"user": 3},
+        products={"person": totals},
+    )
 
     assert status == QueryStatus.of_json(json.loads(json.dumps(status.to_json())))
 
@@ -104,6 +113,17 @@ def test_a_product_costs_its_part_of_what_all_of_the_project_took(tmp_path: Path
 
     assert {"person": 0.9, "other": 0.1} == found
     assert alone.cost == 0.1
+
+
+def test_hot_keys_are_told_as_the_run_told_them(spec: ProjectSpec) -> None:
+    hot = HotKey(node="Fold p", by="id", key="7", messages=9000, error=1, of=20_000, batches=3)
+    totals = replace(CAUGHT_UP.products["person"], hot_keys=(hot,))
+
+    found = told(spec, replace(CAUGHT_UP, products={"person": totals}))
+
+    assert (hot,) == found.hot_keys
+    [told_json] = found.to_json()["hot_keys"]  # type: ignore[misc]
+    assert ("7", 0.45) == (told_json["key"], told_json["share"])
 
 
 def test_what_was_counted_of_no_product_has_no_cost(spec: ProjectSpec) -> None:

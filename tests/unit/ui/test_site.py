@@ -143,7 +143,8 @@ def test_a_product_shows_its_batches_dead_letters_and_plan(folder: Path) -> None
     assert "Nest orders" in page
     assert "dead: 3, expected 0" in page
     assert "2 undecodable, 1 wrong_type" in page
-    assert ["the last 24 hours", "reads", "last batches", "counted", "dead letters", "plan"] == [
+    titles = ["the last 24 hours", "reads", "last batches", "hot keys", "counted"]
+    assert [*titles, "dead letters", "plan"] == [
         each.partition(" CSV")[0] for each in (" ".join(t.split()) for t in texts(tree(page), "h2"))
     ]
 
@@ -191,7 +192,7 @@ def test_a_hostile_filter_is_text(folder: Path) -> None:
 def test_every_table_is_csv_and_json(folder: Path) -> None:
     client = opened(folder)
 
-    for table in ("relations", "batches", "counters", "dead_letters"):
+    for table in ("relations", "batches", "hot_keys", "counters", "dead_letters"):
         rows = client.get(f"{PRODUCT}/{table}.json").json()
         lines = client.get(f"{PRODUCT}/{table}.csv").text.splitlines()
         assert len(list(csv.DictReader(lines))) == len(rows)

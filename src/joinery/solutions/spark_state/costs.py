@@ -30,19 +30,25 @@ def product_costs(
 
     Args:
         program: That of the query.
-        counts: By the place of a node in it, as text, its `nanos`.
+        counts: By the place of a node in it, as text, its `nanos`, if it took any.
     """
-    nodes = [each for each in program.nodes if not isinstance(each, StreamNode)]
-    if len(nodes) < len(program.nodes):
+    nodes = document_nodes(program)
+    if not nodes:
         return {}
     parts = shares(nodes)
     found: dict[int, float] = {}
     for node, told in counts.items():
         for product, part in parts[int(node)].items():
-            found[product] = found.get(product, 0.0) + part * told["nanos"] / 1000
+            found[product] = found.get(product, 0.0) + part * told.get("nanos", 0) / 1000
     return {
         program.products[product].name: {"us": round(total)} for product, total in found.items()
     }
+
+
+def document_nodes(program: KernelProgram) -> list[DocumentNode]:
+    """Return the nodes of a program that makes documents; none of one with streams."""
+    nodes = [each for each in program.nodes if not isinstance(each, StreamNode)]
+    return nodes if len(nodes) == len(program.nodes) else []
 
 
 def shares(nodes: Sequence[DocumentNode]) -> list[Share]:

@@ -354,6 +354,7 @@ class QueryRun:
                 documents=summary.get("documents", {}),
                 counters={product: counts for product, counts in counters.items() if counts},
                 costs=summary.get("costs", {}),
+                keys=summary.get("keys", ()),
                 dead=sum(_count_lines(part) for part in dead),
                 store=summary.get("store", {}),
                 seconds=written - started,

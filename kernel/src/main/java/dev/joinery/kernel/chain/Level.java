@@ -96,6 +96,11 @@ public class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[], byte
     nodes.spent(node, nanos);
   }
 
+  /** Notes how many messages an address had in this task: those that came, and those it sent. */
+  void heard(int node, byte[] address, long messages) {
+    nodes.heard(node, address, messages);
+  }
+
   private void expire(byte[] address, List<Slice> entries, long timestamp) {
     expire(address, entries, timestamp, stateOf(address));
   }

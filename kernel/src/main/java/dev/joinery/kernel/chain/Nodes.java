@@ -56,6 +56,7 @@ public final class Nodes {
   private final NodeContext context;
   private final Node[] nodes;
   private final long[] nanos;
+  private final FrequentKeys[] frequent;
 
   public Nodes(CompiledProgram compiled) {
     this(compiled, BatchWatermarks::told);
@@ -75,6 +76,7 @@ public final class Nodes {
     this.context = context;
     this.nodes = new Node[compiled.program().nodes().size()];
     this.nanos = new long[nodes.length];
+    this.frequent = new FrequentKeys[nodes.length];
   }
 
   public NodeContext context() {
@@ -155,12 +157,23 @@ public final class Nodes {
     nanos[index] += time;
   }
 
-  /** Counts what each node took, and starts again from zero. */
+  /** Notes how many messages one of a task's addresses had, once for each address. */
+  void heard(int index, byte[] address, long messages) {
+    if (frequent[index] == null) {
+      frequent[index] = new FrequentKeys();
+    }
+    frequent[index].offer(address, messages);
+  }
+
+  /** Counts what each node took and which keys it heard most of, and starts again from zero. */
   void tellCosts() {
     for (int i = 0; i < nanos.length; i++) {
       if (nanos[i] > 0) {
         counters().add(Counters.NODES, Integer.toString(i), "nanos", nanos[i]);
         nanos[i] = 0;
+      }
+      if (frequent[i] != null) {
+        frequent[i].tell(Integer.toString(i), counters());
       }
     }
   }

@@ -93,7 +93,9 @@ public final class TaskLevel extends Level implements WholeTask {
     private final RowGroups ours = RowGroups.ofTask();
     private java.util.Iterator<RowGroups.Group> groups;
     private UnsafeRow passing;
+    private byte[] address;
     private int node;
+    private long messages;
     private boolean later;
 
     Handling(Iterator<InternalRow> rows) {
@@ -106,18 +108,34 @@ public final class TaskLevel extends Level implements WholeTask {
       while (passing == null && !sends()) {
         if (groups == null) {
           receive();
-        } else if (groups.hasNext()) {
-          RowGroups.Group group = groups.next();
-          Outbox sent = handle(group.address(), group.messages());
-          node = Address.nodeOf(group.address());
-          later = sent.isLazy();
-          send(sent);
         } else {
-          ours.close();
-          return false;
+          tellMessages();
+          if (!groups.hasNext()) {
+            ours.close();
+            return false;
+          }
+          take(groups.next());
         }
       }
       return true;
+    }
+
+    private void take(RowGroups.Group group) {
+      address = group.address();
+      node = Address.nodeOf(address);
+      messages = group.messages().size();
+      Outbox sent = handle(address, group.messages());
+      later = sent.isLazy();
+      send(sent);
+    }
+
+    /** Of the address before this one, whose messages have all come and gone. */
+    private void tellMessages() {
+      if (address != null) {
+        heard(node, address, messages);
+        address = null;
+        later = false;
+      }
     }
 
     /** Whether the last address sends more, which may be found out now. */
@@ -168,6 +186,7 @@ public final class TaskLevel extends Level implements WholeTask {
         passing = null;
         return row;
       }
+      messages++;
       return super.next();
     }
   }

@@ -37,8 +37,14 @@ public final class Counters implements Serializable {
   /** By relation: how many rows came of devices whose clock was how far from the receiver's. */
   public static final String DRIFT = "drift";
 
-  /** By node: the nanoseconds that it took. */
+  /** By node: the nanoseconds that it took, and its messages. */
   public static final String NODES = "nodes";
+
+  /** By node and address, in hexadecimal digits: messages of those that had the most in a task. */
+  public static final String KEYS = "keys";
+
+  /** By node: the messages of an address that is not among them; of two counts the greater stands. */
+  public static final String LEFT_OUT = "left_out";
 
   private static final String EXPRESSION_ERRORS = "expression_errors";
 
@@ -51,8 +57,8 @@ public final class Counters implements Serializable {
   }
 
   private void add(Name name, long count) {
-    boolean time = name.kind().equals(NEWEST);
-    counts.merge(name, count, (one, more) -> time ? Math.max(one, more) : one + more);
+    boolean greater = name.kind().equals(NEWEST) || name.kind().equals(LEFT_OUT);
+    counts.merge(name, count, (one, more) -> greater ? Math.max(one, more) : one + more);
   }
 
   public void addAll(Counters others) {

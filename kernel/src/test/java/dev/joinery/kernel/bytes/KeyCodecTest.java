@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.math.BigDecimal;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Random;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
@@ -55,6 +56,30 @@ class KeyCodecTest {
 
   private static Decimal decimal(String value, int precision, int scale) {
     return Decimal.apply(new BigDecimal(value), precision, scale);
+  }
+
+  /** The codes are those of {@code test_key_code.py}, which reads them back. */
+  @Test
+  void whoReadsKeysInPythonKnowsTheCodes() {
+    DataType narrow = DataTypes.createDecimalType(5, 2);
+
+    assertEquals("0101", hex(DataTypes.BooleanType, true));
+    assertEquals("017ffffffffffffff9", hex(DataTypes.LongType, -7L));
+    assertEquals("018000000000000100", hex(DataTypes.IntegerType, 256));
+    assertEquals("018000000000004e20", hex(DataTypes.DateType, 20_000));
+    assertEquals("018000000000000001", hex(DataTypes.TimestampType, 1L));
+    assertEquals("017fffffffffffffff", hex(DataTypes.TimestampNTZType, -1L));
+    assertEquals("01bff8000000000000", hex(DataTypes.DoubleType, 1.5));
+    assertEquals("014007ffffffffffff", hex(DataTypes.DoubleType, -1.5));
+    assertEquals("01" + "80" + "00".repeat(14) + "04e2", hex(narrow, decimal("12.50", 5, 2)));
+    assertEquals("01" + "7f" + "ff".repeat(14) + "fb1e", hex(narrow, decimal("-12.50", 5, 2)));
+    assertEquals("016100ff62c3a90000", hex(DataTypes.StringType, text("a\0bé")));
+    assertEquals("010100ff0000", hex(DataTypes.BinaryType, new byte[] {1, 0}));
+    assertEquals("00", hex(DataTypes.StringType, null));
+  }
+
+  private static String hex(DataType type, Object value) {
+    return HexFormat.of().formatHex(code(type, value).toBytes());
   }
 
   @Test

@@ -33,4 +33,29 @@ class NodesTest {
     nodes.tellCosts();
     assertEquals("{}", nodes.counters().toJson());
   }
+
+  @Test
+  void messagesOfAKeyAreToldOnceBesideThoseOfItsNode() throws JsonProcessingException {
+    Program program = TreeProgram.of(false, Tree.root("product", USER));
+    Nodes nodes = new Nodes(new Compiler(null).compile(program));
+    nodes.heard(0, new byte[] {1, 2, 3, 4, 1, 5}, 70);
+    nodes.heard(0, new byte[] {9, 2, 3, 4, 1, 6}, 2);
+
+    nodes.tellCosts();
+
+    ObjectMapper json = new ObjectMapper();
+    assertEquals(
+        json.readTree(
+            """
+            {
+              "nodes": {"0": {"messages": 72}},
+              "keys": {"0": {"010203040105": 70}},
+              "left_out": {"0": {"messages": 2}}
+            }
+            """),
+        json.readTree(nodes.counters().toJson()));
+    nodes.counters().clear();
+    nodes.tellCosts();
+    assertEquals("{}", nodes.counters().toJson());
+  }
 }
