@@ -91,9 +91,10 @@ def test_a_hot_key_is_named_with_its_share(spark: SparkSession, tmp_path: Path) 
     [line] = [each for each in lines if "hot key" in each]
     assert line.startswith(f"    hot key: customer = {HOT} has ")
     client = TestClient(site(Fleet.load([file])), base_url="http://localhost")
-    page = client.get("/p/shop/profile").text
-    assert "&lt;i&gt;ada&lt;/i&gt;" in page
-    assert HOT not in page
+    for address in ("/", "/p/shop/profile"):
+        page = client.get(address).text
+        assert "hot key: customer = &lt;i&gt;ada&lt;/i&gt; has" in page
+        assert HOT not in page
     first, *_ = client.get("/p/shop/profile/hot_keys.json").json()
     assert (HOT, hottest.messages) == (first["key"], first["messages"])
 

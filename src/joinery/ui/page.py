@@ -18,6 +18,7 @@ from joinery.delivery.control import Action
 from joinery.model.status import QueryStatus, moment_text
 from joinery.observe.figure import counted_text, seconds_text, share_text, size_text
 from joinery.observe.history_file import Minute
+from joinery.observe.hot_keys import hot_text
 from joinery.observe.status import MARKS, STATES, ProductStatus
 from joinery.ui.chart import bucketed, path_of
 from joinery.ui.fleet import Fleet, Standing
@@ -163,6 +164,9 @@ def _shown(standing: Standing) -> dict[str, object]:
     """Return one product as a row shows it."""
     status = standing.status
     ran = status.state != "never run"
+    because = "" if status.state == "ended" else status.because
+    hot = hot_text(status.hot_keys)
+    reasons = [f"because {because}" if because else "", *status.missed, hot]
     behind = f"{status.rows_left:,}"
     if status.bytes_left and not status.rows_left:
         behind = size_text(status.bytes_left)
@@ -173,8 +177,10 @@ def _shown(standing: Standing) -> dict[str, object]:
         "state": status.state,
         "kind": status.state.replace(" ", "-"),
         "mark": MARKS.get(status.state, "○"),
-        "because": "" if status.state == "ended" else status.because,
+        "because": because,
         "missed": status.missed,
+        "hot": hot,
+        "reasons": [each for each in reasons if each],
         "urgent": status.wants_attention,
         "fresh": "-" if status.fresh_s is None else seconds_text(status.fresh_s),
         "behind": behind if ran else "-",

@@ -149,6 +149,30 @@ def test_a_product_shows_its_batches_dead_letters_and_plan(folder: Path) -> None
     ]
 
 
+def test_a_hot_key_is_named_and_listed(live: Path) -> None:
+    file = live / "shop" / "checkpoint" / "_status" / "core.json"
+    told = json.loads(file.read_text())
+    hot = {"node": "Match p/q", "by": "x", "key": "<b>7", "messages": 6000, "error": 500}
+    told["products"]["customer_profile"]["hot_keys"] = [{**hot, "of": 10_000, "batches": 20}]
+    file.write_text(json.dumps(told))
+
+    client = opened(live)
+
+    named = (
+        "hot key: x = <b>7 has 60% (up to 65%) of the messages of Match p/q in the last 20 batches"
+    )
+    assert named in texts(tree(client.get(PRODUCT).text), "p")
+    assert any(named in each for each in texts(tree(client.get("/").text), "td"))
+    [row] = client.get(f"{PRODUCT}/hot_keys.json").json()
+    assert ("<b>7", 0.6, 0.65, 6000) == (
+        row["key"],
+        row["share"],
+        row["share_at_most"],
+        row["messages"],
+    )
+    assert [] == client.get("/p/shop/order_card/hot_keys.json").json()
+
+
 def test_a_product_shows_its_last_day(folder: Path) -> None:
     now = datetime.now(UTC)
     file = folder / "shop" / "checkpoint" / "_status" / "core" / f"{now:%Y-%m-%d}.jsonl"
