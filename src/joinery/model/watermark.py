@@ -86,6 +86,8 @@ class EventTimes:
     def at_the_end(self) -> EventTimes:
         """Return the times after all logs were taken as ended.
 
+        Of ends at one watermark the last closed all that the others did.
+
         Example:
             >>> EventTimes({"0": 9, "1": 7}).at_the_end().at_the_end().ended
             ((7, 9),)
@@ -93,7 +95,8 @@ class EventTimes:
         if not self.newest_us:
             return self
         end = self.watermark_us, max(self.newest_us.values())
-        return replace(self, ended=tuple(dict.fromkeys((*self.ended, end))))
+        others = (each for each in self.ended if each[0] != end[0])
+        return replace(self, ended=(*others, end))
 
     @property
     def held_back_by(self) -> str | None:

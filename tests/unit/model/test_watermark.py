@@ -28,6 +28,15 @@ def test_there_is_no_watermark_before_the_first_row() -> None:
     assert (None, None, 0) == (told["watermark"], told["held_back_by"], told["partitions"])
 
 
+def test_of_ends_at_one_watermark_the_last_tells_all_that_was_closed() -> None:
+    times = EventTimes().plus({"0": 50_000, "1": 40_000}, {}).at_the_end()
+    same = times.plus({"0": 70_000}, {}).at_the_end()
+
+    assert ((40_000, 50_000),) == times.ended
+    assert ((40_000, 70_000),) == same.ended
+    assert ((40_000, 70_000), (60_000, 70_000)) == same.plus({"1": 60_000}, {}).at_the_end().ended
+
+
 def test_a_bucket_is_at_most_a_quarter_wider_than_the_one_before() -> None:
     ceilings = [bucket_ceiling_us(each) for each in range(4, 240)]
 
