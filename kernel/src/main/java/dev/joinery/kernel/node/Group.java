@@ -19,7 +19,8 @@ import java.util.function.Supplier;
  * told it so, and assembles nothing in the others.
  *
  * <p>A window is forgotten, rows and all, once the watermark is so long past its end that no row
- * comes to it any more; what was sent stays.
+ * comes to it any more; what was sent stays. Where rows of a snapshot may come, none is: they count
+ * however old they are.
  *
  * <p>The rows themselves are not kept: what they add or take back is told as what aggregates change
  * by, and what an aggregate must know of them it keeps value by value.
@@ -28,7 +29,6 @@ public final class Group implements Node {
   /** Of a window: it is forgotten by the watermark, not as a {@link Retention} forgets. */
   private static final Slice WINDOW = Slice.of(new byte[] {1});
 
-  private final int node;
   private final GroupProgram program;
   private final NodeContext context;
   private final Kept kept;
@@ -40,17 +40,15 @@ public final class Group implements Node {
   private final String product;
   private final boolean waits;
 
-  /** Reads what was stored, beside what is being changed; made where an expression fails. */
-  private Group twin;
+  /** How many expressions failed over the document that was made last. */
+  private int failures;
 
   public Group(int node, GroupProgram program, NodeContext context) {
-    this.node = node;
     this.program = program;
     this.context = context;
     this.product = context.productOf(program.assembler());
     this.waits = Deadlines.before(node, context.program()) != null;
-    Aggregates aggregates = context.aggregates(node, 0);
-    this.kept = new Kept(aggregates, aggregates.fresh(), context, product);
+    this.kept = new Kept(context.aggregates(node, 0));
     this.last = new SentDocument(program.product(), context);
     this.retention = new Retention(context);
     this.keys =
@@ -75,7 +73,7 @@ public final class Group implements Node {
     }
     kept.apply(changes);
     if (sends) {
-      send(key, evaluated(stored), timestamp, state, outbox);
+      send(key, timestamp, outbox);
     }
     boolean written = close(timestamp, state);
     if (stored == null && written && program.isForgetting()) {
@@ -84,8 +82,8 @@ public final class Group implements Node {
   }
 
   /**
-   * Where it waits, once it is closed; and not before what the watermark has reached, since a row of
-   * a snapshot may come to a window whose time is over.
+   * Where it waits, once it is closed; and not before what the watermark has reached, since a
+   * partition that is new may bring rows for a window whose time is over.
    */
   private void forgetLater(Slice group, State state) {
     long end = endOf(keys.decode(group));
@@ -96,55 +94,30 @@ public final class Group implements Node {
     state.expireAtWatermark(program.relation(), from + over, WINDOW);
   }
 
-  /** What was stored, if expressions were evaluated over it; else they fail for the first time. */
-  private byte[] evaluated(byte[] stored) {
-    if (waits && last.isIdle()) {
-      kept.neverTold();
-      return null;
-    }
-    return stored;
-  }
-
   private void open(byte[] stored, State state) {
     ByteReader in = stored == null ? null : new ByteReader(stored);
     last.read(in);
     retention.read(in);
-    kept.read(in == null ? Slice.EMPTY : in.rest(), state);
+    kept.read(in, state);
+    failures = in != null && in.hasMore() ? in.readVarInt() : 0;
     if (in == null) {
       last.beginAbove(state.highestForgotten());
     }
   }
 
-  private void send(
-      Slice group, byte[] stored, long timestamp, State state, Outbox outbox) {
+  private void send(Slice group, long timestamp, Outbox outbox) {
     Supplier<Slice> keyRow = () -> document.key(keys.decode(group));
     if (kept.size() == 0) {
+      failures = 0;
       last.sendGone(keyRow, timestamp, outbox);
       return;
     }
-    Slice row = rowOf(group);
-    if (document.failures() > 0) {
-      int failures = document.failures();
-      context.counters().productFailures(product, failuresBefore(group, stored, state), failures);
-    }
+    Slice row = document.row(ownColumns(keys.decode(group)), kept.aggregates.result());
+    int failed = document.failures() + kept.aggregates.overflows();
+    context.counters().productFailures(product, failures, failed);
+    failures = failed;
     SentDocument.Next next = SentDocument.Next.of(row, kept.aggregates.exceeded());
     last.send(next, keyRow, timestamp, outbox);
-  }
-
-  private int failuresBefore(Slice group, byte[] stored, State state) {
-    if (twin == null) {
-      twin = new Group(node, program, context);
-    }
-    twin.open(stored, state);
-    if (twin.kept.size() == 0) {
-      return 0;
-    }
-    twin.rowOf(group);
-    return twin.document.failures();
-  }
-
-  private Slice rowOf(Slice group) {
-    return document.row(ownColumns(keys.decode(group)), kept.results());
   }
 
   /** The columns of a group's key, then the window's end and its seconds where it has one. */
@@ -178,7 +151,10 @@ public final class Group implements Node {
     ByteWriter out = new ByteWriter(128);
     last.write(out);
     retention.write(gone, timestamp, out);
-    out.writeRaw(kept.write());
+    kept.write(out);
+    if (failures > 0 && !gone) {
+      out.writeVarInt(failures);
+    }
     state.write(out.toBytes());
     if (gone && last.isIdle()) {
       retention.expireLater(state);
@@ -206,26 +182,16 @@ public final class Group implements Node {
   /** How many rows there are, and aggregates that can take back any of them. */
   private static final class Kept {
     private final Aggregates aggregates;
-    private final Aggregates before;
-    private final NodeContext context;
-    private final String product;
-    private Slice stored;
-    private State state;
     private long rows;
 
-    Kept(Aggregates aggregates, Aggregates before, NodeContext context, String product) {
+    Kept(Aggregates aggregates) {
       this.aggregates = aggregates;
-      this.before = before;
-      this.context = context;
-      this.product = product;
     }
 
-    void read(Slice bytes, State state) {
-      stored = bytes;
-      this.state = state;
-      ByteReader in = bytes.isEmpty() ? null : new ByteReader(bytes);
-      rows = in == null ? 0 : in.readVarLong();
-      aggregates.open(in, state);
+    /** Null where there is nothing. */
+    void read(ByteReader in, State state) {
+      rows = in != null && in.hasMore() ? in.readVarLong() : 0;
+      aggregates.open(rows == 0 ? null : in, state);
     }
 
     /** Removes what stands elsewhere than in the value. */
@@ -251,38 +217,13 @@ public final class Group implements Node {
       return rows;
     }
 
-    /** What was read was told to nobody. */
-    void neverTold() {
-      stored = Slice.EMPTY;
-    }
-
-    Slice results() {
-      Slice results = aggregates.result();
-      if (aggregates.overflows() > 0) {
-        context.counters().productFailures(product, overflowsBefore(), aggregates.overflows());
-      }
-      return results;
-    }
-
-    private int overflowsBefore() {
-      if (stored.isEmpty()) {
-        return 0;
-      }
-      ByteReader in = new ByteReader(stored);
-      in.readVarLong();
-      before.open(in, state);
-      before.result();
-      return before.overflows();
-    }
-
-    Slice write() {
+    void write(ByteWriter out) {
       if (rows == 0) {
         aggregates.drop();
-        return Slice.EMPTY;
+        return;
       }
-      ByteWriter out = new ByteWriter(64).writeVarLong(rows);
+      out.writeVarLong(rows);
       aggregates.write(out);
-      return new Slice(out.array(), 0, out.size());
     }
   }
 }
