@@ -72,7 +72,7 @@ class Rows:
         return self._indexes[relation, columns].get(value, ())
 
 
-_YEARS = range(1001, 9000)
+YEARS = range(1001, 9000)
 """Years whose times tell when a row happened: others stand for something, such as never; and so no
 window leaves the years that documents can show. The kernel has them in `EventTime`."""
 
@@ -89,7 +89,7 @@ def time_of(row: Row, column: str | None) -> int | None:
     A time outside the years 1001 to 8999, such as 9999-12-31 for never, tells none.
     """
     moment = None if column is None else row[column]
-    return None if moment is None or moment.year not in _YEARS else micros_of(moment)
+    return None if moment is None or moment.year not in YEARS else micros_of(moment)
 
 
 def join_value(row: Row, columns: Iterable[str]) -> JoinValue | None:

@@ -16,6 +16,7 @@ from joinery.plan.aggregate import FINAL, WINDOW_SECONDS, AggregateForm
 from joinery.plan.nodes import Node, Relation
 from joinery.plan.pattern import PatternForm
 from joinery.project.window import Cumulative, Hopping, Session, Sliding, Tumbling, Window
+from joinery.semantics.rows import YEARS
 from joinery.solutions.spark_state.assembler import AggregateColumn, Assembler, ScopeName, Slot, Sql
 from joinery.solutions.spark_state.embedding import sql_over
 from joinery.solutions.spark_state.group_program import (
@@ -35,6 +36,10 @@ BY_VALUE = frozenset(
 )
 ORDERED = frozenset({"first", "last", "collect"})
 
+# The years whose times tell when a row happened, as `EventTime` of the kernel has them.
+_FIRST_TIME = f"timestamp '{YEARS[0]}-01-01T00:00:00Z'"
+_AFTER_LAST_TIME = f"timestamp '{YEARS[-1] + 1}-01-01T00:00:00Z'"
+
 # Each task tells as many addresses how far it has come.
 CLOSING_BUCKETS = 16
 
@@ -48,10 +53,13 @@ def input_assembler(name: str, row: Sequence[Slot], form: AggregateForm) -> Asse
         form: What the product is.
     """
     slots = {slot.name: (index, slot.type) for index, slot in enumerate(row)}
-    steps = tuple(sql_over(each, slots) for each in [*_grouped(form), *_read(form)])
-    computed = [len(row) + index for index in range(len(steps))]
+    read = [sql_over(each, slots) for each in [*_grouped(form), *_read(form)]]
+    computed = [len(row) + index for index in range(len(read))]
     times = [slots[each][0] for each in time_read(form)]
-    ordered = [slots[each][0] for each in _order(form)]
+    order_times = [_event_time(row, slots[each][0]) for each in _order_times(form)]
+    steps = (*read, *order_times)
+    ordered = [len(row) + index for index in range(len(read), len(steps))]
+    ordered += [slots[each][0] for each in _order_key(form)]
     output = [*computed[: len(form.by)], *times, *computed[len(form.by) :], *ordered]
     types = [row[each].type if each < len(row) else steps[each - len(row)].type for each in output]
     return Assembler(
@@ -75,12 +83,27 @@ def _read(form: AggregateForm) -> list[Expression]:
     return list(dict.fromkeys(expressions_of(form)[len(form.by) :]))
 
 
-def _order(form: AggregateForm) -> list[str]:
-    """Return the columns by which a group's rows are ordered, where an aggregate asks."""
-    if not any(each.function in ORDERED for each in form.aggregates):
-        return []
+def _order_times(form: AggregateForm) -> tuple[str, ...]:
+    """Return the column of the time by which a group's rows are ordered, where anything is."""
     time = form.relation.time
-    return [*([] if time is None else [time]), *form.relation.key]
+    return () if time is None or not _is_ordered(form) else (time,)
+
+
+def _order_key(form: AggregateForm) -> tuple[str, ...]:
+    """Return the columns that order rows of one time."""
+    return form.relation.key if _is_ordered(form) else ()
+
+
+def _is_ordered(form: AggregateForm) -> bool:
+    return any(each.function in ORDERED for each in form.aggregates)
+
+
+def _event_time(row: Sequence[Slot], place: int) -> Sql:
+    """Return a time, null where it tells none, as 9999-12-31 for never: such rows come first."""
+    name, kind = row[place].name, row[place].type
+    column = f"`{name.replace('`', '``')}`"
+    sql = f"case when {column} >= {_FIRST_TIME} and {column} < {_AFTER_LAST_TIME} then {column} end"
+    return Sql(sql, (ScopeName(name, place, kind),), kind)
 
 
 def group_aggregates(row: Struct, form: AggregateForm) -> tuple[AggregateColumn, ...]:

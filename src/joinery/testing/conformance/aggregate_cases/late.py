@@ -7,17 +7,25 @@ from joinery.testing.conformance.case import case, when
 from joinery.testing.driver import gone, upsert
 
 
-def _project(emit: str, *, delay: str = "10m", window: str = "window: {tumbling: 1h},") -> str:
+def _project(
+    emit: str,
+    *,
+    delay: str = "10m",
+    window: str = "window: {tumbling: 1h},",
+    values: str = "n: count(*)",
+    relation: str = "key: [id]",
+) -> str:
     return f"""
 relations:
   sale:
-    key: [id]
+    {relation}
     fields: {{id: long, shop: string, at: timestamp}}
     time: at
     watermark: {{delay: {delay}}}
 products:
-  p: {{aggregate: sale, by: [shop], {window} values: {{n: count(*)}}, emit: {{{emit}}}}}
+  p: {{aggregate: sale, by: [shop], {window} values: {{{values}}}, emit: {{{emit}}}}}
 """
+
 
 
 def _at(clock: str) -> str:
@@ -145,6 +153,23 @@ CASES = (
         when(
             update("sale", id=3, shop="a", at="9999-12-31T23:59:59Z"),
             then=[gone(_key(10))],
+        ),
+    ),
+    case(
+        "rows whose time stands for never come before those that have one",
+        _project(
+            "late: correct", window="", values='one: first(id), s: last(id), all: "collect(id, 3)"'
+        ),
+        when(
+            insert("sale", id=7, shop="a", at="9999-12-31T23:59:59Z"),
+            insert("sale", id=5, shop="a", at="0001-01-01T00:00:00Z"),
+            insert("sale", id=4, shop="a", at=_at("10:06")),
+            insert("sale", id=6, shop="a", at=None),
+            then=[upsert("a", {"shop": "a", "one": 5, "s": 4, "all": [5, 6, 7]})],
+        ),
+        when(
+            delete("sale", id=4),
+            then=[upsert("a", {"shop": "a", "one": 5, "s": 7, "all": [5, 6, 7]})],
         ),
     ),
 )

@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
  * for something else, such as 9999-12-31 for never; and so no window around a time, of at most 1,000
  * years, leaves the years that documents can show.
  *
- * <p>The reference has the same bounds ({@code semantics/aggregate_reference.py}).
+ * <p>The reference has the same bounds ({@code semantics/rows.py}).
  */
 public final class EventTime {
   private static final long FIRST = micros("1001-01-01T00:00:00Z");
