@@ -180,16 +180,27 @@ def _changes(pick: random.Random, append: bool) -> list[RowChange]:
     return changes
 
 
+def _read(pick: random.Random, change: RowChange) -> RowChange:
+    """Return a change, or its row as one of a snapshot."""
+    snapshot = change.op != "delete" and pick.random() < 0.25
+    return change.as_snapshot() if snapshot else change
+
+
 def make_groups(seeds: list[int]) -> Trial:
     specs = []
     batches: list[list[Any]] = [[] for _ in range(BATCHES)]
     for seed in seeds:
         pick = random.Random(seed)
         append = pick.random() < 0.4
-        spec = prefixed(load_text(_project(pick, append)), prefix(seed))
+        project, snapshots = _project(pick, append), random.Random(-1 - seed)
+        if told_as_events := snapshots.random() < 0.5:
+            project = project.replace("    fields:", "    format: debezium-json\n    fields:")
+        spec = prefixed(load_text(project), prefix(seed))
         relation = build_plan(spec).products[0].relations[0]
         specs.append(spec)
         changes = _changes(pick, append)
+        if told_as_events:
+            changes = [_read(snapshots, each) for each in changes]
         for number, change in enumerate(changes):
             batches[number * BATCHES // len(changes)].append((change, relation))
     made = [tuple(change.change(relation) for change, relation in batch) for batch in batches]

@@ -18,6 +18,7 @@ from joinery.model.type import BOOLEAN, DOUBLE, TIMESTAMP, DataType, Field, Stru
 from joinery.plan.nodes import Computed, Relation
 from joinery.project.emit import AS_CHANGED, Emit
 from joinery.project.form import AggregateSpec
+from joinery.project.kinds import FORMATS
 from joinery.project.window import Cumulative, Hopping, Session, Sliding, Tumbling, Window
 
 WINDOW_START = Field("window_start", TIMESTAMP)
@@ -69,6 +70,16 @@ class AggregateForm:
     def waits(self) -> bool:
         """Whether a group is sent only once its window is closed."""
         return self.emit.when == "closed"
+
+    @property
+    def keeps_windows(self) -> bool:
+        """Whether windows stay, whatever their retention: any row may still come to them.
+
+        That is so of rows of a product, and of a snapshot, which change events may tell.
+        """
+        if self.window is None or isinstance(self.window, Sliding):
+            return False
+        return self.relation.product is not None or FORMATS[self.relation.format].events
 
     @property
     def bounds(self) -> tuple[Field, ...]:

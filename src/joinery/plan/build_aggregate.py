@@ -175,17 +175,25 @@ def _check_emit(context: Context, form: AggregateForm, path: Path) -> None:
 
 
 def _check_bound(context: Context, form: AggregateForm, path: Path) -> None:
-    """Warn of windows that nothing ever forgets: the rows of a product are never too late."""
-    product = form.relation.product
-    if product is None or form.window is None or isinstance(form.window, Sliding):
+    """Warn of windows that nothing ever forgets, since some rows are never too late."""
+    if not form.keeps_windows:
         return
+    product = form.relation.product
     changelog, _ = form.relation.clock
+    if product is None:
+        over = f'relation "{changelog.name}"'
+        detail = "Its format tells rows of a snapshot, which may still change any window."
+        hint = "Choose windows so large that there are not many more of them than rows."
+    else:
+        over = f'product "{product.name}"'
+        detail = "Rows of a product are never late, so each of them may still change any window."
+        hint = f'Aggregate "{changelog.name}" itself where old windows need not be kept.'
     context.refuse(
         "PLAN_UNBOUNDED",
-        f'the windows over product "{product.name}" are kept for ever',
+        f"the windows over {over} are kept for ever",
         (*path, "window"),
-        detail="Rows of a product are never late, so each of them may still change any window.",
-        hint=f'Aggregate "{changelog.name}" itself where old windows need not be kept.',
+        detail=detail,
+        hint=hint,
         warning=True,
     )
 

@@ -151,7 +151,6 @@ class AggregateReference:
         if relation.append and change.after is None:
             counters["deletes_ignored"] += 1
             return
-        known = identity in self._rows
         seen = self._rows.get(identity) or _Seen()
         standing = copy(seen.standing)
         verdict = self._merge.apply(standing, change)
@@ -165,29 +164,38 @@ class AggregateReference:
             seen.standing = standing
             self._rows[identity] = seen
             return
-        if change.after is not None and not change.snapshot and relation.time is not None:
+        if change.after is not None and relation.time is not None:
             time_us = None if row is None else self._groups.time_of(row)
             if time_us is None:
-                counters["event_without_time"] += 1
-            elif self._arrivals.left_out(change, time_us, watermark, counters):
+                counters["event_without_time"] += self._asks_times
+            elif self._is_left_out(change, time_us, watermark, counters):
                 return
         seen.standing = standing
         self._rows[identity] = seen
-        seen.watermark = self._highest(change, seen, watermark, known=known)
+        seen.watermark = self._highest(change, seen, watermark)
         if self._move(identity, seen, row) and not change.snapshot:
             counters["too_late"] += 1
 
-    def _highest(
-        self, change: Change, seen: _Seen, watermark: int | None, *, known: bool
-    ) -> int | None:
+    @property
+    def _asks_times(self) -> bool:
+        """Whether it is told which rows have no time: of a product's only where they go by it."""
+        groups = isinstance(self._form, AggregateForm) and self._form.window is None
+        return self._form.relation.product is None or not groups
+
+    def _is_left_out(
+        self, change: Change, time_us: int, watermark: int | None, counters: Counter[str]
+    ) -> bool:
+        late = self._arrivals.left_out
+        return not change.snapshot and late(change, time_us, watermark, counters)
+
+    def _highest(self, change: Change, seen: _Seen, watermark: int | None) -> int | None:
         """Return by what windows are forgotten: what all others reached may be higher.
 
-        To a row of a snapshot that is new none is.
+        A row of a snapshot forgets none: only what was forgotten to the row before is.
         """
-        if self._form.relation.product is not None or (change.snapshot and not known):
+        if self._form.relation.product is not None or change.snapshot:
             return seen.watermark
-        own = None if change.snapshot else watermark
-        both = (own, self.watermarks.relation, seen.watermark)
+        both = (watermark, self.watermarks.relation, seen.watermark)
         return max((each for each in both if each is not None), default=None)
 
     def _move(self, identity: Any, seen: _Seen, row: Row | None) -> bool:

@@ -140,7 +140,7 @@ class _JudgedTable(Table):
         if after is not None and time_us is None:
             told = self.merge.columns_of(change).keys()
             unplaced = self._lasting is not None and before is None and not self._timed <= told
-            counters["event_without_time"] += unplaced or not change.snapshot
+            counters["event_without_time"] += 1
             return unplaced
         told_us = None if change.snapshot else time_us
         if told_us is not None and self.arrivals.left_out(change, told_us, watermark, counters):

@@ -255,7 +255,7 @@ def _envelope(change: Change, relation: Relation) -> str:
         return f'{{"before":{key},"after":null,"source":{source},"op":"d"}}'
     row = {**change.after, **change.key}
     whole = all(column.name in row for column in relation.columns)
-    after, op = _object(row, relation), "c" if whole else "u"
+    after, op = _object(row, relation), "u" if not whole else "r" if change.snapshot else "c"
     return f'{{"before":null,"after":{after},"source":{source},"op":"{op}"}}'
 
 

@@ -111,6 +111,7 @@ class ReferenceSolution:
             for name, each in changelogs.items()
             if each.clocks is not None
         }
+        self._counted: dict[str, Counter[str]] = {}  # Of those that read products, in a batch.
         names = [each.name for each in many]
         self._sent = [
             *(each for each in names if each not in self._groups),
@@ -143,6 +144,9 @@ class ReferenceSolution:
                 counters.update(counted)
                 late[product.name] = Counter({each: counted[each] for each in _OF_A_PRODUCT})
         documents, letters = self._send_all(timestamp_us)
+        for name, counted in self._counted.items():
+            late[name] = Counter({each: counted[each] for each in _OF_A_PRODUCT})
+            counters += late[name]
         found: dict[str, Counter[str]] = {}
         for table in self._all_tables():
             found[table.relation.name] = found.get(table.relation.name, Counter()) + table.news()
@@ -209,7 +213,7 @@ class ReferenceSolution:
             if product.name in self._groups:
                 group = self._groups[product.name]
                 if read is not None:
-                    group.apply(told, timestamp_us)
+                    self._counted[product.name] = group.apply(told, timestamp_us)
                 if isinstance(product.form, PatternForm) and isinstance(group, AggregateReference):
                     rules = {each.relation.name for each in product.form.rules}
                     group.see(_rows({name: self._tables[name] for name in rules}))

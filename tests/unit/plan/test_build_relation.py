@@ -287,6 +287,23 @@ products:
     assert () == tuple(sliding), "what the watermark leaves behind is forgotten"
 
 
+def test_windows_that_rows_of_a_snapshot_may_come_to_are_warned_of_as_they_are_kept() -> None:
+    text = """
+  sale: {key: [id], format: FORMAT, fields: {id: long, at: timestamp}, time: at}
+products:
+  days: {aggregate: sale, window: {tumbling: 1 day}, values: {n: count(*)}}
+"""
+
+    _, problems, warnings = examine(_read(text.replace("FORMAT", "debezium-json")))
+    _, _, flat = examine(_read(text.replace("FORMAT", "json")))
+
+    assert () == tuple(problems)
+    assert ['PLAN_UNBOUNDED the windows over relation "sale" are kept for ever'] == [
+        f"{each.code} {each.message}" for each in warnings
+    ]
+    assert () == tuple(flat)
+
+
 def test_streams_and_outboxes_read_no_products() -> None:
     assert _problems(f"""
   hourly: {{product: hours}}

@@ -219,6 +219,8 @@ def _late_rows(form: AggregateForm | PatternForm) -> str:
     idle_ms = watermark.idle_ms if watermark else None
     idle = f", without partitions silent for {duration_text(idle_ms or 0)} by the clock"
     kept = f"kept {micros_text(form.emit.retention_us)}"
+    if isinstance(form, AggregateForm) and form.keeps_windows:
+        kept = f"windows {kept} for changes, and for ever for rows of a snapshot"
     return f"late rows {LATE[form.emit.late]}, {kept}{idle if idle_ms else ''}"
 
 

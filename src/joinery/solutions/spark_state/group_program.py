@@ -84,6 +84,8 @@ class Group:
         aggregates: Over `input`.
         assembler: The object, over the columns of the group's address and the aggregates.
         late: What becomes of rows that come late; None where nothing tells their time.
+        stays: Whether windows stay once their retention is over, since rows of a snapshot may
+            still come to them; None for no.
     """
 
     name: str
@@ -99,6 +101,7 @@ class Group:
     product: int
     late: LateProgram | None = None
     kind: Literal["group"] = "group"
+    stays: Literal[True] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,7 @@ def lower_group(draft: Draft, name: str, form: AggregateForm, *, product: int) -
     uses = draft.relations[form.relation.name]
     index = draft.reserve()
     rows = input_assembler(name, uses.row, form)
+    late = late_program(form, time=uses.time)
     draft.nodes[index] = Group(
         name=name,
         level=0,
@@ -53,7 +54,8 @@ def lower_group(draft: Draft, name: str, form: AggregateForm, *, product: int) -
         aggregates=group_aggregates(rows.type, form),
         assembler=draft.assembler(group_assembler(name, form)),
         product=product,
-        late=late_program(form, time=uses.time),
+        late=late,
+        stays=True if late is not None and form.keeps_windows else None,
     )
     _use_by_time(draft, name, form, index)
 

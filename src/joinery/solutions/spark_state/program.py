@@ -449,7 +449,8 @@ class KernelProgram:
 
 _DATA_TYPES = DataType.__args__
 _ADDED = frozenset(
-    "hot known other other_behind_micros rules within time valid judged kept sealed types".split()
+    """hot known other other_behind_micros rules within time valid judged kept sealed types
+    stays""".split()
 )
 """What parts had not at first: where it says nothing, programs read as they did before."""
 

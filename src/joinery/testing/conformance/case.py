@@ -21,8 +21,8 @@ class Step:
         changes: In log order.
         emissions: What the sink must receive, in any order of the keys; values as in JSON.
         dead: The root keys whose document must become a dead letter.
-        counts: What the case's product and relations must count of `expression_errors` and
-            `multiple_matches` together; None where the case does not say.
+        counts: What the case's product and relations must count together of the counters that
+            the suite compares; None where the case does not say.
     """
 
     changes: tuple[RowChange, ...]

@@ -21,7 +21,7 @@ from joinery.testing.conformance.cases import all_cases
 from joinery.testing.conformance.runner import Runner, Sent, joined, load_text, prefixed
 
 KeyText = str
-_FOUND = ("expression_errors", "multiple_matches")
+_FOUND = ("expression_errors", "multiple_matches", "event_without_time", "late", "too_late")
 Plain = Mapping[KeyText, Any]
 
 

@@ -27,6 +27,9 @@ products:
 """
 
 
+_EVENTS = "key: [id]\n    format: debezium-json"
+_EVENT_LOG = "append: true\n    format: debezium-json"
+
 
 def _at(clock: str) -> str:
     return f"2026-03-01T{clock}:00Z"
@@ -39,6 +42,14 @@ def _hour(shop: str, hour: int, n: int) -> dict[str, object]:
 
 def _key(hour: int, shop: str = "a") -> tuple[str, str]:
     return shop, _at(f"{hour:02}:00")
+
+
+def _run(start: str, end: str, n: int) -> dict[str, object]:
+    return {"shop": "a", "window_start": _at(start), "window_end": _at(end), "n": n}
+
+
+def _run_key(start: str) -> tuple[str, str]:
+    return "a", _at(start)
 
 
 CASES = (
@@ -170,6 +181,82 @@ CASES = (
         when(
             delete("sale", id=4),
             then=[upsert("a", {"shop": "a", "one": 5, "s": 7, "all": [5, 6, 7]})],
+        ),
+    ),
+    case(
+        "a new row of a snapshot counts in a window that the watermark left long before",
+        _project("retention: 1h", relation=_EVENTS),
+        when(
+            insert("sale", id=1, shop="a", at=_at("10:05")).as_snapshot(),
+            then=[upsert(_key(10), _hour("a", 10, 1))],
+        ),
+        when(
+            insert("sale", id=2, shop="a", at=_at("15:05")),
+            then=[upsert(_key(15), _hour("a", 15, 1))],
+        ),
+        when(
+            insert("sale", id=3, shop="a", at=_at("10:06")).as_snapshot(),
+            insert("sale", id=4, shop="b", at=_at("10:06")).as_snapshot(),
+            insert("sale", id=5, shop="a", at=_at("10:07")),
+            then=[upsert(_key(10), _hour("a", 10, 2)), upsert(_key(10, "b"), _hour("b", 10, 1))],
+            counts={"late": 1, "too_late": 1},
+        ),
+        when(
+            insert("sale", id=1, shop="b", at=_at("10:05")).as_snapshot(),
+            then=[upsert(_key(10), _hour("a", 10, 1)), upsert(_key(10, "b"), _hour("b", 10, 2))],
+        ),
+    ),
+    case(
+        "a new row of a snapshot prolongs a session that the watermark left long before",
+        _project("retention: 1h", relation=_EVENTS, window="window: {session: 30m},"),
+        when(
+            insert("sale", id=1, shop="a", at=_at("10:05")).as_snapshot(),
+            then=[upsert(_run_key("10:05"), _run("10:05", "10:35", 1))],
+        ),
+        when(
+            insert("sale", id=2, shop="a", at=_at("15:05")),
+            then=[upsert(_run_key("15:05"), _run("15:05", "15:35", 1))],
+        ),
+        when(
+            insert("sale", id=3, shop="a", at=_at("10:15")).as_snapshot(),
+            then=[upsert(_run_key("10:05"), _run("10:05", "10:45", 2))],
+        ),
+    ),
+    case(
+        "a new row of a snapshot counts in an old window of a log, too",
+        _project("retention: 1h", relation=_EVENT_LOG),
+        when(
+            insert("sale", id=1, shop="a", at=_at("10:05")).as_snapshot(),
+            insert("sale", id=2, shop="a", at=_at("15:05")),
+            then=[upsert(_key(10), _hour("a", 10, 1)), upsert(_key(15), _hour("a", 15, 1))],
+        ),
+        when(insert("sale", id=2, shop="c", at=_at("10:05"))),
+        when(
+            insert("sale", id=3, shop="a", at=_at("10:06")).as_snapshot(),
+            then=[upsert(_key(10), _hour("a", 10, 2))],
+        ),
+    ),
+    case(
+        "a row without a time is counted, also one of a snapshot",
+        _project("retention: 1h", relation=_EVENTS),
+        when(
+            insert("sale", id=1, shop="a", at=None).as_snapshot(),
+            insert("sale", id=2, shop="a", at=None),
+            counts={"event_without_time": 2},
+        ),
+        when(
+            insert("sale", id=2, shop="a", at=_at("10:05")).as_snapshot(),
+            then=[upsert(_key(10), _hour("a", 10, 1))],
+            counts={},
+        ),
+    ),
+    case(
+        "a row of a log without a time is counted, also one of a snapshot",
+        _project("retention: 1h", relation=_EVENT_LOG),
+        when(
+            insert("sale", id=1, shop="a", at=None).as_snapshot(),
+            insert("sale", id=2, shop="a", at=None),
+            counts={"event_without_time": 2},
         ),
     ),
 )

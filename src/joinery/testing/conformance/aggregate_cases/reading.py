@@ -60,6 +60,14 @@ products:
     values: {{n: sum(n), most: max(n)}}
   days: {{aggregate: view, by: [page], window: {{tumbling: 1 day}}, values: {{n: count(*)}}}}
 """
+_SHIPPED = """
+relations:
+  parcel: {key: [id], fields: {id: long, shipped_at: timestamp}}
+  sent: {product: parcels, time: shipped_at}
+products:
+  p: {aggregate: sent, window: {tumbling: 1h}, values: {n: count(*)}}
+  parcels: {root: parcel, fields: [shipped_at]}
+"""
 _TREND = f"""
 {_PAGES}
   hourly:
@@ -142,6 +150,10 @@ products:
 
 def _at(clock: str, day: str = "2026-03-01") -> str:
     return f"{day}T{clock}:00Z"
+
+
+def _hour_of_parcels(n: int) -> dict[str, object]:
+    return {"window_start": _at("10:00"), "window_end": _at("11:00"), "n": n}
 
 
 CASES = (
@@ -417,6 +429,21 @@ CLOSED = (
                 upsert("a", {"page": "a", "hours": 1, "n": 1}),
                 upsert("b", {"page": "b", "hours": 1, "n": 1}),
             ],
+        ),
+    ),
+    case(
+        "a document without a time is in no window over it, and is counted",
+        _SHIPPED,
+        when(
+            insert("parcel", id=1, shipped_at=None),
+            insert("parcel", id=2, shipped_at=_at("10:05")),
+            then=[upsert(_at("10:00"), _hour_of_parcels(1))],
+            counts={"event_without_time": 1},
+        ),
+        when(
+            insert("parcel", id=1, shipped_at=_at("10:06")),
+            then=[upsert(_at("10:00"), _hour_of_parcels(2))],
+            counts={},
         ),
     ),
 )

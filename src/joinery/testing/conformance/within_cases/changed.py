@@ -237,6 +237,22 @@ CASES = (
         when(update("search", id=3, user=None, at=at("10:20:00"))),
     ),
     case(
+        "a row without a time is within nothing and is counted, also one of a snapshot",
+        _by_key().replace("  click:\n", "  click:\n    format: debezium-json\n"),
+        when(
+            insert("search", id=1, user="u", at=at("10:00:00")),
+            insert("click", id=1, search_id=1, url="a", at=None).as_snapshot(),
+            insert("click", id=2, search_id=1, url="b", at=None),
+            then=[found(1)],
+            counts={"event_without_time": 2},
+        ),
+        when(
+            insert("click", id=1, search_id=1, url="a", at=at("10:10:00")).as_snapshot(),
+            then=[found(1, "a")],
+            counts={},
+        ),
+    ),
+    case(
         "the times of both sides move in one batch",
         _by_user(),
         when(

@@ -196,10 +196,7 @@ public final class Entrance implements Ingress.Destination {
   private boolean isLeftOut(
       RowWay product, Change change, Slice row, long timestamp, Outbox outbox) {
     Lateness lateness = product.lateness();
-    if (lateness == null || change.snapshot()) {
-      return false;
-    }
-    if (!lateness.isTimed(row)) {
+    if (lateness == null || !lateness.isTimed(row) || change.snapshot()) {
       return false;
     }
     return lateness.leavesOut(

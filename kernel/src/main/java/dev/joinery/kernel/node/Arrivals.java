@@ -91,11 +91,8 @@ final class Arrivals implements RelationRows.Hearing {
     Slice derived = row != null ? rows.derived(row) : cell.exists ? rows.derived(cell.row) : null;
     long time = derived == null ? Marks.UNKNOWN : lateness.timeOf(derived);
     if (row != null && time == Marks.UNKNOWN) {
-      boolean unplaced = horizon != null && !cell.exists && !tellsTime(change);
-      if (unplaced || judged) {
-        lateness.countTimeless();
-      }
-      return !unplaced;
+      lateness.countTimeless();
+      return horizon == null || cell.exists || tellsTime(change);
     }
     if (judged && isLeftOut(change, row, time)) {
       return false;

@@ -34,6 +34,9 @@ public final class Grouping implements RowWay {
   private final String product;
   private final Lateness lateness;
 
+  /** The column of a row, as products see it, that tells its time; -1 where none is asked for. */
+  private final int timeColumn;
+
   public Grouping(int node, NodeContext context) {
     this.node = node;
     this.program = (GroupProgram) context.program().nodes().get(node);
@@ -49,6 +52,9 @@ public final class Grouping implements RowWay {
     }
     this.by = KeyCodec.of(grouped);
     this.keys = new GroupKey(program, type);
+    // What is no step of the assembler is a column of the row itself.
+    int[] output = context.program().assemblers().get(program.input()).output();
+    this.timeColumn = program.goesByTime() ? output[program.by()] : -1;
     this.windows = program.window() == null ? null : Windows.of(program.window());
     Aggregates aggregates = context.aggregates(node, 0);
     this.needsPlace = aggregates.needsPlace();
@@ -101,7 +107,7 @@ public final class Grouping implements RowWay {
     return lateness;
   }
 
-  /** A row as the groups see it. */
+  /** A row as the groups see it, null where it does not exist for them. */
   private record Seen(Slice row, int failures, boolean timeless) {}
 
   @Override
@@ -163,6 +169,9 @@ public final class Grouping implements RowWay {
     if (to == null) {
       return;
     }
+    if (lateness == null && to.timeless()) {
+      context.counters().product(product, Lateness.TIMELESS, 1);
+    }
     context.counters().productFailures(product, from == null ? 0 : from.failures(), to.failures());
   }
 
@@ -170,15 +179,10 @@ public final class Grouping implements RowWay {
     if (row == null) {
       return null;
     }
-    boolean exists = assembler.assemble(row, BinaryRow.point(visible, row), Assembler.NO_INPUTS);
-    int failures = assembler.failures();
-    if (!exists) {
-      return new Seen(null, failures, false);
-    }
-    Slice seen = assembler.row();
-    boolean timeless =
-        program.goesByTime() && !EventTime.isIn(BinaryRow.point(input, seen), program.by());
-    return new Seen(seen, failures, timeless);
+    BinaryRow.point(visible, row);
+    boolean timeless = timeColumn >= 0 && !EventTime.isIn(visible, timeColumn);
+    boolean exists = assembler.assemble(row, visible, Assembler.NO_INPUTS);
+    return new Seen(exists ? assembler.row() : null, assembler.failures(), timeless);
   }
 
   private static Slice rowOf(Seen seen) {

@@ -2,7 +2,6 @@ package dev.joinery.kernel.node;
 
 import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.message.ChangeLetter;
-import dev.joinery.kernel.message.Marks;
 import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.message.RawChange;
 import dev.joinery.kernel.program.GroupProgram;
@@ -14,7 +13,8 @@ import java.util.List;
  * are forgotten. Remembers nothing between batches: a {@link RowCell} has the watermark.
  *
  * <p>Changes are judged one by one, not by what a batch makes of all: one that came in time may
- * stand in a window that is forgotten to the next.
+ * stand in a window that is forgotten to the next. To a row of a snapshot only that is forgotten
+ * which was to the row before.
  */
 final class Judging implements RelationRows.Hearing {
   private final RelationRows rows;
@@ -23,7 +23,6 @@ final class Judging implements RelationRows.Hearing {
   private final ChangeLetter letters;
   private final LogWatermark reached;
   private RawChange change;
-  private boolean known;
   private Slice before;
   private long timestamp;
   private Outbox outbox;
@@ -55,8 +54,7 @@ final class Judging implements RelationRows.Hearing {
   @Override
   public boolean takes(RawChange change, Slice row, RowCell cell) {
     this.change = change;
-    this.known = cell.known;
-    if (row == null || change.snapshot()) {
+    if (row == null) {
       return true;
     }
     boolean takes = true;
@@ -70,6 +68,7 @@ final class Judging implements RelationRows.Hearing {
     Slice derived = rows.derived(row);
     Lateness lateness = product.lateness();
     return lateness.isTimed(derived)
+        && !change.snapshot()
         && lateness.leavesOut(
             lateness.timeOf(derived),
             change.newest(),
@@ -80,9 +79,9 @@ final class Judging implements RelationRows.Hearing {
 
   @Override
   public void applied(RowCell cell) {
-    if (known || !change.snapshot()) {
-      long newest = change.snapshot() ? Marks.UNKNOWN : change.newest();
-      cell.watermark = Math.max(cell.watermark, clock.watermark(newest, reached.micros()));
+    if (!change.snapshot()) {
+      long bound = clock.watermark(change.newest(), reached.micros());
+      cell.watermark = Math.max(cell.watermark, bound);
     }
     Slice after = rows.view(cell);
     for (RowWay each : products) {

@@ -17,7 +17,7 @@ public final class Lateness {
   private static final String LATE = "late";
   private static final String OVERTAKEN = "overtaken";
   private static final String TOO_LATE = "too_late";
-  private static final String TIMELESS = "event_without_time";
+  static final String TIMELESS = "event_without_time";
 
   private final GroupProgram.LateProgram program;
   private final String product;

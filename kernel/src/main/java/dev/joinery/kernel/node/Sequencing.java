@@ -145,6 +145,9 @@ public final class Sequencing implements RowWay {
     if (to != null) {
       int failedBefore = from == null ? 0 : from.failures();
       context.counters().productFailures(product, failedBefore, to.failures());
+      if (lateness == null && to.at() == null) {
+        context.counters().product(product, Lateness.TIMELESS, 1);
+      }
     }
     from = from == null || from.at() == null ? null : from;
     to = to == null || to.at() == null ? null : to;

@@ -16,6 +16,8 @@ import java.util.List;
  * @param aggregates over {@code input}
  * @param assembler the group's document, over the columns of its address and the aggregates
  * @param late what becomes of rows that come late; null where nothing tells their time
+ * @param stays whether windows stay once their retention is over, since rows of a snapshot may
+ *     still come to them; null for no
  */
 public record GroupProgram(
     String name,
@@ -29,7 +31,8 @@ public record GroupProgram(
     List<Program.AggregateProgram> aggregates,
     int assembler,
     int product,
-    LateProgram late)
+    LateProgram late,
+    Boolean stays)
     implements Program.NodeProgram {
   /** Whether what groups a row is in depends on its time. */
   public boolean goesByTime() {
@@ -43,7 +46,7 @@ public record GroupProgram(
 
   /** Whether its windows are forgotten by the watermark of the relation. */
   public boolean isForgetting() {
-    return late != null && late.retentionMicros() >= 0;
+    return late != null && late.retentionMicros() >= 0 && stays == null;
   }
 
   /**

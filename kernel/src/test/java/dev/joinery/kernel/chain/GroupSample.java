@@ -125,7 +125,7 @@ record GroupSample(
       inputs.add(slot(function, DataTypes.LongType));
     }
     GroupProgram group =
-        new GroupProgram(PRODUCT, 2, 0, 1, 1, window, session, null, aggregates, 2, 0, late);
+        new GroupProgram(PRODUCT, 2, 0, 1, 1, window, session, null, aggregates, 2, 0, late, null);
     Program.RetractProgram retract =
         new Program.RetractProgram("payment", 1, 0, List.of(new Program.GroupUse(0)), null, null);
     int[] key = {0};

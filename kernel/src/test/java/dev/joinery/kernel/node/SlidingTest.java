@@ -122,6 +122,7 @@ class SlidingTest {
                 amount("max", true)),
             2,
             0,
+            null,
             null);
     return new Program(
         2,
