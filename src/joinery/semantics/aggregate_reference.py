@@ -30,7 +30,7 @@ from joinery.plan.nodes import Product
 from joinery.plan.pattern import PatternForm
 from joinery.semantics.arrivals import Arrivals
 from joinery.semantics.groups import Groups, Slot
-from joinery.semantics.lateness import Watermarks, in_log_order
+from joinery.semantics.lateness import Watermarks, in_log_order, with_moved
 from joinery.semantics.merge import KeptRow, RowMerge
 from joinery.semantics.patterns import Patterns
 from joinery.semantics.rows import Findings, Rows
@@ -83,9 +83,10 @@ class AggregateReference:
         if isinstance(self._groups, Patterns):
             self._leave_settled(self._groups)
         changes = [each for each in batch if each.relation == self._form.relation.name]
-        for number, change in enumerate(in_log_order(changes)):
+        for number, (change, moved) in enumerate(with_moved(in_log_order(changes))):
             identity = self._identity(change, (now_us, number))
-            self._change(identity, change, now_us, counters)
+            if moved is None or not self._is_moved_late(moved):
+                self._change(identity, change, now_us, counters)
         if self._form.relation.product is None:
             self.watermarks.end_batch(now_us)
         return counters
@@ -145,6 +146,13 @@ class AggregateReference:
         if not self._form.relation.append:
             return tuple(change.key[column] for column in self._form.relation.key)
         return (change.partition, change.place) if change.place is not None else arrived
+
+    def _is_moved_late(self, upsert: Change) -> bool:
+        """Return whether the record of an upsert is left out, and so the delete before it."""
+        if self._form.relation.time is None or upsert.snapshot:
+            return False
+        time_us = self._groups.time_of(self._clock.first(upsert))
+        return self._arrivals.is_out(time_us, self.watermarks.of(upsert))
 
     def _change(self, identity: Any, change: Change, now_us: int, counters: Counter[str]) -> None:
         relation = self._form.relation

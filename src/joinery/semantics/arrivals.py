@@ -68,6 +68,18 @@ class Arrivals:
             self._letters.append(DeadDocument(self._product, dict(change.key), reason, detail))
         return self._emit.late != "correct"
 
+    def is_out(self, time_us: int | None, watermark: int | None) -> bool:
+        """Return whether a record is as if not in the log; `left_out` counts it.
+
+        Args:
+            time_us: The time of its row; None where it tells none.
+            watermark: As for `left_out`.
+        """
+        if time_us is None or self._emit.late == "correct":
+            return False
+        late = watermark is not None and time_us < watermark - self._emit.allowed_us
+        return late or (self._overtaken(time_us) and not self._in_ended(time_us))
+
     def _overtaken(self, time_us: int) -> bool:
         """Return whether a record in time for its partition meets what others have closed."""
         bound = self._watermarks.relation

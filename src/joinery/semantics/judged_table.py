@@ -22,8 +22,9 @@ from joinery.model.change import Change, Key, Row
 from joinery.plan.lasting import Lasting, judged_relations, lasting_of, meeting_us, time_columns
 from joinery.plan.nodes import LOG_TIME, DocumentForm, Product, Relation
 from joinery.semantics.arrivals import Arrivals
-from joinery.semantics.lateness import in_log_order
+from joinery.semantics.lateness import in_log_order, with_moved
 from joinery.semantics.merge import KeptRow
+from joinery.semantics.rows import time_of
 from joinery.semantics.table import Table
 from joinery.semantics.window import Bounds
 from joinery.solutions.protocol import DeadDocument
@@ -56,8 +57,10 @@ class JudgedTables:
         """Apply the changes of a batch; return what is counted of them."""
         counters: Counter[str] = Counter()
         for name, table in self.tables.items():
-            for change in in_log_order([each for each in batch if each.relation == name]):
-                table.judge(change, now_us, self._horizon, counters)
+            changes = in_log_order([each for each in batch if each.relation == name])
+            for change, moved in with_moved(changes):
+                if moved is None or not table.is_moved_late(moved):
+                    table.judge(change, now_us, self._horizon, counters)
             table.watermarks.end_batch(now_us)
         return counters
 
@@ -108,6 +111,11 @@ class _JudgedTable(Table):
         counters["too_late"] += former is not None and change.after is None
         self._keep_apart(key, former, standing)
         self.standing[key] = standing
+
+    def is_moved_late(self, upsert: Change) -> bool:
+        """Return whether the record of an upsert is left out, and so the delete before it."""
+        time_us = time_of(self._times.first(upsert), self.relation.time)
+        return not upsert.snapshot and self.arrivals.is_out(time_us, self.watermarks.of(upsert))
 
     def take_anew(self) -> set[Key]:
         """Return the keys since the last call whose rows are others than the forgotten ones."""

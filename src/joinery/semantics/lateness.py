@@ -10,8 +10,9 @@ end of their batch only.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from joinery.model.change import Change
 from joinery.project.stream import WatermarkSpec
@@ -123,6 +124,19 @@ class Watermarks:
 
     def _partition(self, change: Change) -> _Partition:
         return self._partitions.setdefault(change.partition, _Partition())
+
+
+def with_moved(changes: Sequence[Change]) -> Iterator[tuple[Change, Change | None]]:
+    """Yield changes in their order, each delete with the upsert that its record makes.
+
+    A record that changes the key of a row is both, at one place. Others have None.
+    """
+    for change, then in pairwise((*changes, None)):
+        if change is None:
+            continue
+        goes = change.after is None and change.place is not None
+        comes = then is not None and then.after is not None and then.place == change.place
+        yield change, then if goes and comes else None
 
 
 def _move(partition: _Partition, time_us: int) -> None:

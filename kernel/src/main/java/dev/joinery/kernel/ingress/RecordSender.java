@@ -204,13 +204,18 @@ final class RecordSender implements ChangeSink, Ingress.Origin {
     return LogPartition.number(record.getString(8), partition);
   }
 
+  /** A record that changes a row's key is a delete, and an upsert behind it. */
   private void sendDecoded(int relation) {
-    for (Decoded each : decoded) {
+    for (int i = 0; i < decoded.size(); i++) {
+      Decoded each = decoded.get(i);
       timed = each.timed();
       Change change = each.change();
       if (taskTimes.has(relation) && !change.snapshot()) {
         long log = partitionOf(change);
         change = change.after(taskTimes.newest(relation, log, this::partitionName));
+        if (change.op() == ChangeSink.DELETE && i + 1 < decoded.size()) {
+          change = change.moving(taskTimes.timeOf(relation, decoded.get(i + 1).row()));
+        }
         if (timed) {
           taskTimes.take(relation, log, this::partitionName, each.row(), logged);
         }

@@ -129,6 +129,11 @@ final class TaskTimes {
     return relations[relation].time;
   }
 
+  /** The time of the row of an upsert, which moves nothing; {@link Marks#UNKNOWN} for none. */
+  long timeOf(int relation, Slice row) {
+    return relations[relation].timeOf(row);
+  }
+
   /** How far the relation had come before the batch. */
   Reached reached(int relation) {
     return relations[relation].reached;
@@ -207,8 +212,7 @@ final class TaskTimes {
     }
 
     void take(long number, Supplier<String> called, Slice taken, long latest) {
-      BinaryRow.point(row, clock.derived() ? rows.derived(taken) : taken);
-      time = EventTime.isIn(row, clock.column()) ? row.getLong(clock.column()) : Marks.UNKNOWN;
+      time = timeOf(taken);
       if (time == Marks.UNKNOWN) {
         return;
       }
@@ -222,6 +226,11 @@ final class TaskTimes {
       counted = true;
       partition.heard = true;
       partition.newest = Math.max(before, time);
+    }
+
+    long timeOf(Slice taken) {
+      BinaryRow.point(row, clock.derived() ? rows.derived(taken) : taken);
+      return EventTime.isIn(row, clock.column()) ? row.getLong(clock.column()) : Marks.UNKNOWN;
     }
 
     String refusal(Slice taken) {

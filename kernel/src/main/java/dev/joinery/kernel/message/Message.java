@@ -67,6 +67,7 @@ public final class Message {
 
   static final int SNAPSHOT = 2;
   static final int TIMED = 4;
+  static final int MOVED = 8;
 
   private Message() {}
 
@@ -111,12 +112,17 @@ public final class Message {
       ByteWriter out, int relation, int role, Change change, Slice row) {
     out.writeVarInt(relation).writeByte(role).writeByte(change.op());
     boolean timed = change.newest() != Marks.UNKNOWN;
+    boolean moved = change.moved() != Marks.UNKNOWN;
     out.writeByte(
         (change.positioned() ? POSITIONED : 0)
             | (change.snapshot() ? SNAPSHOT : 0)
-            | (timed ? TIMED : 0));
+            | (timed ? TIMED : 0)
+            | (moved ? MOVED : 0));
     if (timed) {
       out.writeLong(change.newest());
+    }
+    if (moved) {
+      out.writeLong(change.moved());
     }
     out.writeVarLong(change.position());
     out.writeVarLong(change.major()).writeVarLong(change.minor());

@@ -7,7 +7,7 @@ import java.util.Arrays;
 /**
  * One decoded change on its way to a row: what it does, where it stands in its log, what it sets.
  *
- * @param snapshot as of {@link Change}, like {@code newest}
+ * @param snapshot as of {@link Change}, like {@code newest} and {@code moved}
  */
 public record RawChange(
     int relation,
@@ -20,6 +20,7 @@ public record RawChange(
     long[] absent,
     boolean snapshot,
     long newest,
+    long moved,
     Slice row)
     implements Comparable<RawChange> {
 
@@ -38,7 +39,18 @@ public record RawChange(
       long[] absent,
       Slice row) {
     this(
-        relation, role, op, positioned, position, major, minor, absent, false, Marks.UNKNOWN, row);
+        relation,
+        role,
+        op,
+        positioned,
+        position,
+        major,
+        minor,
+        absent,
+        false,
+        Marks.UNKNOWN,
+        Marks.UNKNOWN,
+        row);
   }
 
   public static RawChange read(byte[] message) {
@@ -53,6 +65,7 @@ public record RawChange(
     boolean positioned = (told & Message.POSITIONED) != 0;
     boolean snapshot = (told & Message.SNAPSHOT) != 0;
     long newest = (told & Message.TIMED) != 0 ? in.readLong() : Marks.UNKNOWN;
+    long moved = (told & Message.MOVED) != 0 ? in.readLong() : Marks.UNKNOWN;
     long position = in.readVarLong();
     long major = in.readVarLong();
     long minor = in.readVarLong();
@@ -62,7 +75,18 @@ public record RawChange(
       absent[i] = in.readLong();
     }
     return new RawChange(
-        relation, role, op, positioned, position, major, minor, absent, snapshot, newest, in.rest());
+        relation,
+        role,
+        op,
+        positioned,
+        position,
+        major,
+        minor,
+        absent,
+        snapshot,
+        newest,
+        moved,
+        in.rest());
   }
 
   public boolean isParent() {

@@ -87,6 +87,9 @@ final class Arrivals implements RelationRows.Hearing {
 
   @Override
   public boolean takes(RawChange change, Slice row, RowCell cell) {
+    if (row == null && lateness.isOut(change.moved(), change.newest(), reached.reached())) {
+      return false;
+    }
     boolean judged = row != null && !change.snapshot();
     Slice derived = row != null ? rows.derived(row) : cell.exists ? rows.derived(cell.row) : null;
     long time = derived == null ? Marks.UNKNOWN : lateness.timeOf(derived);

@@ -55,7 +55,9 @@ final class Judging implements RelationRows.Hearing {
   public boolean takes(RawChange change, Slice row, RowCell cell) {
     this.change = change;
     if (row == null) {
-      return true;
+      return products.stream()
+          .noneMatch(
+              each -> each.lateness().isOut(change.moved(), change.newest(), reached.reached()));
     }
     boolean takes = true;
     for (RowWay each : products) {

@@ -100,6 +100,19 @@ public final class Lateness {
     return overtakenBy > 0 && tell(OVERTAKEN, overtakenBy, letters);
   }
 
+  /**
+   * Whether a record is as if not in the log, whose upsert is counted where that is judged.
+   *
+   * @param time as for {@link #leavesOut(long, long, Reached, Letters)}, as the others
+   */
+  boolean isOut(long time, long newest, Reached reached) {
+    if (!leavesOut() || time == Marks.UNKNOWN) {
+      return false;
+    }
+    return program.lateBy(time, newest) > 0
+        || (!isInEnded(time, reached) && program.overtakenBy(time, reached.watermark()) > 0);
+  }
+
   /** Whether a window of a time was closed since logs had ended: it is corrected by any row. */
   private boolean isInEnded(long time, Reached reached) {
     if (reached.ends().isEmpty()) {
