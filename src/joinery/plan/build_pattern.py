@@ -79,7 +79,7 @@ class _Builder:
         variables = self.variables(text)
         program = self.program(text)
         fields = self.fields(text, by)
-        self.check_time(text)
+        self.check_time(text, order)
         self.check_names()
         if program is None:
             return None
@@ -205,14 +205,14 @@ class _Builder:
                 made.append(Computed(name, found))
         return tuple(made)
 
-    def check_time(self, text: MatchText) -> None:
+    def check_time(self, text: MatchText, order: Collection[OrderKey]) -> None:
         spec, relation = self.spec, self.relation
         if spec.within_us is not None and relation.time is None:
             message = f'"within" needs a time, and relation "{relation.name}" has none'
             hint = f'Name its column: "time" of relation "{relation.name}".'
             self.refuse(message, "within", hint=hint)
         if spec.within_us is not None:
-            self._check_bound()
+            self._check_bound(order)
         elif text.absent is not None:
             message = f'"not {text.absent}" needs "within", which says until when'
             self.refuse(message, "match", hint="Write within: 10m.")
@@ -229,8 +229,8 @@ class _Builder:
                 warning=True,
             )
 
-    def _check_bound(self) -> None:
-        """Warn of rows that nothing ever forgets: those of a product are never too late."""
+    def _check_bound(self, order: Collection[OrderKey]) -> None:
+        """Warn of rows that nothing ever forgets although a match ends in time."""
         if self.relation.product is not None:
             changelog, _ = self.relation.clock
             self.context.refuse(
@@ -239,6 +239,15 @@ class _Builder:
                 (*self.path, "pattern"),
                 detail="Rows of a product are never late, so any of them may still alter a match.",
                 hint=f'Look for it in "{changelog.name}" itself where old rows need not be kept.',
+                warning=True,
+            )
+        elif order and self.relation.time is not None:
+            self.context.refuse(
+                "PLAN_UNBOUNDED",
+                'the rows of a pattern with an "order" of its own are kept for ever',
+                (*self.path, "order"),
+                detail="Only rows in the order of their time are forgotten as time goes on.",
+                hint="Leave order out where rows need not be kept.",
                 warning=True,
             )
 

@@ -23,6 +23,7 @@ from joinery.solutions.spark_state.busy_keys import busy_keys
 from joinery.solutions.spark_state.costs import product_costs
 from joinery.solutions.spark_state.fingerprint import Fingerprint, fingerprint
 from joinery.solutions.spark_state.group_program import Closing, Group
+from joinery.solutions.spark_state.pattern_program import Pattern
 from joinery.solutions.spark_state.program import KernelProgram, RelationProgram, Retract, Versions
 from joinery.solutions.spark_state.stream_program import PairEvents, Rolling, Seen
 from joinery.solutions.spark_state.versioning import History
@@ -308,7 +309,7 @@ def _ahead_us(relation: Relation) -> int | None:
 def _timed(program: KernelProgram) -> Iterator[int]:
     """Yield the relations of whose watermark a node asks."""
     for node in program.nodes:
-        if isinstance(node, Group | Closing):
+        if isinstance(node, Group | Pattern | Closing):
             yield node.relation
             if isinstance(node, Closing) and node.other is not None:
                 yield node.other

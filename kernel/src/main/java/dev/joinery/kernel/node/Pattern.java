@@ -499,14 +499,10 @@ public final class Pattern implements Node {
         return;
       }
       long reached = state.watermark(program.relation());
-      long told = deadlines == null ? reached : watermark;
-      if (reached == Marks.UNKNOWN || told == Marks.UNKNOWN) {
+      if (reached == Marks.UNKNOWN) {
         return;
       }
-      Slice cut =
-          TimedMap.startOf(
-              Math.min(
-                  reached - program.forgottenAfterMicros(), told - program.withinMicros()));
+      Slice cut = TimedMap.startOf(overBefore(reached));
       if (cut.compareTo(from) > 0) {
         Match before = program.pastLast() ? matches.lastBelow(cut) : null;
         from =
@@ -518,6 +514,24 @@ public final class Pattern implements Node {
           ruled.forgetBelow(TimedMap.timeOf(cut));
         }
       }
+    }
+
+    /**
+     * Before what time what begins is over: no row that still counts can alter it, and it does not
+     * wait. A match may wait although the relation is past its time: where a partition that was idle
+     * is heard of again, the {@link Closing} waits for it once more.
+     */
+    private long overBefore(long reached) {
+      long over = reached - program.forgottenAfterMicros();
+      if (deadlines == null) {
+        return over;
+      }
+      Slice told =
+          watermark == Marks.UNKNOWN
+              ? Slice.EMPTY
+              : TimedMap.startOf(watermark - program.withinMicros());
+      Match waiting = matches.firstWaiting(told, TimedMap.startOf(over), this::mayBeShown);
+      return waiting == null ? over : waiting.time();
     }
   }
 }

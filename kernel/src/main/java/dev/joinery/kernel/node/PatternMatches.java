@@ -159,6 +159,25 @@ final class PatternMatches {
     }
   }
 
+  /**
+   * The first match that begins from a place on and before another, and may not be shown yet; null
+   * for none.
+   */
+  Match firstWaiting(Slice from, Slice below, Predicate<Match> mayBeShown) {
+    Iterator<EntryMap.Entry> entries = byStart.from(from);
+    while (entries.hasNext()) {
+      EntryMap.Entry entry = entries.next();
+      if (entry.key().compareTo(below) >= 0) {
+        return null;
+      }
+      Match match = Match.read(entry);
+      if (!match.givenUp() && !mayBeShown.test(match)) {
+        return match;
+      }
+    }
+    return null;
+  }
+
   // What was sent of a key
 
   /** What was last written of a key by {@link #sent}; null for nothing. */

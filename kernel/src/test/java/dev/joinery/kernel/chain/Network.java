@@ -3,8 +3,10 @@ package dev.joinery.kernel.chain;
 import dev.joinery.kernel.bytes.Address;
 import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.ingress.PendingRoots;
+import dev.joinery.kernel.message.Marks;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
+import dev.joinery.kernel.node.Deadlines;
 import dev.joinery.kernel.state.Expiry;
 import dev.joinery.kernel.state.MemoryState;
 import java.util.ArrayDeque;
@@ -35,6 +37,7 @@ final class Network {
   private Expiry[] windows;
   private boolean keepsEverything;
   private int lastLevel = Integer.MAX_VALUE;
+  private long reached = Marks.UNKNOWN;
   private int messages;
   private int largestMessage;
 
@@ -105,7 +108,16 @@ final class Network {
   private MemoryState stateOf(Slice address) {
     byte[] bytes = address.toBytes();
     int level = chain.levelOf(Address.nodeOf(bytes));
-    return states.computeIfAbsent(address, each -> new MemoryState(bytes, () -> expiries[level], () -> windows[level]));
+    MemoryState state =
+        states.computeIfAbsent(
+            address, each -> new MemoryState(bytes, () -> expiries[level], () -> windows[level]));
+    state.watermark = reached;
+    return state;
+  }
+
+  /** Says how far the one relation had come before the batches that follow. */
+  void reach(long watermark) {
+    reached = watermark;
   }
 
   /** How many addresses hold something. */
@@ -119,6 +131,14 @@ final class Network {
 
   long stateBytes() {
     return states.values().stream().mapToLong(MemoryState::allBytes).sum();
+  }
+
+  /** Of the addresses of one node. */
+  long stateBytes(int node) {
+    return states.entrySet().stream()
+        .filter(each -> Address.nodeOf(each.getKey().toBytes()) == node)
+        .mapToLong(each -> each.getValue().allBytes())
+        .sum();
   }
 
   /** What was ever written to it, which is less than its values where these changed in parts. */
@@ -141,13 +161,28 @@ final class Network {
   /** The same, and tells pending roots. */
   List<Emission> batch(
       List<LogChange> changes, PendingRoots pending, long timestamp, Random random) {
-    beginTasks();
     Outbox source = new Outbox();
     for (LogChange change : changes) {
       chain.send(change, timestamp, source);
     }
-    List<Tuple2<byte[], byte[]>> wire = new ArrayList<>();
     pending.roots().forEach(each -> each.tell(source));
+    return batch(source, random);
+  }
+
+  /** The same, where the newest time of the log, which is one partition, is told, too. */
+  List<Emission> batchUpTo(long newest, List<LogChange> changes, long timestamp, Random random) {
+    Outbox source = new Outbox();
+    for (LogChange change : changes) {
+      chain.send(change, timestamp, source);
+    }
+    Deadlines.all(chain.program())
+        .forEach(each -> each.tell(Map.of(0L, newest), timestamp, source));
+    return batch(source, random);
+  }
+
+  private List<Emission> batch(Outbox source, Random random) {
+    beginTasks();
+    List<Tuple2<byte[], byte[]>> wire = new ArrayList<>();
     source.forEachRemaining(wire::add);
     List<Tuple2<byte[], byte[]>> last = levels(wire, random);
     for (Tuple2<byte[], byte[]> each : last) {

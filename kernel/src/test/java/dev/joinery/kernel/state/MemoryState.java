@@ -14,6 +14,10 @@ public final class MemoryState implements State {
   private final MemoryParts parts = new MemoryParts();
   private final AddressValues values;
   public final TreeSet<Long> wakes = new TreeSet<>();
+
+  /** Of the one relation, before the batch. */
+  public long watermark = Long.MIN_VALUE;
+
   int valueWrites;
   public int pageReads;
   public int pageWrites;
@@ -49,6 +53,7 @@ public final class MemoryState implements State {
     MemoryState copy = new MemoryState(address, expiry, windows);
     copy.parts.putAll(parts);
     copy.wakes.addAll(wakes);
+    copy.watermark = watermark;
     return copy;
   }
 
@@ -121,6 +126,11 @@ public final class MemoryState implements State {
   @Override
   public long highestForgotten() {
     return Math.max(expiry.get().highest(), windows.get().highest());
+  }
+
+  @Override
+  public long watermark(int relation) {
+    return watermark;
   }
 
   @Override
