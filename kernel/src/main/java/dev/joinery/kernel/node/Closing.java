@@ -6,7 +6,9 @@ import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.message.Marks;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
+import dev.joinery.kernel.program.EventFoldProgram;
 import dev.joinery.kernel.program.GroupProgram;
+import dev.joinery.kernel.program.PatternProgram;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.state.EntryMap;
 import dev.joinery.kernel.state.OrderedMap;
@@ -28,8 +30,9 @@ import java.util.function.Supplier;
  * has reached a deadline of its own, and at each message about a deadline that it has passed.
  *
  * <p>Once it is told that all logs have ended, it tells all addresses that wait, and those again at
- * each message about them, as if their deadlines had passed; the watermark stays. Sessions go on to
- * wait for it: their deadlines are those of rows, and another session may come to end there.
+ * each message about them, as if their deadlines had passed; the watermark stays. Where a deadline is
+ * a row's and not an address's own, as in sessions, patterns and folds, the address goes on to wait
+ * for it: another row of that time may come to wait until then.
  *
  * <p>Partitions that the driver tells to be idle are left out. Where there may be any, it is called
  * in each batch while something waits, also in one that reads nothing: all shares hear of them in
@@ -47,7 +50,7 @@ public final class Closing implements Node {
   private final Program.ClosingProgram program;
   private final Supplier<Set<Long>> idle;
   private final LongSupplier other;
-  private final boolean ofSessions;
+  private final boolean ofRows;
 
   public Closing(int node, Program.ClosingProgram program, NodeContext context) {
     this(
@@ -55,27 +58,32 @@ public final class Closing implements Node {
         program,
         program.idles() ? new IdlePartitions(program.relation(), context) : Set::of,
         () -> otherWatermark(program, context),
-        context.program().nodes().get(program.target()) instanceof GroupProgram group
-            && group.session() != null);
+        areOfRows(context.program().nodes().get(program.target())));
   }
 
   /**
    * @param idle gives the partitions that nobody waits for in the batch at hand
    * @param other gives the watermark of the other relation where nobody waits for this one at all,
    *     else {@link Marks#UNKNOWN}
-   * @param ofSessions whether what is told of are sessions
+   * @param ofRows whether deadlines are those of rows, of which an address may have several
    */
   Closing(
       int node,
       Program.ClosingProgram program,
       Supplier<Set<Long>> idle,
       LongSupplier other,
-      boolean ofSessions) {
+      boolean ofRows) {
     this.node = node;
     this.program = program;
     this.idle = idle;
     this.other = other;
-    this.ofSessions = ofSessions;
+    this.ofRows = ofRows;
+  }
+
+  private static boolean areOfRows(Program.NodeProgram target) {
+    return target instanceof PatternProgram
+        || target instanceof EventFoldProgram
+        || target instanceof GroupProgram group && group.session() != null;
   }
 
   private static long otherWatermark(Program.ClosingProgram program, NodeContext context) {
@@ -109,7 +117,7 @@ public final class Closing implements Node {
     memory.hear(marks.newest());
     long timestamp = Message.latest(messages);
     for (Slice place : told) {
-      if (TimedMap.timeOf(place) > memory.watermark && !memory.hasEnded(place)) {
+      if (TimedMap.timeOf(place) > memory.watermark && (ofRows || !memory.hasEnded(place))) {
         memory.await(place);
       } else {
         send(place, memory.watermark, timestamp, outbox);
@@ -128,11 +136,11 @@ public final class Closing implements Node {
 
   private void finish(
       Memory memory, boolean all, long timestamp, State state, Outbox outbox) {
-    boolean takesAll = all && !ofSessions;
+    boolean takesAll = all && !ofRows;
     if (sendDue(memory, takesAll, timestamp, outbox)) {
       outbox.repeat(() -> sendMore(state, takesAll, timestamp, outbox));
     }
-    if (all && ofSessions) {
+    if (all && ofRows) {
       outbox.repeat(new Walk(state, timestamp, outbox));
     }
     if (program.idles() && memory.waitsForTheIdle()) {

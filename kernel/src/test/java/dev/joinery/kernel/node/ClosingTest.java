@@ -32,14 +32,17 @@ class ClosingTest {
 
   private Set<Long> idle = Set.of();
   private long others = Marks.UNKNOWN;
-  private final Closing closing =
-      new Closing(
-          0,
-          new Program.ClosingProgram("p", 1, 0, TARGET, DELAY, 0, 1, true, 1, null),
-          () -> idle,
-          () -> others,
-          false);
+  private Closing closing = closing(false);
   private MemoryState state = new MemoryState();
+
+  private Closing closing(boolean ofRows) {
+    return new Closing(
+        0,
+        new Program.ClosingProgram("p", 1, 0, TARGET, DELAY, 0, 1, true, 1, null),
+        () -> idle,
+        () -> others,
+        ofRows);
+  }
 
   /** The watermark that each address is told. */
   private Map<Integer, Long> batch(List<byte[]> messages) {
@@ -167,6 +170,16 @@ class ClosingTest {
     assertEquals(Map.of(), batch(List.of(newest(0, 509))));
     assertEquals(Map.of(9, 500L), batch(List.of(newest(0, 510))));
     assertEquals(Map.of(8, 600L), batch(List.of(newest(0, 610), deadline(8, 600))));
+  }
+
+  @Test
+  void whereDeadlinesAreThoseOfRowsAnotherRowWaitsForThatOfOneThatHasEnded() {
+    closing = closing(true);
+    assertEquals(Map.of(), batch(List.of(deadline(7, 500), newest(0, 100))));
+    assertEquals(Map.of(7, 90L), batch(List.of(Message.ended(1))));
+    assertEquals(Map.of(), batch(List.of(deadline(7, 500))));
+    assertEquals(Map.of(7, 500L), batch(List.of(newest(0, 510))));
+    assertEquals(Map.of(), batch(List.of(newest(0, 600))));
   }
 
   @Test
