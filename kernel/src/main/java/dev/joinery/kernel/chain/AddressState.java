@@ -66,6 +66,11 @@ record AddressState(
   }
 
   @Override
+  public void expireAfter(long timestamp, long spanMicros, Slice entry) {
+    expiry.note(address, entry, timestamp, spanMicros);
+  }
+
+  @Override
   public byte[] get(int page) {
     return values.get(page);
   }

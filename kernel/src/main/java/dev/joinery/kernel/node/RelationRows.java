@@ -166,12 +166,12 @@ public final class RelationRows {
   }
 
   /** Has a deleted row looked at again once its retention is over; {@code entry} says where. */
-  void expireLater(RowCell cell, Slice entry, State state) {
+  public void expireLater(RowCell cell, Slice entry, State state) {
     state.expireAfter(cell.deletedAt + retentionMicros, entry);
   }
 
   /** True where nothing has to be known of a row any more; one deleted later is looked at again. */
-  boolean isOver(RowCell cell, long timestamp, Slice entry, State state) {
+  public boolean isOver(RowCell cell, long timestamp, Slice entry, State state) {
     if (cell.exists) {
       return false;
     }

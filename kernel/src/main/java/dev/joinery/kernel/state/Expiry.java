@@ -18,10 +18,10 @@ import java.util.TreeMap;
  * clock, windows by the watermark of their relation.
  *
  * <p>A delete or a window is noted in a list of a few, and a list stands under an address of its
- * own, beside the state it tells of. Lists are kept by period, a thirty-second of the retention; a
- * head holds the number of lists of each period, some of which may not be there yet, and the highest
- * number that was forgotten. So a note costs one small write, a task one small read, and nothing is
- * ever searched for.
+ * own, beside the state it tells of. Lists are kept by period, a thirty-second of the retention, or
+ * of a shorter span that a note is about; a head holds the number of lists of each period, some of
+ * which may not be there yet, and the highest number that was forgotten. So a note costs one small
+ * write, a task one small read, and nothing is ever searched for.
  *
  * <p>Each message that is handled pays for two notes whose time has come. So state never holds much
  * more than what was noted within the retention, and no batch has much more to do than its
@@ -103,17 +103,23 @@ public final class Expiry {
 
   /** Has an entry of an address looked at after a time, in some later batch. */
   public void note(byte[] address, Slice entry, long timestamp) {
+    note(address, entry, timestamp, Long.MAX_VALUE);
+  }
+
+  /** The same, where that is not to be later than a thirty-second of a span, at least a second. */
+  public void note(byte[] address, Slice entry, long timestamp, long spanMicros) {
     fresh.add(new Note(Slice.of(address), entry.detach()));
-    append(address, entry, timestamp);
+    long period = Math.max(spanMicros / PERIODS, LEAST_PERIOD_MICROS);
+    append(address, entry, timestamp, Math.min(period, periodMicros));
   }
 
   /** The same of a time that cannot come within this batch. */
   public void noteLater(byte[] address, Slice entry, long timestamp) {
-    append(address, entry, timestamp);
+    append(address, entry, timestamp, periodMicros);
   }
 
-  private void append(byte[] address, Slice entry, long timestamp) {
-    long period = (Math.floorDiv(timestamp, periodMicros) + 1) * periodMicros;
+  private void append(byte[] address, Slice entry, long timestamp, long micros) {
+    long period = (Math.floorDiv(timestamp, micros) + 1) * micros;
     OpenList list = open.computeIfAbsent(period, each -> new OpenList());
     if (list.bytes.size() == 0 || list.bytes.size() >= LIST_BYTES) {
       begin(list, period);
@@ -145,7 +151,7 @@ public final class Expiry {
       for (Note note : takeList(lists.firstKey())) {
         left--;
         if (fresh.contains(note)) {
-          append(note.address().toBytes(), note.entry(), timestamp);
+          append(note.address().toBytes(), note.entry(), timestamp, periodMicros);
         } else {
           due.computeIfAbsent(note.address(), each -> new ArrayList<>(1)).add(note.entry());
         }

@@ -30,6 +30,14 @@ public interface State extends Pages {
   }
 
   /**
+   * The same, soon after that time: late by a thirty-second of a span at most, or by a second, where
+   * messages pay for it.
+   */
+  default void expireAfter(long timestamp, long spanMicros, Slice entry) {
+    throw new UnsupportedOperationException("state that is not forgotten");
+  }
+
+  /**
    * How far a relation's watermark had come before the batch; the least number where it has none
    * yet.
    */

@@ -88,6 +88,9 @@ public final class CurrentLookup implements Node {
     TableFields.Answer before = program.remembers() ? answer(memory.cell()) : null;
     if (!changes.isEmpty() && rows.apply(memory.cell(), changes, timestamp, outbox)) {
       memory.touch();
+      if (!memory.cell().exists) {
+        rows.expireLater(memory.cell(), Slice.EMPTY, state);
+      }
     }
     if (events.isEmpty() && !program.remembers()) {
       memory.write(state);
@@ -127,11 +130,26 @@ public final class CurrentLookup implements Node {
     if (memory.isDue(timestamp)) {
       again.begin(memory, answer);
     }
-    memory.forget(timestamp, state);
+    if (!again.more) {
+      memory.forget(timestamp, state);
+    }
     memory.write(state);
     again.goOn();
     if (more) {
       outbox.repeat(() -> giveUpMore(state, timestamp, outbox));
+    }
+  }
+
+  /** Forgets that the row was deleted. */
+  @Override
+  public void expire(Slice key, List<Slice> entries, long timestamp, State state) {
+    if (state.read() == null) {
+      return;
+    }
+    CurrentLookupMemory memory = CurrentLookupMemory.read(program, state);
+    if (rows.isOver(memory.cell(), timestamp, Slice.EMPTY, state)) {
+      memory.touch();
+      memory.write(state);
     }
   }
 
@@ -292,6 +310,9 @@ public final class CurrentLookup implements Node {
     private boolean nextPart() {
       CurrentLookupMemory memory = CurrentLookupMemory.read(program, state);
       boolean left = part(memory);
+      if (!left && memory.isDue(timestamp)) {
+        memory.forget(timestamp, state); // Not before: all are compared once more.
+      }
       memory.write(state);
       return left;
     }

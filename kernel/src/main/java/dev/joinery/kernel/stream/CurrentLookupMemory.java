@@ -63,12 +63,14 @@ final class CurrentLookupMemory {
       return;
     }
     touched = false;
-    if (!program.remembers()) {
-      state.write(cell.toBytes());
+    boolean isEmpty =
+        !program.remembers() || waiting.size() == 0 && recent.size() == 0;
+    if (!cell.known && isEmpty) {
+      state.clear();
       return;
     }
-    if (!cell.known && waiting.size() == 0 && recent.size() == 0) {
-      state.clear();
+    if (!program.remembers()) {
+      state.write(cell.toBytes());
       return;
     }
     ByteWriter out = new ByteWriter(256);

@@ -160,6 +160,9 @@ public final class PairEvents implements Node {
       return;
     }
     PairMemory memory = PairMemory.read(program, state);
+    if (memory.isLookedAtAfter(timestamp)) {
+      return;
+    }
     forgetOver(memory, watermark.before(program.retentionMicros()));
     memory.lookAgain();
     memory.write(timestamp, state);

@@ -49,12 +49,17 @@ final class PairMemory {
     }
     if (lookedAt <= timestamp) {
       lookedAt = timestamp + program.keepMicros();
-      state.expireAfter(lookedAt, Slice.EMPTY);
+      state.expireAfter(lookedAt, program.keepMicros(), Slice.EMPTY);
     }
     ByteWriter out = new ByteWriter(1024).writeLong(lookedAt);
     own.write(out);
     other.write(out);
     state.write(out.toBytes());
+  }
+
+  /** Whether the look that was asked for last is still to come. */
+  boolean isLookedAtAfter(long timestamp) {
+    return lookedAt > timestamp;
   }
 
   /** After the look that was asked for: what is left is looked at once more. */

@@ -126,6 +126,9 @@ public final class Rolling implements Node {
       return;
     }
     RollingMemory memory = RollingMemory.read(program, state);
+    if (memory.isLookedAtAfter(timestamp)) {
+      return;
+    }
     forgetOver(memory, watermark.before(program.retentionMicros()));
     memory.lookAgain();
     memory.write(timestamp, state);

@@ -77,11 +77,12 @@ public final class Seen implements Node {
   @Override
   public void expire(Slice key, List<Slice> entries, long timestamp, State state) {
     byte[] stored = state.read();
-    if (stored != null) {
-      List<Run> runs = read(stored);
-      forget(runs);
-      write(runs, null, timestamp, state);
+    if (stored == null || new ByteReader(stored).readLong() > timestamp) {
+      return; // It is looked at later: another call was asked for since.
     }
+    List<Run> runs = read(stored);
+    forget(runs);
+    write(runs, null, timestamp, state);
   }
 
   /** Sends an event with whether it was seen, and returns whether that is remembered. */
@@ -151,7 +152,7 @@ public final class Seen implements Node {
     long lookedAt = before == null ? 0 : new ByteReader(before).readLong();
     if (lookedAt <= timestamp) {
       lookedAt = timestamp + 2 * program.forMicros();
-      state.expireAfter(lookedAt, Slice.EMPTY);
+      state.expireAfter(lookedAt, 2 * program.forMicros(), Slice.EMPTY);
     }
     ByteWriter out = new ByteWriter(8 + 16 * runs.size()).writeLong(lookedAt);
     for (Run each : runs) {

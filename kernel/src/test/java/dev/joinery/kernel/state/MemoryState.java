@@ -144,6 +144,11 @@ public final class MemoryState implements State {
   }
 
   @Override
+  public void expireAfter(long timestamp, long spanMicros, Slice entry) {
+    expiry.get().note(address, entry, timestamp, spanMicros);
+  }
+
+  @Override
   public void wakeAt(long timestamp) {
     wakes.add(timestamp);
   }

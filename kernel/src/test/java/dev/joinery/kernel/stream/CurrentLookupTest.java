@@ -97,6 +97,29 @@ class CurrentLookupTest {
   }
 
   @Test
+  void aDeletedRowIsForgottenOnceItsRetentionIsOver() {
+    StreamRun plain = run(StreamProgram.Miss.NULL, 0, NEVER);
+    StreamRun remembering = run(StreamProgram.Miss.NULL, 0, 60 * SECOND);
+    for (StreamRun run : List.of(plain, remembering)) {
+      run.batch(START, put(CUSTOMER, 5L, "Ada", null), put(CUSTOMER, 6L, "Eve", null));
+      run.batch(START + 1, delete(CUSTOMER, 5L, null, null), delete(CUSTOMER, 6L, null, null));
+      run.batch(START + 2, put(CUSTOMER, 6L, "Eve", null));
+      assertEquals(2, run.kept());
+
+      run.expire(START + 100 * 86_400 * SECOND);
+
+      assertEquals(1, run.kept());
+      assertEquals(
+          List.of(
+              "orders {\"id\":1} {\"id\":1,\"name\":null,\"again\":false}",
+              "orders {\"id\":2} {\"id\":2,\"name\":\"Eve\",\"again\":false}"),
+          told(
+              run.batch(
+                  START + 101 * 86_400 * SECOND, put(ORDER, 1L, 5L), put(ORDER, 2L, 6L))));
+    }
+  }
+
+  @Test
   void anEventWaitsForItsRow() {
     StreamRun run = run(StreamProgram.Miss.WAIT, 60 * SECOND, NEVER);
 
@@ -196,6 +219,25 @@ class CurrentLookupTest {
         told(run.batch(minute + 120 * SECOND)));
     run.batch(minute + 130 * SECOND, put(CUSTOMER, 5L, "Zoe", null));
     assertEquals(List.of(), run.batch(minute + 180 * SECOND));
+  }
+
+  @Test
+  void allAreComparedOnceMoreBeforeTheyAreForgottenHoweverManyThereAre() {
+    StreamRun run =
+        new StreamRun(
+            StreamSample.oneLookup(StreamProgram.Miss.NULL, 0, 50 * SECOND, 60 * SECOND), 7);
+    long minute = START / (60 * SECOND) * (60 * SECOND) + 60 * SECOND;
+    List<StreamRun.Input> orders = new ArrayList<>(List.of(put(CUSTOMER, 5L, "Ada", null)));
+    for (long i = 0; i < 10_000; i++) {
+      orders.add(put(ORDER, i, 5L));
+    }
+    run.batch(minute, orders.toArray(new StreamRun.Input[0]));
+    run.batch(minute + SECOND, put(CUSTOMER, 5L, "Eve", null));
+
+    assertEquals(10_000, run.batch(minute + 60 * SECOND).size());
+
+    run.batch(minute + 61 * SECOND, put(CUSTOMER, 5L, "Zoe", null));
+    assertEquals(List.of(), run.batch(minute + 120 * SECOND));
   }
 
   @Test

@@ -86,6 +86,31 @@ class SeenTest {
   }
 
   @Test
+  void aValueIsLookedAtSoonAfterNoEventIsNearIt() {
+    StreamRun run = new StreamRun(StreamSample.seen(), 7);
+    run.batch(START, sale(1, 1L, 0));
+    tell(run, 20);
+
+    run.expire(START + 22 * SECOND);
+
+    assertEquals(0, run.kept());
+  }
+
+  @Test
+  void aValueThatIsToldForLongIsLookedAtAsOftenAsOneThatIsNot() {
+    StreamRun run = new StreamRun(StreamSample.seen(), 7);
+    long[] notes = new long[2];
+    for (int at = 0; at < 400; at++) {
+      run.tell("{\"sale\": {\"watermark\": %d}}".formatted(START + at * 25 * SECOND));
+      run.expire(START + at * 25 * SECOND);
+      run.batch(START + at * 25 * SECOND, sale(at, 1L, at * 25));
+      notes[at / 200] = run.noteBytes();
+    }
+
+    assertEquals(notes[0], notes[1]);
+  }
+
+  @Test
   void whatIsNewDoesNotDependOnHowTheLogIsCut() {
     Random random = new Random(3);
     List<StreamRun.Input> log = new ArrayList<>();

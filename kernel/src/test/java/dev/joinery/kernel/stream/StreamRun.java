@@ -177,6 +177,11 @@ final class StreamRun {
     return states.values().stream().mapToLong(MemoryState::allBytes).sum();
   }
 
+  /** How many bytes say what is to be looked at. */
+  long noteBytes() {
+    return notes.values().stream().mapToLong(each -> each.length).sum();
+  }
+
   void resetCounts() {
     states.values().forEach(MemoryState::resetCounts);
   }
