@@ -21,8 +21,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from joinery.capture.bulk_row import Line, Place, line_of
-from joinery.capture.server import Database, quote_name
+from joinery.capture.server import Database
 from joinery.capture.spool import CaptureError, SpoolFolder
+from joinery.capture.sql import quote_name, quote_table, text_of
 from joinery.clients.postgres import database_errors
 from joinery.files import sync_folder
 
@@ -128,8 +129,7 @@ class Reading:
     def _pieces(self, link: Link, place: Place) -> list[_Piece]:
         pieces: list[_Piece] = []
         for table in self.database.tables:
-            name = ".".join(map(quote_name, table.split(".", 1)))
-            oid = int(_one(link, "select %s::regclass::oid", name))
+            oid = int(text_of(link, "select %s::regclass::oid", quote_table(table)))
             line = line_of(link, oid, table, self.needed.get(table, ()), place)
             for schema, plain, size in link.execute(_PARTS, {"oid": oid}).fetchall():
                 at = f"{quote_name(schema)}.{quote_name(plain)}"
@@ -194,9 +194,3 @@ def _lsn(text: str) -> int:
     """
     high, low = text.split("/")
     return (int(high, 16) << 32) + int(low, 16)
-
-
-def _one(link: Link, statement: str, *given: object) -> str:
-    found = link.execute(statement.encode(), given).fetchone()
-    assert found is not None  # asked for a row that always is
-    return str(found[0])

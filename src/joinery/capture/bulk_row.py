@@ -15,8 +15,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from joinery.capture.server import quote_name
 from joinery.capture.spool import CaptureError
+from joinery.capture.sql import quote_name, quote_text
 
 if TYPE_CHECKING:
     import psycopg
@@ -143,14 +143,3 @@ def line_of(link: Link, oid: int, table: str, needed: Collection[str], place: Pl
     before, after = '{"before":null,"after":', f',"source":{json.dumps(source)},"op":"r"}}'
     text = f"{quote_text(before)} || row_to_json(r.*)::text || {quote_text(after)}"
     return Line(", ".join(columns), text)
-
-
-def quote_text(value: str) -> str:
-    r"""Return a text as SQL, whatever it holds.
-
-    Example:
-        >>> print(quote_text("it's"))
-        E'it\'s'
-    """
-    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
-    return f"E'{escaped}'"

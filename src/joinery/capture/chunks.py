@@ -19,8 +19,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from joinery.capture.bulk_row import Place, line_of, quote_text, untold_columns
-from joinery.capture.server import quote_name
+from joinery.capture.bulk_row import Place, line_of, untold_columns
+from joinery.capture.sql import quote_name, quote_table, quote_text
 from joinery.files import sync_folder, write_whole
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ def read_chunk(link: Link, table: str, done: Chunks, folder: Path) -> Chunks:
 
 
 def _table(link: Link, table: str) -> _Table:
-    name = ".".join(map(quote_name, table.split(".", 1)))
+    name = quote_table(table)
     found = link.execute(_TABLE, (name,)).fetchone()
     assert found is not None  # the cast to a table fails where there is none
     oid, kind, rows, size = found

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from joinery.capture.spool import CaptureError, CaptureLostError, SpoolFolder
+from joinery.capture.sql import number_of, row_of, text_of
+from joinery.capture.tables import check_table, make_publication
 from joinery.clients.postgres import database_errors, first_line, redacted, shown
 from joinery.errors import needs_extra
 
@@ -182,11 +184,11 @@ def prepare(database: Database, spool: SpoolFolder) -> Prepared:
             joining = _joining(database, spool)
             strict = tuple(each for each in database.tables if each not in joining)
             for table in strict:
-                _check_table(link, database, table, reads=spool.position is None)
+                check_table(link, database, table, reads=spool.position is None)
             begun_at = _check_place(link, database, spool)
             _check_slot(link, database, spool)
             if strict:
-                _make_publication(link, replace(database, tables=strict))
+                make_publication(link, replace(database, tables=strict))
             lacking = _lacking(link, database, joining)
             tables = tuple(each for each in database.tables if each not in lacking)
             if not tables:  # a connector without tables would follow all there are
@@ -212,8 +214,8 @@ def _lacking(link: Link, database: Database, tables: Sequence[str]) -> Mapping[s
         link.execute(_LOCK_TIMEOUT)
     for table in tables:
         try:
-            _check_table(link, database, table, reads=True)
-            _make_publication(link, replace(database, tables=(table,)))
+            check_table(link, database, table, reads=True)
+            make_publication(link, replace(database, tables=(table,)))
         except CaptureError as error:
             lacking[table] = error
         except database_errors() as error:
@@ -242,7 +244,7 @@ def make_slot(link: Link, database: Database) -> int:
     """Make the slot, once all that runs now has ended; return from where it follows the log."""
     link.execute("set statement_timeout = 0")
     made = "pg_create_logical_replication_slot(%s, 'pgoutput')"
-    return _number(link, f"select (lsn - '0/0'::pg_lsn)::bigint from {made}", database.slot)
+    return number_of(link, f"select (lsn - '0/0'::pg_lsn)::bigint from {made}", database.slot)
 
 
 def settings(link: Link, database: Database) -> dict[str, str]:
@@ -302,8 +304,8 @@ def place_and_transaction(database: Database) -> tuple[int, int]:
     """
     with database.connect() as link:
         try:
-            place = _number(link, "select (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint")
-            return place, _number(link, "select pg_current_xact_id()::text::bigint")
+            place = number_of(link, "select (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint")
+            return place, number_of(link, "select pg_current_xact_id()::text::bigint")
         except database_errors() as error:
             raise database.failure(error) from error
 
@@ -318,7 +320,7 @@ def ended_before(database: Database, transaction: int) -> bool:
     oldest = "select pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
     with database.connect() as link:
         try:
-            return _number(link, oldest) >= transaction
+            return number_of(link, oldest) >= transaction
         except database_errors() as error:
             raise database.failure(error) from error
 
@@ -327,7 +329,7 @@ def mark(database: Database) -> int:
     """Write a mark into the log and return its place: once captured, all before it is."""
     with database.connect() as link:
         try:
-            return _number(
+            return number_of(
                 link, "select pg_logical_emit_message(true, %s, '') - '0/0'::pg_lsn", _PREFIX
             )
         except database_errors() as error:
@@ -337,11 +339,6 @@ def mark(database: Database) -> int:
 def _pattern(table: str) -> str:
     """Return a regular expression for exactly one table, as the connector wants it."""
     return "".join(each if each.isalnum() or each == "_" else f"\\{each}" for each in table)
-
-
-def table_exists(link: Link, table: str) -> bool:
-    """Return whether a database that we are connected to has a table."""
-    return _row(link, "select to_regclass(%s)", _quoted(table))[0] is not None
 
 
 def check_server(database: Database) -> None:
@@ -356,12 +353,12 @@ def check_server(database: Database) -> None:
 
 
 def _check_settings(link: Link) -> None:
-    if (level := _one(link, "show wal_level")) != "logical":
+    if (level := text_of(link, "show wal_level")) != "logical":
         raise CaptureError(
             f"the server's wal_level is {level}, and changes are captured with logical alone",
             hint="alter system set wal_level = 'logical'; then restart the server.",
         )
-    may, user = _row(
+    may, user = row_of(
         link,
         "select rolsuper or rolreplication or exists (select from pg_roles as given where"
         " given.rolname in ('rds_replication', 'cloudsqlsuperuser', 'azure_pg_admin')"
@@ -374,44 +371,9 @@ def _check_settings(link: Link) -> None:
         )
 
 
-def _check_table(link: Link, database: Database, table: str, *, reads: bool) -> None:
-    name = _quoted(table)
-    found = link.execute(
-        "select c.relkind::text, c.relreplident::text,"
-        " exists (select from pg_index where indrelid = c.oid and indisprimary),"
-        " has_table_privilege(c.oid, 'select')"
-        " from pg_class as c where c.oid = to_regclass(%s)",
-        (name,),
-    ).fetchone()
-    if found is None:
-        raise CaptureError(
-            f"the database {database.shown} has no table {table}",
-            hint="Write topic: schema.table under the relation.",
-        )
-    kind, identity, keyed, readable = found
-    if kind not in ("r", "p"):
-        raise CaptureError(f"{table} is no table, and has no changes to capture")
-    if identity == "n":
-        raise CaptureError(
-            f"table {table} has replica identity nothing: its updates and deletes name no row",
-            hint=f"alter table {name} replica identity {'default' if keyed else 'full'};",
-        )
-    if identity == "d" and not keyed:
-        raise CaptureError(
-            f"table {table} has no primary key, so its updates and deletes name no row",
-            hint=f"alter table {name} add primary key (…);"
-            f" or: alter table {name} replica identity full",
-        )
-    if reads and not readable:
-        user = _one(link, "select quote_ident(current_user)")
-        raise CaptureError(
-            f"user {user} may not read table {table}", hint=f"grant select on {name} to {user};"
-        )
-
-
 def _check_place(link: Link, database: Database, spool: SpoolFolder) -> int:
     """Refuse another database than the spool's, and one that was put back; return its place."""
-    system, name, end = _row(
+    system, name, end = row_of(
         link,
         "select (select system_identifier::text from pg_control_system()),"
         " current_database()::text, (pg_current_wal_lsn() - '0/0'::pg_lsn)::bigint",
@@ -488,7 +450,7 @@ def check_unmoved(database: Database, spool: SpoolFolder) -> None:
     """
     with database.connect() as link:
         try:
-            confirmed = _number(
+            confirmed = number_of(
                 link,
                 "select coalesce(max(confirmed_flush_lsn - '0/0'::pg_lsn), 0)::bigint"
                 " from pg_replication_slots where slot_name = %s",
@@ -509,65 +471,3 @@ def _begin_anew(link: Link, database: Database, spool: SpoolFolder) -> None:
             hint=f"select pg_drop_replication_slot('{database.slot}'); or write slot: NAME.",
         )
     link.execute("select pg_drop_replication_slot(%s)", (database.slot,))
-
-
-def _make_publication(link: Link, database: Database) -> None:
-    name = quote_name(database.slot)
-    names = ", ".join(map(_quoted, database.tables))
-    rows = link.execute(
-        "select n.nspname || '.' || c.relname from pg_publication_rel as r"
-        " join pg_publication as p on p.oid = r.prpubid join pg_class as c on c.oid = r.prrelid"
-        " join pg_namespace as n on n.oid = c.relnamespace where p.pubname = %s",
-        (database.slot,),
-    ).fetchall()
-    has = {str(each[0]) for each in rows}
-    whole = f"publication {name} for table {names} with (publish_via_partition_root = true);"
-    exists = "select from pg_publication where pubname = %s"
-    if link.execute(exists, (database.slot,)).fetchone() is None:
-        _as_owner(link, f"create {whole}", f"publication {name} is not there")
-    elif missing := [each for each in database.tables if each not in has]:
-        tables = ", ".join(map(_quoted, missing))
-        statement = f"alter publication {name} add table {tables};"
-        _as_owner(link, statement, f"publication {name} lacks table {missing[0]}")
-
-
-def _as_owner(link: Link, statement: str, lacking: str) -> None:
-    import psycopg
-
-    try:
-        link.execute(statement.encode())
-    except psycopg.errors.InsufficientPrivilege as error:
-        raise CaptureError(
-            f"{lacking}, and we may not change that",
-            detail=first_line(error),
-            hint=f"As the owner of the tables: {statement}",
-        ) from error
-
-
-def _quoted(table: str) -> str:
-    return ".".join(map(quote_name, table.split(".", 1)))
-
-
-def quote_name(name: str) -> str:
-    """Return a name as SQL.
-
-    Example:
-        >>> quote_name("order"), quote_name("customer")
-        ('"order"', '"customer"')
-    """
-    doubled = name.replace('"', '""')
-    return f'"{doubled}"'
-
-
-def _row(link: Link, statement: str, *given: object) -> Sequence[Any]:
-    found = link.execute(statement.encode(), given).fetchone()
-    assert found is not None  # asked for a row that always is
-    return found
-
-
-def _one(link: Link, statement: str, *given: object) -> str:
-    return str(_row(link, statement, *given)[0])
-
-
-def _number(link: Link, statement: str, *given: object) -> int:
-    return int(_row(link, statement, *given)[0])

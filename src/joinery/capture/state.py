@@ -12,8 +12,10 @@ from joinery.capture.chunks import Chunks
 from joinery.capture.database import LogDatabase
 from joinery.capture.keep import SpoolKeep
 from joinery.capture.mysql import MysqlDatabase
-from joinery.capture.server import Database, ServerAwayError, quote_name, table_exists
+from joinery.capture.server import Database, ServerAwayError
 from joinery.capture.spool import CaptureError, SpoolFolder
+from joinery.capture.sql import quote_name
+from joinery.capture.tables import table_exists
 from joinery.clients.postgres import database_errors
 
 

@@ -1,0 +1,103 @@
+"""The tables of a PostgreSQL database that are captured: whether each can be followed and read.
+
+Each check says in one line what is wrong and, in its hint, the SQL that mends it. A publication
+is made where it is not there, as far as we may.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from joinery.capture.spool import CaptureError
+from joinery.capture.sql import quote_name, quote_table, row_of, text_of
+from joinery.clients.postgres import first_line
+
+if TYPE_CHECKING:
+    import psycopg
+
+    from joinery.capture.server import Database
+
+    Link = psycopg.Connection[tuple[Any, ...]]
+
+
+def table_exists(link: Link, table: str) -> bool:
+    """Return whether a database that we are connected to has a table."""
+    return row_of(link, "select to_regclass(%s)", quote_table(table))[0] is not None
+
+
+def check_table(link: Link, database: Database, table: str, *, reads: bool) -> None:
+    """Refuse a table that cannot be followed, or not be read where it is to be.
+
+    Raises:
+        CaptureError: Something has to be mended first; the hint says how.
+    """
+    name = quote_table(table)
+    found = link.execute(
+        "select c.relkind::text, c.relreplident::text,"
+        " exists (select from pg_index where indrelid = c.oid and indisprimary),"
+        " has_table_privilege(c.oid, 'select')"
+        " from pg_class as c where c.oid = to_regclass(%s)",
+        (name,),
+    ).fetchone()
+    if found is None:
+        raise CaptureError(
+            f"the database {database.shown} has no table {table}",
+            hint="Write topic: schema.table under the relation.",
+        )
+    kind, identity, keyed, readable = found
+    if kind not in ("r", "p"):
+        raise CaptureError(f"{table} is no table, and has no changes to capture")
+    if identity == "n":
+        raise CaptureError(
+            f"table {table} has replica identity nothing: its updates and deletes name no row",
+            hint=f"alter table {name} replica identity {'default' if keyed else 'full'};",
+        )
+    if identity == "d" and not keyed:
+        raise CaptureError(
+            f"table {table} has no primary key, so its updates and deletes name no row",
+            hint=f"alter table {name} add primary key (…);"
+            f" or: alter table {name} replica identity full",
+        )
+    if reads and not readable:
+        user = text_of(link, "select quote_ident(current_user)")
+        raise CaptureError(
+            f"user {user} may not read table {table}", hint=f"grant select on {name} to {user};"
+        )
+
+
+def make_publication(link: Link, database: Database) -> None:
+    """Have the publication of a database's slot tell the changes of its tables.
+
+    Raises:
+        CaptureError: It does not, and only another user may change that.
+    """
+    name = quote_name(database.slot)
+    names = ", ".join(map(quote_table, database.tables))
+    rows = link.execute(
+        "select n.nspname || '.' || c.relname from pg_publication_rel as r"
+        " join pg_publication as p on p.oid = r.prpubid join pg_class as c on c.oid = r.prrelid"
+        " join pg_namespace as n on n.oid = c.relnamespace where p.pubname = %s",
+        (database.slot,),
+    ).fetchall()
+    has = {str(each[0]) for each in rows}
+    whole = f"publication {name} for table {names} with (publish_via_partition_root = true);"
+    exists = "select from pg_publication where pubname = %s"
+    if link.execute(exists, (database.slot,)).fetchone() is None:
+        _as_owner(link, f"create {whole}", f"publication {name} is not there")
+    elif missing := [each for each in database.tables if each not in has]:
+        tables = ", ".join(map(quote_table, missing))
+        statement = f"alter publication {name} add table {tables};"
+        _as_owner(link, statement, f"publication {name} lacks table {missing[0]}")
+
+
+def _as_owner(link: Link, statement: str, lacking: str) -> None:
+    import psycopg
+
+    try:
+        link.execute(statement.encode())
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise CaptureError(
+            f"{lacking}, and we may not change that",
+            detail=first_line(error),
+            hint=f"As the owner of the tables: {statement}",
+        ) from error
