@@ -5,8 +5,12 @@ oldest first, those of all tables in the order of their numbers. So what is left
 log, and whoever began in time lacks nothing. `kept.json` says up to which file they are gone: who
 begins later lacks what was in those, and is refused, unless all tables were read again since.
 
-Invariant: a file goes once it is older than `keep`, every reader has applied it, and the position
-on the disk is past it, so that its number is never given again.
+Whoever begins after such a reading needs the files from its beginning on. So they stay until it is
+over, and for `keep` from then on, as if they were as old as its end.
+
+Invariant: a file goes once it is older than `keep`, every reader has applied it, no reading that
+is under way needs it, and the position on the disk is past it, so that its number is never given
+again.
 """
 
 from __future__ import annotations
@@ -27,6 +31,9 @@ _READERS = "readers"
 _KEPT = "kept.json"
 _LOCK = "keep.lock"
 _FILES = "files"
+_WHOLE_FROM = "whole_from"
+_WHOLE_AT = "whole_at"  # in seconds since 1970
+_NEEDED = "needed_from"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +74,13 @@ def _removed(table: str) -> str:
     return f"removed {table}"
 
 
+def _aged_from(file: _File, kept: Mapping[str, int]) -> float:
+    """Return from when a file's age counts, in seconds since 1970."""
+    written_at = file.path.stat().st_mtime
+    read_at = kept.get(_WHOLE_AT, 0) if file.number >= kept.get(_WHOLE_FROM, 0) else 0
+    return max(written_at, read_at)
+
+
 class SpoolKeep:
     """What a spool still has, and who needs it.
 
@@ -96,6 +110,26 @@ class SpoolKeep:
         write_whole(self._folder / _KEPT, content, synced=True)
         sync_folder(self._folder)
 
+    def begin_reading(self, table: str) -> int:
+        """Return the number of the first file that has what a reading from now on may miss.
+
+        It is kept, with all after it, until every table was read once more. Of a table of which
+        nothing was told yet, changes are held, and nobody needs a file.
+        """
+        with self._locked():
+            known, position = self._spool.identity, self._spool.position
+            assert known is not None  # read beside its log
+            assert position is not None
+            first = position.file + 1
+            if table not in known.unread:
+                self._note_kept(**{_NEEDED: min(first, self._kept.get(_NEEDED) or first)})
+            return first
+
+    def _read_once_more(self, *but: str) -> frozenset[str]:
+        """Return the tables that are to be read once more."""
+        known = self._spool.identity
+        return frozenset() if known is None else frozenset(known.joining) - {*known.unread, *but}
+
     def note_read(self, table: str, first: int, tables: Collection[str]) -> None:
         """Write down that the files from a number on have a table whole, read once more.
 
@@ -105,18 +139,21 @@ class SpoolKeep:
             tables: All of the spool.
         """
         with self._locked():
+            before = self._kept.get(_WHOLE_FROM, 0)
             kept = {**self._kept, _read(table): first}
-            whole_from = min(kept.get(_read(each), 0) for each in tables)
-            self._note_kept(
-                **{_read(table): first},
-                whole_from=max(whole_from, kept.get("whole_from", 0)),
-            )
+            whole_from = max(before, min(kept.get(_read(each), 0) for each in tables))
+            changed = {_read(table): first, _WHOLE_FROM: whole_from}
+            if whole_from > before:
+                changed[_WHOLE_AT] = int(time.time())
+            if not self._read_once_more(table):
+                changed[_NEEDED] = 0
+            self._note_kept(**changed)
 
     @property
     def whole(self) -> bool:
         """Whether who begins to read lacks nothing."""
         kept = self._kept
-        return kept.get("removed", 0) < max(kept.get("whole_from", 0), 1)
+        return kept.get("removed", 0) < max(kept.get(_WHOLE_FROM, 0), 1)
 
     def sizes(self) -> list[int]:
         """Return the sizes of the change files in bytes."""
@@ -164,7 +201,7 @@ class SpoolKeep:
             for table in reader.tables
         }
         first = min((each for some in numbers.values() for each in some), default=None)
-        if first is None or first >= kept.get("whole_from", 0) > kept.get("removed", 0):
+        if first is None or first >= kept.get(_WHOLE_FROM, 0) > kept.get("removed", 0):
             return self.whole  # It began with what is there, and may not have come far.
         return all(
             kept.get(_removed(table), 0) <= max(some, default=0) for table, some in numbers.items()
@@ -191,13 +228,17 @@ class SpoolKeep:
         if position is None:
             return ()
         done = [(frozenset(each.tables), applied(each)) for each in self.readers()]
+        kept = self._kept
+        needed = kept.get(_NEEDED, 0) if self._read_once_more() else 0
         gone = []
         for file in self._files():
             waited = any(
                 file.table in tables and file.path.name not in has.get(file.table, ())
                 for tables, has in done
             )
-            if waited or file.number > position.file or file.path.stat().st_mtime > before:
+            if waited or file.number > position.file or 0 < needed <= file.number:
+                break
+            if _aged_from(file, kept) > before:
                 break
             gone.append(file)
         return gone

@@ -132,9 +132,53 @@ def test_a_reading_of_all_tables_makes_the_spool_whole_until_it_goes(spool: Spoo
         keep.note_read(table, 5, "ab")
     whole = keep.whole
     reach(spool.path, 5)
-    keep.prune(DAY_S, nothing)
+    keep.prune(0, nothing)
 
     assert (whole, keep.whole) == (True, False)
+
+
+def test_what_a_reading_under_way_needs_stays_until_all_tables_are_read(
+    spool: SpoolFolder,
+) -> None:
+    known = SpoolFolder.claim(spool.path, slot="s", tables=("a", "b"))
+    known.note_begun()
+    known.read_again()
+    keep = SpoolKeep(known)
+    reach(spool.path, 2)
+    first = keep.begin_reading("a")
+    reach(spool.path, 5)
+
+    removed = [keep.prune(0, nothing)]
+    keep.note_read("a", first, "ab")
+    known.note_joined("a")
+    removed.append(keep.prune(0, nothing))
+    keep.note_read("b", keep.begin_reading("b"), "ab")
+    known.note_joined("b")
+    removed.append(keep.prune(0, nothing))
+
+    assert (3, [2, 0, 3]) == (first, removed)
+
+
+def test_files_from_the_beginning_of_a_reading_are_as_old_as_its_end(spool: SpoolFolder) -> None:
+    keep = SpoolKeep(spool)
+    for table in "ab":
+        keep.note_read(table, 4, "ab")
+
+    removed = keep.prune(DAY_S, nothing)
+
+    assert (3, [4, 5], True) == (removed, left(spool), keep.whole)
+
+
+def test_a_table_that_joins_keeps_no_file(spool: SpoolFolder) -> None:
+    known = SpoolFolder.claim(spool.path, slot="s", tables=("a",))
+    known.note_begun()
+    SpoolFolder.claim(spool.path, slot="s", tables=("a", "b"))
+    keep = SpoolKeep(known)
+    reach(spool.path, 2)
+    keep.begin_reading("b")
+    reach(spool.path, 5)
+
+    assert keep.prune(DAY_S, nothing) == 5
 
 
 def test_a_reading_of_some_tables_makes_no_spool_whole(spool: SpoolFolder) -> None:
