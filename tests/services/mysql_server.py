@@ -12,6 +12,7 @@ import tarfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import gettempdir
 from typing import ClassVar
 
 from joinery.artifact import Artifact, fetch_unpacked
@@ -74,7 +75,7 @@ class MysqlRecipe:
                 raise ServiceError("could not create the data folder of mysql", detail=done.stderr)
             (folder / "ready").touch()
         settings = {**_SETTINGS, **self.settings, "port": str(ports["client"])}
-        settings |= {"socket": f"/tmp/joinery-{ports['client']}.sock"}
+        settings |= {"socket": f"{gettempdir()}/joinery-{ports['client']}.sock"}  # short
         settings |= {"init-file": str(account)}
         options = [f"--{key}={value}" for key, value in settings.items()]
         return Launch(command=(*start, *options), folder=folder)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,8 @@ import pytest
 from tests.services.captured import Connection, new_database
 
 from joinery.capture.chunks import Chunks, begin_session, can_chunk, read_chunk
+from joinery.capture.spool import CaptureError
+from joinery.capture.tables import oid_of
 from joinery.dev.service import Service
 
 pytestmark = pytest.mark.services
@@ -169,6 +173,61 @@ def test_another_primary_key_begins_anew(link: Connection, tmp_path: Path) -> No
     read(link, tmp_path, done)
 
     assert [6, 5, 4, 3, 2, 1] == [each["n"] for each in rows(tmp_path)]
+
+
+def test_a_key_of_another_type_begins_anew(
+    link: Connection, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    link.execute('create table thing (a text collate "C" primary key, n int)')
+    link.execute("insert into thing select i::text, i from generate_series(1, 30) as i")
+    done = BEGUN
+    for _ in range(2):
+        done = read_chunk(link, TABLE, done, tmp_path)
+    link.execute("alter table thing alter a type int using a::int")
+
+    with caplog.at_level(logging.WARNING):
+        read(link, tmp_path, done)
+
+    assert [*range(1, 31)] == [each["n"] for each in rows(tmp_path)]
+    assert [f"the primary key of table {TABLE} was altered: it is read anew"] == caplog.messages
+
+
+def test_a_key_of_another_order_begins_anew(link: Connection, tmp_path: Path) -> None:
+    link.execute('create table thing (a text collate "C" primary key, n int)')
+    link.execute("insert into thing select chr(40 + i), i from generate_series(1, 77) as i")
+    done = read_chunk(link, TABLE, BEGUN, tmp_path)
+    link.execute('alter table thing alter a type text collate "en-x-icu"')
+
+    read(link, tmp_path, done)
+
+    assert [*range(1, 78)] == sorted(each["n"] for each in rows(tmp_path))
+
+
+def test_a_table_made_anew_while_it_is_read_is_refused(link: Connection, tmp_path: Path) -> None:
+    link.execute("create table thing (a int primary key, n int)")
+    link.execute("insert into thing select i, i from generate_series(1, 20) as i")
+    done = read_chunk(link, TABLE, replace(BEGUN, oid=oid_of(link, TABLE)), tmp_path)
+    link.execute("drop table thing")
+    link.execute("create table thing (a int primary key, n int)")
+
+    with pytest.raises(CaptureError, match="dropped and made anew before it was read whole"):
+        read(link, tmp_path, done)
+
+
+def test_chunks_of_a_table_of_which_nothing_is_known_are_as_wide_as_its_rows(
+    link: Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("joinery.capture.chunks._CHUNK_ROWS", (1, 50_000))
+    monkeypatch.setattr("joinery.capture.chunks._CHUNK_BYTES", 200_000)
+    link.execute("create table thing (a int primary key, n text) with (autovacuum_enabled = false)")
+    link.execute("insert into thing select i, repeat('n', 1000) from generate_series(1, 3000) as i")
+
+    done = read(link, tmp_path)
+
+    first, *later = [each.stat().st_size for each in sorted(tmp_path.glob("*.jsonl"))]
+    assert done.rows == 3000
+    assert first < 1_300_000
+    assert max(later) < 220_000
 
 
 def test_a_table_without_a_key_or_with_values_not_told_alike_is_left_to_a_connector(

@@ -29,8 +29,10 @@ from tests.services.mysql_captured import (
 )
 from tests.services.mysql_server import MysqlRecipe, lacks
 
+from joinery.capture.capture import Capture
 from joinery.capture.spool import CaptureError, CaptureLostError
 from joinery.capture.state import drop_source, state_of
+from joinery.clients.mysql import MysqlLink
 from joinery.dev.mariadb import MariadbRecipe
 from joinery.dev.service import Service
 from joinery.errors import JoineryError
@@ -259,6 +261,8 @@ def test_columns_come_and_go_also_while_the_process_is_killed(url: str, tmp_path
             (3, "alter table customer change town city text", "'Cy', 'Rome'"),
             (4, "alter table customer drop column name", "'Oslo'"),
             (5, "truncate table customer", "'Kyiv'"),
+            (6, "alter table customer add column zip int", "'Bern', 3000"),
+            (7, "alter table customer drop column zip", "'Lima'"),
         ):
             link.rows(statement)
             capture.reach_end()
@@ -269,15 +273,21 @@ def test_columns_come_and_go_also_while_the_process_is_killed(url: str, tmp_path
     changes = changes_of(spool, "customer")
     inserted = [each for each in changes if each["op"] == "c"]
     # What is read again from the beginning of a transaction is told once.
-    assert [each["op"] for each in changes] == [*"cccctc"]
+    assert [each["op"] for each in changes] == [*"cccctccc"]
     assert {each["after"]["id"]: each["after"] for each in inserted} == {
         1: {"id": 1, "name": "Ada"},
         2: {"id": 2, "name": "Bob", "town": "Bonn"},
         3: {"id": 3, "name": "Cy", "city": "Rome"},
         4: {"id": 4, "city": "Oslo"},
         5: {"id": 5, "city": "Kyiv"},
+        6: {"id": 6, "city": "Bern", "zip": 3000},
+        7: {"id": 7, "city": "Lima"},
     }
-    assert rows_of(spool, "customer") == {5: {"id": 5, "city": "Kyiv"}}
+    assert rows_of(spool, "customer") == {
+        5: {"id": 5, "city": "Kyiv"},
+        6: {"id": 6, "city": "Bern", "zip": 3000},
+        7: {"id": 7, "city": "Lima"},
+    }
 
 
 def test_a_capture_killed_at_any_moment_loses_nothing_and_brings_nothing_back(
@@ -346,6 +356,39 @@ def test_a_table_joins_a_spool_while_rows_change_and_is_read_again(
     assert {key: row["amount"] for key, row in rows_of(spool, "purchase").items()} == {
         key: row["amount"] for key, row in stands(url, "purchase", "amount").items()
     }
+
+
+def make_anew(link: MysqlLink, capture: Capture) -> None:
+    """Drop a table and make it anew, and wait until that is told."""
+    link.rows("drop table customer")
+    link.rows(CUSTOMER)
+    until(lambda: capture.error)
+
+
+def test_a_table_that_is_dropped_and_made_anew_ends_the_capture(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("joinery.capture.tending._TABLES_S", 0.5)
+    database = database_of(url, "customer")
+    spool = claimed(tmp_path, database)
+    with closing(connected(url)) as link:
+        with capturing(database, spool) as capture:
+            until(lambda: spool.position is not None or capture.error)
+            link.rows("drop table purchase")  # It is nobody's.
+            capture.reach_end()
+        with pytest.raises(CaptureLostError) as lost, capturing(database, spool) as capture:
+            make_anew(link, capture)
+    with pytest.raises(CaptureLostError) as again, capturing(database, spool) as capture:
+        until(lambda: capture.error)
+
+    assert (
+        told(lost.value)
+        == told(again.value)
+        == (
+            f"table {database.tables[0]} was dropped while it was captured",
+            "Run joinery source drop, then joinery run --rebuild: the tables are read anew.",
+        )
+    )
 
 
 def test_a_server_that_goes_is_waited_for(server: Service, url: str, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -477,23 +478,26 @@ def joined(spool: SpoolFolder) -> bool:
     return spool.identity is not None and not spool.identity.joining
 
 
-def until_raised(capture: Capture) -> None:
-    """Ask for the end until that is refused."""
-    while True:
-        capture.reach_end(lambda: True)
-        capture.reach_end()
+def until_raised(capture: Capture, limit_s: float = 60) -> None:
+    """Ask for the end until that is refused, or it takes too long."""
+    deadline = time.monotonic() + limit_s
+    while time.monotonic() < deadline:
+        capture.reach_end(lambda: time.monotonic() >= deadline)
 
 
 def test_a_reading_without_a_connection_holds_up_no_log(
     server: Service, link: Connection, follower: str, spool: SpoolFolder
 ) -> None:
     link.execute("insert into customer values (1, 'Ada')")
+    warned: list[RunWarning] = []
 
-    with capturing(database(server, follower), spool) as capture:
+    with capturing(database(server, follower), spool, warned=warned) as capture:
         capture.reach_end()
         link.execute("alter role follower connection limit 0")
         spool.read_again()
         until(lambda: "too many connections" in spool.unreadable.get(TABLE, ""))
+        with pytest.raises(CaptureError, match="too many connections"):
+            until_raised(capture)
         link.execute("insert into customer values (2, 'Bob')")
         until(lambda: len(lines(spool.path / "files" / TABLE)) == 2)
         joining = not joined(spool)
@@ -503,6 +507,7 @@ def test_a_reading_without_a_connection_holds_up_no_log(
 
     assert joining
     assert capture.error is None
+    assert ["WARN_UNREAD"] == [each.code for each in warned]
     assert spool.unreadable == {}
     assert [1, 2, 1, 2] == [each["after"]["id"] for each in rows]
 
@@ -511,14 +516,17 @@ def test_a_reading_by_a_connector_that_fails_is_made_again(
     server: Service, link: Connection, follower: str, spool: SpoolFolder
 ) -> None:
     link.execute("alter table customer add wait interval")  # A value that only a connector tells.
-    link.execute("create policy broken on customer using (1 / (id - 1) > 0)")
+    link.execute("create policy part on customer using (id = 1)")
     link.execute("insert into customer values (1, 'Ada', '1 hour')")
 
     with capturing(database(server, follower), spool) as capture:
         capture.reach_end()
-        link.execute("alter table customer enable row level security")
-        spool.read_again()
-        until(lambda: "division by zero" in spool.unreadable.get(TABLE, ""))
+        with psycopg.connect(server.address) as open_one:
+            open_one.execute("select pg_current_xact_id()")  # The reading waits for its end.
+            spool.read_again()
+            until((spool.rows(TABLE) / "progress.json").exists)
+            link.execute("alter table customer enable row level security")
+        until(lambda: "row-level security" in spool.unreadable.get(TABLE, ""))
         link.execute("insert into customer values (2, 'Bob', '2 hours')")
         until(lambda: len(lines(spool.path / "files" / TABLE)) == 2)
         link.execute("alter table customer disable row level security")
@@ -530,19 +538,52 @@ def test_a_reading_by_a_connector_that_fails_is_made_again(
     assert [1, 2, 1, 2] == [each["after"]["id"] for each in rows]
 
 
+@pytest.mark.parametrize("way", ["chunks", "bulk", "connector"])
 def test_a_reading_that_would_lack_rows_is_refused(
-    server: Service, link: Connection, follower: str, spool: SpoolFolder
+    server: Service, link: Connection, follower: str, spool: SpoolFolder, way: str
 ) -> None:
+    link.execute("create policy part on customer using (id = 1)")
     link.execute("alter table customer enable row level security")
+    link.execute("insert into customer values (1, 'seen'), (2, 'hidden')")
+    how = {"bulk": way == "bulk", "once": way == "connector"}
 
     with (
-        capturing(database(server, follower), spool) as capture,
+        capturing(database(server, follower), spool, **how) as capture,
         pytest.raises(CaptureError) as refused,
     ):
         capture.reach_end()
 
-    assert "row-level security" in refused.value.detail
-    assert "bypassrls" in refused.value.hint
+    assert told(refused.value) == (
+        f"user follower may not see all rows of table {TABLE}, which has row-level security",
+        "alter role follower bypassrls;",
+    )
+
+
+def test_a_table_that_is_dropped_and_made_anew_ends_the_capture(
+    server: Service, link: Connection, spool: SpoolFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("joinery.capture.tending._TABLES_S", 0.5)
+    link.execute("insert into customer values (1, 'old')")
+
+    with capturing(database(server), spool) as capture:
+        capture.reach_end()
+        link.execute("drop table customer")
+        link.execute("create table customer (id bigint primary key, name text)")
+        link.execute("insert into customer values (2, 'new')")
+        until(lambda: capture.error)
+    with pytest.raises(CaptureLostError) as again:
+        prepare(database(server), spool)
+
+    assert isinstance(capture.error, CaptureLostError)
+    assert (
+        told(capture.error)
+        == told(again.value)
+        == (
+            f"table {TABLE} is another one than the one that was captured",
+            "Run joinery source drop, then joinery run --rebuild: the tables are read anew.",
+        )
+    )
+    assert [1] == [each["after"]["id"] for each in lines(spool.path / "files" / TABLE)]
 
 
 @pytest.mark.parametrize("bulk", [False, True], ids=["connector", "bulk"])

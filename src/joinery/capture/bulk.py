@@ -40,6 +40,7 @@ set client_encoding = 'UTF8';
 set timezone = 'UTC';
 set datestyle = 'ISO';
 set statement_timeout = 0;
+set row_security = off;
 begin isolation level repeatable read read only;
 set transaction snapshot '{}'
 """

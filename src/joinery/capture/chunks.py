@@ -2,7 +2,8 @@
 
 A chunk is what stands, at the moment it is read, between the last key of the one before and a key
 some thousand rows on. What the server's own order of keys is, collations and all, is its affair:
-the bounds are values that it told, and goes by.
+the bounds are values that it told, and goes by. How many rows make a chunk follows from how wide
+those were that were read; before any was, from the server's statistics, where it has some.
 
 Invariant: what is noted as read is in files on the disk, so a reading that is broken off goes on
 with the next chunk. That rows change between two chunks does no harm: all of them have a place in
@@ -12,6 +13,7 @@ the log from before the first, and whatever a chunk does not see is newer.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import time
 from collections.abc import Sequence
@@ -21,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from joinery.capture.bulk_row import Place, line_of, untold_columns
 from joinery.capture.sql import quote_name, quote_table, quote_text
+from joinery.capture.tables import replaced
 from joinery.files import sync_folder, write_whole
 
 if TYPE_CHECKING:
@@ -28,11 +31,13 @@ if TYPE_CHECKING:
 
     Link = psycopg.Connection[tuple[Any, ...]]
 
+_log = logging.getLogger(__name__)
 _FORMAT = 1
 _PROGRESS = "progress.json"
+_LISTS = ("key", "types", "last")
 _CHUNK_BYTES = 8 << 20
 _CHUNK_ROWS = (100, 50_000)
-_UNKNOWN_ROWS = 10_000
+_UNKNOWN_ROWS = 1_000
 _SESSION = (
     "set client_encoding = 'UTF8'",
     "set timezone = 'UTC'",
@@ -51,7 +56,7 @@ select c.oid, c.relkind::text, c.reltuples, pg_table_size(c.oid)
 from pg_class as c where c.oid = %s::regclass
 """
 _KEY = """
-select a.attname, format_type(a.atttypid, a.atttypmod)
+select a.attname, format_type(a.atttypid, a.atttypmod), a.attcollation::bigint
 from pg_index as i
 cross join unnest(i.indkey::int2[]) with ordinality as k (number, place)
 join pg_attribute as a on a.attrelid = i.indrelid and a.attnum = k.number
@@ -73,20 +78,26 @@ class Chunks:
         place: In the log, from before the reading: that of its rows.
         transaction: One that began after the place; all before it have to end first.
         first: The number of the first change file that may have what the reading does not see.
+        oid: The table's, as the reading began; 0 where that is not told.
         key: The columns of the primary key; none before the first chunk.
+        types: Their types, and by which collation each is ordered.
         last: Their values in the last row read, as texts.
         chunks: How many were read.
         rows: In these.
+        bytes: In these.
         over: The last row is among them.
     """
 
     place: int
     transaction: int
     first: int
+    oid: int = 0
     key: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
     last: tuple[str, ...] = ()
     chunks: int = 0
     rows: int = 0
+    bytes: int = 0
     over: bool = False
 
     @classmethod
@@ -98,7 +109,7 @@ class Chunks:
             return None
         if told.pop("format", None) != _FORMAT:
             return None  # of another version: it is read from the start
-        return cls(**{**told, "key": tuple(told["key"]), "last": tuple(told["last"])})
+        return cls(**{**told, **{each: tuple(told.get(each, ())) for each in _LISTS}})
 
     def note(self, folder: Path) -> None:
         """Note it, on the disk."""
@@ -113,17 +124,25 @@ class _Table:
 
     oid: int
     name: str
-    key: Sequence[tuple[str, str]]
-    chunk_rows: int
+    key: Sequence[tuple[str, str, int]]
+    row_bytes: float
 
     def row(self) -> str:
         """The key of a row, as SQL."""
-        return ", ".join(f"t.{quote_name(name)}" for name, _ in self.key)
+        return ", ".join(f"t.{quote_name(name)}" for name, _, _ in self.key)
 
     def values(self, texts: Sequence[str]) -> str:
         """A key that was told as texts, as SQL."""
-        typed = (f"{quote_text(t)}::{type_}" for t, (_, type_) in zip(texts, self.key, strict=True))
-        return ", ".join(typed)
+        typed = zip(texts, self.key, strict=True)
+        return ", ".join(f"{quote_text(text)}::{type_}" for text, (_, type_, _) in typed)
+
+    def names(self) -> tuple[str, ...]:
+        """The columns of the key."""
+        return tuple(name for name, _, _ in self.key)
+
+    def types(self) -> tuple[str, ...]:
+        """What orders the key: the type of each column, and its collation."""
+        return tuple(f"{type_} {collation}" for _, type_, collation in self.key)
 
 
 def begin_session(link: Link) -> None:
@@ -144,26 +163,43 @@ def read_chunk(link: Link, table: str, done: Chunks, folder: Path) -> Chunks:
     Args:
         link: To its database, with a session begun.
         table: As schema.table.
-        done: How far it has been read.
+        done: How far it has been read. Where the key is not the one by which that was, the table
+            is read from the start.
         folder: Of the table's rows.
+
+    Raises:
+        CaptureError: The table is another one than when its reading began.
     """
     known = _table(link, table)
-    key = tuple(name for name, _ in known.key)
-    if done.key != key:  # None was read, or another key has become the primary one.
-        done = replace(done, key=key, last=(), chunks=0, rows=0)
-        for each in folder.glob("*.jsonl"):
-            each.unlink()
-    bound = _bound(link, known, done.last)
+    if done.oid not in (0, known.oid):
+        raise replaced(table)
+    key, types = known.names(), known.types()
+    if (done.key, done.types) != (key, types):
+        if done.chunks:
+            _log.warning("the primary key of table %s was altered: it is read anew", table)
+        done = replace(begin_anew(done, folder), key=key, types=types)
+    bound = _bound(link, known, done)
     where = _between(known, done.last, bound)
     line = line_of(link, known.oid, table, (), Place(done.place, int(time.time() * 1000)))
     statement = _COPY.format(
         text=line.text, columns=line.columns, table=known.name, where=where, key=known.row()
     )
     number = done.chunks + 1
-    rows = _write(link, statement, folder / f"{number:016d}.jsonl")
-    read = replace(done, last=bound or (), chunks=number, rows=done.rows + rows, over=not bound)
+    rows, size = _write(link, statement, folder / f"{number:016d}.jsonl")
+    read = replace(done, last=bound or (), chunks=number, over=not bound)
+    read = replace(read, rows=done.rows + rows, bytes=done.bytes + size)
     read.note(folder)
     return read
+
+
+def begin_anew(done: Chunks, folder: Path) -> Chunks:
+    """Have a reading begin anew: its chunks are removed, and it is noted as it began."""
+    begun = Chunks(place=done.place, transaction=done.transaction, first=done.first)
+    begun = replace(begun, oid=done.oid)
+    begun.note(folder)
+    for each in folder.glob("*.jsonl"):
+        each.unlink()
+    return begun
 
 
 def _table(link: Link, table: str) -> _Table:
@@ -171,23 +207,29 @@ def _table(link: Link, table: str) -> _Table:
     found = link.execute(_TABLE, (name,)).fetchone()
     assert found is not None  # the cast to a table fails where there is none
     oid, kind, rows, size = found
-    least, most = _CHUNK_ROWS
+    # Of a table that was never analysed, and of one that is in parts, a server knows no rows.
     wide = size / rows if rows > 0 and size > 0 else _CHUNK_BYTES / _UNKNOWN_ROWS
     return _Table(
         oid,
         # Tables that inherit from it have changes of their own; the parts of a table have not.
         name if kind == "p" else f"only {name}",
         link.execute(_KEY, (oid,)).fetchall(),
-        min(most, max(least, int(_CHUNK_BYTES / wide))),
+        wide,
     )
 
 
-def _bound(link: Link, table: _Table, last: Sequence[str]) -> tuple[str, ...] | None:
+def _chunk_rows(table: _Table, done: Chunks) -> int:
+    wide = done.bytes / done.rows if done.rows and done.bytes else table.row_bytes
+    least, most = _CHUNK_ROWS
+    return min(most, max(least, int(_CHUNK_BYTES / wide)))
+
+
+def _bound(link: Link, table: _Table, done: Chunks) -> tuple[str, ...] | None:
     """Return the last key of the next chunk; None where fewer rows than a chunk's are left."""
-    texts = ", ".join(f"t.{quote_name(name)}::text" for name, _ in table.key)
+    texts = ", ".join(f"t.{quote_name(name)}::text" for name in table.names())
     found = link.execute(
-        f"select {texts} from {table.name} as t where {_between(table, last, None)}"
-        f" order by {table.row()} offset {table.chunk_rows - 1} limit 1".encode()
+        f"select {texts} from {table.name} as t where {_between(table, done.last, None)}"
+        f" order by {table.row()} offset {_chunk_rows(table, done) - 1} limit 1".encode()
     ).fetchone()
     return None if found is None else tuple(map(str, found))
 
@@ -201,18 +243,22 @@ def _between(table: _Table, last: Sequence[str], bound: Sequence[str] | None) ->
     return " and ".join(parts) or "true"
 
 
-def _write(link: Link, statement: str, target: Path) -> int:
-    """Write what a statement copies into a file, unless that is nothing; return how many lines."""
+def _write(link: Link, statement: str, target: Path) -> tuple[int, int]:
+    """Write what a statement copies into a file, unless that is nothing.
+
+    Returns:
+        How many lines, and how many bytes.
+    """
     target.parent.mkdir(parents=True, exist_ok=True)
-    part, lines = target.with_name(f".{target.name}.part"), 0
+    part, lines, size = target.with_name(f".{target.name}.part"), 0, 0
     with part.open("wb") as file, link.cursor().copy(statement.encode()) as rows:
         for row in rows:
             lines += bytes(row).count(b"\n")
-            file.write(row)
+            size += file.write(row)
         file.flush()
         os.fsync(file.fileno())
     if lines:
         part.replace(target)
     else:
         part.unlink()
-    return lines
+    return lines, size

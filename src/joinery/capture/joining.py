@@ -10,7 +10,7 @@ column whose values the server does not tell as the connector does, by a connect
 transaction.
 
 Invariant: rows are in the spool whole or not at all, and no failure to read them, however long it
-lasts, holds up the log.
+lasts, holds up the log. One at a time reads beside the log of a spool, whoever else was told to.
 """
 
 from __future__ import annotations
@@ -24,21 +24,16 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any
 
-from joinery.capture.chunks import Chunks, begin_session, can_chunk, read_chunk
+from joinery.capture.chunks import Chunks, begin_anew
 from joinery.capture.database import LogDatabase
 from joinery.capture.keep import SpoolKeep
-from joinery.capture.server import Database, Prepared, ServerAwayError
+from joinery.capture.reading_link import ReadingLink
+from joinery.capture.server import Database, Prepared, ServerAwayError, ServerShortError
 from joinery.capture.spool import CaptureError, Identity, SpoolFolder
-from joinery.clients.postgres import database_errors
+from joinery.capture.tables import replaced
 from joinery.model.warning import RunWarning
 from joinery.retry import Patience
-
-if TYPE_CHECKING:
-    import psycopg
-
-    Link = psycopg.Connection[tuple[Any, ...]]
 
 _log = logging.getLogger(__name__)
 _LOOK_S = 0.2
@@ -70,19 +65,45 @@ class Joining:
     ) -> None:
         self._database, self._spool, self._sealed = database, spool, sealed
         self._prepared, self._ask, self._on_warning = prepared, ask, on_warning
-        self._link: Link | None = None
+        self._link = ReadingLink(database) if isinstance(database, Database) else None
         self._closing = False
         self._ready: set[str] = set()
         self._failed: dict[str, int] = {}
         self._again_at: dict[str, float] = {}
         self._reasons: dict[str, str] = {}
+        self._warned: dict[str, str] = {}
         self._asked: deque[str] = deque()  # The process answers in this order.
         self._answers: SimpleQueue[str] = SimpleQueue()
         self.mended = False
         self.errors: Mapping[str, CaptureError] = {}
 
     def run(self, ended: threading.Event) -> None:
-        """Read what is to be read, until the process has ended."""
+        """Read what is to be read, until the process has ended.
+
+        It begins once whoever reads beside the log of this spool has ended, such as what was begun
+        beside the process before, and still waits for a server that does not answer.
+        """
+        while not ended.is_set():
+            with self._spool.reading() as alone:
+                if alone:
+                    self._run(ended)
+            ended.wait(_LOOK_S)
+
+    def _run(self, ended: threading.Event) -> None:
+        try:
+            self._begin()
+            while not ended.is_set():
+                try:
+                    more = self.look()
+                except OSError as error:  # such as a full disk: nothing was noted: it is done again
+                    _log.warning("tables are not read: %s", error)
+                    more = False
+                if not more:
+                    ended.wait(_LOOK_S)
+        finally:
+            self._release()
+
+    def _begin(self) -> None:
         known = self._spool.identity
         self._spool.note_unreadable({})
         for table in self._prepared.lacking:
@@ -90,22 +111,16 @@ class Joining:
         if known is not None and known.joining:
             with suppress(CaptureError):
                 self._database.mark()  # The process need not wait for a heartbeat.
-        while not ended.is_set():
-            try:
-                more = self.look()
-            except OSError as error:  # such as a full disk: nothing was noted, so it is done again
-                _log.warning("tables are not read: %s", error)
-                more = False
-            if not more:
-                ended.wait(_LOOK_S)
 
     def close(self) -> None:
         """Break off what is asked of the server now."""
         self._closing = True
-        link = self._link
-        if link is not None:
-            with suppress(*database_errors()):
-                link.cancel()
+        if self._link is not None:
+            self._link.cancel()
+
+    def _release(self) -> None:
+        if self._link is not None:
+            self._link.close()
 
     def look(self) -> bool:
         """Do the next step of each table that is to be read; return whether the next is due."""
@@ -115,6 +130,8 @@ class Joining:
         while not self._answers.empty():
             self._hear(self._answers.get())
             known = self._spool.identity or known
+        if not known.joining:
+            self._release()  # Tables are seldom read; a connection is not held for that.
         now = time.monotonic()
         # One that the process does not follow yet has to wait for the next: changes would lack.
         followed = [each for each in known.joining if each in self._database.tables]
@@ -142,7 +159,7 @@ class Joining:
             return False
         done = Chunks.noted(self._spool.rows(table)) or self._begun(table)
         if table not in self._ready:
-            if not self._database.may_read(done.transaction):
+            if self._link is not None and not self._link.ended_before(done.transaction):
                 return False
             self._ready.add(table)
         if done.over:
@@ -154,32 +171,27 @@ class Joining:
 
     def _begun(self, table: str) -> Chunks:
         self._database.check_joining(table)
-        position = self._spool.position
-        assert position is not None  # looked at before
-        place, transaction = self._database.begin_reading()
-        done = Chunks(place=place, transaction=transaction, first=position.file + 1)
+        first = SpoolKeep(self._spool).begin_reading(table)
+        if self._link is not None:
+            done = self._link.begin(table, first)
+            if self._spool.table_oids.get(table, done.oid) != done.oid:
+                raise replaced(table)
+        else:
+            done = Chunks(place=0, transaction=0, first=first)  # Its rows tell their places.
         done.note(self._spool.rows(table))
         return done
 
     def _read(self, table: str, done: Chunks) -> bool:
         """Read a chunk; return False where a table cannot be read so."""
-        database = self._database
-        if not isinstance(database, Database):
-            return False
-        try:
-            if self._link is None:
-                self._link = database.connect()
-                begin_session(self._link)
-            if not done.chunks and not can_chunk(self._link, table):
-                return False
-            read_chunk(self._link, table, done, self._spool.rows(table))
-        except database_errors() as error:
-            if self._link is not None:
-                self._link.close()
-                self._link = None
-            raise database.failure(error) from error
-        self._recover(table)
-        return True
+        rows = self._spool.rows(table)
+        if self._link is not None and self._link.read(table, done, rows):
+            self._recover(table)
+            return True
+        if done.chunks:
+            self._database.check_joining(table)  # It may have lost its key, and tell no more rows.
+            _log.warning("table %s cannot be read in chunks any more: it is read anew", table)
+            begin_anew(done, rows)
+        return False
 
     def _request(self, table: str, **more: object) -> None:
         rows = self._spool.rows(table).absolute()
@@ -222,6 +234,8 @@ class Joining:
         known, done = self._spool.identity, Chunks.noted(self._spool.rows(table))
         if known is not None and done is not None:
             SpoolKeep(self._spool).note_read(table, done.first, known.tables)
+            if done.oid:
+                self._spool.note_table_oids({table: done.oid})
             self._spool.forget(table)
             self._spool.note_joined(table)
         self._ready.discard(table)
@@ -231,27 +245,35 @@ class Joining:
             return
         failed = self._failed[table] = self._failed.get(table, 0) + 1
         self._again_at[table] = time.monotonic() + _PATIENCE.wait_s(failed)
-        if failed >= _LASTING and not isinstance(error, ServerAwayError):
+        # A server that is away is waited for; one that is short of something may stay so.
+        away = isinstance(error, ServerAwayError) and not isinstance(error, ServerShortError)
+        if failed >= _LASTING and not away:
             self.errors = {**self.errors, table: error}
         told = " ".join(each for each in (f"{error.message}.", error.detail, error.hint) if each)
-        if self._reasons.get(table) == told:
+        if self._reasons.get(table) != told:
+            self._reasons[table] = told
+            self._spool.note_unreadable(self._reasons)
+            _log.warning("table %s is not read yet: %s", table, told)
+        if failed >= _LASTING or not isinstance(error, ServerAwayError):
+            self._warn(table, error, told)
+
+    def _warn(self, table: str, error: CaptureError, told: str) -> None:
+        if self._warned.get(table) == told:
             return
-        self._reasons[table] = told
-        self._spool.note_unreadable(self._reasons)
-        _log.warning("table %s is not read yet: %s", table, told)
-        if not isinstance(error, ServerAwayError):
-            self._on_warning(
-                RunWarning(
-                    code="WARN_UNREAD",
-                    about=f"table {table}",
-                    message=f"table {table} is not read yet: {error.message}",
-                    detail=error.detail,
-                    hint=f"{error.hint} It is tried again; other tables go on.".strip(),
-                )
+        self._warned[table] = told
+        self._on_warning(
+            RunWarning(
+                code="WARN_UNREAD",
+                about=f"table {table}",
+                message=f"table {table} is not read yet: {error.message}",
+                detail=error.detail,
+                hint=f"{error.hint} It is tried again; other tables go on.".strip(),
             )
+        )
 
     def _recover(self, table: str) -> None:
         self._failed.pop(table, None)
+        self._warned.pop(table, None)
         if self._reasons.pop(table, None) is not None:
             self._spool.note_unreadable(self._reasons)
         self.errors = {name: each for name, each in self.errors.items() if name != table}

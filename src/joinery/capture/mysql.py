@@ -17,13 +17,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
+from joinery.capture.mysql_tables import check_tables, kind_of, user_of
+from joinery.capture.schema_history import HISTORY, dropped_since
 from joinery.capture.server import Prepared, ServerAwayError
-from joinery.capture.spool import CaptureError, CaptureLostError, SpoolFolder
+from joinery.capture.spool import ANEW, CaptureError, CaptureLostError, SpoolFolder
 from joinery.clients.mysql import MysqlAddress, MysqlError, MysqlLink
 
 Plugin = Literal["mysql", "mariadb"]
 
-_HISTORY = "schema-history.jsonl"
 _POSITION_BITS = 33  # as the capture's process shifts
 _QUEUE_BYTES = 32 << 20
 _SILENT_MS = 60_000
@@ -37,10 +38,6 @@ _CONNECTORS: Mapping[Plugin, str] = {
     "mysql": "io.debezium.connector.mysql.MySqlConnector",
     "mariadb": "io.debezium.connector.mariadb.MariaDbConnector",
 }
-_CASCADE = re.compile(
-    r"CONSTRAINT `((?:[^`]|``)+)` FOREIGN KEY .* ON (DELETE|UPDATE) (CASCADE|SET NULL|SET DEFAULT)"
-)
-_ANEW = "Run joinery source drop, then joinery run --rebuild: the tables are read anew."
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +139,7 @@ class MysqlDatabase:
                 check_settings(link, plugin, self.server_id)
                 _check_rights(link)
                 check_logged(link, plugin, self.tables)
-                _check_tables(link, self)
+                check_tables(link, self)
                 self._check_place(link, plugin, spool)
             except MysqlError as error:
                 raise self.failure(error) from error
@@ -167,7 +164,7 @@ class MysqlDatabase:
             "snapshot.locking.mode": "minimal",
             "include.schema.changes": "false",
             "schema.history.internal": "io.debezium.storage.file.history.FileSchemaHistory",
-            "schema.history.internal.file.filename": str(spool.path.absolute() / _HISTORY),
+            "schema.history.internal.file.filename": str(spool.path.absolute() / HISTORY),
             # The columns of tables that join later have to be known by then.
             "schema.history.internal.store.only.captured.tables.ddl": "false",
             "schema.history.internal.store.only.captured.databases.ddl": "false",
@@ -218,17 +215,9 @@ class MysqlDatabase:
         """
         with self.connect() as link:
             try:
-                _check_tables(link, self.following((table,)))
+                check_tables(link, self.following((table,)))
             except MysqlError as error:
                 raise self.failure(error) from error
-
-    def begin_reading(self) -> tuple[int, int]:
-        """Return where a reading beside the log begins: its rows tell their place themselves."""
-        return 0, 0
-
-    def may_read(self, transaction: int) -> bool:
-        """Return whether a reading may begin: always, since it stops all writers for a moment."""
-        return True
 
     def mark(self) -> int:
         """Return the place of the log's end: once captured, all that was committed is.
@@ -282,9 +271,26 @@ class MysqlDatabase:
         """Return those of the tables that the server does not have, or does not show us."""
         with self.connect() as link:
             try:
-                return [each for each in self.tables if _table(link, each) is None]
+                return [each for each in self.tables if kind_of(link, each) is None]
             except MysqlError as error:
                 raise self.failure(error) from error
+
+    def check_same(self, spool: SpoolFolder) -> None:
+        """Refuse a table that was dropped while the log is followed.
+
+        Raises:
+            CaptureLostError: It was, and may have been made anew.
+        """
+        known = spool.identity
+        gone, looked_at = dropped_since(spool.path / HISTORY, spool.history_bytes)
+        for table in sorted(gone & {*(known.tables if known is not None else ())}):
+            raise CaptureLostError(
+                f"table {table} was dropped while it was captured",
+                detail="The log does not tell that its rows went, whether or not one of its name"
+                " was made anew.",
+                hint=ANEW,
+            )
+        spool.note_history(looked_at)
 
     def check_unmoved(self, spool: SpoolFolder) -> None:
         """Refuse a log that no longer has what the spool lacks.
@@ -302,13 +308,15 @@ class MysqlDatabase:
         files, system = files_of(link, plugin), _system(link)
         known, position = spool.identity, spool.position
         assert known is not None  # claimed before
+        if position is None:
+            spool.note_history(0)
         if position is None or not known.system:
             spool.note_database(system, "")
         elif known.system != system:
             raise CaptureLostError(
                 f"{self.shown} is another server than the one whose changes {spool.path} has",
                 detail="The files of its log have other places.",
-                hint=f"Give url its old value. If the database has moved: {_ANEW}",
+                hint=f"Give url its old value. If the database has moved: {ANEW}",
             )
         else:
             self._check_files(files, position.lsn)
@@ -318,13 +326,13 @@ class MysqlDatabase:
             raise CaptureLostError(
                 f"the log of {self.shown} is behind what was captured from it",
                 detail="It was begun anew, or the server was put back from a backup.",
-                hint=_ANEW,
+                hint=ANEW,
             )
         if not files.has(place):
             raise CaptureLostError(
                 f"the server {self.shown} has purged a file of its log that was not captured yet",
                 detail="It keeps files for binlog_expire_logs_seconds, or until someone purges.",
-                hint=f"set global binlog_expire_logs_seconds = 604800; {_ANEW}",
+                hint=f"set global binlog_expire_logs_seconds = 604800; {ANEW}",
             )
 
 
@@ -452,67 +460,12 @@ def _check_rights(link: MysqlLink) -> None:
 
 
 def _lacks(link: MysqlLink, right: str) -> CaptureError:
-    user = _user(link)
+    user = user_of(link)
     return CaptureError(
         f"user {user} has no right {right}",
         detail="The log, and the place in it as of which tables are read, need it.",
         hint=f"grant {right.lower()} on *.* to {user};",
     )
-
-
-def _check_tables(link: MysqlLink, database: MysqlDatabase) -> None:
-    for table in database.tables:
-        found = _table(link, table)
-        if found is None:
-            raise CaptureError(
-                f"the database {database.shown} has no table {table} that we may read",
-                detail="Its name is told as it is written there.",
-                hint=f"Write topic: database.table under the relation. Or: grant select on"
-                f" {_quoted(table)} to {_user(link)};",
-            )
-        kind, engine = found
-        if kind != "BASE TABLE":
-            raise CaptureError(f"{table} is no table, and has no changes to capture")
-        if engine != "InnoDB":
-            raise CaptureError(
-                f"table {table} is kept by {engine}, which cannot be read as of a place in the log",
-                hint=f"alter table {_quoted(table)} engine = InnoDB;",
-            )
-        # What information_schema shows of keys takes more rights than to read a table.
-        ((_, definition, *_),) = link.rows(f"show create table {_quoted(table)}")
-        lines = [each.strip() for each in str(definition).splitlines()]
-        if not any(each.startswith("PRIMARY KEY ") for each in lines):
-            raise CaptureError(
-                f"table {table} has no primary key, so its rows have no identity",
-                hint=f"alter table {_quoted(table)} add primary key (…);",
-            )
-        _check_cascades(table, lines)
-
-
-def _check_cascades(table: str, definition: Sequence[str]) -> None:
-    """Refuse a table whose rows the storage engine changes by itself: no log has that."""
-    for line in definition:
-        if found := _CASCADE.match(line):
-            key, what, rule = found[1].replace("``", "`"), found[2].lower(), found[3].lower()
-            raise CaptureError(
-                f"foreign key {key} of table {table} is on {what} {rule}, and the server does"
-                " not write into its log what that changes",
-                hint=f"alter table {_quoted(table)} drop foreign key {_quote(key)}; and add it"
-                f" again with on {what} restrict.",
-            )
-
-
-def _table(link: MysqlLink, table: str) -> tuple[str, str] | None:
-    """Return the kind of a table and its engine; None where there is none of that very name."""
-    schema, name = table.split(".", 1)
-    found = link.rows(
-        "select table_schema, table_name, table_type, engine from information_schema.tables"
-        " where table_schema = %s and table_name = %s",
-        schema,
-        name,
-    )
-    same = [each for each in found if (each[0], each[1]) == (schema, name)]
-    return (str(same[0][2]), str(same[0][3])) if same else None
 
 
 def _system(link: MysqlLink) -> str:
@@ -542,12 +495,6 @@ def _version(link: MysqlLink) -> tuple[int, ...]:
     return tuple(int(each) for each in re.findall(r"\d+", str(version))[:2])
 
 
-def _user(link: MysqlLink) -> str:
-    ((user,),) = link.rows("select current_user()")
-    name, _, host = str(user).rpartition("@")
-    return f"'{name}'@'{host}'"
-
-
 def _number(file: str) -> int:
     """Return the number of a file of the log.
 
@@ -572,12 +519,3 @@ def _secured(plugin: Plugin, address: MysqlAddress) -> dict[str, str]:
 def _pattern(table: str) -> str:
     """Return a regular expression for exactly one table, as the connector wants it."""
     return "".join(each if each.isalnum() or each == "_" else f"\\{each}" for each in table)
-
-
-def _quoted(table: str) -> str:
-    return ".".join(map(_quote, table.split(".", 1)))
-
-
-def _quote(name: str) -> str:
-    doubled = name.replace("`", "``")
-    return f"`{doubled}`"

@@ -4,7 +4,8 @@ Each check says in one line what is wrong and, in its hint, the SQL that mends i
 is made where it is not there; the slot is made by the connector, which reads the tables as of it.
 
 Invariant: nothing goes on over a gap: a slot that is gone, cannot be used any more, or was moved
-past what the spool has is refused, and so is a database that stands behind the spool.
+past what the spool has is refused, and so is a database that stands behind the spool, or has
+another table under the name of one that the spool has.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from joinery.capture.spool import CaptureError, CaptureLostError, SpoolFolder
+from joinery.capture.spool import ANEW, CaptureError, CaptureLostError, SpoolFolder
 from joinery.capture.sql import number_of, row_of, text_of
-from joinery.capture.tables import check_table, make_publication
+from joinery.capture.tables import check_same, check_table, make_publication, note_followed
 from joinery.clients.postgres import database_errors, first_line, redacted, shown
 from joinery.errors import needs_extra
 
@@ -30,6 +31,8 @@ _QUEUE_BYTES = 32 << 20
 _PREFIX = "joinery"
 # By SQLSTATE: no connection, no resources, an operator's doing, the system.
 _PASSING = ("08", "53", "57", "58")
+_SHORT = ("53", "58")
+_FULL = ("too many connections", "remaining connection slots")
 _LOCK_TIMEOUT = "set lock_timeout = '5s'"
 _HINTS = {
     "55P03": "Another session has locked the table: end its transaction; see pg_locks.",
@@ -48,11 +51,14 @@ _CLIENT_SETTINGS = {
     "sslcert": "database.sslcert",
     "sslkey": "database.sslkey",
 }
-_ANEW = "Run joinery source drop, then joinery run --rebuild: the tables are read anew."
 
 
 class ServerAwayError(CaptureError):
     """A database cannot be reached now; asking again may help."""
+
+
+class ServerShortError(ServerAwayError):
+    """A database is there, and now lacks what it needs to answer: room, memory, connections."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,17 +121,17 @@ class Database:
         """As the function of this name."""
         check_unmoved(self, spool)
 
+    def check_same(self, spool: SpoolFolder) -> None:
+        """As the function of this name, of `tables`."""
+        with self.connect() as link:
+            try:
+                check_same(link, spool)
+            except database_errors() as error:
+                raise self.failure(error) from error
+
     def check_joining(self, table: str) -> None:
         """As the function of this name."""
         check_joining(self, table)
-
-    def begin_reading(self) -> tuple[int, int]:
-        """Return a place in the log, and a transaction that began after it."""
-        return place_and_transaction(self)
-
-    def may_read(self, transaction: int) -> bool:
-        """Return whether all transactions have ended that began before one."""
-        return ended_before(self, transaction)
 
     def reading_settings(
         self, settings: Mapping[str, str], tables: Sequence[str]
@@ -135,18 +141,21 @@ class Database:
 
     def failure(self, error: Exception) -> CaptureError:
         """Return what a failure of the driver means."""
-        state = getattr(error, "sqlstate", None)
         said = redacted(first_line(error), self.url)
+        full = any(each in said for each in _FULL)  # Who is not let in is told no state.
+        state = getattr(error, "sqlstate", None) or ("53300" if full else "08000")
         lasting = ("password authentication", "no pg_hba.conf", "does not exist", "no password")
-        if (state or "08").startswith(_PASSING) and not any(each in said for each in lasting):
-            return ServerAwayError(
-                f"could not reach the database {self.shown}: {said}",
-                hint=_HINTS.get(state or "", ""),
+        if state.startswith(_PASSING) and not any(each in said for each in lasting):
+            short = state.startswith(_SHORT)
+            kind, what = (ServerShortError, "use") if short else (ServerAwayError, "reach")
+            return kind(
+                f"could not {what} the database {self.shown}: {said}",
+                hint=_HINTS.get(state, ""),
             )
         return CaptureError(
             f"the database {self.shown} refuses us",
             detail=said,
-            hint=_HINTS.get(state or "", "Check url and its user."),
+            hint=_HINTS.get(state, "Check url and its user."),
         )
 
 
@@ -187,9 +196,12 @@ def prepare(database: Database, spool: SpoolFolder) -> Prepared:
                 check_table(link, database, table, reads=spool.position is None)
             begun_at = _check_place(link, database, spool)
             _check_slot(link, database, spool)
+            check_same(link, spool)  # before the publication has what has their names now
             if strict:
                 make_publication(link, replace(database, tables=strict))
             lacking = _lacking(link, database, joining)
+            spool.forget_table_oids(lacking)  # what is not followed may become another one
+            note_followed(link, spool, {*joining} - {*lacking})
             tables = tuple(each for each in database.tables if each not in lacking)
             if not tables:  # a connector without tables would follow all there are
                 raise next(iter(lacking.values()))
@@ -278,6 +290,8 @@ def settings(link: Link, database: Database) -> dict[str, str]:
         "lsn.flush.mode": "connector",
         # Idle tables: what others write moves our position too, so that it frees the log.
         "heartbeat.interval.ms": "5000",
+        # Rows that the user may not see are refused, not left out.
+        "database.initial.statements": "set row_security = off",
         "heartbeat.action.query": f"select pg_logical_emit_message(true, '{_PREFIX}', '')",
     }
 
@@ -293,36 +307,6 @@ def reading_settings(settings: Mapping[str, str], tables: Sequence[str]) -> dict
         "snapshot.mode": "initial_only",
         "snapshot.isolation.mode": "repeatable_read",
     }
-
-
-def place_and_transaction(database: Database) -> tuple[int, int]:
-    """Return a place in the log, and a transaction that began after it.
-
-    Raises:
-        ServerAwayError: The server is not there now.
-        CaptureError: It refuses us.
-    """
-    with database.connect() as link:
-        try:
-            place = number_of(link, "select (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint")
-            return place, number_of(link, "select pg_current_xact_id()::text::bigint")
-        except database_errors() as error:
-            raise database.failure(error) from error
-
-
-def ended_before(database: Database, transaction: int) -> bool:
-    """Return whether all transactions have ended that began before one.
-
-    Raises:
-        ServerAwayError: The server is not there now.
-        CaptureError: It refuses us.
-    """
-    oldest = "select pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
-    with database.connect() as link:
-        try:
-            return number_of(link, oldest) >= transaction
-        except database_errors() as error:
-            raise database.failure(error) from error
 
 
 def mark(database: Database) -> int:
@@ -385,13 +369,13 @@ def _check_place(link: Link, database: Database, spool: SpoolFolder) -> int:
     elif (known.system, known.database) != (system, name):
         raise CaptureLostError(
             f"{database.shown} is another database than the one whose changes {spool.path} has",
-            hint=f"Give url its old value. If the database has moved: {_ANEW}",
+            hint=f"Give url its old value. If the database has moved: {ANEW}",
         )
     elif end < position.lsn:
         raise CaptureLostError(
             f"the database {database.shown} is behind what was captured from it",
             detail="It was put back from a backup, or a standby took over that lacked changes.",
-            hint=_ANEW,
+            hint=ANEW,
         )
     return int(end)
 
@@ -408,7 +392,7 @@ def _check_slot(link: Link, database: Database, spool: SpoolFolder) -> None:
         if position is not None:
             raise CaptureLostError(
                 f'slot "{database.slot}" is gone, and with it changes that were not captured yet',
-                hint=_ANEW,
+                hint=ANEW,
             )
         return
     place, plugin, status, active, confirmed = found
@@ -425,7 +409,7 @@ def _check_slot(link: Link, database: Database, spool: SpoolFolder) -> None:
         raise CaptureLostError(
             f'slot "{database.slot}" was invalidated by the server: changes are lost',
             detail="It kept more of the log than max_slot_wal_keep_size.",
-            hint=_ANEW,
+            hint=ANEW,
         )
     elif confirmed > position.lsn:
         raise _moved(database)
@@ -435,7 +419,7 @@ def _moved(database: Database) -> CaptureLostError:
     return CaptureLostError(
         f'slot "{database.slot}" was moved past what was captured: changes are lost',
         detail="Somebody else has read it, or made it anew.",
-        hint=_ANEW,
+        hint=ANEW,
     )
 
 

@@ -4,7 +4,8 @@ Layout: `source.json` says whose the spool is, `position.json` up to where the d
 in it (written by the capture itself, on the disk before the database hears of it), `files` has
 a folder a table, `capture.log` what the connector says, `paused.json` who let it pause. Aside
 stand, a folder a table too, `.rows` that are being read and `.held` changes of tables whose rows
-are not in place yet; `unread.json` says which tables cannot be read, and why.
+are not in place yet; `unread.json` says which tables cannot be read, and why; `oids.json` which
+tables PostgreSQL had by their names; `schema-history.jsonl` what a binary log told of its tables.
 
 Invariant: a spool has the changes of one slot of one database without a gap, from the first
 reading of its tables on; a gap ends it, and the next one has another id.
@@ -17,7 +18,7 @@ import json
 import shutil
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -34,8 +35,14 @@ _ROWS = ".rows"
 _HELD = ".held"
 _PAUSED = "paused.json"
 _UNREAD = "unread.json"
+_OIDS = "oids.json"
+_LOOKED_AT = "schema-history.read"
 _CHANGING = "source.lock"
+_READING = "reading.lock"
 _LOCK = "lock"  # the process holds it, as long as it lives
+
+
+ANEW = "Run joinery source drop, then joinery run --rebuild: the tables are read anew."
 
 
 class CaptureError(RunError):
@@ -247,6 +254,42 @@ class SpoolFolder:
             (self.path / _UNREAD).unlink(missing_ok=True)
 
     @property
+    def table_oids(self) -> Mapping[str, int]:
+        """By which numbers PostgreSQL knows the tables whose rows the spool has."""
+        try:
+            told: Mapping[str, int] = json.loads((self.path / _OIDS).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return {}
+        return told
+
+    def note_table_oids(self, oids: Mapping[str, int]) -> None:
+        """Write down which tables some are, beside those that were noted."""
+        with self._changing():
+            told = json.dumps({**self.table_oids, **oids})
+            write_whole(self.path / _OIDS, told, synced=True)
+
+    def forget_table_oids(self, tables: Collection[str]) -> None:
+        """Take back which tables some are."""
+        with self._changing():
+            known = self.table_oids
+            if not known.keys().isdisjoint(tables):
+                kept = {each: oid for each, oid in known.items() if each not in tables}
+                write_whole(self.path / _OIDS, json.dumps(kept), synced=True)
+
+    @property
+    def history_bytes(self) -> int | None:
+        """How much was looked at of what a binary log told of its tables; None where nobody did."""
+        try:
+            return int((self.path / _LOOKED_AT).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+
+    def note_history(self, looked_at: int) -> None:
+        """Write down how much was looked at of what a binary log told of its tables."""
+        if looked_at != self.history_bytes:
+            write_whole(self.path / _LOOKED_AT, str(looked_at), synced=True)
+
+    @property
     def begun(self) -> bool:
         """Whether a capture was started, so that a slot of its name is the spool's."""
         known = self.identity
@@ -320,6 +363,18 @@ class SpoolFolder:
         except OSError:
             return True
         return False
+
+    @contextmanager
+    def reading(self) -> Iterator[bool]:
+        """Read beside the log, unless another thread or process does; tell whether that may be."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        with (self.path / _READING).open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield False
+            else:
+                yield True
 
     @property
     def paused(self) -> Pause | None:

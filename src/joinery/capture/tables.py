@@ -1,4 +1,4 @@
-"""The tables of a PostgreSQL database that are captured: whether each can be followed and read.
+"""The tables of a PostgreSQL database that are captured: what each has to have, and which it is.
 
 Each check says in one line what is wrong and, in its hint, the SQL that mends it. A publication
 is made where it is not there, as far as we may.
@@ -6,10 +6,11 @@ is made where it is not there, as far as we may.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
-from joinery.capture.spool import CaptureError
-from joinery.capture.sql import quote_name, quote_table, row_of, text_of
+from joinery.capture.spool import ANEW, CaptureError, CaptureLostError, SpoolFolder
+from joinery.capture.sql import number_of, quote_name, quote_table, row_of, text_of
 from joinery.clients.postgres import first_line
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def check_table(link: Link, database: Database, table: str, *, reads: bool) -> N
     found = link.execute(
         "select c.relkind::text, c.relreplident::text,"
         " exists (select from pg_index where indrelid = c.oid and indisprimary),"
-        " has_table_privilege(c.oid, 'select')"
+        " has_table_privilege(c.oid, 'select'), row_security_active(c.oid)"
         " from pg_class as c where c.oid = to_regclass(%s)",
         (name,),
     ).fetchone()
@@ -44,7 +45,7 @@ def check_table(link: Link, database: Database, table: str, *, reads: bool) -> N
             f"the database {database.shown} has no table {table}",
             hint="Write topic: schema.table under the relation.",
         )
-    kind, identity, keyed, readable = found
+    kind, identity, keyed, readable, filtered = found
     if kind not in ("r", "p"):
         raise CaptureError(f"{table} is no table, and has no changes to capture")
     if identity == "n":
@@ -58,11 +59,67 @@ def check_table(link: Link, database: Database, table: str, *, reads: bool) -> N
             hint=f"alter table {name} add primary key (…);"
             f" or: alter table {name} replica identity full",
         )
-    if reads and not readable:
-        user = text_of(link, "select quote_ident(current_user)")
+    if not reads or (readable and not filtered):
+        return
+    user = text_of(link, "select quote_ident(current_user)")
+    if not readable:
         raise CaptureError(
             f"user {user} may not read table {table}", hint=f"grant select on {name} to {user};"
         )
+    raise CaptureError(
+        f"user {user} may not see all rows of table {table}, which has row-level security",
+        hint=f"alter role {user} bypassrls;",
+    )
+
+
+def check_same(link: Link, spool: SpoolFolder) -> None:
+    """Refuse a table that is another one than the one of its name whose rows the spool has.
+
+    What was dropped and made anew is in no publication any more, and the log tells of no row that
+    went with the old table. Which tables there are is noted as they are first met; until the log is
+    followed, they are met for the first time.
+
+    Raises:
+        CaptureLostError: It was dropped, or renamed, and another one has its name.
+    """
+    known = spool.identity
+    assert known is not None  # claimed before
+    begun = spool.position is not None
+    tables = [each for each in known.tables if not begun or each not in known.unread]
+    found = {each: oid for each in tables if (oid := oid_of(link, each))}
+    noted = spool.table_oids if begun else {}
+    for table, oid in found.items():
+        if noted.get(table, oid) != oid:
+            raise CaptureLostError(
+                f"table {table} is another one than the one that was captured",
+                detail="That was dropped or renamed, and one of its name made anew; the log tells"
+                " neither that its rows went, nor what came until now.",
+                hint=ANEW,
+            )
+    if {*found} - {*noted}:
+        spool.note_table_oids(found)
+
+
+def note_followed(link: Link, spool: SpoolFolder, tables: Collection[str]) -> None:
+    """Note which tables some are that are followed from now on, and to be read."""
+    known = spool.table_oids
+    fresh = {each: oid_of(link, each) for each in tables if each not in known}
+    if fresh:
+        spool.note_table_oids(fresh)
+
+
+def replaced(table: str) -> CaptureError:
+    """Return what refuses a table that became another one before it was read whole."""
+    return CaptureError(
+        f"table {table} was dropped and made anew before it was read whole",
+        detail="Changes of the old one would be mixed with rows of the new.",
+        hint=ANEW,
+    )
+
+
+def oid_of(link: Link, table: str) -> int:
+    """Return by which number a database knows a table; 0 where it has none of that name."""
+    return number_of(link, "select coalesce(to_regclass(%s)::oid::bigint, 0)", quote_table(table))
 
 
 def make_publication(link: Link, database: Database) -> None:

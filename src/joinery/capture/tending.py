@@ -1,4 +1,4 @@
-"""What is looked after beside a capture: how long the spool keeps, and how much the database.
+"""What is looked after beside a capture: what the spool keeps, and the database; its tables.
 
 Invariant: looking holds up nothing: what cannot be done now is done at the next look.
 """
@@ -12,13 +12,14 @@ from collections.abc import Callable
 from joinery.capture.database import LogDatabase
 from joinery.capture.keep import Applied, SpoolKeep
 from joinery.capture.server import ServerAwayError
-from joinery.capture.spool import CaptureError, SpoolFolder
+from joinery.capture.spool import CaptureError, CaptureLostError, SpoolFolder
 from joinery.capture.state import kept_bytes
 from joinery.model.warning import RunWarning
 from joinery.project.postgres import WalLimit
 
 _log = logging.getLogger(__name__)
 _SERVER_S = 5.0
+_TABLES_S = 10.0
 _LONGEST_S = 60.0
 _SHARE = 100  # of the time that files are kept
 _MIB = 1 << 20
@@ -33,6 +34,9 @@ class TooMuchLogError(CaptureError):
 
 class Tending:
     """Removes change files that are needed no more, and watches what the slot keeps.
+
+    And whether the tables are those whose changes the spool has: of one that was dropped and made
+    anew, nothing is followed.
 
     Args:
         database: Whose log is captured.
@@ -55,11 +59,17 @@ class Tending:
         max_wal: WalLimit | None,
         on_warning: Callable[[RunWarning], None],
     ) -> None:
-        self._database, self._name = database, name
+        self._database, self._spool, self._name = database, spool, name
         self._keep, self._keep_s, self._applied = SpoolKeep(spool), keep_s, applied
         self._max_wal, self._on_warning = max_wal, on_warning
-        self._prune_at = self._ask_at = 0.0
+        self._prune_at = self._ask_at = self._compare_at = 0.0
         self.error: TooMuchLogError | None = None
+        self.lost: CaptureLostError | None = None
+
+    @property
+    def over(self) -> bool:
+        """Whether the capture may not go on."""
+        return self.error is not None or self.lost is not None
 
     def look(self) -> bool:
         """Do what is due; return whether the capture may go on."""
@@ -71,7 +81,21 @@ class Tending:
         if self._max_wal is not None and now >= self._ask_at:
             self._check(self._max_wal)
             self._ask_at = now + _SERVER_S
-        return self.error is None
+        if now >= self._compare_at:
+            self._compare()
+            self._compare_at = now + _TABLES_S
+        return not self.over
+
+    def _compare(self) -> None:
+        if self._spool.position is None:
+            return
+        try:
+            self._database.check_same(self._spool)
+        except CaptureLostError as error:
+            self.lost = error
+        except (CaptureError, OSError, ValueError, KeyError) as error:
+            # The capture itself tells of it, once it has to do with that.
+            _log.info("the tables of source %s were not compared: %s", self._name, error)
 
     def _prune(self) -> None:
         try:
