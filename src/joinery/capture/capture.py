@@ -12,27 +12,28 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, date, datetime
+from datetime import date
+from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal, assert_never
+from typing import IO
 
-from joinery.artifact import Artifact, fetch, fetch_unpacked, java, version
-from joinery.capture.bulk import BrokenOffError, Reading
+from joinery.capture.beginning import Beginning
+from joinery.capture.bulk import BrokenOffError
 from joinery.capture.database import LogDatabase
 from joinery.capture.joining import Joining
 from joinery.capture.keep import Applied
-from joinery.capture.server import Database, Prepared, ServerAwayError, make_slot
+from joinery.capture.program import Plugin, command
+from joinery.capture.sealing import LineSeal, Sealing
+from joinery.capture.server import Database, Prepared, ServerAwayError
 from joinery.capture.spool import CaptureError, SpoolFolder
 from joinery.capture.state import drop_slot
 from joinery.capture.tending import Tending
-from joinery.clients.postgres import database_errors
 from joinery.errors import JoineryError
 from joinery.model.progress import Waiting
 from joinery.model.warning import RunWarning
@@ -40,20 +41,7 @@ from joinery.project.postgres import WalLimit
 from joinery.retry import PATIENCE
 from joinery.vault.keys import VaultUnavailableError
 
-if TYPE_CHECKING:
-    import psycopg
-
-    Link = psycopg.Connection[tuple[Any, ...]]
-
 _log = logging.getLogger(__name__)
-_MAIN = "dev.joinery.capture.Capture"
-_JVM = (
-    "-Xmx256m",
-    "-XX:+UseSerialGC",
-    "-XX:+ExitOnOutOfMemoryError",
-    "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
-)
-Plugin = Literal["postgres", "mysql", "mariadb"]
 _FLUSH_MS = 200
 _FILE_BYTES = 4 << 20
 _LOG_BYTES = 10 << 20
@@ -65,46 +53,6 @@ _TEND_END_S = 2.0
 _DROP_TRIES = 20
 _QUICK_S = 10.0
 _QUICK_ENDS = 5
-
-
-def libraries(plugin: Plugin = "postgres") -> tuple[Path, ...]:
-    """Return the jars of one of Debezium's connectors and what it needs, fetched at first use.
-
-    Raises:
-        ArtifactError: They are not here, and could not be fetched.
-    """
-    match plugin:
-        case "postgres":
-            folder, given = "debezium", version("debezium")
-        case "mysql":
-            folder, given = "debezium-mysql", version("debezium-mysql")
-        case "mariadb":
-            folder, given = "debezium-mariadb", version("debezium-mariadb")
-        case _:
-            assert_never(plugin)
-    archive = Artifact("io.debezium", f"debezium-connector-{plugin}", given, "plugin", "tar.gz")
-    jars = sorted(fetch_unpacked(folder, archive).rglob("*.jar"))
-    connect = fetch(
-        "capture",
-        Artifact("org.apache.kafka", "connect-json", version("kafka"), transitive=True),
-        Artifact("org.slf4j", "slf4j-simple", version("slf4j")),
-    )
-    return (*jars, *connect)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LineSeal:
-    """Under what the lines of some tables are sealed.
-
-    Attributes:
-        tables: The tables, as schema.table.
-        name: The key's, in the vault.
-        key: In base64.
-    """
-
-    tables: tuple[str, ...]
-    name: str
-    key: str = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,10 +103,7 @@ class Capture:
         self._lock = threading.Lock()
         self._paused = False
         self._joining: Joining | None = None
-        self._link: Link | None = None
-        self._broken = False
-        self._sealed_on: date | None = None
-        self._sealed_tables: set[str] = set()
+        self._sealing = Sealing(options.name, options.seal)
         self.error: JoineryError | None = None
         self._tending = Tending(
             database,
@@ -244,48 +189,20 @@ class Capture:
                 if not ended.is_set():
                     self._end_process()
                 return
-            if self._options.seal is not None and self._sealed_on != _today():
-                self._renew_seal()
-
-    def _renew_seal(self) -> None:
-        """Have lines sealed under the key of another day; where there is none, the last stays."""
-        try:
-            sealing = self._seal()
-            if sealing is not None:
-                self._ask(f"seal {json.dumps(asdict(sealing))}")
-        except JoineryError as error:
-            _log.warning("the key of source %s is not renewed: %s", self._options.name, error)
-
-    def _seal(self) -> LineSeal | None:
-        """Return what seals lines today; None where nothing is personal."""
-        if self._options.seal is None:
-            return None
-        today = _today()
-        told = self._options.seal(today)
-        self._sealed_on, self._sealed_tables = today, {*told.tables}
-        return told
-
-    def _check_sealed(self, sealed: Sequence[str]) -> None:
-        """Refuse to write in clear what the spool says is personal."""
-        if clear := {*sealed} - self._sealed_tables:
-            raise CaptureError(
-                f"table {min(clear)} has personal columns now, and this capture was started"
-                " without them",
-                hint="Start it anew, so that it reads the project file as it is.",
-            )
+            if (seal := self._sealing.renewed()) is not None:
+                self._ask(f"seal {json.dumps(asdict(seal))}")
 
     @property
     def _tables_changed(self) -> bool:
         known = self._spool.identity
         if known is None:
             return False
-        return known.tables != self._database.tables or not {*known.sealed} <= self._sealed_tables
+        return known.tables != self._database.tables or not {*known.sealed} <= self._sealing.tables
 
     def _ask(self, line: str) -> None:
-        with self._lock, suppress(BrokenPipeError, ValueError):
+        with self._lock:
             if self._process is not None and self._process.stdin is not None:
-                self._process.stdin.write(f"{line}\n".encode())
-                self._process.stdin.flush()
+                _tell(self._process.stdin, line)
 
     def _mark(self) -> int | None:
         try:
@@ -309,7 +226,7 @@ class Capture:
         failed, quick, target = 0, 0, f"source {self._options.name}"
         since = time.time()
         while not self._closing.is_set():
-            self._broken = False
+            beginning = Beginning(self._spool, bulk=self._options.bulk, goes_on=self._may_begin)
             self._check_log()
             if self._wait_paused(target) or self._spool.held():
                 self._closing.wait(_HELD_S)
@@ -321,14 +238,14 @@ class Capture:
                 )
             self._database = self._database.following(known.tables)
             try:
-                if self._begins and not self._begin():
+                if self._begins and not beginning.run(self._database):
                     self._closing.wait(_HELD_S)
                     continue
                 prepared = self._database.prepare(self._spool)
-                sealing = self._seal()
-                self._check_sealed(known.sealed)
+                seal = self._sealing.begin()
+                self._sealing.check(known.sealed)
             except (ServerAwayError, VaultUnavailableError, BrokenOffError) as away:
-                if self._broken or isinstance(away, BrokenOffError):
+                if beginning.broken or isinstance(away, BrokenOffError):
                     continue  # asked to; why is looked at next
                 since, failed = since if failed else time.time(), failed + 1
                 waiting = Waiting(
@@ -340,11 +257,11 @@ class Capture:
             if failed:
                 self._options.on_wait(target, None)
             failed = 0
-            began_at = time.monotonic()
-            said = self._capture(prepared, sealing)
+            began_at, place = time.monotonic(), self._place
+            said = self._capture(prepared, seal)
             if self._closing.is_set():
                 return
-            if self._spool.paused or self._tending.error or self._tables_changed:
+            if self._spool.paused or self._tending.over or self._tables_changed:
                 continue
             if self._joining is not None and self._joining.mended:
                 continue
@@ -352,7 +269,8 @@ class Capture:
                 self._closing.wait(_HELD_S)
                 continue
             _log.warning("a capture ended: %s", said)
-            quick = quick + 1 if time.monotonic() - began_at < _QUICK_S else 0
+            in_vain = time.monotonic() - began_at < _QUICK_S and self._place == place
+            quick = quick + 1 if in_vain else 0
             if quick >= _QUICK_ENDS:
                 raise CaptureError(
                     f'the capture of source "{self._options.name}" ends again and again: {said}',
@@ -361,76 +279,26 @@ class Capture:
             self._closing.wait(PATIENCE.wait_s(quick + 1))
 
     @property
+    def _place(self) -> int | None:
+        """Up to where the log is in the spool."""
+        position = self._spool.position
+        return None if position is None else position.lsn
+
+    @property
     def _begins(self) -> bool:
         """Whether the slot is made here, not by the connector as it reads the tables."""
         by_connector = self._options.once and self._options.bulk is None
         has_slot = isinstance(self._database, Database)
         return self._spool.position is None and has_slot and not by_connector
 
-    def _begin(self) -> bool:
-        """Make the slot, and read the tables where that is to be done in bulk.
-
-        Returns:
-            Whether the log can be followed; else another process is at it.
-        """
-        database = self._database
-        assert isinstance(database, Database)  # others have no slot
-        with self._spool.locked() as ours, self._watched():
-            if not ours or self._spool.position is not None:
-                return ours
-            begun_at = database.prepare(self._spool).begun_at
-            needed = self._options.bulk
-            if needed is None:
-                self._make_slot(database)
-                return True
-            Reading(
-                database,
-                self._spool,
-                begun_at,
-                needed=needed,
-                ended=lambda: self._broken,
-                on_link=self._set_link,
-            ).run()
-            return True
-
-    def _make_slot(self, database: Database) -> None:
-        """Make the slot; the tables are read beside the log that follows from it."""
-        self._spool.note_begins(database.tables)
-        with database.connect() as link:
-            self._set_link(link)
-            try:
-                follows = make_slot(link, database)
-            except database_errors() as error:
-                raise database.failure(error) from error
-        self._spool.note_read(database.slot, follows, 0)
-
-    def _set_link(self, link: Link) -> None:
-        self._link = link
-
-    @contextmanager
-    def _watched(self) -> Iterator[None]:
-        """Look after the log while there is no process yet that could be ended."""
-        self._link, over = None, threading.Event()
-        watching = threading.Thread(target=self._watch, args=(over,), daemon=True)
-        watching.start()
-        try:
-            yield
-        finally:
-            over.set()
-            watching.join(_TEND_END_S)  # it may be asking a server that does not answer
-
-    def _watch(self, over: threading.Event) -> None:
-        """Break off the beginning where it may not go on, as often as it takes."""
-        while not over.wait(_TEND_S):
-            paused = self._spool.paused is not None
-            if self._broken or self._closing.is_set() or paused or not self._tending.look():
-                self._broken = True
-                if self._link is not None:
-                    with suppress(*database_errors()):
-                        self._link.cancel()
+    def _may_begin(self) -> bool:
+        paused = self._spool.paused is not None
+        return not (self._closing.is_set() or paused) and self._tending.look()
 
     def _check_log(self) -> None:
-        """Give up where the database keeps too much of its log for us, and we are to then."""
+        """Give up where a table is another one, or the database keeps too much of its log."""
+        if self._tending.lost is not None:
+            raise self._tending.lost
         error = self._tending.error
         if error is None:
             return
@@ -460,7 +328,7 @@ class Capture:
         self._tending.look()
         return True
 
-    def _capture(self, prepared: Prepared, sealing: LineSeal | None) -> str:
+    def _capture(self, prepared: Prepared, seal: LineSeal | None) -> str:
         """Run the process to its end; return the last that it said."""
         known = self._spool.identity
         unread = known.unread if known is not None else ()
@@ -472,7 +340,7 @@ class Capture:
             "flush_ms": _FLUSH_MS,
             "file_bytes": _FILE_BYTES,
             "silent_ms": prepared.silent_ms,
-            "seal": asdict(sealing) if sealing is not None else None,
+            "seal": asdict(seal) if seal is not None else None,
         }
         self._spool.note_begun()
         with _appended(self._spool.log) as log:
@@ -481,48 +349,52 @@ class Capture:
             return ""
         assert process.stdin is not None
         assert process.stdout is not None
-        said, ended = "", threading.Event()
+        ended = threading.Event()
         joining = self._joining = Joining(
             self._database,
             self._spool,
             prepared,
-            ask=self._ask,
+            ask=partial(_tell, process.stdin),
             on_warning=self._options.on_warning,
-            sealed=sealing.tables if sealing is not None else (),
+            sealed=seal.tables if seal is not None else (),
         )
         reading = threading.Thread(target=joining.run, args=(ended,), daemon=True)
         tending = threading.Thread(target=self._tend, args=(joining, ended), daemon=True)
         tending.start()
-        with process:
-            try:
+        try:
+            with process:
                 # The password goes this way: no other process reads it off a command line.
-                process.stdin.write(f"{json.dumps(told)}\n".encode())
-                process.stdin.flush()
-            except (BrokenPipeError, ValueError):
-                pass  # it has ended, or is to end
-            for line in process.stdout:
-                said = line.decode(errors="replace").strip()
-                if said == "ready":
-                    reading.start()  # Not before: another process may have the spool.
-                elif said == "follows":
-                    self._allow(process.stdin)
-                elif said.partition(" ")[0] in ("read", "unread", "placed"):
-                    joining.answered(said)
-            self._end(process)
-        ended.set()
-        joining.close()
-        for each in (tending, reading):
-            if each.ident is not None:
-                each.join(_TEND_END_S)  # it may be asking a server that does not answer
+                _tell(process.stdin, json.dumps(told))
+                said = self._heard(process.stdout, process.stdin, joining, reading)
+                self._end(process)
+        finally:
+            ended.set()
+            joining.close()
+            for each in (tending, reading):
+                if each.ident is not None:
+                    each.join(_TEND_END_S)  # it may be asking a server that does not answer
         return said.removeprefix("failed ")
+
+    def _heard(
+        self, told: IO[bytes], answers: IO[bytes], joining: Joining, reading: threading.Thread
+    ) -> str:
+        """Do what the process asks for, until it ends; return the last that it said."""
+        said = ""
+        for line in told:
+            said = line.decode(errors="replace").strip()
+            if said == "ready":
+                reading.start()  # Not before: another process may have the spool.
+            elif said == "follows":
+                self._allow(answers)
+            elif said.partition(" ")[0] in ("read", "unread", "placed"):
+                joining.answered(said)
+        return said
 
     def _allow(self, answers: IO[bytes]) -> None:
         """Let the process keep what it follows, unless the slot is not the one that it was."""
         try:
             self._database.check_unmoved(self._spool)
-            with suppress(BrokenPipeError, ValueError):
-                answers.write(b"go\n")
-                answers.flush()
+            _tell(answers, "go")
         except ServerAwayError:
             answers.close()
         except CaptureError:
@@ -534,7 +406,7 @@ class Capture:
             if self._closing.is_set():
                 return None
             self._process = subprocess.Popen(
-                [java(), *_JVM, "-cp", _class_path(self._options.program(), plugin), _MAIN],
+                command(self._options.program(), plugin),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -551,13 +423,11 @@ class Capture:
             self._process = None
 
 
-def _class_path(program: Path, plugin: Plugin) -> str:
-    jars: Sequence[Path] = (program, *libraries(plugin))
-    return os.pathsep.join(map(str, jars))
-
-
-def _today() -> date:
-    return datetime.now(UTC).date()
+def _tell(process: IO[bytes], line: str) -> None:
+    """Give a process a line, unless it has ended or is to end."""
+    with suppress(BrokenPipeError, ValueError):
+        process.write(f"{line}\n".encode())
+        process.flush()
 
 
 def _appended(log: Path) -> IO[bytes]:

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from joinery.artifact import Artifact, fetch, version
-from joinery.capture.capture import libraries
+from joinery.capture.program import libraries
 from joinery.errors import RunError
 from joinery.project.product import ProjectSpec
 

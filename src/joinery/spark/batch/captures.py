@@ -9,9 +9,10 @@ from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-from joinery.capture.capture import Capture, CaptureOptions, LineSeal
+from joinery.capture.capture import Capture, CaptureOptions
 from joinery.capture.database import LogDatabase
 from joinery.capture.mysql import MysqlDatabase
+from joinery.capture.sealing import LineSeal
 from joinery.capture.server import Database
 from joinery.capture.spool import CaptureError, SpoolFolder
 from joinery.errors import JoineryError
