@@ -195,8 +195,8 @@ def prepare(database: Database, spool: SpoolFolder) -> Prepared:
             for table in strict:
                 check_table(link, database, table, reads=spool.position is None)
             begun_at = _check_place(link, database, spool)
-            _check_slot(link, database, spool)
             check_same(link, spool)  # before the publication has what has their names now
+            _check_slot(link, database, spool)
             if strict:
                 make_publication(link, replace(database, tables=strict))
             lacking = _lacking(link, database, joining)

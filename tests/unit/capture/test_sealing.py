@@ -67,8 +67,8 @@ def test_a_vault_that_is_away_is_asked_ever_more_seldom_and_told_of_once(
     days.pass_hour(sealing.renewed)
 
     assert 60 <= asked < 400
-    assert ["the key of source db is not renewed, and is asked for again: the vault is away"] == [
-        each.getMessage().partition(" [")[0] for each in caplog.records
+    assert ["RUN_VAULT_AWAY the vault is away"] == [
+        each.getMessage().partition("asked for again: ")[2] for each in caplog.records
     ]
     assert asked + 1 == len(days.asked)
 
