@@ -36,6 +36,9 @@ _FULL = ("too many connections", "remaining connection slots")
 _LOCK_TIMEOUT = "set lock_timeout = '5s'"
 _HINTS = {
     "55P03": "Another session has locked the table: end its transaction; see pg_locks.",
+    "53100": "Free room on its disk.",
+    "53200": "Give it more memory, or close sessions.",
+    "58030": "See its log: its disk does not read or write.",
     "53300": "Close connections, or: alter system set max_connections = …; then restart it.",
     "42501": "grant select on its tables to its user; or, with row-level security: alter role …"
     " bypassrls;",
