@@ -445,7 +445,7 @@ def test_a_server_that_refuses_a_table_holds_up_no_other(
 
 
 def test_what_becomes_personal_is_not_captured_in_clear(
-    server: Service, spool: SpoolFolder
+    server: Service, link: Connection, spool: SpoolFolder
 ) -> None:
     with capturing(database(server), spool) as capture:
         capture.reach_end()
