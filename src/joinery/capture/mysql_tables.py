@@ -83,7 +83,7 @@ def kind_of(link: MysqlLink, table: str) -> tuple[str, str] | None:
 
 def user_of(link: MysqlLink) -> str:
     """Return by which user we are known, as SQL."""
-    ((user,),) = link.rows("select currentuser_of()")
+    ((user,),) = link.rows("select current_user()")
     name, _, host = str(user).rpartition("@")
     return f"'{name}'@'{host}'"
 
