@@ -359,7 +359,8 @@ def test_a_table_joins_a_spool_while_rows_change_and_is_read_again(
 
 
 def make_anew(link: MysqlLink, capture: Capture) -> None:
-    """Drop a table and make it anew, and wait until that is told."""
+    """Drop a table under a capture and make it anew, and wait until that is told."""
+    until(capture_runs)
     link.rows("drop table customer")
     link.rows(CUSTOMER)
     until(lambda: capture.error)
