@@ -56,3 +56,17 @@ def test_what_cannot_go_over_is_told_and_stays_as_it_is(
 
     assert "Use --bootstrap-from source." == refused.value.hint
     assert 0 == run(spark, project, "spark-state").progress.totals.read
+
+
+def test_a_store_that_lacks_columns_does_not_go_over_to_one_that_keeps_them(
+    spark: SparkSession, project: Project
+) -> None:
+    run(spark, project, "rdbms-store")
+
+    with pytest.raises(TakeoverError, match="lacks columns that rdbms-trigger keeps") as refused:
+        taken(project, "rdbms-trigger")
+
+    assert "rdbms-store keeps none that no product reads: of customer, email." == (
+        refused.value.detail
+    )
+    assert 0 == run(spark, project, "rdbms-store").progress.totals.read

@@ -1,8 +1,8 @@
 """Says which columns of its relations a query decodes: in the others nothing can be wrong.
 
-Whoever reads the logs of a query beside it, to say what it should have made of them, has to
-decode the same columns. Else a record with a wrong type in a column that no product reads
-would be a dead letter here, and a row there.
+All solutions decode the same, and so does whoever reads the logs of a query beside it, to say
+what it should have made of them. Else a record with a wrong type in a column that no product
+reads would be a dead letter here, and a row there.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import replace
 from joinery.plan.build import examine
 from joinery.plan.nodes import Product, Relation
 from joinery.plan.stream import Stream
-from joinery.project.kinds import DEFAULT_SOLUTION
+from joinery.project.kinds import SOLUTIONS
 from joinery.project.product import ProjectSpec
 from joinery.solutions.spark_state.flow import flows_of, needed_relations
 from joinery.solutions.spark_state.needed import closed_columns, needed_columns
@@ -24,21 +24,42 @@ def as_decoded(
 ) -> tuple[Relation, ...]:
     """Return `relations`, each with the columns alone that the queries of its readers decode.
 
-    All columns are left where the solution keeps whole rows in a store, and where only Spark
-    can check a product that shares the query.
+    All columns are left where others than products read the rows of a store, and where only
+    Spark can check a product that shares the query.
 
     Args:
         spec: The project, which knows who shares a query with them.
         relations: Those that are read, from sources.
         readers: Products and streams.
     """
-    solutions = {each.solution for each in readers if isinstance(each, Product)}
-    if solutions - {DEFAULT_SOLUTION}:
+    if any(keeps_whole_rows(each.solution) for each in readers if isinstance(each, Product)):
         return tuple(relations)
     queries = [_query(spec, each) for each in readers]
     if not all(queries):
         return tuple(relations)
-    needed = _needed([each for query in queries for each in query])
+    return _all_narrowed(relations, [each for query in queries for each in query])
+
+
+def decoded_relations(products: Sequence[Product]) -> tuple[Relation, ...]:
+    """Return the relations of a query with a store, each with the columns that it decodes."""
+    relations = tuple(dict.fromkeys(each for one in products for each in one.relations))
+    if keeps_whole_rows(products[0].solution):
+        return relations
+    return _all_narrowed(relations, products)
+
+
+def keeps_whole_rows(solution: str) -> bool:
+    """Return whether a solution decodes all columns, since others than products read its rows.
+
+    Its options say so, by `whole_rows`.
+    """
+    return bool(getattr(SOLUTIONS.options(solution), "whole_rows", False))
+
+
+def _all_narrowed(
+    relations: Sequence[Relation], readers: Sequence[Product | Stream]
+) -> tuple[Relation, ...]:
+    needed = _needed(readers)
     return tuple(_narrowed(each, needed.get(each.name)) for each in relations)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from joinery.project.kinds import SOLUTIONS
 from joinery.project.option import Option, declared, options, plain, word
@@ -26,6 +26,7 @@ class TriggerOptions(DatabaseOptions):
     """`{rdbms-trigger: {database: postgresql://host/name, publish: queue}}`."""
 
     solution = "rdbms-trigger"
+    whole_rows: ClassVar[bool] = True  # Views and statements of the user may name any column.
 
     publish: str = word(
         "After each batch, or from a queue in PostgreSQL by `joinery listen`.",

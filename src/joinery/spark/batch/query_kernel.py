@@ -123,7 +123,7 @@ def open_batch_kernel(
     if products[0].outbox:
         return open_relay(spark, query.program, products[0].root.relation)
     if is_store_backed(products):
-        return open_change_feed(spark, query.relations)
+        return open_change_feed(spark, products)
     return open_level_kernel(spark, query, spec, lookups)
 
 

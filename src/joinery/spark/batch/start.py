@@ -139,7 +139,7 @@ class QueryStarter:
         if store is None:
             return open_batch_kernel(self.spark, query.lowered, self.spec, query.lookups)
         return StoreKernel(
-            open_change_feed(self.spark, query.lowered.relations),
+            open_change_feed(self.spark, query.products),
             store,
             query.products,
             self.mode.paths(query.name).checkpoint,

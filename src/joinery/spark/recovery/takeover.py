@@ -30,6 +30,7 @@ from joinery.project.kinds import with_solution
 from joinery.project.product import ProjectSpec
 from joinery.semantics.document import SentDocument
 from joinery.solutions.choose import SolutionPlace, open_solution
+from joinery.solutions.spark_state.decoded import decoded_relations
 from joinery.solutions.spark_state.fingerprint import (
     FILE_NAME,
     SPARK_STATE,
@@ -122,6 +123,7 @@ def take_over(
         if old == new:
             return False
         number = _last(query, standing, old, new)
+        _check_columns(_with(origin, old or "", query), products)
         _copy(spec, origin, query, products, number)
         return put_in_place(root, query)
     finally:
@@ -146,6 +148,26 @@ def _last(query: str, standing: Path, old: str | None, new: str) -> int:
             hint=f"Run it to its end first: joinery run --once --solution {old}.",
         )
     return number
+
+
+def _check_columns(held: Sequence[Product], wanted: Sequence[Product]) -> None:
+    """Refuse a store that lacks columns which the other solution keeps.
+
+    Args:
+        held: The products of the query, by the solution that keeps them now.
+        wanted: The same by the one that is to go on.
+    """
+    kept = {each.name: each.columns for each in decoded_relations(held)}
+    for relation in decoded_relations(wanted):
+        lacking = [each.name for each in relation.columns if each not in kept[relation.name]]
+        if lacking:
+            old, new = solution_of(held), solution_of(wanted)
+            raise TakeoverError(
+                f'the store of query "{held[0].query}" lacks columns that {new} keeps',
+                detail=f"{old} keeps none that no product reads: of {relation.name},"
+                f" {', '.join(lacking)}.",
+                hint=_HINT,
+            )
 
 
 def _copy(

@@ -1,19 +1,23 @@
-"""The kernel of a query whose join state is in a store: raw records in, decoded changes out."""
+"""The kernel of a query whose join state is in a store: raw records in, decoded changes out.
+
+Invariant: a column that no product reads is not decoded, and null in every row.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from joinery.model.change import Change
-from joinery.plan.nodes import Relation
+from joinery.model.change import Change, Row
+from joinery.plan.nodes import Product, Relation
 from joinery.semantics.read_change import read_changes
 from joinery.solutions.spark_state.assembler import Slot
+from joinery.solutions.spark_state.decoded import decoded_relations
 from joinery.solutions.spark_state.program import KernelProgram, RelationProgram
 from joinery.spark.kernel import class_of, load_jar, reading_of
 from joinery.spark.source.source import BatchLabel, Topic
@@ -31,12 +35,14 @@ class ChangeFeed:
 
     Attributes:
         program: That decodes them, and does nothing else.
-        relations: Those of the program, in its order.
+        relations: Those of the program, in its order, with the columns that are decoded.
+        unread: By relation, nulls for its other columns.
     """
 
     session: SparkSession
     program: KernelProgram
     relations: Sequence[Relation]
+    unread: Mapping[str, Row]
     _jvm_feed: Any
 
     def chain(
@@ -65,22 +71,53 @@ class ChangeFeed:
         """Return the changes of a batch that was staged, in log order."""
         parts = sorted((folder / _CHANGES).glob("part-*.jsonl"))
         lines = (line for part in parts for line in part.read_bytes().splitlines())
-        return read_changes(lines, self.relations)
+        return [completed(each, self.unread) for each in read_changes(lines, self.relations)]
 
 
-def open_change_feed(session: SparkSession, relations: Sequence[Relation]) -> ChangeFeed:
-    """Open a feed of some relations in the JVM of `session`.
+def completed(change: Change, unread: Mapping[str, Row]) -> Change:
+    """Return a change with nulls for the columns that are not decoded, by relation.
+
+    A column that the record leaves out is still left out, so that it keeps its stored value.
+    """
+    nulls = unread.get(change.relation)
+    if not nulls or change.after is None:
+        return change
+    return replace(change, after={**nulls, **change.after})
+
+
+def unread_columns(
+    whole: Sequence[Relation], decoded: Sequence[Relation]
+) -> dict[str, dict[str, None]]:
+    """Return, by relation, nulls for the columns that `decoded` lacks of `whole`."""
+    known = {each.name: {column.name for column in each.columns} for each in decoded}
+    return {
+        each.name: {
+            column.name: None for column in each.columns if column.name not in known[each.name]
+        }
+        for each in whole
+    }
+
+
+def open_change_feed(session: SparkSession, products: Sequence[Product]) -> ChangeFeed:
+    """Open a feed of the relations of one query in the JVM of `session`.
 
     Raises:
         SessionError: The session is of Spark Connect.
     """
     load_jar(session)
-    program = feed_program(relations)
-    return ChangeFeed(session, program, relations, class_of(session, _FEED).open(program.to_json()))
+    relations = decoded_relations(products)
+    program, whole = feed_program(relations), [each for one in products for each in one.relations]
+    return ChangeFeed(
+        session,
+        program,
+        relations,
+        unread_columns(whole, relations),
+        class_of(session, _FEED).open(program.to_json()),
+    )
 
 
 def feed_program(relations: Sequence[Relation]) -> KernelProgram:
-    """Return a program without nodes that decodes all columns: a store holds whole rows."""
+    """Return a program without nodes that decodes all columns of some relations."""
     return KernelProgram(
         levels=0,
         relations=tuple(_decoded(each) for each in relations),

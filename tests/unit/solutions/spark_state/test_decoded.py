@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from joinery.plan.build import build_plan
-from joinery.solutions.spark_state.decoded import as_decoded
+from joinery.solutions.spark_state.decoded import as_decoded, decoded_relations
 from joinery.testing.conformance.runner import load_text
 
 PROJECT = """
@@ -52,10 +54,30 @@ def test_a_stream_decodes_what_its_steps_read() -> None:
     } == columns("pages")
 
 
-def test_a_solution_with_a_store_decodes_whole_rows() -> None:
+@pytest.mark.parametrize("solution", ["rdbms-store", "kv", "dynamodb"])
+def test_a_solution_with_a_store_decodes_the_same_columns(solution: str) -> None:
+    assert columns("names") == columns("names", f"solution: {solution},")
+
+
+def test_whole_rows_are_decoded_where_statements_of_the_user_may_read_them() -> None:
     whole = ["id", "name", "age", "town", "note"]
 
-    assert {"person": whole} == columns("names", "solution: kv,")
+    assert {"person": whole} == columns("names", "solution: rdbms-trigger,")
+
+
+@pytest.mark.parametrize(
+    ("solution", "decoded"),
+    [("kv", ["id", "name", "town"]), ("rdbms-trigger", ["id", "name", "age", "town", "note"])],
+)
+def test_the_query_itself_decodes_what_is_decoded_beside_it(
+    solution: str, decoded: list[str]
+) -> None:
+    text = PROJECT.replace("OPTION", f"solution: {solution},")
+    names = build_plan(load_text(text)).products[0]
+
+    (found,) = decoded_relations([names])
+
+    assert decoded == [each.name for each in found.columns]
 
 
 def test_whole_rows_are_decoded_beside_a_product_that_only_spark_can_check() -> None:
