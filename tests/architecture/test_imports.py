@@ -13,6 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "src" / "joinery"
 HEAVY = ("pyspark", "py4j", "ruamel", "rich", "typer", "sqlite3")
+TAKES_LONG = tuple(each for each in HEAVY if each != "ruamel")
 IMPORT_LIMIT_SECONDS = 0.2
 
 PROBE = """
@@ -23,6 +24,15 @@ import joinery
 spent = time.process_time() - started
 print(json.dumps({"seconds": spent, "modules": sorted(set(sys.modules) - before)}))
 """
+
+
+PROJECT = """
+name: shop
+sources: {changes: {files: {path: data}}}
+relations: {customer: {key: [id], fields: {id: long, name: string}}}
+products: {profile: {root: customer, sink: {files: {path: out}}}}
+"""
+FAR_FROM_STATUS = ("pydantic", "click", "joinery.plan", "joinery.expression", "joinery.semantics")
 
 
 @cache
@@ -99,3 +109,16 @@ def test_import_joinery_takes_less_than_a_fifth_of_a_second() -> None:
     fastest = min(float(str(probe()["seconds"])) for _ in range(3))
 
     assert fastest < IMPORT_LIMIT_SECONDS
+
+
+def test_status_loads_neither_typer_nor_what_plans_and_runs(tmp_path: Path) -> None:
+    (tmp_path / "joinery.yaml").write_text(PROJECT, encoding="utf-8")
+    command = [sys.executable, "-X", "importtime", "-m", "joinery", "status"]
+
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    far = (*TAKES_LONG, *FAR_FROM_STATUS, "joinery.solutions", "joinery.spark")
+    assert "joinery.cli.status" in loaded
+    assert {each for each in loaded if each.startswith(tuple(f"{name}." for name in far))} == set()
+    assert loaded.isdisjoint(far)

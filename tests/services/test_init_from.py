@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 import joinery as jn
-from joinery.cli.main import app
+from joinery.cli.commands import app
 from joinery.cli.project import tell_error
 from joinery.dev.service import Service
 from joinery.errors import JoineryError

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from typer.testing import CliRunner
 
-from joinery.cli.main import app
+from joinery.cli.commands import app
 from joinery.clients.postgres import DatabaseError
 from joinery.dev.service import Service
 from joinery.model.table import Column, ForeignKey, SourceTable, TableName

@@ -14,7 +14,7 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 from tests.services.log import Log
 from typer.testing import CliRunner
 
-from joinery.cli.main import app
+from joinery.cli.commands import app
 from joinery.dev.service import Service
 from joinery.project.load import load_spec
 from joinery.project.product import RelationSpec

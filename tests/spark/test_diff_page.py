@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 import joinery as jn
 from joinery.app.auditor import Auditor
-from joinery.cli.main import app
+from joinery.cli.commands import app
 from joinery.observe.audit_note import AuditNote
 from joinery.project.audit import AuditSpec
 

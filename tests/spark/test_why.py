@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import joinery as jn
 from joinery.app.logs import WhyError
-from joinery.cli.main import app
+from joinery.cli.commands import app
 from joinery.spark.source.log_order import MomentError
 
 if TYPE_CHECKING:

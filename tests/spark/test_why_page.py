@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from joinery.cli.main import app
+from joinery.cli.commands import app
 
 PAGE = (Path(__file__).parents[2] / "docs" / "why.md").read_text(encoding="utf-8")
 SHOWN = re.findall(r"```console\n\$ joinery (.*?)\n(.*?)```", PAGE, re.DOTALL)

@@ -7,7 +7,10 @@ from typing import Annotated
 
 import typer
 
-DEFAULT = Path("joinery.yaml")
+from joinery.cli.status_arguments import DEFAULT
+
+__all__ = ["DEFAULT", "File", "Products", "ProjectFile"]
+
 File = Annotated[Path, typer.Argument(help="The project file, or a folder of them.")]
 ProjectFile = Annotated[
     Path, typer.Option("--file", metavar="FILE", help="The project file, or a folder of them.")

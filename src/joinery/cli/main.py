@@ -1,93 +1,17 @@
-"""The command `joinery`: its commands put together, and what becomes of errors.
+"""The command `joinery`: runs what its arguments name, and says what became of errors.
 
-Invariant: none of the commands that are still to come (`NOT_YET`) is there; one that is built
-leaves the list.
+Only `joinery status` is read without Typer, whose import takes as long as all that it does.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated, Any
+from collections.abc import Sequence
 
-import typer
-from typer.core import TyperGroup
-
-from joinery import __version__
-from joinery.cli import operator_commands, project_commands, run_commands
-from joinery.cli.dev import dev
-from joinery.cli.dlq import dlq
-from joinery.cli.help import untyped
 from joinery.cli.project import DONE, FAILED, tell_error
-from joinery.cli.source import source
-from joinery.errors import JoineryError, SpecError
-
-NOT_YET = (
-    "apply",
-    "backfill",
-    "contract",
-    "plan",
-)
-
-
-class NotYetError(SpecError):
-    """A command, or a part of the interface, that is specified and not built."""
-
-    code = "SPEC_NOT_YET"
-
-
-class Commands(TyperGroup):
-    """The commands of `joinery`, which knows those that are still to come."""
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command that arguments name; refuse one that is not built yet."""
-        if args and args[0] in NOT_YET:
-            raise NotYetError(
-                f"joinery {args[0]} is specified, and not built yet",
-                hint="joinery --help lists what there is.",
-            )
-        return super().resolve_command(ctx, args)
-
-
-_HELP = "Keep nested documents up to date from the change streams of operational tables."
-
-app = typer.Typer(
-    cls=Commands,
-    help=_HELP,
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-for each in (project_commands, run_commands, operator_commands):
-    app.add_typer(each.commands)
-app.add_typer(project_commands.table, name="table", rich_help_panel=project_commands.PANEL)
-app.add_typer(dev, name="dev", rich_help_panel=project_commands.PANEL)
-app.add_typer(source, name="source", rich_help_panel=operator_commands.PANEL)
-app.add_typer(dlq, name="dlq", rich_help_panel=operator_commands.PANEL)
-
-
-def _version(asked: bool) -> None:
-    if asked:
-        sys.stdout.write(f"joinery {__version__}\n")
-        raise typer.Exit
-
-
-@app.callback()
-def root(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
-    ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show stack traces.")] = False,
-) -> None:
-    """Keep nested documents up to date from the change streams of operational tables."""
-
-
-def command() -> TyperGroup:
-    """Return the command line as it is run."""
-    found = typer.main.get_command(app)
-    assert isinstance(found, TyperGroup)
-    return untyped(found)
+from joinery.cli.status_arguments import status_arguments
+from joinery.errors import JoineryError
 
 
 def main() -> None:
@@ -95,7 +19,7 @@ def main() -> None:
     debug = "--debug" in sys.argv
     arguments = [each for each in sys.argv[1:] if each != "--debug"]
     try:
-        command()(arguments, prog_name="joinery")
+        _run(arguments)
     except JoineryError as error:
         if debug:
             raise
@@ -113,6 +37,25 @@ def main() -> None:
             " This is a defect of joinery; --debug shows where. [INTERNAL]\n"
         )
         sys.exit(FAILED)
+
+
+def _run(arguments: Sequence[str]) -> None:
+    asked = status_arguments(arguments)
+    if asked is not None:
+        from joinery.cli.status import run_status
+
+        sys.exit(
+            run_status(
+                asked.file,
+                asked.products,
+                as_json=asked.as_json,
+                check=asked.check,
+                every=asked.every,
+            )
+        )
+    from joinery.cli.commands import command
+
+    command()(arguments, prog_name="joinery")
 
 
 if __name__ == "__main__":

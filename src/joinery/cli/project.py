@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -38,6 +37,8 @@ class LazySparkAnalyser:
     def type_of(self, sql: str, scope: Mapping[str, DataType]) -> DataType:
         """Return the type that Spark gives an expression."""
         if self._analyser is None:
+            import tempfile
+
             from joinery.spark.analyse import SparkAnalyser
             from joinery.spark.session import open_session
 

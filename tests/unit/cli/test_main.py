@@ -11,8 +11,8 @@ import pytest
 import typer
 
 from joinery.cli import main as module
+from joinery.cli.commands import NOT_YET, app
 from joinery.cli.demo import project_text
-from joinery.cli.main import NOT_YET
 from joinery.cli.project import plan_project
 from joinery.project.kinds import SINKS
 from joinery.project.load import load_spec
@@ -49,7 +49,7 @@ def joinery(*arguments: str) -> int:
     return int(ended.value.code or 0)
 
 
-COMMANDS = typer.main.get_command(module.app)
+COMMANDS = typer.main.get_command(app)
 assert isinstance(COMMANDS, typer.core.TyperGroup)
 GROUPS = {
     name: each

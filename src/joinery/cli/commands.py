@@ -1,0 +1,88 @@
+"""The commands of `joinery` put together, with their help.
+
+Invariant: none of the commands that are still to come (`NOT_YET`) is there; one that is built
+leaves the list.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from joinery import __version__
+from joinery.cli import operator_commands, project_commands, run_commands
+from joinery.cli.dev import dev
+from joinery.cli.dlq import dlq
+from joinery.cli.help import untyped
+from joinery.cli.source import source
+from joinery.errors import SpecError
+
+NOT_YET = (
+    "apply",
+    "backfill",
+    "contract",
+    "plan",
+)
+
+
+class NotYetError(SpecError):
+    """A command, or a part of the interface, that is specified and not built."""
+
+    code = "SPEC_NOT_YET"
+
+
+class Commands(TyperGroup):
+    """The commands of `joinery`, which knows those that are still to come."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that arguments name; refuse one that is not built yet."""
+        if args and args[0] in NOT_YET:
+            raise NotYetError(
+                f"joinery {args[0]} is specified, and not built yet",
+                hint="joinery --help lists what there is.",
+            )
+        return super().resolve_command(ctx, args)
+
+
+_HELP = "Keep nested documents up to date from the change streams of operational tables."
+
+app = typer.Typer(
+    cls=Commands,
+    help=_HELP,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for each in (project_commands, run_commands, operator_commands):
+    app.add_typer(each.commands)
+app.add_typer(project_commands.table, name="table", rich_help_panel=project_commands.PANEL)
+app.add_typer(dev, name="dev", rich_help_panel=project_commands.PANEL)
+app.add_typer(source, name="source", rich_help_panel=operator_commands.PANEL)
+app.add_typer(dlq, name="dlq", rich_help_panel=operator_commands.PANEL)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        sys.stdout.write(f"joinery {__version__}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show stack traces.")] = False,
+) -> None:
+    """Keep nested documents up to date from the change streams of operational tables."""
+
+
+def command() -> TyperGroup:
+    """Return the command line as it is run."""
+    found = typer.main.get_command(app)
+    assert isinstance(found, TyperGroup)
+    return untyped(found)
