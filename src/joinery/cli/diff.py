@@ -50,6 +50,22 @@ def run_diff(
     return FOUND if found.differ else DONE
 
 
+def refuse_arguments(given: Sequence[str]) -> None:
+    """Refuse arguments without an option, since one may be a product or a file.
+
+    Raises:
+        DiffError: There is one.
+    """
+    if not given:
+        return
+    first = given[0]
+    file = Path(first).suffix in (".yaml", ".yml") or Path(first).exists()
+    option = "--file" if file else "--product"
+    raise DiffError(
+        f'diff takes no argument "{first}" without an option', hint=f"Use {option} {first}."
+    )
+
+
 def per_second(rate: str) -> float | None:
     """Return how many documents a second a rate allows; None where it sets no bound.
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from joinery.cli.argument import DEFAULT, File, ProjectFile
+from joinery.cli.argument import DEFAULT, ProjectFile
 
 commands = typer.Typer()
 PANEL = "Operate"
@@ -111,9 +111,11 @@ def why(
     )
 
 
-@commands.command(rich_help_panel=PANEL)
+# What is not taken is refused here, with the option that takes it.
+@commands.command(rich_help_panel=PANEL, context_settings={"allow_extra_args": True})
 def diff(
-    file: File = DEFAULT,
+    context: typer.Context,
+    file: ProjectFile = DEFAULT,
     product: Annotated[
         list[str] | None,
         typer.Option("--product", metavar="P", help="Only this one; may be given again."),
@@ -140,8 +142,9 @@ def diff(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON value.")] = False,
 ) -> None:
     """Compare documents in sinks with the database, with proof; exit with 3 where they differ."""
-    from joinery.cli.diff import run_diff
+    from joinery.cli.diff import refuse_arguments, run_diff
 
+    refuse_arguments(context.args)
     raise typer.Exit(
         run_diff(
             file,

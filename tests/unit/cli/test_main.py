@@ -371,3 +371,32 @@ def test_a_longest_wait_is_for_once_alone_and_a_duration(
     told = capsys.readouterr().err
     assert "--wait bounds the waiting of --once, so it needs --once" in told
     assert '--wait needs a duration, not "soon". Write one such as 5m or 90s.' in told
+
+
+@pytest.mark.parametrize(
+    ("argument", "option"),
+    [("joinery.yaml", "--file"), ("other.yaml", "--file"), ("profile", "--product")],
+)
+def test_diff_names_the_option_that_an_argument_belongs_to(
+    argument: str, option: str, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert joinery("diff", argument) == 2
+
+    told = capsys.readouterr().err
+    assert told == (
+        f'error: diff takes no argument "{argument}" without an option.'
+        f" Use {option} {argument}. [DIFF]\n"
+    )
+
+
+def test_diff_takes_its_project_file_as_the_other_commands_do(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "other.yaml").write_text(PROJECT)
+
+    assert joinery("diff", "--file", "other.yaml", "--product", "nobody") == 2
+    assert joinery("diff", "--file", "nowhere.yaml") == 2
+
+    told = capsys.readouterr().err.splitlines()
+    assert "nobody" in told[0]
+    assert told[1].startswith("nowhere.yaml:1:1: ")
