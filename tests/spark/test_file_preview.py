@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import joinery
+from joinery.app.logs import WhyError
 from joinery.cli.preview import PreviewArguments, run_preview
 from joinery.errors import SpecError
 from joinery.plan.build import build_plan
@@ -111,6 +112,27 @@ def test_a_wrong_type_in_a_column_that_no_product_reads_is_no_dead_letter_anywhe
     assert not found.records.letters
     assert joinery.why(loaded, "names", 1).document is not None
     assert not joinery.diff(loaded, "names").differ
+
+
+def test_lines_added_to_a_file_that_a_run_has_read_are_left_out_beside_it(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    (tmp_path / "joinery.yaml").write_text(UNREAD)
+    write(tmp_path / "data/person", {"id": 1, "name": "Ada"})
+    loaded: Project = joinery.load(tmp_path / "joinery.yaml")
+    run(spark, loaded, once=True).await_termination()
+    with (tmp_path / "data/person/1.jsonl").open("a") as file:
+        file.write('{"id": 1, "name": "Eve"}\n{"id": 2, "name": "Bob"}\n')
+    run(spark, loaded, once=True).await_termination()
+
+    [compared] = joinery.diff(loaded, "names").parts
+
+    assert (1, ()) == (compared.compared, compared.differences)
+    assert '{"id":1,"name":"Ada"}' == joinery.why(loaded, "names", 1).document
+    with pytest.raises(WhyError, match="no record of person has the key 2"):
+        joinery.why(loaded, "names", 2)
+    # A new run would read them, and so does a preview.
+    assert 2 == len(preview_files(loaded.spec, loaded.plan.products[0]).documents)
 
 
 def test_a_preview_shows_the_documents_that_a_run_writes(

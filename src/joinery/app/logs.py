@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from joinery.delivery.query_paths import QueryPaths
 from joinery.errors import SpecError
 from joinery.model.change import Change, Key
-from joinery.observe.frontier import Frontier
+from joinery.observe.frontier import Frontier, seen_sizes
 from joinery.plan.nodes import Product, Relation
 from joinery.project.product import ProjectSpec
 from joinery.provenance.logs import Ordered
@@ -52,6 +53,8 @@ class Logs:
     ) -> Self:
         """Return those that some products read, decoded as their queries decode them.
 
+        What was added to a file after a query saw it is left out, since the query reads no more.
+
         Args:
             spec: The project, which names the folders.
             products: The plans of the products.
@@ -72,7 +75,10 @@ class Logs:
         for each in relations:
             if reason := unreadable(spec, each):
                 raise WhyError(f'why cannot read relation "{each.name}", which {reason}')
-        found = read_files(spec, as_decoded(spec, relations, *products), most=records)
+        root = spec.path_of(spec.run.checkpoint)
+        queries = dict.fromkeys(each.query for each in products)
+        seen = seen_sizes([QueryPaths.of(root, each).checkpoint for each in queries])
+        found = read_files(spec, as_decoded(spec, relations, *products), most=records, seen=seen)
         ordered, changes = in_written_order(spec, relations, found, at)
         if frontier is not None:
             changes = filter(reached(frontier, relations, found), changes)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -27,6 +28,7 @@ from joinery.project.product import ProjectSpec
 from joinery.project.quantity import duration_ms
 
 _LOOKED_S = 0.1
+_TRIES = 10
 _HEADER = 2  # Spark's version line, and the batch's settings
 _NOTHING: Mapping[str, Any] = {}
 
@@ -157,6 +159,46 @@ def kept(checkpoint: Path) -> list[int]:
     return sorted(_numbers(checkpoint / "commits") & _numbers(checkpoint / "offsets"))
 
 
+SeenSizes = Mapping[str, Mapping[tuple[str, str], int]]
+"""By source of change files, the sizes of files in bytes, by topic and name."""
+
+
+def seen_sizes(checkpoints: Sequence[Path]) -> SeenSizes:
+    """Return how large change files were when some queries saw them: so much of each is read.
+
+    Of a file that one of the queries has not seen yet, all would be read, so it is left out; where
+    they saw different sizes it is the largest.
+
+    Args:
+        checkpoints: The folders of the queries.
+    """
+    told = [_sizes(each) for each in checkpoints]
+    found: dict[str, dict[tuple[str, str], int]] = {}
+    for source in {name for each in told for name in each}:
+        seen = [each.get(source, {}) for each in told]
+        known = [file for file in seen[0] if all(file in each for each in seen)]
+        found[source] = {file: max(each[file] for each in seen) for file in known}
+    return found
+
+
+def _sizes(checkpoint: Path) -> SeenSizes:
+    try:
+        sources = json.loads(_text(checkpoint / "joinery.sources.json"))
+    except FileNotFoundError:  # Nothing was read yet.
+        return {}
+    for _ in range(_TRIES):
+        with suppress(FileNotFoundError):
+            return {
+                each["name"]: {
+                    (file["topic"], file["file"]): file["size"]
+                    for file in _seen(checkpoint / "sources" / str(number))
+                }
+                for number, each in enumerate(sources)
+                if each["kind"] == "files"
+            }
+    raise WaitError(f"the notes of files in {checkpoint} change too fast to be read")
+
+
 def wait_for(
     spec: ProjectSpec,
     planned: Sequence[Product | Stream],
@@ -245,9 +287,17 @@ def _text(file: Path) -> str:
 
 def _numbered(folder: Path) -> dict[tuple[str, str], int]:
     """Return the numbers of the files that a source of change files has seen."""
+    return {(each["topic"], each["file"]): each["number"] for each in _seen(folder)}
+
+
+def _seen(folder: Path) -> list[Mapping[str, Any]]:
+    """Return what a source of change files has noted of the files that it has seen.
+
+    Raises:
+        FileNotFoundError: The notes were brought together meanwhile.
+    """
     logs = sorted(folder.glob("*.labels"))
-    seen = [json.loads(line) for log in logs for line in _text(log).splitlines()[1:]]
-    return {(each["topic"], each["file"]): each["number"] for each in seen}
+    return [json.loads(line) for log in logs for line in _text(log).splitlines()[1:]]
 
 
 def _is_read(file: int, line: int | None, topic: Mapping[str, Any]) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import joinery as jn
-from joinery.observe.frontier import WaitError, WaitTimeoutError
+from joinery.observe.frontier import WaitError, WaitTimeoutError, seen_sizes
 
 PROJECT = """\
 name: shop
@@ -123,3 +123,32 @@ def test_what_cannot_be_waited_for_is_told(
 ) -> None:
     with pytest.raises(WaitError, match=f"(?s){problem}"):
         jn.wait(file, product, position, timeout=timeout)
+
+
+def query(folder: Path, *segments: dict[str, int]) -> Path:
+    """Write a checkpoint that has seen files of these sizes, a segment of notes each."""
+    sources = [{"name": "log", "kind": "kafka"}, {"name": "data", "kind": "files"}]
+    write(folder / "joinery.sources.json", json.dumps(sources))
+    for number, sizes in enumerate(segments):
+        notes = [{"topic": "customer", "file": name, "size": size} for name, size in sizes.items()]
+        labels = [{"format": 1, "all": False}, *notes]
+        text = "\n".join(map(json.dumps, labels))
+        write(folder / "sources" / "1" / f"{number:09d}.labels", text)
+    return folder
+
+
+def test_so_much_of_a_file_is_read_as_it_had_when_it_was_seen(tmp_path: Path) -> None:
+    checkpoint = query(tmp_path / "q", {"1.jsonl": 7}, {"2.jsonl": 8})
+
+    seen = seen_sizes([checkpoint])
+
+    assert {"data": {("customer", "1.jsonl"): 7, ("customer", "2.jsonl"): 8}} == seen
+
+
+def test_a_file_that_one_query_has_not_seen_is_read_whole(tmp_path: Path) -> None:
+    first = query(tmp_path / "q", {"1.jsonl": 7, "2.jsonl": 8})
+    second = query(tmp_path / "r", {"1.jsonl": 9})
+
+    assert {"data": {("customer", "1.jsonl"): 9}} == seen_sizes([first, second])
+    assert {"data": {}} == seen_sizes([first, tmp_path / "never ran"])
+    assert {} == seen_sizes([tmp_path / "never ran"])

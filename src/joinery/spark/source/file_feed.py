@@ -19,6 +19,7 @@ from joinery.dead_letters.open import source_brokers
 from joinery.errors import RunError
 from joinery.model.change import Change
 from joinery.model.progress import Counts, split_columns
+from joinery.observe.frontier import SeenSizes
 from joinery.plan.nodes import Relation
 from joinery.project.captured import CAPTURED, as_files
 from joinery.project.product import ProjectSpec, SourceSpec
@@ -26,8 +27,10 @@ from joinery.semantics.read_change import read_changes
 from joinery.spark.jar import kernel_jar, spark_home
 from joinery.spark.kernel import formats_json
 from joinery.spark.source.feed import feed_program
+from joinery.spark.source.files import changed_sizes
 from joinery.spark.source.hand_over import HandedOver
 
+NOTHING_SEEN: SeenSizes = {}
 _FEED = "dev.joinery.kernel.door.FileFeed"
 _JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx1g", "-Dlog4j2.level=OFF")
 _OPENED = ("java.lang", "java.nio", "java.util", "sun.nio.ch")
@@ -63,13 +66,20 @@ class FileChanges:
     logged_s: Mapping[str, Mapping[tuple[int, int], float]]
 
 
-def read_files(spec: ProjectSpec, relations: Sequence[Relation], *, most: int) -> FileChanges:
+def read_files(
+    spec: ProjectSpec,
+    relations: Sequence[Relation],
+    *,
+    most: int,
+    seen: SeenSizes = NOTHING_SEEN,
+) -> FileChanges:
     """Return what the change files, or the topics in Kafka, of some relations tell.
 
     Args:
         spec: The project, which names the folders and the brokers.
         relations: Their sources are folders, databases whose spool is one, or in Kafka.
         most: How many records of a topic are read.
+        seen: Of these files no more is read, as a query that saw them so reads no more.
 
     Raises:
         RunError: Java is missing, or the records cannot be read.
@@ -91,7 +101,11 @@ def read_files(spec: ProjectSpec, relations: Sequence[Relation], *, most: int) -
                 "sources": [each.source for each in relations],
                 "topics": [each.topic for each in relations],
                 "folders": [
-                    {"path": str(_path(spec, name)), "topics": named}
+                    {
+                        "path": str(_path(spec, name)),
+                        "topics": named,
+                        "sizes": _bounds(_path(spec, name), named, seen.get(name, {})),
+                    }
                     for name, named in folders.items()
                 ],
                 "records": str(handed.file) if handed.logged_s else None,
@@ -131,6 +145,18 @@ def _topics(relations: Sequence[Relation]) -> dict[str, list[str]]:
 
 def _path(spec: ProjectSpec, name: str) -> Path:
     return spec.path_of(str(dict(_source(spec, name).options)["path"]))
+
+
+def _bounds(
+    folder: Path, topics: Sequence[str], seen: Mapping[tuple[str, str], int]
+) -> dict[str, dict[str, int]]:
+    """Return how much is read of the files that changed since they were seen, by topic and name."""
+    found = {}
+    for topic in topics:
+        known = {name: size for (of, name), size in seen.items() if of == topic}
+        if changed := changed_sizes(folder / topic, known):
+            found[topic] = {name: known[name] for name in changed}
+    return found
 
 
 def _source(spec: ProjectSpec, name: str) -> SourceSpec:

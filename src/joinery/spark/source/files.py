@@ -150,7 +150,7 @@ class FileSizes:
         for each in self._labels.fresh():
             self._seen.setdefault(each.topic, {})[each.name] = each.size
         for topic, seen in self._seen.items():
-            if changed := _changed(self._folder / topic, seen):
+            if changed := changed_sizes(self._folder / topic, seen):
                 for relation in self._read.readers(topic):
                     yield _warning(relation, self._folder / topic, seen, changed)
 
@@ -212,7 +212,7 @@ def _folder(spec: ProjectSpec, read: SourceRead) -> Path:
     return spec.path_of(str(dict(read.source.options)["path"]))
 
 
-def _changed(folder: Path, seen: Mapping[str, int]) -> dict[str, int]:
+def changed_sizes(folder: Path, seen: Mapping[str, int]) -> dict[str, int]:
     """Return the sizes of the files that have another than the one they were seen with."""
     if not folder.is_dir():
         return {}
@@ -227,10 +227,12 @@ def _warning(
 ) -> RunWarning:
     about, first = f'relation "{relation}"', min(changed)
     more = f" {len(changed) - 1:,} more files there changed, too." if len(changed) > 1 else ""
+    added = sum(max(0, size - seen[name]) for name, size in changed.items())
     return RunWarning(
         code="WARN_FILE_CHANGED",
         about=about,
         message=f"{about}: {folder / first} was changed after it was seen, which is ignored",
-        detail=f"It had {seen[first]:,} bytes then, and has {changed[first]:,} now.{more}",
+        detail=f"It had {seen[first]:,} bytes then, and has {changed[first]:,} now.{more}"
+        f" Of what was added, {added:,} bytes in all, nothing is read.",
         hint="A file is read once; write a new file and rename it into place.",
     )

@@ -50,7 +50,10 @@ def test_a_file_that_grew_is_told_of_each_relation_that_reads_it(tmp_path: Path)
     assert ('relation "customer"', 'relation "payer"') == (first.about, second.about)
     assert "WARN_FILE_CHANGED" == first.code
     assert f"{tmp_path}/data/customer/b.jsonl was changed" in first.message
-    assert "had 6 bytes then, and has 8 now. 1 more" in first.detail
+    assert (
+        "It had 6 bytes then, and has 8 now. 1 more files there changed, too."
+        " Of what was added, 2 bytes in all, nothing is read."
+    ) == first.detail
 
 
 def test_files_as_they_were_and_files_that_are_gone_are_not_told(tmp_path: Path) -> None:

@@ -57,7 +57,8 @@ public final class FileFeed {
   /**
    * Reads a request from standard input: {@code program} and {@code relations} (as {@link Reading}
    * has them, as texts), {@code sources} and {@code topics} by relation, {@code folders}: a list of
-   * {@code {path, topics}}, {@code records}: null, or a file with further records, one JSON object
+   * {@code {path, topics, sizes}}, sizes in bytes of the files that are not read whole, by topic
+   * and name, {@code records}: null, or a file with further records, one JSON object
    * a line: {@code {topic, partition, offset, logged, key, value}}, bytes in Base64; {@code read}:
    * for each topic of all folders, then for each further one, its relations, {@code maxRecords} a
    * topic of a folder, {@code maxRecordBytes}, and the {@code output} folder.
@@ -134,6 +135,7 @@ public final class FileFeed {
         Map.of(
             "path", folder.get("path").asText(),
             "topics", folder.get("topics").toString(),
+            "sizes", folder.get("sizes").toString(),
             "maxRecordBytes", request.get("maxRecordBytes").asText(),
             "partitions", "1");
     SupportsRead table = (SupportsRead) new FilesSource().getTable(null, null, options);

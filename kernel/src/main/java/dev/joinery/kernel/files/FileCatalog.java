@@ -34,6 +34,7 @@ final class FileCatalog {
               left.getBytes(StandardCharsets.UTF_8), right.getBytes(StandardCharsets.UTF_8));
 
   private final Path root;
+  private final Map<String, Map<String, Long>> sizes;
   private final LabelLog log;
   private final Map<String, Topic> topics = new LinkedHashMap<>();
 
@@ -72,10 +73,11 @@ final class FileCatalog {
   /**
    * @param log null where nothing outlives this object (a batch read)
    */
-  FileCatalog(Path root, List<String> names, LabelLog log) {
-    this.root = root;
+  FileCatalog(FilesOptions options, LabelLog log) {
+    this.root = Path.of(options.path());
+    this.sizes = options.sizes();
     this.log = log;
-    names.forEach(name -> topics.put(name, new Topic()));
+    options.topics().forEach(name -> topics.put(name, new Topic()));
     if (log != null) {
       log.read().forEach(file -> topic(file.topic()).add(file));
     }
@@ -213,7 +215,8 @@ final class FileCatalog {
 
   private long size(String topic, String file) {
     try {
-      return Files.size(path(topic, file));
+      long whole = Files.size(path(topic, file));
+      return Math.min(whole, sizes.getOrDefault(topic, Map.of()).getOrDefault(file, whole));
     } catch (IOException failure) {
       throw new FilesError("could not read " + path(topic, file), failure);
     }

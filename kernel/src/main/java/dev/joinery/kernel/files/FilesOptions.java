@@ -1,10 +1,12 @@
 package dev.joinery.kernel.files;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.core.type.TypeReference;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.joinery.kernel.admission.BatchOptions;
 import java.io.Serializable;
 import java.util.List;
+import java.util.Map;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
@@ -16,6 +18,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * @param maxRecordBytes a longer line is passed on cut off, with an error
  * @param partitions tasks a batch, at most; 0 stands for Spark's default parallelism
  * @param inOrder topics each of which is read by one task
+ * @param sizes by topic and name, the bytes of files that are read at most; others are read whole
  */
 record FilesOptions(
     String path,
@@ -23,7 +26,8 @@ record FilesOptions(
     BatchOptions batch,
     int maxRecordBytes,
     int partitions,
-    List<String> inOrder)
+    List<String> inOrder,
+    Map<String, Map<String, Long>> sizes)
     implements Serializable {
   private static final int DEFAULT_MAX_RECORD_BYTES = 8 << 20;
 
@@ -39,7 +43,16 @@ record FilesOptions(
         (int) Math.min(
             options.getLong("maxRecordBytes", DEFAULT_MAX_RECORD_BYTES), Integer.MAX_VALUE / 2),
         options.getInt("partitions", 0),
-        topics(options.getOrDefault("inOrder", "[]")));
+        topics(options.getOrDefault("inOrder", "[]")),
+        sizes(options.getOrDefault("sizes", "{}")));
+  }
+
+  private static Map<String, Map<String, Long>> sizes(String json) {
+    try {
+      return new ObjectMapper().readValue(json, new TypeReference<>() {});
+    } catch (JsonProcessingException notSizes) {
+      throw new FilesError("the option \"sizes\" is JSON: bytes by topic and file", notSizes);
+    }
   }
 
   private static List<String> topics(String json) {

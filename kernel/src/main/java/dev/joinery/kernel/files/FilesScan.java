@@ -2,7 +2,6 @@ package dev.joinery.kernel.files;
 
 import dev.joinery.kernel.admission.BatchSize;
 import dev.joinery.kernel.admission.TaskMemory;
-import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -43,7 +42,7 @@ record FilesScan(FilesOptions options) implements Scan, Batch {
   @Override
   public InputPartition[] planInputPartitions() {
     List<String> topics = options.topics();
-    FileCatalog catalog = new FileCatalog(Path.of(options.path()), topics, null);
+    FileCatalog catalog = new FileCatalog(options, null);
     catalog.discover(topics);
     FilesOffset start = new FilesOffset(Map.of());
     BatchCut cut = new BatchCut(catalog);

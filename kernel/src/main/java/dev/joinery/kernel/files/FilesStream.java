@@ -1,7 +1,6 @@
 package dev.joinery.kernel.files;
 
 import dev.joinery.kernel.admission.BatchSize;
-import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -34,7 +33,7 @@ final class FilesStream
     this.options = options;
     this.size = size;
     this.partitions = partitions;
-    catalog = new FileCatalog(Path.of(options.path()), options.topics(), new LabelLog(folder));
+    catalog = new FileCatalog(options, new LabelLog(folder));
     cut = new BatchCut(catalog);
   }
 

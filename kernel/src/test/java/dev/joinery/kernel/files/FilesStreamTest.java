@@ -147,6 +147,23 @@ class FilesStreamTest {
   }
 
   @Test
+  void ofAFileWithASizeNoMoreIsRead() throws IOException {
+    put("a", "1.jsonl", "1\n2\n3\n");
+    put("a", "2.jsonl", "4\n");
+    put("b", "1.jsonl", "5\n6\n");
+    FilesStream bounded =
+        open(Map.of("sizes", "{\"a\":{\"1.jsonl\":4,\"2.jsonl\":9}}", "maxRowsPerBatch", "1000"));
+
+    Offset end = next(bounded, bounded.initialOffset());
+
+    assertEquals(
+        List.of("1", "2", "4", "5", "6"),
+        rows(bounded, bounded.initialOffset(), end).stream()
+            .map(each -> each.split("=")[1])
+            .toList());
+  }
+
+  @Test
   void blankLinesAreSkippedAndCounted() throws IOException {
     put("a", "1.jsonl", "\ufeffx\r\n\n  \ny");
 
