@@ -10,6 +10,7 @@ from joinery.cli.project import DONE, WRONG, analyser, write_problems
 from joinery.errors import Location
 from joinery.plan.check import Problem, check
 from joinery.project.load import load_spec
+from joinery.project.product import ProjectSpec
 from joinery.project.source_warning import spec_warnings
 
 _SHOWN = ("file", "line", "column", "code", "message", "detail", "hint", "severity")
@@ -19,19 +20,20 @@ def run_check(file: Path, *, as_json: bool) -> int:
     """Print the problems of a project; return 2 if there is an error among them."""
     with analyser() as spark:
         problems = check(file, spark)
-    if not any(each.severity == "error" for each in problems):
-        problems += _warnings(file)
     broken = any(each.severity == "error" for each in problems)
+    spec = None if broken else load_spec(file)
+    if spec is not None:
+        problems += _warnings(file, spec)
     if as_json:
         rows = [{name: getattr(each, name) for name in _SHOWN} for each in problems]
         sys.stdout.write(f"{json.dumps(rows, ensure_ascii=False, indent=2)}\n")
     else:
         write_problems(problems)
-        sys.stdout.write(_summary(file, problems) if not broken else "")
+        sys.stdout.write("" if spec is None else _summary(file, spec, problems))
     return WRONG if broken else DONE
 
 
-def _warnings(file: Path) -> list[Problem]:
+def _warnings(file: Path, spec: ProjectSpec) -> list[Problem]:
     """Return what a run would warn of before it reads anything, at its places."""
     return [
         Problem(
@@ -44,13 +46,12 @@ def _warnings(file: Path) -> list[Problem]:
             hint=each.hint,
             severity="warning",
         )
-        for each in spec_warnings(load_spec(file))
+        for each in spec_warnings(spec)
         for place in [each.location or Location(str(file))]
     ]
 
 
-def _summary(file: Path, problems: list[Problem]) -> str:
-    spec = load_spec(file)
+def _summary(file: Path, spec: ProjectSpec, problems: list[Problem]) -> str:
     warnings = f", {_counted(len(problems), 'warning')}" if problems else ""
     counted = [
         _counted(len(each), noun)
