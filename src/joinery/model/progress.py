@@ -282,6 +282,7 @@ class Progress:
         through_driver: By product, documents that the driver wrote or held, once a sink; those
             that tasks write do not pass it.
         partitions: By query, in how many its state is kept.
+        ignored_bytes: By relation, what was added to its change files after they were seen.
     """
 
     totals: Totals = Totals()
@@ -296,6 +297,7 @@ class Progress:
     through_driver: Counts = field(default_factory=dict)
     partitions: Counts = field(default_factory=dict)
     costs: Mapping[str, Counts] = field(default_factory=dict)
+    ignored_bytes: Counts = field(default_factory=dict)
 
     def plus(self, batch: BatchProgress) -> Progress:
         """Return the progress with one more batch."""

@@ -145,7 +145,14 @@ def _counted(progress: Progress) -> Iterator[Metric]:
     )
     for product, count in progress.through_driver.items():
         driver.add_metric([product], count)
-    yield from (batches, dead, changes, freshness, stale, documents, size, events, driver)
+    ignored = GaugeMetricFamily(
+        "joinery_ignored_bytes",
+        "Bytes that were added to change files after they were seen, which are not read.",
+        labels=["relation"],
+    )
+    for relation, count in progress.ignored_bytes.items():
+        ignored.add_metric([relation], count)
+    yield from (batches, dead, changes, freshness, stale, documents, size, events, driver, ignored)
 
 
 def _latest(batches: list[BatchProgress]) -> Iterator[Metric]:

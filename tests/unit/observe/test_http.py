@@ -86,6 +86,14 @@ def test_metrics_tell_counts_lag_state_and_time(served: Served) -> None:
     assert 'joinery_batch_step_seconds{query="profile",step="stage"} 0.8' in lines
 
 
+def test_bytes_that_were_added_to_files_are_a_metric(served: Served) -> None:
+    served.progress = replace(Progress(), ignored_bytes={"user": 40}).plus(batch())
+
+    _, text = served.get("/metrics")
+
+    assert 'joinery_ignored_bytes{relation="user"} 40.0' in text.splitlines()
+
+
 def test_watermarks_are_metrics(served: Served) -> None:
     times = EventTimes({"0": 9_000_000, "1": 7_000_000}, {0: 98, 8: 2}, delay_ms=1000)
     served.progress = Progress().plus(replace(batch(), event_times={"view": times}))

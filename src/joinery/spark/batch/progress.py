@@ -123,6 +123,12 @@ class ProgressBoard:
         """Tell, once, of something that someone should look at."""
         self._warnings.add(warning)
 
+    def ignore(self, added: Counts) -> None:
+        """Tell, by relation, how many bytes were added to files after they were seen."""
+        with self._mutex:
+            known = self._progress.ignored_bytes
+            self._progress = replace(self._progress, ignored_bytes={**known, **added})
+
     def flush(self) -> None:
         """Tell the batches whose times never came."""
         with self._mutex:

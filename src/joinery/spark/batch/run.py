@@ -356,7 +356,7 @@ class Run:
         )
         checkpoints = {each: self._mode.paths(each).checkpoint for each in reads}
         topics = KafkaWatch(spark, self._spec, reads, checkpoints, self._board.warn)
-        files = FileWatch(self._spec, reads, checkpoints, self._board.warn)
+        files = FileWatch(self._spec, reads, checkpoints, self._board.warn, self._board.ignore)
         overdue = {
             each.name: OverdueTimers(checkpoints[each.name])
             for each in self._queries

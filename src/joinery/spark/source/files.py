@@ -2,7 +2,7 @@
 
 What a files source notes in its checkpoint: the files it has seen, with their sizes then.
 
-The kernel writes the notes (`LabelLog`) in numbered segments; now and then one holds all.
+The kernel writes the notes (`LabelLog`) in numbered segments; now and then one holds others.
 
 Looks, while a run goes on, whether change files are still as they were when they were seen.
 
@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
+from joinery.model.progress import Counts
 from joinery.model.warning import RunWarning
 from joinery.project.product import ProjectSpec, SourceSpec
 from joinery.spark.source.source import (
@@ -133,9 +134,13 @@ class FileSizes:
         folder: Holds a folder for each topic.
         read: The source, and which relations read each topic.
         labels: What the source has seen.
+
+    Attributes:
+        added: By relation, the bytes that its files have more than when they were seen.
     """
 
     def __init__(self, folder: Path, read: SourceRead, labels: FileLabels) -> None:
+        self.added: dict[str, int] = {}
         self._folder = folder
         self._read = read
         self._labels = labels
@@ -151,7 +156,9 @@ class FileSizes:
             self._seen.setdefault(each.topic, {})[each.name] = each.size
         for topic, seen in self._seen.items():
             if changed := changed_sizes(self._folder / topic, seen):
+                added = sum(max(0, size - seen[name]) for name, size in changed.items())
                 for relation in self._read.readers(topic):
+                    self.added[relation] = added
                     yield _warning(relation, self._folder / topic, seen, changed)
 
 
@@ -165,6 +172,7 @@ class FileWatch:
         reads: By query, what it reads, in the order in which its checkpoint numbers it.
         checkpoints: By query, where its positions are kept.
         warn: Takes what someone should look at.
+        ignore: Takes, by relation, how many bytes were added to files and are not read.
     """
 
     def __init__(
@@ -173,14 +181,16 @@ class FileWatch:
         reads: Mapping[str, Sequence[SourceRead]],
         checkpoints: Mapping[str, Path],
         warn: Callable[[RunWarning], None],
+        ignore: Callable[[Counts], None],
     ) -> None:
         self._sizes = [
             FileSizes(_folder(spec, read), read, FileLabels(checkpoints[query], index))
             for query, every in reads.items()
             for index, read in enumerate(every)
-            if read.source.kind == "files"
+            # Files of a spool, which may be millions, are our own, and renamed into place.
+            if read.source.kind == "files" and "spool" not in dict(read.source.options)
         ]
-        self._warn = warn
+        self._warn, self._ignore = warn, ignore
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="joinery-file-watch", daemon=True)
         if self._sizes:
@@ -204,6 +214,7 @@ class FileWatch:
             try:
                 for warning in each.warnings():
                     self._warn(warning)
+                self._ignore(each.added)
             except OSError as error:
                 log.debug("change files were not looked at: %s", error)
 
@@ -227,12 +238,10 @@ def _warning(
 ) -> RunWarning:
     about, first = f'relation "{relation}"', min(changed)
     more = f" {len(changed) - 1:,} more files there changed, too." if len(changed) > 1 else ""
-    added = sum(max(0, size - seen[name]) for name, size in changed.items())
     return RunWarning(
         code="WARN_FILE_CHANGED",
         about=about,
         message=f"{about}: {folder / first} was changed after it was seen, which is ignored",
-        detail=f"It had {seen[first]:,} bytes then, and has {changed[first]:,} now.{more}"
-        f" Of what was added, {added:,} bytes in all, nothing is read.",
+        detail=f"It had {seen[first]:,} bytes then, and has {changed[first]:,} now.{more}",
         hint="A file is read once; write a new file and rename it into place.",
     )

@@ -50,10 +50,17 @@ def test_a_file_that_grew_is_told_of_each_relation_that_reads_it(tmp_path: Path)
     assert ('relation "customer"', 'relation "payer"') == (first.about, second.about)
     assert "WARN_FILE_CHANGED" == first.code
     assert f"{tmp_path}/data/customer/b.jsonl was changed" in first.message
-    assert (
-        "It had 6 bytes then, and has 8 now. 1 more files there changed, too."
-        " Of what was added, 2 bytes in all, nothing is read."
-    ) == first.detail
+    assert "had 6 bytes then, and has 8 now. 1 more" in first.detail
+
+
+def test_the_bytes_that_were_added_are_counted(tmp_path: Path) -> None:
+    note(tmp_path, 0, {"a.jsonl": 5, "b.jsonl": 6, "shorter.jsonl": 7})
+    put(tmp_path, a=9, b=8, shorter=3)
+    sizes = sizes_of(tmp_path)
+
+    told(sizes)
+
+    assert {"customer": 6, "payer": 6} == sizes.added
 
 
 def test_files_as_they_were_and_files_that_are_gone_are_not_told(tmp_path: Path) -> None:
@@ -80,7 +87,24 @@ def test_a_watch_that_closes_at_once_has_looked(tmp_path: Path) -> None:
     put(tmp_path, a=6)
     spec = ProjectSpec("shop", (CHANGES,), folder=tmp_path)
     found: list[RunWarning] = []
+    ignored: dict[str, int] = {}
+    checkpoints = {"q": tmp_path / "checkpoint"}
 
-    FileWatch(spec, {"q": (READ,)}, {"q": tmp_path / "checkpoint"}, found.append).close()
+    FileWatch(spec, {"q": (READ,)}, checkpoints, found.append, ignored.update).close()
 
     assert {'relation "customer"', 'relation "payer"'} == {each.about for each in found}
+    assert {"customer": 1, "payer": 1} == ignored
+
+
+def test_the_files_of_a_spool_are_not_looked_at(tmp_path: Path) -> None:
+    note(tmp_path, 0, {"a.jsonl": 5})
+    put(tmp_path, a=6)
+    spool = SourceSpec("changes", "files", (("path", "data"), ("spool", "id")))
+    spec = ProjectSpec("shop", (spool,), folder=tmp_path)
+    reads = {"q": (SourceRead(spool, READ.relations),)}
+    found: list[RunWarning] = []
+    ignored: dict[str, int] = {}
+
+    FileWatch(spec, reads, {"q": tmp_path / "checkpoint"}, found.append, ignored.update).close()
+
+    assert ([], {}) == (found, ignored)
