@@ -64,19 +64,12 @@ final class BatchCut {
     Reading(String topic, Progress progress) {
       this.topic = topic;
       this.progress = progress;
-      this.files = catalog.inOrder(topic).iterator();
+      this.files = catalog.unread(topic, progress.done()).iterator();
       next();
     }
 
     private void next() {
-      file = null;
-      if (progress.done().cardinality() == catalog.count(topic)) {
-        return;
-      }
-      while (file == null && files.hasNext()) {
-        KnownFile each = files.next();
-        file = progress.done().get(each.number()) ? null : each;
-      }
+      file = files.hasNext() ? files.next() : null;
     }
 
     void advance(long maxLines, long maxBytes) {

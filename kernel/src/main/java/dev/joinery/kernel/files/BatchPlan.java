@@ -1,5 +1,6 @@
 package dev.joinery.kernel.files;
 
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
@@ -138,11 +139,7 @@ final class BatchPlan {
   private List<Progress.Point> marksOf(
       FileSlice slice, Map<KnownFile, List<Progress.Point>> marks) {
     String topic = topics.get(slice.topic());
-    KnownFile file =
-        catalog.inOrder(topic).stream()
-            .filter(each -> catalog.path(topic, each.name()).toString().equals(slice.path()))
-            .findFirst()
-            .orElseThrow();
+    KnownFile file = catalog.file(topic, Path.of(slice.path()).getFileName().toString());
     return marks.computeIfAbsent(file, each -> rescan(each, slice));
   }
 

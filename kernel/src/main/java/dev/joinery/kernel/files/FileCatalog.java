@@ -10,13 +10,12 @@ import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Collection;
+import java.util.BitSet;
 import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-import java.util.stream.Collectors;
 
 /**
  * Remembers all files of all topics that were seen, with their labels, and finds new ones.
@@ -33,6 +32,8 @@ final class FileCatalog {
           Arrays.compareUnsigned(
               left.getBytes(StandardCharsets.UTF_8), right.getBytes(StandardCharsets.UTF_8));
 
+  private static final Comparator<KnownFile> BY_NAME = Comparator.comparing(KnownFile::name, BYTES);
+
   private final Path root;
   private final Map<String, Map<String, Long>> sizes;
   private final LabelLog log;
@@ -47,6 +48,9 @@ final class FileCatalog {
 
     final List<KnownFile> byNumber = new ArrayList<>();
 
+    /** Those of all its files. */
+    long bytes;
+
     /** When the folder last changed, where a listing since then has surely seen it all. */
     FileTime seen;
 
@@ -57,6 +61,7 @@ final class FileCatalog {
       }
       (originalOf(file.name()) == null ? byName : replays).put(file.name(), file);
       byNumber.add(file);
+      bytes += file.size();
     }
 
     boolean knows(String name) {
@@ -100,14 +105,8 @@ final class FileCatalog {
       replays.forEach(each -> found.add(labelReplay(name, topic, each)));
     }
     if (!found.isEmpty() && log != null) {
-      log.append(found, all());
+      log.append(found);
     }
-  }
-
-  private Collection<KnownFile> all() {
-    return topics.values().stream()
-        .flatMap(topic -> topic.byNumber.stream())
-        .collect(Collectors.toList());
   }
 
   private List<String> unseen(String name, Topic topic) {
@@ -226,11 +225,25 @@ final class FileCatalog {
     return root.resolve(topic).resolve(file);
   }
 
-  /** Returns a topic's files in name order, then those that put lines back. */
-  Collection<KnownFile> inOrder(String topic) {
-    List<KnownFile> files = new ArrayList<>(topic(topic).byName.values());
-    files.addAll(topic(topic).replays.values());
+  /** Returns a topic's files that are not done, in name order, then those that put lines back. */
+  List<KnownFile> unread(String name, BitSet done) {
+    Topic topic = topic(name);
+    List<KnownFile> files = new ArrayList<>();
+    List<KnownFile> replays = new ArrayList<>();
+    for (int i = done.nextClearBit(0); i < topic.byNumber.size(); i = done.nextClearBit(i + 1)) {
+      KnownFile file = topic.byNumber.get(i);
+      (topic.replays.containsKey(file.name()) ? replays : files).add(file);
+    }
+    files.sort(BY_NAME);
+    replays.sort(BY_NAME);
+    files.addAll(replays);
     return files;
+  }
+
+  /** Returns the file of this name, which was seen. */
+  KnownFile file(String topic, String name) {
+    KnownFile file = topic(topic).byName.get(name);
+    return file == null ? topic(topic).replays.get(name) : file;
   }
 
   /** Returns the file with this number. */
@@ -248,6 +261,6 @@ final class FileCatalog {
   }
 
   long bytes(String topic) {
-    return topic(topic).byNumber.stream().mapToLong(KnownFile::size).sum();
+    return topic(topic).bytes;
   }
 }
