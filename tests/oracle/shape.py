@@ -13,6 +13,7 @@ from tests.oracle.names import NUMERIC, Name, condition, expression, of_type
 
 from joinery.project.node import NodeSpec, ThroughSpec
 from joinery.project.product import ProductSpec, ProjectSpec, RelationSpec, SinkSpec, SourceSpec
+from joinery.project.run import RunSpec
 from joinery.project.value import OrderSpec
 
 PAYLOADS = ("int", "string", "boolean", "decimal(6,2)", "double", "timestamp", "date", "long")
@@ -69,6 +70,7 @@ def make_shape(seed: int, *, plain: bool = False, through: bool = False) -> Shap
         sources=(SourceSpec("changes", "files", (("path", "in"),)),),
         relations=tuple(each for each in maker.relations if each.name in used),
         products=(ProductSpec("p", node, sinks),),
+        run=RunSpec(),
     )
     return Shape(seed, project)
 

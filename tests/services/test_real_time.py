@@ -21,7 +21,8 @@ from joinery.model.change import Change
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Relation
 from joinery.project.load import dump_spec
-from joinery.project.product import ProjectSpec, RunSpec, SinkSpec, SourceSpec
+from joinery.project.product import ProjectSpec, SinkSpec, SourceSpec
+from joinery.project.run import RunSpec
 from joinery.semantics.read_change import change_line
 from joinery.testing.conformance.runner import ReferenceRunner
 from joinery.testing.conformance.suite import parse

@@ -19,6 +19,7 @@ from joinery.project.node import SHOWN, HotSpec
 from joinery.project.option import Fragment, Names
 from joinery.project.part import Part, keys_of, names_of
 from joinery.project.product import Erased, PersonalSpec
+from joinery.project.run import LineageSpec, RunSpec
 from joinery.project.step import STEPS, Cache, Limits, step_fragment
 from joinery.project.stream import ClocksSpec, StreamSpec, WatermarkSpec
 
@@ -33,10 +34,6 @@ def _text(description: str, **more: Any) -> Fragment:
 
 def _flag(description: str, *, default: bool = False) -> Fragment:
     return {"type": "boolean", "default": default, "description": description}
-
-
-def _count(description: str, **more: Any) -> Fragment:
-    return {"type": "integer", "minimum": 1, "description": description, **more}
 
 
 def _names(description: str) -> Fragment:
@@ -198,55 +195,6 @@ EMIT: Names = {
     "settle": _ref("duration", "Send a document once its key has not changed for this long."),
     **names_of(Emit),
 }
-RUN: Names = {
-    "checkpoint": _text("The folder of Spark's checkpoints.", default=".joinery/checkpoint"),
-    "dead_letters": _ref(
-        "sink_map",
-        "Where records that cannot be used are kept; by default files in `.joinery/dead_letters`.",
-    ),
-    "dead_letters_wait": _flag(
-        "Wait while dead letters cannot be written, instead of ending the run."
-    ),
-    "trigger": _ref(
-        "duration",
-        "The time between the starts of batches; 0s is as fast as possible.",
-        default="0s",
-    ),
-    "real_time": _flag("Run in [real-time mode](real_time.md): one change at a time."),
-    "checkpoint_interval": _ref("duration", "How often real-time mode commits.", default="5m"),
-    "max_rows_per_batch": {
-        "anyOf": [{"enum": ["auto"]}, {"type": "integer", "minimum": 1}],
-        "description": (
-            "The most records read from a source per batch; `auto` fits it to the backlog, to the"
-            " time a batch takes and to memory."
-        ),
-        "default": "auto",
-    },
-    "max_bytes_per_batch": _ref(
-        "size", "About the most bytes read from a source per batch; by default unlimited."
-    ),
-    "spark": {"type": "object", "description": "Spark settings, passed on as they are."},
-    "tombstone_retention": _ref(
-        "duration",
-        "How long a delete is remembered, so that an older change cannot undo it.",
-        default="7d",
-    ),
-    "max_record_bytes": _ref("size", "A larger record becomes a dead letter.", default="8 MiB"),
-    "max_document_bytes": _ref(
-        "size", "A larger document becomes a dead letter.", default="16 MiB"
-    ),
-    "http": _text(
-        "Where /metrics, /health, /ready and /wait are served.", examples=["127.0.0.1:9464"]
-    ),
-    "lineage": _ref("lineage", "Where OpenLineage events are sent."),
-    "audit": _ref("audit", "Documents are [compared](diff.md) with their database for ever."),
-    "solutions": _ref("solutions", "Options of solutions for products that give none themselves."),
-}
-LINEAGE: Names = {
-    "url": _text("The collector.", examples=["http://host:5000"]),
-    "namespace": _text("The namespace of the jobs.", default="joinery"),
-    "api_key": _text("Sent as a bearer token."),
-}
 ID_BYTES = (4, 8)
 REGISTRY: Names = {
     "url": _text("Its address; several of one registry with commas between."),
@@ -272,6 +220,8 @@ PARTS: Mapping[str, type[Part]] = {
     "limits": Limits,
     "stream": StreamSpec,
     "audit": AuditSpec,
+    "run": RunSpec,
+    "lineage": LineageSpec,
 }
 """The maps whose keys are the fields of a value, by their names in the JSON Schema."""
 STEP: Names = {word: step_fragment(kind) for word, kind in STEPS.items()}

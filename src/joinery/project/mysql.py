@@ -81,7 +81,9 @@ def replica_of(spec: ProjectSpec, source: SourceSpec) -> str:
     """Return the name of what reads a source's log: of the project and the source.
 
     Example:
-        >>> replica_of(ProjectSpec("My Shop"), SourceSpec("db", "mysql", (("url", "x"),)))
+        >>> from joinery.project.run import RunSpec
+        >>> shop = ProjectSpec("My Shop", run=RunSpec())
+        >>> replica_of(shop, SourceSpec("db", "mysql", (("url", "x"),)))
         'joinery_my_shop_db'
     """
     name = f"joinery_{spec.name}_{source.name}".lower()

@@ -52,6 +52,7 @@ class Key:
         default: The field's, where the key is not there.
         needed: It has to be there.
         hint: How to write it, where it is needed and lacking.
+        shown: Its default is told beside the description, not in it.
     """
 
     name: str
@@ -61,13 +62,14 @@ class Key:
     default: Any
     needed: bool
     hint: str
+    shown: bool = True
 
     @property
     def fragment(self) -> Mapping[str, Any]:
         """What it holds, as JSON Schema."""
-        known = not self.needed and self.default is not None
-        shown = self.value.write(self.default) if known else None
-        told = {} if shown in _NOTHING_SHOWN else {"default": shown}
+        known = self.shown and not self.needed and self.default is not None
+        default = self.value.write(self.default) if known else None
+        told = {} if default in _NOTHING_SHOWN else {"default": default}
         return {**self.value.fragment, **told, "description": self.description}
 
 
@@ -80,6 +82,7 @@ def key(
     needed: bool = False,
     hint: str = "",
     secret: bool = False,
+    shown: bool = True,
 ) -> Any:
     """Return the field of a key.
 
@@ -91,9 +94,10 @@ def key(
         needed: A file has to have it, while Python may leave it out.
         hint: How to write it, where it is needed and lacking.
         secret: Left out where the value is shown.
+        shown: The default is told beside the description; False where the description has it.
     """
     required = default is _REQUIRED
-    about = Key(name, "", value, description, default, needed or required, hint)
+    about = Key(name, "", value, description, default, needed or required, hint, shown)
     kept: Any = {} if required else {"default": default}
     return dataclasses.field(metadata={"key": about}, repr=not secret, **kept)
 

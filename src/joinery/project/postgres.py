@@ -231,7 +231,9 @@ def slot_of(spec: ProjectSpec, source: SourceSpec) -> str:
     """Return the name of a source's slot and publication.
 
     Example:
-        >>> slot_of(ProjectSpec("My Shop"), SourceSpec("db", "postgres", (("url", "x"),)))
+        >>> from joinery.project.run import RunSpec
+        >>> shop = ProjectSpec("My Shop", run=RunSpec())
+        >>> slot_of(shop, SourceSpec("db", "postgres", (("url", "x"),)))
         'joinery_my_shop_db'
     """
     name = f"joinery_{spec.name}_{source.name}".lower()

@@ -1,4 +1,4 @@
-"""What a user declares, as values: relations, products, and how to run them.
+"""What a user declares, as values: relations, products, and the project that they make.
 
 The same objects come from YAML and from Python. Names and expressions are still text;
 `joinery.plan.build` resolves them.
@@ -22,8 +22,8 @@ from joinery.project.value import NAMES, TEXT, Pairs
 from joinery.project.window import Window
 
 if TYPE_CHECKING:
-    from joinery.project.audit import AuditSpec
     from joinery.project.expect import Expectations
+    from joinery.project.run import RunSpec
     from joinery.project.stream import ClocksSpec, StreamSpec, WatermarkSpec
 
 Erased = Literal["redact", "remove"]
@@ -167,36 +167,6 @@ class ProductSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class RunSpec:
-    """How the project runs.
-
-    Attributes:
-        trigger_ms: The time between batches; 0 is as fast as possible.
-        checkpoint_interval_ms: How often real-time mode commits what it did.
-        max_rows_per_batch: Of one source; 0 sets no bound, None (`auto`) fits it to the backlog.
-        solutions: Options by solution, for products that give none themselves.
-        audit: How documents are compared with their database while it runs; None where not.
-    """
-
-    checkpoint: str = ".joinery/checkpoint"
-    dead_letters: SinkSpec = SinkSpec("files", (("path", ".joinery/dead_letters"),))
-    dead_letters_wait: bool = False
-    trigger_ms: int = 0
-    real_time: bool = False
-    checkpoint_interval_ms: int = 5 * 60 * 1000
-    max_rows_per_batch: int | None = None
-    max_bytes_per_batch: int | None = None
-    spark: Pairs = ()
-    tombstone_retention_ms: int = 7 * 24 * 60 * 60 * 1000
-    max_record_bytes: int = 8 * 1024 * 1024
-    max_document_bytes: int = 16 * 1024 * 1024
-    http: str | None = None
-    lineage: Pairs = field(default=(), repr=False)
-    solutions: tuple[tuple[str, Options], ...] = field(default=(), repr=False)
-    audit: AuditSpec | None = field(default=None, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
 class ProjectSpec:
     """Everything one project declares.
 
@@ -204,6 +174,7 @@ class ProjectSpec:
         sinks: The project's named sinks.
         windows: The project's named windows.
         vault: Where the keys of subjects are; None where nothing is personal.
+        run: How it runs.
         folder: Where relative paths begin.
         locations: Where the parts stand in their file.
     """
@@ -217,7 +188,7 @@ class ProjectSpec:
     sinks: tuple[tuple[str, SinkSpec], ...] = ()
     windows: tuple[tuple[str, Window], ...] = ()
     vault: VaultSpec | None = None
-    run: RunSpec = RunSpec()
+    run: RunSpec = field(kw_only=True)
     folder: Path = field(default=Path(), compare=False)
     locations: Locations = field(default_factory=Locations, compare=False, repr=False)
 

@@ -135,3 +135,18 @@ def size_bytes(text: str) -> int | None:
     found = _SIZE.fullmatch(text.strip())
     size = int(found.group(1)) * _BYTES[found.group(2)] if found else 0
     return size or None
+
+
+def size_text(size: int) -> str:
+    """Return a size in the largest unit that tells it exactly.
+
+    Args:
+        size: In bytes.
+
+    Example:
+        >>> size_text(8 << 20), size_text(1000)
+        ('8 MiB', '1000 B')
+    """
+    units = ((unit, bytes_) for unit, bytes_ in reversed(_BYTES.items()) if unit)
+    unit, bytes_ = next(each for each in units if size % each[1] == 0)
+    return f"{size // bytes_} {unit}"

@@ -9,22 +9,20 @@ from typing import Literal, cast
 
 from joinery.errors import JoineryError, Location, ProjectErrors
 from joinery.project import grammar
-from joinery.project.audit import AuditSpec
-from joinery.project.kinds import FORMATS, SINKS
-from joinery.project.option import check_path
+from joinery.project.kinds import FORMATS
 from joinery.project.part import read_part
 from joinery.project.product import (
     DefaultsSpec,
     PersonalSpec,
     ProjectSpec,
     RelationSpec,
-    RunSpec,
     SinkSpec,
 )
-from joinery.project.read_kind import read_sink, read_solutions, read_source
+from joinery.project.read_kind import read_sink, read_source
 from joinery.project.read_product import read_product
 from joinery.project.read_window import read_window
 from joinery.project.reader import Reader
+from joinery.project.run import RunSpec, read_run
 from joinery.project.stream import ClocksSpec, WatermarkSpec, read_stream
 from joinery.project.tree import Entry, ListTree, Locations, MapTree, Scalar, Tree, marks_of
 from joinery.project.tree import Path as SpecPath
@@ -33,9 +31,6 @@ from joinery.project.vault import read_vault
 from joinery.project.window import Window
 
 _RESERVED_COLUMNS = ("__op", "__position", "__deleted")
-
-
-_SHORTEST_INTERVAL_MS = 5000
 
 
 def read_project(tree: Tree, *, folder: Path) -> ProjectSpec:
@@ -103,7 +98,7 @@ def _project(reader: Reader, parts: Mapping[str, Tree], place: Location | None) 
         ),
         windows=_windows(reader, parts),
         vault=read_vault(reader, parts["vault"]) if "vault" in parts else None,
-        run=_run(reader, parts["run"]) if "run" in parts else RunSpec(),
+        run=read_run(reader, parts["run"]) if "run" in parts else RunSpec(),
     )
 
 
@@ -255,105 +250,3 @@ def _unique(reader: Reader, tree: Tree, what: str) -> tuple[tuple[str, ...], ...
         reader.shape(tree, part, "a list of lists", "Write [[column]].")
         return ()
     return tuple(reader.texts(item, part) for item in tree.items)
-
-
-def _run(reader: Reader, tree: Tree) -> RunSpec:
-    what, default = '"run"', RunSpec()
-    parts = reader.named(tree, what, grammar.RUN)
-    sink = default.dead_letters
-    if "dead_letters" in parts:
-        sink = read_sink(reader, parts["dead_letters"], '"dead_letters"', ("run", "dead_letters"))
-        for name in SINKS.beside.keys() & dict(sink.options).keys():
-            message = f'"dead_letters" cannot have "{name}"'
-            hint = "Dead letters are kept with their batch."
-            reader.refuse("SPEC_VALUE", message, parts["dead_letters"].mark.value, hint=hint)
-    return RunSpec(
-        checkpoint=_path(reader, parts, "checkpoint", what) or default.checkpoint,
-        dead_letters=sink,
-        dead_letters_wait=_flag(reader, parts, "dead_letters_wait"),
-        trigger_ms=_duration(reader, parts, "trigger", default.trigger_ms),
-        checkpoint_interval_ms=_interval(reader, parts, default.checkpoint_interval_ms),
-        real_time=_flag(reader, parts, "real_time"),
-        max_rows_per_batch=_rows(reader, parts.get("max_rows_per_batch")),
-        max_bytes_per_batch=reader.size_bytes(parts["max_bytes_per_batch"], '"max_bytes_per_batch"')
-        if "max_bytes_per_batch" in parts
-        else None,
-        spark=reader.pairs(parts["spark"], '"spark" of "run"') if "spark" in parts else (),
-        tombstone_retention_ms=_duration(
-            reader, parts, "tombstone_retention", default.tombstone_retention_ms
-        ),
-        max_record_bytes=_size(reader, parts, "max_record_bytes", default.max_record_bytes),
-        max_document_bytes=_size(reader, parts, "max_document_bytes", default.max_document_bytes),
-        http=_address(reader, parts.get("http")),
-        lineage=_lineage(reader, parts.get("lineage")),
-        solutions=read_solutions(reader, parts["solutions"]) if "solutions" in parts else (),
-        audit=_audit(reader, parts["audit"]) if "audit" in parts else None,
-    )
-
-
-def _path(reader: Reader, parts: Mapping[str, Tree], name: str, what: str) -> str | None:
-    found = _text(reader, parts, name, what)
-    if found:
-        check_path(reader, parts[name], f'"{name}" of {what}')
-    return found
-
-
-def _audit(reader: Reader, tree: Tree) -> AuditSpec:
-    return read_part(reader, tree, '"audit" of "run"', AuditSpec)
-
-
-def _rows(reader: Reader, tree: Tree | None) -> int | None:
-    if tree is None or (isinstance(tree, Scalar) and tree.value == "auto"):
-        return None
-    what = '"max_rows_per_batch"'
-    if isinstance(tree, Scalar) and isinstance(tree.value, int):
-        return reader.count(tree, what)
-    reader.shape(tree, what, "auto or a whole number from 1")
-    return None
-
-
-def _address(reader: Reader, tree: Tree | None) -> str | None:
-    if tree is None:
-        return None
-    if isinstance(tree, Scalar) and tree.text.isdigit():
-        hint = f"Write 127.0.0.1:{tree.text}."
-        reader.shape(tree, '"http" of "run"', "host:port", hint)
-        return None
-    text = reader.text(tree, '"http" of "run"')
-    host, _, port = text.rpartition(":")
-    if text and not (host and port.isdecimal()):
-        reader.shape(tree, '"http" of "run"', "host:port", "Write 127.0.0.1:9464.")
-    return text
-
-
-def _lineage(reader: Reader, tree: Tree | None) -> Pairs:
-    if tree is None:
-        return ()
-    what = '"lineage" of "run"'
-    parts = reader.named(tree, what, grammar.LINEAGE)
-    if isinstance(tree, MapTree) and "url" not in parts:
-        hint = "Write {url: http://host:5000}."
-        reader.refuse("SPEC_MISSING_KEY", f'{what} needs "url"', tree.mark.value, hint=hint)
-    return tuple((name, reader.text(each, f'"{name}" of {what}')) for name, each in parts.items())
-
-
-def _flag(reader: Reader, parts: Mapping[str, Tree], name: str) -> bool:
-    return name in parts and reader.flag(parts[name], f'"{name}"')
-
-
-def _duration(reader: Reader, parts: Mapping[str, Tree], name: str, default: int) -> int:
-    return reader.duration_ms(parts[name], f'"{name}"') if name in parts else default
-
-
-def _interval(reader: Reader, parts: Mapping[str, Tree], default: int) -> int:
-    interval = _duration(reader, parts, "checkpoint_interval", default)
-    tree = parts.get("checkpoint_interval")
-    if isinstance(tree, Scalar) and interval < _SHORTEST_INTERVAL_MS:
-        message = f'"checkpoint_interval" cannot be "{tree.text}"'
-        hint = "Spark takes 5s and more; 5m is the default."
-        reader.refuse("SPEC_VALUE", message, tree.mark.value, hint=hint)
-    return interval
-
-
-def _size(reader: Reader, parts: Mapping[str, Tree], name: str, default: int) -> int:
-    return reader.size_bytes(parts[name], f'"{name}"') if name in parts else default

@@ -104,9 +104,8 @@ def read_solution(reader: Reader, tree: Tree | None, what: str) -> tuple[str, Op
     return reader.word(tree, part, SOLUTIONS.names()) or DEFAULT_SOLUTION, ()
 
 
-def read_solutions(reader: Reader, tree: Tree) -> tuple[tuple[str, Options], ...]:
-    """Return `run.solutions`: what solutions take where a product does not say it itself."""
-    part = '"solutions" of "run"'
+def read_solutions(reader: Reader, tree: Tree, part: str) -> tuple[tuple[str, Options], ...]:
+    """Return what solutions take where a product does not say it itself."""
     return tuple(_with_options(reader, each, part) for each in reader.entries(tree, part))
 
 

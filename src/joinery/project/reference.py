@@ -34,8 +34,6 @@ SECTIONS: Mapping[str, Names] = {
     "outbox": grammar.OUTBOX,
     "step": grammar.STEP,
     **{word: names_of(kind) for word, kind in _STEP_MAPS.items()},
-    "run": grammar.RUN,
-    "lineage": grammar.LINEAGE,
     "registry": grammar.REGISTRY,
     "delivery": fragments(SINKS.beside),
     **{
@@ -53,7 +51,6 @@ _NEEDED: Mapping[str, Sequence[str]] = {
     **{f"window {kind}": needed_in_window(kind) for kind in WINDOW},
     "outbox": ("relation",),
     **{word: needed_in(kind) for word, kind in _STEP_MAPS.items()},
-    "lineage": ("url",),
     "registry": ("url",),
     **{
         f"{registry.noun.split()[-1]} {kind}": [

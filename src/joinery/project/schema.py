@@ -91,8 +91,6 @@ def _definitions() -> dict[str, Any]:
             "minProperties": 1,
             "maxProperties": 1,
         },
-        "run": _object(grammar.RUN),
-        "lineage": _object(grammar.LINEAGE, required=("url",)),
         "source": _kinds(SOURCES),
         "solution": {
             "anyOf": [

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from joinery.model.type import TypeTextError, parse_type
-from joinery.project.quantity import duration_text, micros_text, offset_text
+from joinery.project.quantity import duration_text, micros_text, offset_text, size_text
 from joinery.project.reader import Reader
 from joinery.project.tree import Entry, ListTree, Locations, MapTree, Path, Scalar, Tree
 from joinery.project.window import Within
@@ -300,6 +300,7 @@ DURATION = Value(
     lambda milliseconds: duration_text(milliseconds) if milliseconds else "0s",
     empty=0,
 )
+SIZE = Value(_ref("size"), lambda at, tree: at.reader.size_bytes(tree, at.part), size_text, empty=1)
 ELAPSED = Value(
     _ref("span"), lambda at, tree: at.reader.elapsed_us(tree, at.part), elapsed_data, empty=0
 )
@@ -314,6 +315,7 @@ EXPRESSION = Value(
     _ref("expression"), lambda at, tree: at.reader.expression(tree, at.part), empty=""
 )
 EXPRESSIONS = Value(_ref("expressions"), lambda at, tree: at.reader.pairs(tree, at.part), dict)
+PLAIN = replace(EXPRESSIONS, fragment={"type": "object"})
 NEW_COLUMNS = Value(_ref("expressions"), _named("a column"), dict)
 VALUES = Value(_ref("expressions"), _named("a value"), dict)
 FIELDS = Value(_ref("fields"), read_fields, fields_data)

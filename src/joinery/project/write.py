@@ -16,7 +16,6 @@ from joinery.project.product import (
     ProductSpec,
     ProjectSpec,
     RelationSpec,
-    RunSpec,
 )
 from joinery.project.read_kind import sink_data, sinks_data
 from joinery.project.read_window import window_data
@@ -36,18 +35,6 @@ def kind_data(kind: str, options: Options) -> Data:
     return {kind: options_data(options)}
 
 
-_RUN_SCALARS = (
-    "checkpoint",
-    "dead_letters_wait",
-    "real_time",
-    "max_rows_per_batch",
-    "max_bytes_per_batch",
-    "max_record_bytes",
-    "max_document_bytes",
-    "http",
-)
-
-
 def project_data(spec: ProjectSpec) -> Data:
     """Return a project as the maps, lists and scalars of its file."""
     data: Data = {"joinery": 1, "name": spec.name}
@@ -64,7 +51,7 @@ def project_data(spec: ProjectSpec) -> Data:
     if spec.vault is not None:
         data["vault"] = kind_data(spec.vault.kind, spec.vault.options)
         data["vault"] |= {"master": spec.vault.master}
-    return data | section("run", _run(spec.run))
+    return data | section("run", part_data(spec.run))
 
 
 def relation_data(spec: RelationSpec) -> Data:
@@ -112,20 +99,3 @@ def _form(spec: ProductSpec) -> Data:
 
 def _defaults(spec: DefaultsSpec) -> Data:
     return section("source", spec.source) | section("format", spec.format)
-
-
-def _run(spec: RunSpec) -> Data:
-    default, data = RunSpec(), Data()
-    if spec.dead_letters != default.dead_letters:
-        data["dead_letters"] = sink_data(spec.dead_letters)
-    for name in _RUN_SCALARS:
-        if getattr(spec, name) != getattr(default, name):
-            data[name] = getattr(spec, name)
-    for name in ("trigger", "checkpoint_interval", "tombstone_retention"):
-        if getattr(spec, f"{name}_ms") != getattr(default, f"{name}_ms"):
-            data[name] = f"{getattr(spec, f'{name}_ms')}ms"
-    data |= section("lineage", dict(spec.lineage))
-    if spec.audit is not None:
-        data["audit"] = part_data(spec.audit)
-    data |= section("solutions", {name: options_data(each) for name, each in spec.solutions})
-    return data | section("spark", dict(spec.spark))

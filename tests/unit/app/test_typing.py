@@ -174,10 +174,8 @@ def test_the_formats_that_python_offers_are_those_there_are() -> None:
 @pytest.mark.parametrize(
     ("names", "kind"),
     [
-        (grammar.RUN, typing.RunMap),
         (grammar.DEFAULTS, typing.DefaultsMap),
         (grammar.EMIT, typing.EmitMap),
-        (grammar.LINEAGE, typing.LineageMap),
         (grammar.REGISTRY, typing.RegistryMap),
         *(
             (names_of(grammar.PARTS[name]), each)
@@ -188,6 +186,8 @@ def test_the_formats_that_python_offers_are_those_there_are() -> None:
                 ("hot", typing.HotMap),
                 ("expect", typing.ExpectMap),
                 ("audit", typing.AuditMap),
+                ("run", typing.RunMap),
+                ("lineage", typing.LineageMap),
                 ("cache", typing.CacheMap),
                 ("limits", typing.LimitsMap),
             )

@@ -8,7 +8,8 @@ import pytest
 
 from joinery.errors import ProjectErrors
 from joinery.project.load import dump_spec, load_spec
-from joinery.project.product import ProjectSpec, RunSpec, SinkSpec
+from joinery.project.product import ProjectSpec, SinkSpec
+from joinery.project.run import RunSpec
 from joinery.project.value import OrderSpec
 
 HEAD = """\

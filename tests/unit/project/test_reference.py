@@ -17,9 +17,9 @@ from joinery.project import grammar
 from joinery.project.form import OutboxSpec
 from joinery.project.kinds import FORMATS
 from joinery.project.part import names_of
-from joinery.project.product import RunSpec
 from joinery.project.quantity import duration_ms, size_bytes
 from joinery.project.reference import SECTIONS, sections_of, with_tables
+from joinery.project.run import RunSpec
 from joinery.project.step import LookupSpec
 
 FILE = Path(__file__).parents[3] / "docs" / "project_file.md"
@@ -122,7 +122,6 @@ def test_every_key_of_the_grammar_has_a_sentence() -> None:
 
 def test_the_defaults_of_run_are_those_that_a_run_takes() -> None:
     run = RunSpec()
-    said = {name: shape["default"] for name, shape in grammar.RUN.items() if "default" in shape}
 
     assert {
         "checkpoint": run.checkpoint,
@@ -134,7 +133,7 @@ def test_the_defaults_of_run_are_those_that_a_run_takes() -> None:
         "tombstone_retention": run.tombstone_retention_ms,
         "max_record_bytes": run.max_record_bytes,
         "max_document_bytes": run.max_document_bytes,
-    } == {name: in_units(default) for name, default in said.items()}
+    } == defaults(names_of(RunSpec))
 
 
 def test_the_defaults_of_a_lookup_are_those_that_it_takes() -> None:

@@ -6,6 +6,7 @@ from joinery.project import grammar
 from joinery.project.kinds import LOOKUP_STORES
 from joinery.project.node import EMBED
 from joinery.project.part import names_of
+from joinery.project.run import RunSpec
 from joinery.project.schema import schema, schema_text
 from joinery.project.step import LookupSpec
 from joinery.project.stream import StreamSpec
@@ -25,7 +26,7 @@ def test_the_schema_completes_every_key_that_the_reader_knows() -> None:
     assert set(grammar.RELATION) == set(defined["relation"]["properties"])
     assert set(EMBED) == set(defined["embed"]["properties"])
     assert set(grammar.PRODUCT) == set(defined["product"]["properties"])
-    assert set(grammar.RUN) == set(defined["run"]["properties"])
+    assert set(names_of(RunSpec)) == set(defined["run"]["properties"])
     assert set(grammar.PROJECT) == set(schema()["properties"])
     assert set(names_of(StreamSpec)) == set(defined["stream"]["properties"])
     assert set(names_of(LookupSpec)) == set(defined["step"]["anyOf"][0]["properties"])

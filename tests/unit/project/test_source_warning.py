@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from joinery.project.product import DefaultsSpec, ProjectSpec, RelationSpec, SourceSpec
+from joinery.project.run import RunSpec
 from joinery.project.source_warning import source_warnings
 
 CHANGES = SourceSpec("changes", "files", (("path", "data"),))
@@ -15,14 +16,14 @@ def relation(name: str, **parts: str) -> RelationSpec:
 
 
 def shop(folder: Path, *relations: RelationSpec) -> ProjectSpec:
-    return ProjectSpec("shop", (CHANGES,), relations=relations, folder=folder)
+    return ProjectSpec("shop", (CHANGES,), relations=relations, run=RunSpec(), folder=folder)
 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     sources = tuple(SourceSpec(name, "files", (("path", name),)) for name in ("there", "elsewhere"))
 
-    (told,) = source_warnings(ProjectSpec("shop", sources, folder=tmp_path))
+    (told,) = source_warnings(ProjectSpec("shop", sources, run=RunSpec(), folder=tmp_path))
 
     assert "WARN_SOURCE_FOLDER" == told.code
     assert f'source "elsewhere": there is no folder {tmp_path}/elsewhere yet' == told.message
@@ -73,6 +74,7 @@ def test_a_relation_of_another_source_is_not_looked_for(tmp_path: Path) -> None:
         (CHANGES, log),
         defaults=DefaultsSpec(source="log"),
         relations=(relation("customer"),),
+        run=RunSpec(),
         folder=tmp_path,
     )
 

@@ -23,6 +23,7 @@ from joinery.observe.http import RunEndpoints
 from joinery.observe.lineage import Dataset, Job, Lineage
 from joinery.plan.nodes import Plan, Product, Sink
 from joinery.project.kinds import SINKS, SOURCES, Registry
+from joinery.project.part import part_data
 from joinery.project.product import ProjectSpec, SourceSpec
 from joinery.project.source_warning import spec_warnings
 from joinery.spark.kernel import progress_log
@@ -215,7 +216,7 @@ class RunObserver:
         self._progress = progress
         address = spec.run.http
         self._endpoints = RunEndpoints(address, progress, self._wait) if address else None
-        self._lineage = Lineage(dict(spec.run.lineage)) if spec.run.lineage else None
+        self._lineage = Lineage(part_data(spec.run.lineage)) if spec.run.lineage else None
 
     def open(self) -> None:
         """Serve the endpoints.

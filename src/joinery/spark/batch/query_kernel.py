@@ -14,7 +14,8 @@ from joinery.lookups.coherence import Coherence
 from joinery.model.progress import Waiting
 from joinery.plan.nodes import Product, Relation
 from joinery.plan.stream import Stream
-from joinery.project.product import ProjectSpec, RunSpec
+from joinery.project.product import ProjectSpec
+from joinery.project.run import RunSpec
 from joinery.solutions.spark_state.lower import lower
 from joinery.solutions.spark_state.lower_stream import LoweredStreams, lower_streams
 from joinery.solutions.spark_state.program import KernelProgram

@@ -20,7 +20,8 @@ from joinery.plan.pattern import PatternForm
 from joinery.plan.search import SearchForm
 from joinery.plan.stream import Stream, product_of
 from joinery.project.emit import Emit
-from joinery.project.product import ProjectSpec, RunSpec
+from joinery.project.product import ProjectSpec
+from joinery.project.run import RunSpec
 from joinery.project.window import Sliding
 from joinery.solutions.spark_state.lower import lower
 from joinery.solutions.spark_state.program import KernelProgram, RelationProgram

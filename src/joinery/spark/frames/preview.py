@@ -68,7 +68,7 @@ def preview(
             max_rows_per_batch=read,
             real_time=False,
             http=None,
-            lineage=(),
+            lineage=None,
         )
         run = Run(
             replace(spec, run=limits),

@@ -166,7 +166,7 @@ def _beside(spec: ProjectSpec, folder: Path, sample: Sample) -> ProjectSpec:
         trigger_ms=0,
         real_time=False,
         http=None,
-        lineage=(),
+        lineage=None,
     )
     sinks = (SinkSpec("files", (("path", str(folder / "out")),)),)
     products = tuple(

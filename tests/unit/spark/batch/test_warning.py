@@ -6,6 +6,7 @@ from joinery.model.progress import BatchProgress
 from joinery.plan.nodes import Plan
 from joinery.project.node import NodeSpec
 from joinery.project.product import ProductSpec, ProjectSpec, SinkSpec
+from joinery.project.run import RunSpec
 from joinery.project.step import UnionSpec
 from joinery.project.stream import StreamSpec
 from joinery.spark.batch.progress import (
@@ -82,7 +83,9 @@ def test_what_goes_nowhere_is_told() -> None:
         StreamSpec("lost", "clicks"),
     )
 
-    told = start_warnings(ProjectSpec("shop", products=(page,), streams=streams), Plan())
+    told = start_warnings(
+        ProjectSpec("shop", products=(page,), streams=streams, run=RunSpec()), Plan()
+    )
 
     assert [
         'product "page" has no sink, so what it gives is kept nowhere',

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from joinery.model.progress import BatchLimit
-from joinery.project.product import RunSpec, SourceSpec
+from joinery.project.product import SourceSpec
+from joinery.project.run import RunSpec
 from joinery.spark.source.source import (
     Backlog,
     BatchRoom,

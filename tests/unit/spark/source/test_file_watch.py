@@ -8,6 +8,7 @@ from pathlib import Path
 
 from joinery.model.warning import RunWarning
 from joinery.project.product import ProjectSpec, SourceSpec
+from joinery.project.run import RunSpec
 from joinery.spark.source.files import FileLabels, FileSizes, FileWatch
 from joinery.spark.source.source import SourceRead
 
@@ -85,7 +86,7 @@ def test_what_is_seen_while_a_run_goes_on_is_compared_too(tmp_path: Path) -> Non
 def test_a_watch_that_closes_at_once_has_looked(tmp_path: Path) -> None:
     note(tmp_path, 0, {"a.jsonl": 5})
     put(tmp_path, a=6)
-    spec = ProjectSpec("shop", (CHANGES,), folder=tmp_path)
+    spec = ProjectSpec("shop", (CHANGES,), run=RunSpec(), folder=tmp_path)
     found: list[RunWarning] = []
     ignored: dict[str, int] = {}
     checkpoints = {"q": tmp_path / "checkpoint"}

@@ -8,6 +8,7 @@ from typing import Any, cast
 import pytest
 
 from joinery.project.product import ProjectSpec, SourceSpec
+from joinery.project.run import RunSpec
 from joinery.spark.source.files import open_files
 from joinery.spark.source.source import BatchRoom, SourceNotThereError
 
@@ -17,7 +18,7 @@ def test_a_file_in_place_of_a_folder_is_refused(tmp_path: Path, file: str) -> No
     (tmp_path / file).parent.mkdir(exist_ok=True)
     (tmp_path / file).touch()
     source = SourceSpec("changes", "files", (("path", "data"),))
-    spec = ProjectSpec("shop", (source,), folder=tmp_path)
+    spec = ProjectSpec("shop", (source,), run=RunSpec(), folder=tmp_path)
 
     with pytest.raises(
         SourceNotThereError, match=f'source "changes" reads a folder, and .*/{file} is'

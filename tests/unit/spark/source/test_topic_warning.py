@@ -5,6 +5,7 @@ from __future__ import annotations
 from joinery.model.warning import RunWarning
 from joinery.project.node import NodeSpec
 from joinery.project.product import ProductSpec, ProjectSpec, RelationSpec, SinkSpec, SourceSpec
+from joinery.project.run import RunSpec
 from joinery.spark.source.source import SourceRead
 from joinery.spark.source.warning import TopicNames, topic_warnings
 
@@ -15,7 +16,7 @@ def shop(*topics: str, writes: str = "documents") -> ProjectSpec:
     relations = tuple(RelationSpec(f"r{at}", (), (), topic=each) for at, each in enumerate(topics))
     sinks = (SinkSpec("kafka", (("topic", writes),)),)
     page = ProductSpec("page", NodeSpec("page", "root", "r0"), sinks=sinks)
-    return ProjectSpec("shop", (SOURCE,), relations=relations, products=(page,))
+    return ProjectSpec("shop", (SOURCE,), relations=relations, products=(page,), run=RunSpec())
 
 
 def told(spec: ProjectSpec, *there: str, read: int = 1) -> list[RunWarning]:
