@@ -14,7 +14,8 @@ from typing import Any
 
 from joinery.model.change import Change
 from joinery.project.node import NodeSpec
-from joinery.project.product import ProjectSpec, RelationSpec
+from joinery.project.product import ProjectSpec
+from joinery.project.relation import RelationSpec
 
 _CALL = re.compile(r"\b(size|count|sum|min|max)\((e\d+)(_hot)?(?:\.(\w+))?\)")
 _WORD = re.compile(r"'[^']*'|\b(e\d+)\.(\w+)|\b(e\d+)_total\b|\b([kjcov]\d+)\b(?!\()")

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from joinery.cli.commands import app
 from joinery.dev.service import Service
 from joinery.project.load import load_spec
-from joinery.project.product import RelationSpec
+from joinery.project.relation import RelationSpec
 
 pytestmark = pytest.mark.services
 

@@ -18,8 +18,9 @@ from joinery.model.warning import RunWarning, warn
 from joinery.project.declare import Document, relation_of
 from joinery.project.kafka import without_port
 from joinery.project.node import NodeSpec
-from joinery.project.product import ProductSpec, ProjectSpec, RelationSpec, SinkSpec
+from joinery.project.product import ProductSpec, ProjectSpec, SinkSpec
 from joinery.project.read import read_project
+from joinery.project.relation import RelationSpec
 from joinery.project.stream import StreamSpec
 from joinery.project.tree import tree_of
 from joinery.project.typing import RunMap, Sink, Source
@@ -59,7 +60,7 @@ class Table:
                 key.
 
         Example:
-            >>> orders = Table(RelationSpec("customers", ("id",), (("id", "long"),)))
+            >>> orders = Table(RelationSpec("customers", key=("id",)))
             >>> orders.pairs("customer_id"), orders.pairs({"id": "customer_id"})
             ({'id': 'customer_id'}, {'id': 'customer_id'})
         """

@@ -30,9 +30,10 @@ from joinery.project.onboard import (
     suggestions_for,
     warnings_of,
 )
-from joinery.project.product import ProjectSpec, RelationSpec, SourceSpec
+from joinery.project.product import ProjectSpec, SourceSpec
+from joinery.project.relation import RelationSpec, relation_data
 from joinery.project.schema_registry import RegistryOptions, registry_options
-from joinery.project.write import Data, relation_data
+from joinery.project.write import Data
 
 _DATABASES = ("postgresql://", "postgres://")
 _REGISTRY, _TOPIC = "registry:", "topic:"

@@ -19,7 +19,8 @@ from joinery.model.table import ForeignKey, SourceTable, TableName
 from joinery.model.type import DataType, parse_type, quoted
 from joinery.plan.join import common_type, comparable
 from joinery.project.node import NodeSpec
-from joinery.project.product import ProductSpec, RelationSpec, SinkSpec
+from joinery.project.product import ProductSpec, SinkSpec
+from joinery.project.relation import RelationSpec
 from joinery.project.value import Pairs
 
 SINK = "out"

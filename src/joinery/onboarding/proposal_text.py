@@ -13,7 +13,8 @@ from urllib.parse import urlsplit, urlunsplit
 from joinery.onboarding.proposal import SINK, Proposal
 from joinery.project.edit import folded
 from joinery.project.load import flow_text
-from joinery.project.write import product_data, relation_data
+from joinery.project.relation import relation_data
+from joinery.project.write import product_data
 
 VARIABLE = "DATABASE"
 _SECRETS = ("password", "sslpassword")

@@ -38,7 +38,8 @@ from joinery.project.form import (
 )
 from joinery.project.kinds import AUTO, DEFAULT_SOLUTION
 from joinery.project.node import NodeSpec
-from joinery.project.product import Options, ProductSpec, ProjectSpec, RelationSpec
+from joinery.project.product import Options, ProductSpec, ProjectSpec
+from joinery.project.relation import RelationSpec
 from joinery.project.tree import Path
 
 if TYPE_CHECKING:
@@ -170,7 +171,7 @@ class _Products:
         if product.name not in self.rows:
             specs = [each for each in self.declared.values() if each.product == product.name]
             if product.name not in {*self.changelogs, *self.declared}:
-                specs.append(RelationSpec(product.name, (), (), product=product.name))
+                specs.append(RelationSpec(product.name, product=product.name))
             made = {each.name: relation_over(self.context, each, product) for each in specs}
             self.rows[product.name] = made
         return self.rows[product.name]

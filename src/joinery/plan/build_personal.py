@@ -25,7 +25,8 @@ from joinery.plan.nodes import (
 from joinery.plan.pattern import PatternForm
 from joinery.plan.search import SearchForm
 from joinery.plan.stream import Stream
-from joinery.project.product import PersonalSpec, ProductSpec, RelationSpec
+from joinery.project.product import ProductSpec
+from joinery.project.relation import PersonalSpec, RelationSpec
 from joinery.project.tree import Path
 
 _SEALABLE = ("string", "boolean", "byte", "short", "int", "long", "date", "timestamp")

@@ -31,7 +31,7 @@ from joinery.plan.source import captured_from, check_position, registry_of
 from joinery.project.captured import CAPTURED, table_in
 from joinery.project.form import LOG_TIME_WORD, HistorySpec
 from joinery.project.kinds import DEBEZIUM_JSON, DEFAULT_FORMAT
-from joinery.project.product import RelationSpec
+from joinery.project.relation import RelationSpec
 from joinery.project.stream import ClocksSpec
 from joinery.project.tree import Path
 

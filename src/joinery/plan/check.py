@@ -17,7 +17,8 @@ from joinery.expression.expression import Analyser
 from joinery.plan.build import examine
 from joinery.plan.support import refusals
 from joinery.project.load import load_parts
-from joinery.project.product import DefaultsSpec, ProductSpec, ProjectSpec, RelationSpec
+from joinery.project.product import DefaultsSpec, ProductSpec, ProjectSpec
+from joinery.project.relation import RelationSpec
 from joinery.project.stream import StreamSpec
 from joinery.project.tree import Path as SpecPath
 

@@ -24,7 +24,8 @@ from joinery.project.form import OutboxSpec
 from joinery.project.kafka import is_named
 from joinery.project.kinds import DEAD_LETTER_KINDS, SINKS
 from joinery.project.option import Target, wanted_instead
-from joinery.project.product import ProductSpec, RelationSpec, SinkSpec, SourceSpec
+from joinery.project.product import ProductSpec, SinkSpec, SourceSpec
+from joinery.project.relation import RelationSpec
 from joinery.project.tree import Path
 
 _HEADERS = (("id", "id"), ("eventType", "type"))

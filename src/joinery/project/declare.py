@@ -13,10 +13,11 @@ from typing import Literal, Self, TypeAlias, assert_never
 
 from joinery.errors import SpecError, suggesting, suggesting_methods
 from joinery.project.node import NodeSpec, read_embed
-from joinery.project.product import ProductSpec, RelationSpec
-from joinery.project.read import raise_all, read_relation
+from joinery.project.product import ProductSpec
+from joinery.project.read import raise_all
 from joinery.project.read_product import read_product
 from joinery.project.reader import Reader
+from joinery.project.relation import RelationSpec, read_relation
 from joinery.project.tree import Entry, tree_of
 from joinery.project.typing import (
     ClocksMap,

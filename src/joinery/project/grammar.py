@@ -1,6 +1,7 @@
 """The names a project file may use, with what each holds, as JSON Schema fragments.
 
-Those of streams, steps, forms and nodes follow from their specs; the others are here.
+Those of relations, streams, steps, forms, nodes and `run` follow from their specs; the others are
+here.
 
 Invariant: the reader takes its known names from here, so it and the shipped schema agree.
 """
@@ -18,22 +19,17 @@ from joinery.project.kinds import DEFAULT_FORMAT, FORMATS
 from joinery.project.node import SHOWN, HotSpec
 from joinery.project.option import Fragment, Names
 from joinery.project.part import Part, keys_of, names_of
-from joinery.project.product import Erased, PersonalSpec
+from joinery.project.product import Erased
+from joinery.project.relation import PersonalSpec
 from joinery.project.run import LineageSpec, RunSpec
 from joinery.project.step import STEPS, Cache, Limits, step_fragment
 from joinery.project.stream import ClocksSpec, StreamSpec, WatermarkSpec
 
-TIME_UNITS = ("micros", "millis", "nanos")
-IMAGES = ("full", "key")
 RESERVED_PROJECT = ("functions",)
 
 
 def _text(description: str, **more: Any) -> Fragment:
     return {"type": "string", "description": description, **more}
-
-
-def _flag(description: str, *, default: bool = False) -> Fragment:
-    return {"type": "boolean", "default": default, "description": description}
 
 
 def _names(description: str) -> Fragment:
@@ -77,60 +73,6 @@ DEFAULTS: Names = {
         default=DEFAULT_FORMAT.name,
     ),
 }
-RELATION: Names = {
-    "topic": _text(
-        "The topic, or `pattern:` and a regular expression; by default the relation's name."
-    ),
-    "source": _text("The name of its source; by default that of `defaults`, or the only one."),
-    "format": _text(
-        "What a message looks like; by default that of `defaults`.", examples=list(FORMATS)
-    ),
-    "key": _names("The primary key's columns, in order."),
-    "fields": {
-        "type": "object",
-        "additionalProperties": {"type": "string"},
-        "description": "The columns and their Spark DDL types.",
-    },
-    "derive": _ref(
-        "expressions", "Computed columns, usable wherever columns are, but not in `key`."
-    ),
-    "position": _text(
-        "The column that orders the changes of a key; by default the format's own position."
-    ),
-    "time_unit": {
-        "enum": list(TIME_UNITS),
-        "default": "micros",
-        "description": "The unit of timestamps that arrive as numbers without a schema.",
-    },
-    "images": {
-        "enum": list(IMAGES),
-        "default": "full",
-        "description": "What `before` holds: a hint for the plan, never needed to be right.",
-    },
-    "unique": {
-        "type": "array",
-        "items": {"type": "array", "items": {"type": "string"}},
-        "description": "Sets of columns that identify a row: the plan may treat them as keys.",
-    },
-    "where": _ref("expression", "Rows for which it is not true do not exist for products."),
-    "append": _flag(
-        "A log of events: rows are inserted and never change, and `key` may be left out."
-    ),
-    "time": {
-        "description": (
-            "The column with the time of an event, or the time from which a row is valid; or three"
-            " clocks."
-        ),
-        "anyOf": [_text("The column."), _ref("clocks")],
-    },
-    "watermark": _ref("watermark", "How late a row may be in event time."),
-    "personal": _ref("personal", "The columns that are a [person's own](erasure.md)."),
-    "product": _text(
-        "Instead of `key` and `fields`: the product of the same query that is read as a relation."
-    ),
-}
-PRODUCT_RELATION = ("product", "derive", "where", "time", "watermark")
-"""The keys of a relation that is a product: its columns, its key and their order are there."""
 OUTBOX: Names = {
     "relation": _text("The relation whose inserted rows are the events."),
     **names_of(OutboxSpec),

@@ -13,7 +13,8 @@ from joinery.errors import SpecError
 from joinery.model.table import ForeignKey, SourceTable, TableName
 from joinery.project.kinds import DEBEZIUM_JSON, DEFAULT_FORMAT, FORMATS
 from joinery.project.node import NodeSpec
-from joinery.project.product import ProductSpec, ProjectSpec, RelationSpec
+from joinery.project.product import ProductSpec, ProjectSpec
+from joinery.project.relation import RelationSpec
 
 _WORD = re.compile(r"[^A-Za-z0-9_]+")
 

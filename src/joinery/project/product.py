@@ -1,4 +1,4 @@
-"""What a user declares, as values: relations, products, and the project that they make.
+"""What a user declares, as values: sources, sinks, products, and the project that all make.
 
 The same objects come from YAML and from Python. Names and expressions are still text;
 `joinery.plan.build` resolves them.
@@ -15,16 +15,15 @@ from typing import TYPE_CHECKING, Literal
 from joinery.errors import Location
 from joinery.project.form import DOCUMENTS, FormSpec, relations_beside
 from joinery.project.node import NodeSpec
-from joinery.project.part import Part, key, part
 from joinery.project.tree import Locations
 from joinery.project.tree import Path as SpecPath
-from joinery.project.value import NAMES, TEXT, Pairs
 from joinery.project.window import Window
 
 if TYPE_CHECKING:
     from joinery.project.expect import Expectations
+    from joinery.project.relation import RelationSpec
     from joinery.project.run import RunSpec
-    from joinery.project.stream import ClocksSpec, StreamSpec, WatermarkSpec
+    from joinery.project.stream import StreamSpec
 
 Erased = Literal["redact", "remove"]
 Options = tuple[tuple[str, object], ...]
@@ -62,34 +61,6 @@ class DefaultsSpec:
     format: str | None = None
 
 
-_PERSONAL_HINT = "Write {subject: id, fields: [email]}."
-
-
-@part
-class PersonalSpec(Part):
-    """Which columns of a relation are a person's own.
-
-    Attributes:
-        subject: The column that says whose they are.
-        fields: The columns.
-        join: Those of them that relations may be joined on.
-    """
-
-    subject: str = key(
-        TEXT,
-        "The column that says whose the values are, such as the key.",
-        hint=_PERSONAL_HINT,
-    )
-    fields: tuple[str, ...] = key(
-        NAMES, "The columns that are sealed when they are decoded.", hint=_PERSONAL_HINT
-    )
-    join: tuple[str, ...] = key(
-        NAMES,
-        "Those of them that relations may be joined on, by a blind index.",
-        default=(),
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class VaultSpec:
     """Where the keys of subjects are.
@@ -103,38 +74,6 @@ class VaultSpec:
     kind: str
     options: Options = field(default=(), repr=False)
     master: str = field(default="", repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class RelationSpec:
-    """Keyed rows maintained by a changelog; `fields` are names and Spark DDL types.
-
-    Attributes:
-        key: Empty, as `fields` are, where `product` has them.
-        append: True for a log of events, whose rows never change; its key may be empty.
-        time: The column that tells when an event was, or from when a version is valid; or the
-            columns of three clocks that tell it together.
-        product: The product of the same query that is read, in place of a topic.
-        personal: The columns that are sealed when they are decoded; None where none are.
-    """
-
-    name: str
-    key: tuple[str, ...]
-    fields: Pairs
-    topic: str | None = None
-    source: str | None = None
-    format: str | None = None
-    derive: Pairs = ()
-    position: str | None = None
-    time_unit: Literal["micros", "millis", "nanos"] = "micros"
-    images: Literal["full", "key"] = "full"
-    unique: tuple[tuple[str, ...], ...] = ()
-    where: str | None = None
-    append: bool = False
-    time: str | ClocksSpec | None = None
-    watermark: WatermarkSpec | None = None
-    product: str | None = None
-    personal: PersonalSpec | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,32 +5,21 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, cast
 
 from joinery.errors import JoineryError, Location, ProjectErrors
 from joinery.project import grammar
 from joinery.project.kinds import FORMATS
-from joinery.project.part import read_part
-from joinery.project.product import (
-    DefaultsSpec,
-    PersonalSpec,
-    ProjectSpec,
-    RelationSpec,
-    SinkSpec,
-)
+from joinery.project.product import DefaultsSpec, ProjectSpec, SinkSpec
 from joinery.project.read_kind import read_sink, read_source
 from joinery.project.read_product import read_product
 from joinery.project.read_window import read_window
 from joinery.project.reader import Reader
+from joinery.project.relation import read_relation
 from joinery.project.run import RunSpec, read_run
-from joinery.project.stream import ClocksSpec, WatermarkSpec, read_stream
-from joinery.project.tree import Entry, ListTree, Locations, MapTree, Scalar, Tree, marks_of
-from joinery.project.tree import Path as SpecPath
-from joinery.project.value import Pairs, read_type
+from joinery.project.stream import read_stream
+from joinery.project.tree import Entry, Locations, Scalar, Tree, marks_of
 from joinery.project.vault import read_vault
 from joinery.project.window import Window
-
-_RESERVED_COLUMNS = ("__op", "__position", "__deleted")
 
 
 def read_project(tree: Tree, *, folder: Path) -> ProjectSpec:
@@ -138,115 +127,3 @@ def _word(
     reader: Reader, parts: Mapping[str, Tree], name: str, what: str, known: Collection[str]
 ) -> str | None:
     return reader.word(parts[name], f'"{name}" of {what}', known) if name in parts else None
-
-
-def _text(reader: Reader, parts: Mapping[str, Tree], name: str, what: str) -> str | None:
-    return reader.text(parts[name], f'"{name}" of {what}') if name in parts else None
-
-
-def read_relation(reader: Reader, entry: Entry, path: SpecPath) -> RelationSpec:
-    """Return the relation that an entry of `relations` declares."""
-    what = f'relation "{entry.name}"'
-    reader.folder_name(entry.name, "a relation", entry.place)
-    if not isinstance(entry.value, MapTree):
-        reader.shape(entry.value, what, "a map")
-        return RelationSpec(entry.name, (), ())
-    parts = reader.named(entry.value, what, grammar.RELATION)
-    if "product" in parts:
-        return _product_relation(reader, entry, parts, what)
-    append = "append" in parts and reader.flag(parts["append"], f'"append" of {what}')
-    for name in ("fields",) if append else ("key", "fields"):
-        if name not in parts:
-            reader.refuse("SPEC_MISSING_KEY", f'{what} needs "{name}"', entry.place)
-    return RelationSpec(
-        name=entry.name,
-        key=_key(reader, parts["key"], what) if "key" in parts else (),
-        fields=_columns(reader, parts["fields"], what) if "fields" in parts else (),
-        topic=_text(reader, parts, "topic", what),
-        source=_text(reader, parts, "source", what),
-        format=_word(reader, parts, "format", what, FORMATS),
-        derive=_derive(reader, parts["derive"], what) if "derive" in parts else (),
-        position=_text(reader, parts, "position", what),
-        time_unit=cast(
-            Literal["micros", "millis", "nanos"],
-            _word(reader, parts, "time_unit", what, grammar.TIME_UNITS) or "micros",
-        ),
-        images=cast(
-            Literal["full", "key"], _word(reader, parts, "images", what, grammar.IMAGES) or "full"
-        ),
-        unique=_unique(reader, parts["unique"], what) if "unique" in parts else (),
-        where=reader.expression(parts["where"], f'"where" of {what}') if "where" in parts else None,
-        append=append,
-        time=_time(reader, parts, what),
-        watermark=_watermark(reader, parts, what),
-        personal=read_part(reader, parts["personal"], f'"personal" of {what}', PersonalSpec)
-        if "personal" in parts
-        else None,
-    )
-
-
-def _product_relation(
-    reader: Reader, entry: Entry, parts: Mapping[str, Tree], what: str
-) -> RelationSpec:
-    """Return a relation whose rows are what a product is sent as."""
-    for name in (each for each in parts if each not in grammar.PRODUCT_RELATION):
-        hint = f"Its keys are {', '.join(grammar.PRODUCT_RELATION)}."
-        message = f'{what} is a product, and cannot have "{name}"'
-        reader.refuse("SPEC_VALUE", message, parts[name].mark.key or entry.place, hint=hint)
-    return RelationSpec(
-        name=entry.name,
-        key=(),
-        fields=(),
-        derive=_derive(reader, parts["derive"], what) if "derive" in parts else (),
-        where=reader.expression(parts["where"], f'"where" of {what}') if "where" in parts else None,
-        time=_text(reader, parts, "time", what),
-        watermark=_watermark(reader, parts, what),
-        product=reader.text(parts["product"], f'"product" of {what}'),
-    )
-
-
-def _time(reader: Reader, parts: Mapping[str, Tree], what: str) -> str | ClocksSpec | None:
-    tree = parts.get("time")
-    if not isinstance(tree, MapTree):
-        return _text(reader, parts, "time", what)
-    return read_part(reader, tree, f'"time" of {what}', ClocksSpec)
-
-
-def _watermark(reader: Reader, parts: Mapping[str, Tree], what: str) -> WatermarkSpec | None:
-    if "watermark" not in parts:
-        return None
-    return read_part(reader, parts["watermark"], f'"watermark" of {what}', WatermarkSpec)
-
-
-def _key(reader: Reader, tree: Tree, what: str) -> tuple[str, ...]:
-    names = reader.texts(tree, f'"key" of {what}')
-    if isinstance(tree, ListTree) and not tree.items:
-        reader.refuse("SPEC_SHAPE", f'"key" of {what} names no column', tree.mark.value)
-    return names
-
-
-def _columns(reader: Reader, tree: Tree, what: str) -> Pairs:
-    return tuple(
-        (each.name, _column(reader, each, what))
-        for each in reader.entries(tree, f'"fields" of {what}')
-    )
-
-
-def _column(reader: Reader, entry: Entry, what: str) -> str:
-    if entry.name in _RESERVED_COLUMNS or entry.name.startswith("__agg_") or not entry.name:
-        reader.output_name(entry.name, "a field", entry.place)
-    return read_type(reader, entry, what)
-
-
-def _derive(reader: Reader, tree: Tree, what: str) -> Pairs:
-    for entry in reader.entries(tree, f'"derive" of {what}'):
-        reader.output_name(entry.name, "a derived column", entry.place)
-    return reader.pairs(tree, f'"derive" of {what}') if isinstance(tree, MapTree) else ()
-
-
-def _unique(reader: Reader, tree: Tree, what: str) -> tuple[tuple[str, ...], ...]:
-    part = f'"unique" of {what}'
-    if not isinstance(tree, ListTree):
-        reader.shape(tree, part, "a list of lists", "Write [[column]].")
-        return ()
-    return tuple(reader.texts(item, part) for item in tree.items)

@@ -17,6 +17,7 @@ from joinery.project.node import EMBED
 from joinery.project.option import Fragment, Names, fragments, options_in
 from joinery.project.part import names_of, needed_in
 from joinery.project.read_window import WINDOW, needed_in_window
+from joinery.project.relation import RelationSpec
 from joinery.project.step import STEPS
 
 _STEP_MAPS = {word: kind for word, kind in STEPS.items() if {*names_of(kind)} != {word}}
@@ -25,7 +26,7 @@ SECTIONS: Mapping[str, Names] = {
     **{name: names_of(kind) for name, kind in grammar.PARTS.items()},
     "project": grammar.PROJECT,
     "defaults": grammar.DEFAULTS,
-    "relation": grammar.RELATION,
+    "relation": names_of(RelationSpec),
     "vault": grammar.VAULT_BESIDE,
     "product": grammar.PRODUCT,
     "embed": EMBED,

@@ -13,6 +13,7 @@ from joinery.project.node import EMBED
 from joinery.project.option import Fragment, Names, Option, fragments
 from joinery.project.part import Part, names_of, needed_in
 from joinery.project.read_window import WINDOW, needed_in_window
+from joinery.project.relation import RelationSpec
 from joinery.project.step import STEPS, StepSpec, is_flat
 
 _VARIABLE = {"type": "string", "pattern": r"\$\{[A-Za-z_][A-Za-z0-9_]*(:-[^}]*)?\}"}
@@ -41,7 +42,7 @@ def _definitions() -> dict[str, Any]:
     return {
         "defaults": _object(grammar.DEFAULTS),
         "relation": {
-            **_object(grammar.RELATION),
+            **_part(RelationSpec),
             "anyOf": [
                 {"required": ["key", "fields"]},
                 {"properties": {"append": {"const": True}}, "required": ["append", "fields"]},

@@ -231,15 +231,15 @@ def _some_names(at: At, tree: Tree) -> tuple[str, ...]:
     return names
 
 
-def _named(noun: str) -> Callable[[At, Tree], Pairs]:
-    """Return what reads names and expressions, where each name becomes a `noun`."""
+def named(noun: str) -> Value:
+    """Return names and expressions, where each name becomes a `noun`."""
 
     def read(at: At, tree: Tree) -> Pairs:
         for entry in at.reader.entries(tree, at.part):
             at.reader.output_name(entry.name, noun, entry.place)
         return at.reader.pairs(tree, at.part) if isinstance(tree, MapTree) else ()
 
-    return read
+    return Value(_ref("expressions"), read, dict)
 
 
 def read_type(reader: Reader, entry: Entry, what: str) -> str:
@@ -316,8 +316,8 @@ EXPRESSION = Value(
 )
 EXPRESSIONS = Value(_ref("expressions"), lambda at, tree: at.reader.pairs(tree, at.part), dict)
 PLAIN = replace(EXPRESSIONS, fragment={"type": "object"})
-NEW_COLUMNS = Value(_ref("expressions"), _named("a column"), dict)
-VALUES = Value(_ref("expressions"), _named("a value"), dict)
+NEW_COLUMNS = named("a column")
+VALUES = named("a value")
 FIELDS = Value(_ref("fields"), read_fields, fields_data)
 SOME_FIELDS = replace(FIELDS, read=_some_fields)
 ON = Value(_ref("on"), read_on, on_data)

@@ -10,16 +10,10 @@ from typing import Any
 
 from joinery.project.form import DocumentSpec, emit_of, is_below
 from joinery.project.part import part_data
-from joinery.project.product import (
-    DefaultsSpec,
-    Options,
-    ProductSpec,
-    ProjectSpec,
-    RelationSpec,
-)
+from joinery.project.product import DefaultsSpec, Options, ProductSpec, ProjectSpec
 from joinery.project.read_kind import sink_data, sinks_data
 from joinery.project.read_window import window_data
-from joinery.project.stream import ClocksSpec
+from joinery.project.relation import relation_data
 from joinery.project.value import options_data
 
 Data = dict[str, Any]
@@ -52,24 +46,6 @@ def project_data(spec: ProjectSpec) -> Data:
         data["vault"] = kind_data(spec.vault.kind, spec.vault.options)
         data["vault"] |= {"master": spec.vault.master}
     return data | section("run", part_data(spec.run))
-
-
-def relation_data(spec: RelationSpec) -> Data:
-    """Return a relation as the map under its name."""
-    if spec.product is not None:
-        data: Data = {"product": spec.product}
-    else:
-        data = section("key", list(spec.key)) | {"fields": dict(spec.fields)}
-    for name in ("topic", "source", "format", "position", "where"):
-        data |= section(name, getattr(spec, name))
-    data |= section("derive", dict(spec.derive))
-    data |= section("time_unit", spec.time_unit if spec.time_unit != "micros" else None)
-    data |= section("images", spec.images if spec.images != "full" else None)
-    data |= section("unique", [list(each) for each in spec.unique])
-    time = part_data(spec.time) if isinstance(spec.time, ClocksSpec) else spec.time
-    data |= section("append", spec.append) | section("time", time)
-    data |= {"watermark": part_data(spec.watermark)} if spec.watermark else {}
-    return data | ({"personal": part_data(spec.personal)} if spec.personal else {})
 
 
 def product_data(spec: ProductSpec) -> Data:

@@ -6,6 +6,7 @@ from joinery.project import grammar
 from joinery.project.kinds import LOOKUP_STORES
 from joinery.project.node import EMBED
 from joinery.project.part import names_of
+from joinery.project.relation import RelationSpec
 from joinery.project.run import RunSpec
 from joinery.project.schema import schema, schema_text
 from joinery.project.step import LookupSpec
@@ -23,7 +24,7 @@ def test_every_reference_of_the_schema_is_defined() -> None:
 def test_the_schema_completes_every_key_that_the_reader_knows() -> None:
     defined = schema()["$defs"]
 
-    assert set(grammar.RELATION) == set(defined["relation"]["properties"])
+    assert set(names_of(RelationSpec)) == set(defined["relation"]["properties"])
     assert set(EMBED) == set(defined["embed"]["properties"])
     assert set(grammar.PRODUCT) == set(defined["product"]["properties"])
     assert set(names_of(RunSpec)) == set(defined["run"]["properties"])

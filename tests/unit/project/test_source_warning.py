@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from joinery.project.product import DefaultsSpec, ProjectSpec, RelationSpec, SourceSpec
+from joinery.project.product import DefaultsSpec, ProjectSpec, SourceSpec
+from joinery.project.relation import RelationSpec
 from joinery.project.run import RunSpec
 from joinery.project.source_warning import source_warnings
 
@@ -12,7 +13,7 @@ CHANGES = SourceSpec("changes", "files", (("path", "data"),))
 
 
 def relation(name: str, **parts: str) -> RelationSpec:
-    return RelationSpec(name, ("id",), (("id", "long"),), **parts)
+    return RelationSpec(name, key=("id",), fields=(("id", "long"),), **parts)
 
 
 def shop(folder: Path, *relations: RelationSpec) -> ProjectSpec:

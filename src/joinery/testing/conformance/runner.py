@@ -23,7 +23,8 @@ from joinery.plan.nodes import Product
 from joinery.project.form import FormSpec, PatternSpec, SearchSpec
 from joinery.project.load import load_spec
 from joinery.project.node import NodeSpec
-from joinery.project.product import ProductSpec, ProjectSpec, RelationSpec, SinkSpec
+from joinery.project.product import ProductSpec, ProjectSpec, SinkSpec
+from joinery.project.relation import RelationSpec
 from joinery.semantics.arrivals import LATE_COUNTERS
 from joinery.semantics.reference import ReferenceSolution
 from joinery.semantics.render import document_json

@@ -22,7 +22,8 @@ from joinery.files import write_whole
 from joinery.plan.nodes import Relation
 from joinery.project.kinds import FORMATS
 from joinery.project.load import dump_spec
-from joinery.project.product import ProjectSpec, RelationSpec, SinkSpec
+from joinery.project.product import ProjectSpec, SinkSpec
+from joinery.project.relation import RelationSpec
 from joinery.semantics.merge import RowMerge
 from joinery.semantics.read_change import change_line
 from joinery.semantics.rows import Findings

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from joinery.model.warning import RunWarning
 from joinery.project.node import NodeSpec
-from joinery.project.product import ProductSpec, ProjectSpec, RelationSpec, SinkSpec, SourceSpec
+from joinery.project.product import ProductSpec, ProjectSpec, SinkSpec, SourceSpec
+from joinery.project.relation import RelationSpec
 from joinery.project.run import RunSpec
 from joinery.spark.source.source import SourceRead
 from joinery.spark.source.warning import TopicNames, topic_warnings
@@ -13,7 +14,7 @@ SOURCE = SourceSpec("kafka", "kafka", (("bootstrap", "localhost:9092"),))
 
 
 def shop(*topics: str, writes: str = "documents") -> ProjectSpec:
-    relations = tuple(RelationSpec(f"r{at}", (), (), topic=each) for at, each in enumerate(topics))
+    relations = tuple(RelationSpec(f"r{at}", topic=each) for at, each in enumerate(topics))
     sinks = (SinkSpec("kafka", (("topic", writes),)),)
     page = ProductSpec("page", NodeSpec("page", "root", "r0"), sinks=sinks)
     return ProjectSpec("shop", (SOURCE,), relations=relations, products=(page,), run=RunSpec())
