@@ -140,6 +140,11 @@ def suggesting(function: _Function) -> _Function:
         Traceback (most recent call last):
         TypeError: sink() got an unexpected keyword argument 'pth'. Did you mean 'path'?
     """
+    return _suggesting(function, lambda given: function.__qualname__)
+
+
+def _suggesting(function: _Function, title: Callable[[tuple[Any, ...]], str]) -> _Function:
+    """Return a `suggesting` function, which problems name by what it was called with."""
     code = function.__code__
     known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     takes_any = code.co_flags & CO_VARKEYWORDS
@@ -151,7 +156,7 @@ def suggesting(function: _Function) -> _Function:
                 near = difflib.get_close_matches(name, known, n=1)
                 also = f" Did you mean '{near[0]}'?" if near else ""
                 raise TypeError(
-                    f"{function.__qualname__}() got an unexpected keyword argument '{name}'.{also}"
+                    f"{title(given)}() got an unexpected keyword argument '{name}'.{also}"
                 )
         return function(*given, **named)
 
@@ -159,15 +164,31 @@ def suggesting(function: _Function) -> _Function:
 
 
 def suggesting_methods(kind: _Class) -> _Class:
-    """Return a class whose public methods, and the making of it, are `suggesting`."""
+    """Return a class whose public methods, and the making of it, are `suggesting`.
+
+    A method that a class inherits is named by the class that it is called on.
+    """
     for name, member in list(vars(kind).items()):
         if name.startswith("_") and name != "__init__":
             continue
         if isinstance(member, FunctionType):
-            setattr(kind, name, suggesting(member))
+            setattr(kind, name, _suggesting(member, _title_of(member)))
         elif isinstance(member, classmethod):
-            setattr(kind, name, classmethod(suggesting(member.__func__)))
+            function = member.__func__
+            setattr(kind, name, classmethod(_suggesting(function, _title_of(function))))
     return kind
+
+
+def _title_of(method: Callable[..., Any]) -> Callable[[tuple[Any, ...]], str]:
+    """Return what names a method by the class of what it is called with."""
+
+    def title(given: tuple[Any, ...]) -> str:
+        if not given:
+            return method.__qualname__
+        owner = given[0] if isinstance(given[0], type) else type(given[0])
+        return f"{owner.__name__}.{method.__name__}"
+
+    return title
 
 
 class _Missing(Protocol):

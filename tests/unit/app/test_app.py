@@ -451,6 +451,22 @@ def test_a_misspelled_argument_names_the_nearest(call: Callable[[], object], nea
         call()
 
 
+@pytest.mark.parametrize(
+    ("call", "title"),
+    [
+        (lambda: jn.App("a").stream("b", fields={"id": "long"}).join("c", fild=[]), "Stream.join"),
+        (lambda: jn.document("p", "user").embed_one("a", "b", onn=[]), "Document.embed_one"),
+        (lambda: jn.Stream.from_dataframe(None, frames=None), "Stream.from_dataframe"),
+        (lambda: jn.App("coffee", sorce="data"), "App.__init__"),
+    ],
+)
+def test_a_misspelled_argument_names_the_class_that_the_method_is_called_on(
+    call: Callable[[], object], title: str
+) -> None:
+    with pytest.raises(TypeError, match=rf"^{title}\(\) got an unexpected keyword argument"):
+        call()
+
+
 def test_the_columns_of_a_dataframe_are_those_of_the_stream() -> None:
     frame = Frame((("id", "bigint"), ("at", "timestamp"), ("__op", "string")))
 
