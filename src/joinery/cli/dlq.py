@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -187,9 +186,7 @@ def _edited(letters: list[DeadLetter], file: Path) -> list[DeadLetter]:
         text = file.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise SpecError(f"cannot read {file}", detail=f"{error}.") from error
-    facts = {**letters[0].facts, "value": text, "cut": False}
-    facts.pop("value_base64", None)
-    return [replace(letters[0], facts=facts)]
+    return [letters[0].with_value(text)]
 
 
 def _list_each(letters: list[DeadLetter], limit: int, after: str, *, as_json: bool) -> None:
@@ -266,11 +263,14 @@ def _group_row(group: DeadLetterGroup) -> dict[str, Any]:
 
 
 def _letter_row(letter: DeadLetter) -> dict[str, Any]:
-    return {"id": letter.id, "state": letter.state, "state_at": letter.at, **letter.facts}
+    done = {"state": letter.state, "state_at": letter.at, "state_by": letter.by}
+    return {"id": letter.id, **done, **letter.facts}
 
 
 def _shown(letter: DeadLetter) -> str:
-    lines = [f"{letter.id}  {letter.state}{f' at {letter.at}' if letter.at else ''}"]
+    done = f" at {letter.at}" if letter.at else ""
+    done += f" by {letter.by}" if letter.by else ""
+    lines = [f"{letter.id}  {letter.state}{done}"]
     lines += [
         f"  {name:10} {value}"
         for name, value in letter.facts.items()

@@ -54,11 +54,27 @@ def ui(
     listen: Annotated[
         str, typer.Option("--listen", metavar="HOST:PORT", help="Where the page is.")
     ] = "127.0.0.1:9465",
+    actions: Annotated[
+        bool, typer.Option("--actions", help="Let who has the token pause, resume, replay, drop.")
+    ] = False,
+    token: Annotated[
+        str,
+        typer.Option(
+            "--token",
+            metavar="TEXT",
+            envvar="JOINERY_UI_TOKEN",
+            help="With --actions: the token; made and shown once if left out.",
+        ),
+    ] = "",
+    allow_remote: Annotated[
+        bool, typer.Option("--allow-remote", help="With --actions: also from other machines.")
+    ] = False,
 ) -> None:
-    """Serve a read-only page of all products of one or more projects."""
-    from joinery.cli.ui import run_ui
+    """Serve a page of all products of one or more projects; read-only unless --actions."""
+    from joinery.cli.ui import Acting, run_ui
 
-    raise typer.Exit(run_ui(files or [DEFAULT], listen))
+    acting = Acting(token=token, remote=allow_remote) if actions else None
+    raise typer.Exit(run_ui(files or [DEFAULT], listen, acting))
 
 
 Paused = Annotated[list[str], typer.Argument(metavar="P", help="Products and streams.")]

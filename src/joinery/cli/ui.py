@@ -5,14 +5,17 @@ from __future__ import annotations
 import socket
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from joinery.cli.project import DONE
-from joinery.errors import RunError, needs_extra
+from joinery.errors import RunError, SpecError, needs_extra
+from joinery.ui.access import Door
 from joinery.ui.fleet import Fleet
 from joinery.ui.site import UiMissingError, site
 
 _PORTS = 65_536
+_OWN = ("127.0.0.1", "localhost", "[::1]")
 
 
 class UiAddressError(RunError):
@@ -21,22 +24,55 @@ class UiAddressError(RunError):
     code = "UI_ADDRESS"
 
 
-def run_ui(files: Sequence[Path], listen: str) -> int:
-    """Serve the page until Ctrl-C."""
-    fleet = Fleet.load(files)
+class UiActionsError(SpecError):
+    """Actions would be open to other machines without anybody having said so."""
+
+    code = "UI_ACTIONS"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acting:
+    """How people may act on the page.
+
+    Attributes:
+        token: What they have to know; made where it is empty.
+        remote: Whether they may do so from other machines.
+    """
+
+    token: str = ""
+    remote: bool = False
+
+
+def run_ui(files: Sequence[Path], listen: str, acting: Acting | None = None) -> int:
+    """Serve the page until Ctrl-C; without `acting` it only reads."""
     host, _, port = listen.rpartition(":")
-    app = site(fleet, host)
+    door = None if acting is None else _door(acting, host)
+    fleet = Fleet.load(files)
+    app = site(fleet, host, door)
     with needs_extra("ui", "joinery ui needs starlette, uvicorn and jinja2", UiMissingError):
         import uvicorn
     taken = _bound(host, port, listen)
     shown = f"{host}:{taken.getsockname()[1]}"
     sys.stdout.write(f"http://{shown}/   Ctrl-C ends it\n")
+    if acting is not None and door is not None and not acting.token:
+        sys.stdout.write(f"token for actions, shown once: {door.token}\n")
     sys.stdout.flush()
-    if host not in ("127.0.0.1", "localhost", "[::1]"):
+    if host not in _OWN:
         sys.stderr.write("warning: whoever reaches this address reads all pages\n")
     config = uvicorn.Config(app, log_level="warning", server_header=False, lifespan="off")
     uvicorn.Server(config).run(sockets=[taken])
     return DONE
+
+
+def _door(acting: Acting, host: str) -> Door:
+    """Return the door of a page that people act on."""
+    if host not in _OWN and not acting.remote:
+        raise UiActionsError(
+            f'actions would be open to other machines at "{host}"',
+            detail="The token would cross the network as plain text.",
+            hint="Listen on 127.0.0.1, behind a proxy with TLS, or add --allow-remote.",
+        )
+    return Door(acting.token)
 
 
 def _bound(host: str, port: str, listen: str) -> socket.socket:

@@ -10,7 +10,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -55,12 +55,14 @@ class Resolution:
         state: What became of it.
         until: The letter's time; one of a later time is open again.
         at: When it was done, ISO 8601.
+        by: Who did it, as in `Action`; empty in marks of before it was kept.
     """
 
     id: str
     state: State
     until: str
     at: str
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +74,14 @@ class DeadLetter:
         facts: As kept: reason, detail, where it stood, time, key and value.
         state: `open`, or what was done about it.
         at: When that was done; empty for an open one.
+        by: Who did it; empty where that is not known.
     """
 
     id: str
     facts: Mapping[str, Any]
     state: State = "open"
     at: str = ""
+    by: str = ""
 
     @property
     def reason(self) -> str:
@@ -140,11 +144,17 @@ class DeadLetter:
         text = self.facts.get(name)
         return None if text is None else str(text).encode()
 
+    def with_value(self, text: str) -> DeadLetter:
+        """Return the letter with another value, as it is to be read."""
+        facts = {**self.facts, "value": text, "cut": False}
+        facts.pop("value_base64", None)
+        return replace(self, facts=facts)
+
     def marked(self, mark: Resolution | None) -> DeadLetter:
         """Return the letter with what was done about it, if that was after it was written."""
         if mark is None or moment(self.time) > moment(mark.until):
             return self
-        return replace(self, state=mark.state, at=mark.at)
+        return replace(self, state=mark.state, at=mark.at, by=mark.by)
 
 
 def moment(time: str) -> datetime:
@@ -167,8 +177,7 @@ def parse_resolution(line: str | bytes) -> Resolution:
 
 def resolution_line(mark: Resolution) -> str:
     """Return a mark as one JSON line."""
-    facts = {"id": mark.id, "state": mark.state, "until": mark.until, "at": mark.at}
-    return json.dumps(facts)
+    return json.dumps(asdict(mark))
 
 
 def sorted_out(lines: Iterable[str | bytes], marks: Iterable[Resolution]) -> Iterator[DeadLetter]:

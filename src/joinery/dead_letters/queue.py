@@ -23,6 +23,7 @@ from joinery.dead_letters.dead_letter import (
 )
 from joinery.dead_letters.open import dead_letter_reader, source_brokers
 from joinery.dead_letters.replay import ReplayError, replay_documents, replay_files, row_of
+from joinery.delivery.control import who
 from joinery.errors import JoineryError, SpecError
 from joinery.plan.nodes import Plan
 from joinery.plan.stream import outputs_of
@@ -93,9 +94,14 @@ class Kept:
 
 
 class DeadLetterQueue:
-    """The dead letters of one project."""
+    """The dead letters of one project.
 
-    def __init__(self, spec: ProjectSpec, plan: Plan) -> None:
+    Args:
+        spec: The project.
+        plan: Its plan, which sending documents again needs; None where it is not known.
+    """
+
+    def __init__(self, spec: ProjectSpec, plan: Plan | None) -> None:
         self._spec, self._plan = spec, plan
         self._reader = dead_letter_reader(spec)
 
@@ -126,31 +132,40 @@ class DeadLetterQueue:
                 )
         return [each for each in letters if selection.takes(each)]
 
-    def drop(self, letters: Sequence[DeadLetter]) -> None:
-        """Resolution letters as not needed any more."""
-        self._mark(letters, "dropped")
+    def drop(self, letters: Sequence[DeadLetter], *, by: str = "") -> None:
+        """Mark letters as not needed any more.
 
-    def replay(self, letters: Sequence[DeadLetter]) -> list[Kept]:
+        Args:
+            letters: Which.
+            by: Who drops them; the user of this process where nobody is named.
+        """
+        self._mark(letters, "dropped", by)
+
+    def replay(self, letters: Sequence[DeadLetter], *, by: str = "") -> list[Kept]:
         """Put letters back, and return those that were not.
 
         Records go back to where they are read, documents to the sink that refused them.
+
+        Args:
+            letters: Which.
+            by: Who puts them back; the user of this process where nobody is named.
         """
         kept: list[Kept] = []
         for (kind, of, where), group in groupby(sorted(letters, key=_way), _way):
             some = list(group)
-            kept += self._attempt(self._ways[kind], of, where, some)
+            kept += self._attempt(partial(self._ways[kind], of, where), some, by)
         return kept
 
     def _attempt(
-        self, way: Callable[..., list[Kept]], of: str, where: str, letters: list[DeadLetter]
+        self, way: Callable[[list[DeadLetter]], list[Kept]], letters: list[DeadLetter], by: str
     ) -> list[Kept]:
         try:
-            kept = way(of, where, letters)
+            kept = way(letters)
         except JoineryError as error:
             why = " ".join(part for part in (error.message, error.detail, error.hint) if part)
             return [Kept(each, why) for each in letters]
         left = {each.letter.id for each in kept}
-        self._mark([each for each in letters if each.id not in left], "replayed")
+        self._mark([each for each in letters if each.id not in left], "replayed", by)
         return kept
 
     @property
@@ -177,6 +192,11 @@ class DeadLetterQueue:
         return kept
 
     def _documents(self, name: str, target: str, letters: list[DeadLetter]) -> list[Kept]:
+        if self._plan is None:
+            raise ReplayError(
+                "documents are sent again by their plan, which needs Spark",
+                hint="Use joinery dlq replay.",
+            )
         known = outputs_of(self._plan)
         product = next((each for each in known if each.name == name), None)
         if product is None:
@@ -206,10 +226,12 @@ class DeadLetterQueue:
         why = f'stream "{name}" looks it up again once it is back in its topic'
         return [Kept(each, why) for each in letters]
 
-    def _mark(self, letters: Sequence[DeadLetter], state: State) -> None:
+    def _mark(self, letters: Sequence[DeadLetter], state: State, by: str) -> None:
         now = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
         if letters:
-            self._reader.mark([Resolution(each.id, state, each.time, now) for each in letters])
+            who_did = by or who()
+            marks = [Resolution(each.id, state, each.time, now, who_did) for each in letters]
+            self._reader.mark(marks)
 
 
 def _check_reason(reason: str, letters: Sequence[DeadLetter]) -> None:

@@ -35,7 +35,7 @@ class Action:
     Attributes:
         verb: What.
         at: When, ISO 8601 in UTC.
-        by: Who, as `user@host`.
+        by: Who, as `user@host`; whoever signed in to the page has that of the page behind.
         why: In their own words; may be empty.
     """
 
@@ -45,10 +45,10 @@ class Action:
     why: str = ""
 
     @classmethod
-    def now(cls, verb: Verb, why: str = "") -> Self:
-        """Return what the user of this process asks now."""
+    def now(cls, verb: Verb, why: str = "", *, by: str = "") -> Self:
+        """Return what somebody asks now; the user of this process where nobody is named."""
         at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        return cls(verb=verb, at=at, by=who(), why=why)
+        return cls(verb=verb, at=at, by=by or who(), why=why)
 
     def __str__(self) -> str:
         return f"by {self.by} at {self.at}" + (f": {self.why}" if self.why else "")

@@ -15,15 +15,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from joinery.dead_letters.dead_letter import DeadLetter, sorted_out
-from joinery.dead_letters.folder import DeadLetterFolderReader
-from joinery.dead_letters.open import dead_letter_reader
 from joinery.delivery.control import Action, ControlLog
 from joinery.delivery.lease import Holder
 from joinery.delivery.query_paths import QueryPaths
 from joinery.model.hot_key import HotKey
 from joinery.model.status import LastBatch, ProductTotals, QueryStatus, moment_text
 from joinery.observe.audit_note import AuditNote, audited_at
+from joinery.observe.kept_letters import dead_letter_names, kept_letters
 from joinery.project.expect import Expectations
 from joinery.project.product import ProjectSpec
 from joinery.project.quantity import duration_text
@@ -57,7 +55,6 @@ _URGENT: tuple[State, ...] = ("failed", "gone", "waiting")
 _BEHIND_S = 10.0
 _FRESH_MS = 30_000
 _RECENT_S = 60.0
-_LARGEST_FOLDER = 32 << 20  # bytes of dead letters that are counted one by one
 _MOST = 0.5
 
 
@@ -180,8 +177,8 @@ def project_status(
     queries = {each: query for each, query in every.items() if not names or each in names}
     runs = {query: _Run.read(root, query) for query in dict.fromkeys(every.values())}
     costs = {name: runs[query].cost_us(name) for name, query in every.items()}
-    kept = open_dead_letters(spec)
-    letters = None if kept is None else Counter(each.of for each in kept)
+    kept = kept_letters(spec)
+    letters = None if kept is None else Counter(each.of for each in kept.open)
     expected = {each.name: each.expect for each in spec.products}
     found = []
     for name, query in queries.items():
@@ -376,36 +373,6 @@ def _why_behind(told: QueryStatus, now: float) -> str:
 def _of_batch(spent_ms: int, batch: LastBatch) -> str:
     share = min(1.0, spent_ms / 1000 / batch.seconds)
     return f"{spent_ms:,} ms a batch ({share:.0%} of the batch)"
-
-
-def open_dead_letters(spec: ProjectSpec) -> tuple[DeadLetter, ...] | None:
-    """Return the open dead letters of a project, in the order of their places.
-
-    None where they are not read here: letters of a topic, files of more than 32 MB, and files
-    that hold anything else than letters.
-    """
-    if spec.run.dead_letters.use is None and spec.run.dead_letters.kind != "files":
-        return None
-    reader = dead_letter_reader(spec)
-    try:
-        if not isinstance(reader, DeadLetterFolderReader) or reader.size > _LARGEST_FOLDER:
-            return None
-        letters = tuple(sorted_out(reader.lines(), reader.marks()))
-    except (OSError, ValueError, TypeError):
-        return None
-    return tuple(each for each in letters if each.state == "open")
-
-
-def dead_letter_names(spec: ProjectSpec, name: str, relations: Collection[str]) -> frozenset[str]:
-    """Return whose dead letters are those of a product: its own, and those of its topics.
-
-    Args:
-        spec: The project.
-        name: The product or stream.
-        relations: What it is made of.
-    """
-    topics = {each.topic or each.name for each in spec.relations if each.name in relations}
-    return frozenset({name, *topics})
 
 
 def _dead(spec: ProjectSpec, letters: Mapping[str, int], name: str, run: _Run) -> int:

@@ -15,18 +15,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from joinery.dead_letters.dead_letter import DeadLetter
 from joinery.delivery.control import Action, ControlLog
 from joinery.delivery.query_paths import QueryPaths
 from joinery.errors import JoineryError, SpecError
 from joinery.model.status import QueryStatus
 from joinery.observe.history_file import Minute, history_folder, minutes_of
+from joinery.observe.kept_letters import KeptLetters, dead_letter_names, kept_letters
 from joinery.observe.status import (
     STATES,
     ProductStatus,
     ProjectStatus,
-    dead_letter_names,
-    open_dead_letters,
     project_status,
     queries_of,
     read_status,
@@ -168,20 +166,27 @@ class Fleet:
 
     def actions(self, standing: Standing) -> tuple[Action, ...]:
         """Return what operators asked of a product's query, the oldest first."""
-        spec = standing.place.spec
-        root = spec.path_of(spec.run.checkpoint)
-        return ControlLog(QueryPaths.of(root, standing.status.query).control_file).actions()
+        return self._control(standing).actions()
 
-    def letters(self, standing: Standing) -> list[DeadLetter] | None:
-        """Return the open dead letters of a product, newest first; None as `open_dead_letters`."""
+    def paused(self, standing: Standing) -> Action | None:
+        """Return who paused a product's query; None where it is to run."""
+        return self._control(standing).paused
+
+    def letters(self, standing: Standing) -> KeptLetters | None:
+        """Return the dead letters of a product; None as `kept_letters`."""
         spec, name = standing.place.spec, standing.status.product
-        kept, told = open_dead_letters(spec), self.told(standing)
+        kept, told = kept_letters(spec), self.told(standing)
         if kept is None:
             return None
         totals = told.products.get(name) if told is not None else None
-        names = dead_letter_names(spec, name, totals.relations if totals is not None else ())
-        mine = (each for each in kept if each.of in names)
-        return sorted(mine, key=lambda each: each.time, reverse=True)
+        return kept.of(
+            dead_letter_names(spec, name, totals.relations if totals is not None else ())
+        )
+
+    def forget(self) -> None:
+        """Look again at the next question, since something was changed."""
+        with self._mutex:
+            self._known = None
 
     def plan(self, standing: Standing) -> Explained | str:
         """Return the plan of a product, or why it cannot be told here."""
@@ -191,6 +196,11 @@ class Fleet:
                 self._plans[place.slug] = _explained(place.spec)
             known = self._plans[place.slug]
         return known if isinstance(known, str) else known[standing.status.product]
+
+    def _control(self, standing: Standing) -> ControlLog:
+        spec = standing.place.spec
+        root = spec.path_of(spec.run.checkpoint)
+        return ControlLog(QueryPaths.of(root, standing.status.query).control_file)
 
     def _look(self) -> Snapshot:
         found: list[Standing] = []

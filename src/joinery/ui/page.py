@@ -19,6 +19,7 @@ from joinery.model.status import QueryStatus, moment_text
 from joinery.observe.figure import counted_text, seconds_text, share_text, size_text
 from joinery.observe.history_file import Minute
 from joinery.observe.hot_keys import hot_text
+from joinery.observe.kept_letters import KeptLetters
 from joinery.observe.status import MARKS, STATES, ProductStatus
 from joinery.ui.chart import bucketed, path_of
 from joinery.ui.fleet import Fleet, Standing
@@ -62,8 +63,12 @@ class Pages:
     templates: Any
 
     @classmethod
-    def open(cls) -> Pages:
-        """Return what makes the pages; Jinja must be installed."""
+    def open(cls, *, acting: bool = False) -> Pages:
+        """Return what makes the pages; Jinja must be installed.
+
+        Args:
+            acting: Whether they lead to what can be done.
+        """
         from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
         templates = Environment(
@@ -74,6 +79,7 @@ class Pages:
             lstrip_blocks=True,
         )
         templates.globals["version"] = __version__
+        templates.globals["acting"] = acting
         templates.filters["address"] = lambda text: quote(str(text), safe="")
         templates.filters["moment"] = moment_text
         return cls(templates)
@@ -82,7 +88,7 @@ class Pages:
         """Return the page of all products; see `tables.chosen`."""
         snapshot = fleet.snapshot()
         products = chosen(snapshot, text=text, attention=attention, sort=sort)
-        return self._page(
+        return self.render(
             "fleet.html",
             projects=[each.slug for each in fleet.places],
             summary=_summary([each.status for each in snapshot.products]),
@@ -101,18 +107,19 @@ class Pages:
 
     def product(self, fleet: Fleet, standing: Standing) -> str:
         """Return the page of one product."""
-        told, letters = fleet.told(standing), fleet.letters(standing)
-        plan, minutes = fleet.plan(standing), fleet.minutes(standing)
-        tables = _tables(told, letters, fleet.actions(standing), minutes, standing)
-        return self._page(
+        told, kept = fleet.told(standing), fleet.letters(standing)
+        plan, minutes, letters = fleet.plan(standing), fleet.minutes(standing), _newest(kept)
+        tables = _tables(told, kept, fleet.actions(standing), minutes, standing)
+        return self.render(
             "product.html",
             at=clock_text(fleet.snapshot().at),
             project=standing.place.slug,
             file=str(standing.place.file),
             each=_shown(standing),
             facts=_facts(standing, told),
-            reasons=None if letters is None else _reasons(letters),
-            kept=0 if letters is None else len(letters),
+            reasons=None if kept is None else reasons_of(letters),
+            kept=len(letters),
+            paused=fleet.paused(standing) is not None,
             tables={each.name: each for each in tables},
             charts=_charts(minutes, fleet.clock()),
             warnings=() if told is None else told.warnings,
@@ -122,15 +129,16 @@ class Pages:
 
     def tables(self, fleet: Fleet, standing: Standing) -> list[Table]:
         """Return the tables of a product's page."""
-        told, letters = fleet.told(standing), fleet.letters(standing)
+        told, kept = fleet.told(standing), fleet.letters(standing)
         actions, minutes = fleet.actions(standing), fleet.minutes(standing)
-        return _tables(told, letters, actions, minutes, standing)
+        return _tables(told, kept, actions, minutes, standing)
 
     def missing(self, address: str) -> str:
         """Return the page of an address that has none."""
-        return self._page("missing.html", address=address)
+        return self.render("missing.html", address=address)
 
-    def _page(self, template: str, **facts: object) -> str:
+    def render(self, template: str, **facts: object) -> str:
+        """Return a page of a template."""
         page: str = self.templates.get_template(template).render(**facts)
         return page
 
@@ -235,13 +243,20 @@ def _expected(standing: Standing) -> str:
     return ", ".join([*([f"fresh within {fresh}"] if fresh else ()), *told])
 
 
-def _reasons(letters: list[DeadLetter]) -> list[tuple[str, int]]:
+def reasons_of(letters: Sequence[DeadLetter]) -> list[tuple[str, int]]:
+    """Return the reasons of dead letters, with how many there are of each, the most first."""
     return Counter(each.reason for each in letters).most_common()
+
+
+def _newest(kept: KeptLetters | None) -> list[DeadLetter]:
+    """Return open dead letters, the newest first."""
+    opened = () if kept is None else kept.open
+    return sorted(opened, key=lambda each: each.time, reverse=True)
 
 
 def _tables(
     told: QueryStatus | None,
-    letters: list[DeadLetter] | None,
+    kept: KeptLetters | None,
     actions: Sequence[Action],
     minutes: Sequence[Minute],
     standing: Standing,
@@ -252,7 +267,7 @@ def _tables(
         counter_table(totals),
         batch_table(told),
         hot_key_table(totals),
-        dead_letter_table(letters or ()),
-        action_table(actions),
+        dead_letter_table(_newest(kept)),
+        action_table(actions, () if kept is None else kept.handled()),
         minute_table(minutes),
     ]

@@ -1,7 +1,8 @@
 """The pages as a web application: addresses, and what may be answered to whom.
 
 Invariant: every answer forbids whatever is not the page's own; a name that is not this
-machine's is refused, so that no other site's page can read these.
+machine's is refused, so that no other site's page can read these. Without a door to sign in at,
+nothing but reading is answered.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ from typing import TYPE_CHECKING, Any
 from joinery.errors import RunError, needs_extra
 from joinery.plan.explain.page import STYLE, Explanation
 from joinery.plan.explain.picture import stream_svg, svg
-from joinery.ui.fleet import Explained, Fleet, Snapshot, Standing
+from joinery.ui.access import Door
+from joinery.ui.action_site import ActionSite
+from joinery.ui.fleet import Explained, Fleet, Snapshot
+from joinery.ui.form import standing_of
 from joinery.ui.page import Pages
 from joinery.ui.table import Table
 from joinery.ui.tables import chosen, fleet_table, warning_table
@@ -37,6 +41,9 @@ _HEADERS = {
     "cache-control": "no-store",
 }
 _MADE = 64  # pages that are kept, each as long as what it shows
+_READING = ("GET", "HEAD")
+_STRANGE_HOST = b"This page is asked for by localhost or by the address that it listens on.\n"
+_ONLY_READ = b"This page only reads; joinery ui --actions serves one that acts.\n"
 _LOCAL = ("localhost", "127.0.0.1", "[::1]")
 
 Message = MutableMapping[str, Any]
@@ -51,12 +58,13 @@ class UiMissingError(RunError):
     code = "UI_MISSING"
 
 
-def site(fleet: Fleet, host: str = "127.0.0.1") -> Starlette:
+def site(fleet: Fleet, host: str = "127.0.0.1", door: Door | None = None) -> Starlette:
     """Return the application that shows a fleet.
 
     Args:
         fleet: What is shown.
         host: The address that it listens on, which a browser may name it by.
+        door: Lets in those who may act; None where nobody may.
 
     Raises:
         UiMissingError: Starlette or Jinja is not installed.
@@ -68,10 +76,12 @@ def site(fleet: Fleet, host: str = "127.0.0.1") -> Starlette:
         from starlette.routing import Mount, Route
         from starlette.staticfiles import StaticFiles
 
-        answers = Answers(fleet, Pages.open())
+        pages = Pages.open(acting=door is not None)
+    answers = Answers(fleet, pages)
     static = StaticFiles(directory=Path(__file__).parent / "static")
     return Starlette(
         routes=[
+            *([] if door is None else ActionSite.of(fleet, pages, door).routes()),
             Route("/", answers.fleet),
             Route("/{table}.{kind:str}", answers.fleet_data),
             Route("/p/{project}/{product}", answers.product),
@@ -79,7 +89,10 @@ def site(fleet: Fleet, host: str = "127.0.0.1") -> Starlette:
             Route("/p/{project}/{product}/{table}.{kind:str}", answers.product_data),
             Mount("/static", static, name="static"),
         ],
-        middleware=[Middleware(Guarded, host=host), Middleware(GZipMiddleware, minimum_size=1000)],
+        middleware=[
+            Middleware(Guarded, host=host, acting=door is not None),
+            Middleware(GZipMiddleware, minimum_size=1000),
+        ],
         exception_handlers={404: answers.missing},
     )
 
@@ -90,10 +103,11 @@ class Guarded:
     Args:
         app: What answers.
         host: A name beside those of this machine that it may be asked by.
+        acting: Whether anything but reading is answered.
     """
 
-    def __init__(self, app: Application, host: str) -> None:
-        self._app = app
+    def __init__(self, app: Application, host: str, *, acting: bool = False) -> None:
+        self._app, self._acting = app, acting
         self._hosts = {*_LOCAL, host}
         self._everyone = host in ("0.0.0.0", "[::]", "::")
 
@@ -108,13 +122,18 @@ class Guarded:
                 message["headers"] = _with_headers(message.get("headers", ()))
             await send(message)
 
-        if self._everyone or _host(scope) in self._hosts:
+        if not (self._everyone or _host(scope) in self._hosts):
+            await _refuse(guarded, 421, _STRANGE_HOST)
+        elif not (self._acting or scope["method"] in _READING):
+            await _refuse(guarded, 405, _ONLY_READ, (b"allow", ", ".join(_READING).encode()))
+        else:
             await self._app(scope, receive, guarded)
-            return
-        text = (b"content-type", b"text/plain; charset=utf-8")
-        await guarded({"type": "http.response.start", "status": 421, "headers": [text]})
-        body = b"This page is asked for by localhost or by the address that it listens on.\n"
-        await guarded({"type": "http.response.body", "body": body})
+
+
+async def _refuse(send: Send, status: int, why: bytes, *headers: tuple[bytes, bytes]) -> None:
+    kind = (b"content-type", b"text/plain; charset=utf-8")
+    await send({"type": "http.response.start", "status": status, "headers": [kind, *headers]})
+    await send({"type": "http.response.body", "body": why})
 
 
 def _host(scope: Message) -> str:
@@ -164,19 +183,19 @@ class Answers:
 
     def product(self, request: Request) -> Response:
         """Answer with the page of one product."""
-        standing = self._standing(request)
+        standing = standing_of(self._fleet, request)
         return self._page(request, lambda: self._pages.product(self._fleet, standing))
 
     def product_data(self, request: Request) -> Response:
         """Answer with a table of a product's page."""
-        return _data(request, self._pages.tables(self._fleet, self._standing(request)))
+        return _data(request, self._pages.tables(self._fleet, standing_of(self._fleet, request)))
 
     def picture(self, request: Request) -> Response:
         """Answer with the picture of a product's plan."""
         from starlette.exceptions import HTTPException
         from starlette.responses import Response
 
-        plan = self._fleet.plan(self._standing(request))
+        plan = self._fleet.plan(standing_of(self._fleet, request))
         if isinstance(plan, str):
             raise HTTPException(404)
         headers = {"content-security-policy": _PICTURE_POLICY}
@@ -199,15 +218,6 @@ class Answers:
                 self._made.clear()
             known = self._made[address] = (seen, make())
         return HTMLResponse(known[1])
-
-    def _standing(self, request: Request) -> Standing:
-        from starlette.exceptions import HTTPException
-
-        named = request.path_params
-        found = self._fleet.find(named["project"], named["product"])
-        if found is None:
-            raise HTTPException(404)
-        return found
 
 
 def _data(request: Request, tables: list[Table]) -> Response:

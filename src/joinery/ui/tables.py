@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
-from joinery.dead_letters.dead_letter import DeadLetter
+from joinery.dead_letters.dead_letter import DeadLetter, State
 from joinery.delivery.control import Action
 from joinery.model.status import ProductTotals, QueryStatus, moment_text
 from joinery.observe.figure import seconds_text, share_text, size_text
 from joinery.observe.history_file import Minute
+from joinery.observe.kept_letters import Handled
 from joinery.observe.status import ProductStatus
 from joinery.ui.fleet import Snapshot, Standing
 from joinery.ui.table import Column, Row, Table, Value
 
 _LETTERS = 100
 _SHORT = 200
+_ACTIONS = 1000
+_ASKED: Mapping[State, str] = {"replayed": "replay", "dropped": "drop", "open": "open"}
 
 
 def _seconds(value: Value) -> str:
@@ -233,19 +236,30 @@ def minute_table(minutes: Sequence[Minute]) -> Table:
     return Table("minutes", "the last 24 hours", columns, rows, "nothing was sent")
 
 
-def action_table(actions: Sequence[Action]) -> Table:
-    """Return what operators asked of a product's query, the newest first."""
+def action_table(actions: Sequence[Action], handled: Sequence[Handled] = ()) -> Table:
+    """Return what operators asked of a product's query, the newest first.
+
+    Args:
+        actions: Its control log, the oldest first.
+        handled: What they did about its dead letters.
+    """
     columns = (
         Column("at", "at", _when),
         Column("verb", "asked"),
-        Column("by", "by"),
+        Column("letters", "dead letters", number=True),
+        Column("by", "by", long=True),
         Column("why", "why", long=True),
     )
-    rows: tuple[Row, ...] = tuple(
-        {"at": each.at, "verb": each.verb, "by": each.by, "why": each.why}
+    rows: list[Row] = [
+        {"at": each.at, "verb": each.verb, "letters": None, "by": each.by, "why": each.why}
         for each in reversed(actions)
-    )
-    return Table("actions", "requested", columns, rows, "nothing")
+    ]
+    rows += [
+        {"at": each.at, "verb": _ASKED[each.state], "letters": each.count, "by": each.by, "why": ""}
+        for each in handled
+    ]
+    newest = sorted(rows, key=lambda row: str(row["at"]), reverse=True)
+    return Table("actions", "requested", columns, tuple(newest[:_ACTIONS]), "nothing")
 
 
 def dead_letter_table(letters: Iterable[DeadLetter]) -> Table:

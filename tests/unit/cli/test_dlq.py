@@ -10,6 +10,7 @@ import pytest
 
 from joinery.cli import main as module
 from joinery.cli.run import RunArguments, dead_letters_command
+from joinery.delivery.control import who
 
 PROJECT = """\
 name: shop
@@ -126,6 +127,9 @@ def test_letters_are_dropped(command: Command, capsys: pytest.CaptureFixture[str
     assert command("drop", "--of", "customer", "--reason", "undecodable") == 0
 
     assert "2 dead letters dropped.\n" == capsys.readouterr().out
+    assert command("list", "--closed", "--reason", "undecodable", "--json") == 0
+    [group] = json.loads(capsys.readouterr().out)
+    assert ("dropped", who()) == (group["newest"]["state"], group["newest"]["state_by"])
     assert 1 == len(ids(capsys, command))
 
 

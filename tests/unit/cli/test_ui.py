@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Self
 from urllib.request import urlopen
 
 import pytest
@@ -17,6 +20,7 @@ sources: {changes: {files: {path: data}}}
 relations: {customer: {key: [id], fields: {id: long, name: string}}}
 products: {card: {root: customer, sink: {files: {path: out}}}}
 """
+TOKEN = "a token of many characters"
 
 
 @pytest.fixture(autouse=True)
@@ -34,6 +38,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (("--listen", "203.0.113.1:9465"), 1, "UI_ADDRESS"),
         (("joinery.yaml", "joinery.yaml"), 2, "is named twice"),
         (("none.yaml",), 2, "none.yaml"),
+        (("--actions", "--token", "short"), 2, "fewer than 16 characters"),
+        (("--actions", "--listen", "0.0.0.0:0"), 2, "or add --allow-remote"),
+        (("--actions", "--listen", "203.0.113.1:9465", "--allow-remote"), 1, "UI_ADDRESS"),
     ],
 )
 def test_what_cannot_be_served_is_refused(
@@ -53,13 +60,61 @@ def test_what_cannot_be_served_is_refused(
 
 
 def test_the_page_is_there_once_its_address_is_told() -> None:
-    command = [sys.executable, "-m", "joinery.cli.main", "ui", "--listen", "127.0.0.1:0"]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
-        assert server.stdout is not None
-        address = server.stdout.readline().split()[0]
-        with urlopen(f"{address}p/shop/card", timeout=60) as answer:
-            assert "never run" in answer.read().decode()
-    finally:
-        server.terminate()
-        server.communicate(timeout=60)
+    with Page() as page:
+        assert "never run" in page.shows("p/shop/card")
+
+
+def test_a_token_that_is_made_is_told_once() -> None:
+    with Page("--actions") as page:
+        said, _, token = page.line().strip().rpartition(" ")
+        shown = page.shows("sign-in")
+
+    assert "token for actions, shown once:" == said
+    assert len(token) >= 40
+    assert token not in f"{shown}{page.rest}"
+
+
+@pytest.mark.parametrize("way", ["option", "environment"])
+def test_a_token_that_is_given_is_not_told(way: str) -> None:
+    given = ("--token", TOKEN) if way == "option" else ()
+    environment = {"JOINERY_UI_TOKEN": TOKEN} if way == "environment" else {}
+    with Page("--actions", *given, environment=environment) as page:
+        assert "Sign in to act" in page.shows("sign-in")
+
+    assert "" == page.rest
+
+
+def test_a_token_alone_opens_nothing() -> None:
+    with Page(environment={"JOINERY_UI_TOKEN": TOKEN}) as page:
+        assert "Sign in" not in page.shows("")
+
+
+class Page:
+    """`joinery ui` as a process, with its output."""
+
+    def __init__(self, *arguments: str, environment: Mapping[str, str] | None = None) -> None:
+        command = [sys.executable, "-m", "joinery.cli.main", "ui", "--listen", "127.0.0.1:0"]
+        self.server = subprocess.Popen(
+            [*command, *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env={**os.environ, **(environment or {})},
+        )
+        self.rest = ""
+
+    def __enter__(self) -> Self:
+        self.address = self.line().split()[0]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.server.terminate()
+        self.rest, _ = self.server.communicate(timeout=60)
+
+    def line(self) -> str:
+        assert self.server.stdout is not None
+        return self.server.stdout.readline()
+
+    def shows(self, path: str) -> str:
+        with urlopen(f"{self.address}{path}", timeout=60) as answer:
+            return str(answer.read().decode())

@@ -10,6 +10,7 @@ import pytest
 
 from joinery.dead_letters.queue import DeadLetterQueue, DeadLetterSelectionError, Selection, grouped
 from joinery.dead_letters.replay import line_of
+from joinery.delivery.control import who
 from joinery.plan.build import build_plan
 from joinery.project.load import load_spec
 
@@ -114,6 +115,29 @@ def test_what_is_dropped_stays_where_it_is(queue: DeadLetterQueue, tmp_path: Pat
 
     assert ["1.jsonl:2"] == [each.place for each in queue.find(Selection())]
     assert 2 == len(queue.find(Selection(closed=True)))
+
+
+def test_who_did_it_is_kept(queue: DeadLetterQueue, tmp_path: Path) -> None:
+    write(tmp_path, record(1), record(2), record(3))
+    queue.drop(queue.find(Selection())[:1], by="ada")
+    queue.replay(queue.find(Selection())[:1], by="ben")
+    queue.drop(queue.find(Selection()))
+
+    done = [(each.state, each.by) for each in queue.find(Selection(closed=True))]
+    assert [("dropped", "ada"), ("replayed", "ben"), ("dropped", who())] == done
+
+
+def test_a_record_is_put_back_without_a_plan_and_a_document_is_not(
+    queue: DeadLetterQueue, tmp_path: Path
+) -> None:
+    write(tmp_path, record(1), refused(1))
+    planless = DeadLetterQueue(load_spec(tmp_path / "joinery.yaml"), None)
+
+    kept = planless.replay(planless.find(Selection()))
+
+    assert ["document"] == [each.letter.kind for each in kept]
+    assert "Use joinery dlq replay." in kept[0].why
+    assert [b"1\t{broken"] == replayed(tmp_path)
 
 
 def test_a_mark_that_a_crash_cut_off_is_as_if_it_was_never_made(

@@ -37,4 +37,4 @@ addEventListener("keydown", (event) => {
     document.getElementById("q")?.focus();
   }
 });
-setTimeout(follow, 2000);
+if (marked(document).length) setTimeout(follow, 2000);

@@ -1,0 +1,104 @@
+"""The dead letters of a project as an operator sees them: what is open, and what was done.
+
+Invariant: looking changes nothing, and asks no broker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from itertools import groupby
+
+from joinery.dead_letters.dead_letter import DeadLetter, Resolution, State, sorted_out
+from joinery.dead_letters.folder import DeadLetterFolderReader
+from joinery.dead_letters.open import dead_letter_reader
+from joinery.project.product import ProjectSpec
+
+_LARGEST_FOLDER = 32 << 20  # bytes of dead letters that are counted one by one
+
+
+@dataclass(frozen=True, slots=True)
+class Handled:
+    """Dead letters that somebody replayed or dropped at once.
+
+    Attributes:
+        state: What became of them.
+        at: When, ISO 8601 in UTC.
+        by: Who; empty where that was not kept.
+        count: How many of them.
+    """
+
+    state: State
+    at: str
+    by: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class KeptLetters:
+    """Dead letters, and all that was ever done about them.
+
+    Attributes:
+        letters: In the order of their places, open or not.
+        marks: What was done, in any order.
+    """
+
+    letters: tuple[DeadLetter, ...]
+    marks: tuple[Resolution, ...]
+
+    @property
+    def open(self) -> tuple[DeadLetter, ...]:
+        """Those about which nothing was done."""
+        return tuple(each for each in self.letters if each.state == "open")
+
+    def handled(self) -> list[Handled]:
+        """Return what was done about them, the oldest first."""
+        ordered = sorted(self.marks, key=_done)
+        return [
+            Handled(state, at, by, len({each.id for each in some}))
+            for (at, state, by), some in groupby(ordered, _done)
+        ]
+
+    def of(self, names: Collection[str]) -> KeptLetters:
+        """Return those of some topics, products or streams."""
+        letters = tuple(each for each in self.letters if each.of in names)
+        ids = {each.id for each in letters}
+        return KeptLetters(letters, tuple(each for each in self.marks if each.id in ids))
+
+
+def _done(mark: Resolution) -> tuple[str, State, str]:
+    return mark.at, mark.state, mark.by
+
+
+def kept_letters(spec: ProjectSpec) -> KeptLetters | None:
+    """Return the dead letters of a project.
+
+    None where they are not read here: letters of a topic, files of more than 32 MB, and files
+    that hold anything else than letters.
+    """
+    if spec.run.dead_letters.use is None and spec.run.dead_letters.kind != "files":
+        return None
+    reader = dead_letter_reader(spec)
+    try:
+        if not isinstance(reader, DeadLetterFolderReader) or reader.size > _LARGEST_FOLDER:
+            return None
+        return _read(reader.lines(), reader.marks())
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def _read(lines: Iterable[bytes], marks: Iterable[Resolution]) -> KeptLetters:
+    made = tuple(marks)
+    return KeptLetters(tuple(sorted_out(lines, made)), made)
+
+
+def dead_letter_names(spec: ProjectSpec, name: str, relations: Collection[str]) -> frozenset[str]:
+    """Return whose dead letters are those of a product: its own, and those of its topics.
+
+    Args:
+        spec: The project.
+        name: The product or stream.
+        relations: What it is made of.
+    """
+    topics = {each.topic or each.name for each in spec.relations if each.name in relations}
+    return frozenset({name, *topics})

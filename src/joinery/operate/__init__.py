@@ -1,0 +1,1 @@
+"""What operators ask of runs, by a command or on the page."""
