@@ -8,23 +8,20 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
-from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from joinery.dead_letters.open import dead_letter_reader
 from joinery.delivery.control import ControlLog, PauseSwitch
-from joinery.delivery.sent_mark import SentMark, emptied, emptied_warning, new_warning
 from joinery.errors import RunError
 from joinery.model.progress import BatchProgress, Phase, Phases, Progress, Waiting
 from joinery.model.warning import RunWarning, Warnings
 from joinery.observe.status_file import StatusFiles
 from joinery.plan.nodes import Plan
-from joinery.plan.stream import Stream, outputs_of
+from joinery.plan.stream import outputs_of
 from joinery.plan.support import refuse_unsupported
 from joinery.project.product import ProjectSpec
 from joinery.spark.batch.captures import Captures
+from joinery.spark.batch.held import Held
 from joinery.spark.batch.mode import KeepCurrent, Rebuild, RunMode
 from joinery.spark.batch.pause import Pauses
 from joinery.spark.batch.progress import (
@@ -44,13 +41,6 @@ from joinery.spark.batch.start import (
     has_deadlines,
     has_timers,
 )
-from joinery.spark.batch.stores import (
-    StoreThread,
-    StoreWait,
-    is_store_backed,
-    open_store,
-    solution_of,
-)
 from joinery.spark.batch.tasks import SparkTasks
 from joinery.spark.batch.watch import WaitedTooLongError, WaitLimit, Watch
 from joinery.spark.launch import RUN_SETTINGS
@@ -58,15 +48,12 @@ from joinery.spark.partitions import PARTITIONS, choose_partitions, partitions_w
 from joinery.spark.real_time.rules import RealTimeRefusedError
 from joinery.spark.real_time.run import RealTimeRun
 from joinery.spark.recovery.checkpoint import partitions_of
-from joinery.spark.recovery.isolate import Suspect, isolate
 from joinery.spark.session import clone_session
 from joinery.spark.source.files import FileWatch
 from joinery.spark.source.kafka_watch import KafkaGroups, KafkaWatch
 from joinery.spark.source.source import sources_of
-from joinery.spark.source.spool_readers import note_readers
 from joinery.spark.source.warning import ColumnWatch, declared_columns
-from joinery.vault.door import VaultDoor, check_one_machine
-from joinery.vault.tables import open_vault
+from joinery.vault.door import check_one_machine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -136,7 +123,7 @@ class Run:
             raise UntilClosedError("until_closed needs once, and cannot be combined with a rebuild")
         self._spec, self._plan = spec, plan
         self._once, self._until_closed = options.once, options.until_closed
-        root = self._root = spec.path_of(spec.run.checkpoint)
+        root = spec.path_of(spec.run.checkpoint)
         self._mode: RunMode = Rebuild(root) if options.rebuild else KeepCurrent(root)
         self._board = ProgressBoard(self._note_batch, options.on_wait, options.warnings)
         self._on_batch = options.on_batch
@@ -148,14 +135,11 @@ class Run:
         live = spec.run.real_time and not options.rebuild
         self._real_time = RealTimeRun(spec, self._board) if live else None
         self._rebuild = options.rebuild
-        self._patient = options.patient
         self._limit = (
             WaitLimit(options.wait_ms, lambda: self.progress, self._give_up)
             if options.wait_ms is not None
             else None
         )
-        self._stores: dict[str, StoreThread] = {}
-        self._door: VaultDoor | None = None
         refuse_unsupported(spec, plan)
         chosen = select_queries(outputs_of(plan), options.products)
         if options.rebuild:
@@ -164,6 +148,16 @@ class Run:
         self._queries = make_queries(spec, plan, chosen, self._mode, self._board, self._tasks)
         read = [each.product for query in self._queries for each in query.members]
         self._captures = Captures(spec, read, self._board.wait, self._board.warn, bulk=options.bulk)
+        self._held = Held(
+            spec=spec,
+            queries=self._queries,
+            mode=self._mode,
+            board=self._board,
+            captures=self._captures,
+            asked=self._asked,
+            rebuild=options.rebuild,
+            patient=options.patient,
+        )
         if self._real_time:
             for name, members in chosen.items():
                 self._real_time.add(name, members, sources_of(spec, members))
@@ -211,78 +205,17 @@ class Run:
         for warning in start_warnings(self._spec, self._plan):
             self._board.warn(warning)
         try:
-            for query in self._queries:
-                query.lease.take()
-            self._captures.start()
-            for query in self._queries:
-                reads = sources_of(self._spec, query.products)
-                solution = solution_of(query.products)
-                self._mode.claim(query.name, query.lowered.program, solution, reads)
-                checkpoint = self._mode.paths(query.name).checkpoint
-                note_readers(self._spec, query.name, checkpoint, reads)
-                if not query.is_personal:  # A search copies records, as they are.
-                    suspect = Suspect(query=query.name, root=self._root, checkpoint=checkpoint)
-                    isolate(self._spec, suspect)
-                self._open_store(query)
-                if not self._rebuild:
-                    self._warn_of_targets(query, checkpoint)
-            self._open_door()
-            for query in self._queries:
-                query.open()
+            self._held.take()
             self._observer.open()
             self._status.begin()
         except BaseException:
-            self._close()
+            self._held.close()
             raise
-
-    def _open_door(self) -> None:
-        """Open the door to the vault, where a query has personal columns."""
-        if not any(each.is_personal for each in self._queries):
-            return
-        vault = open_vault(self._spec)
-        self._door = VaultDoor(
-            vault,
-            retention=timedelta(milliseconds=self._spec.run.tombstone_retention_ms),
-            ended=self._asked.is_set,
-            tell=partial(self._board.wait, f"vault: {vault.target}"),
-        )
-
-    def _warn_of_targets(self, query: QueryRun, checkpoint: Path) -> None:
-        """Warn of targets that lack what a kept checkpoint takes for sent."""
-        folder = self._spec.path_of(".")
-        sent = SentMark(checkpoint, folder)
-        members = [each for each in query.members if not each.product.outbox]  # has no rebuild
-        for product, sinks in ((each.product, each.sinks) for each in members):
-            kind = "stream" if isinstance(product.form, Stream) else "product"
-            about = f'{kind} "{product.name}"'
-            for declared, sink in zip(product.sinks, sinks, strict=True):
-                has = sent.has(product.name, sink.target)
-                if has is False:
-                    self._board.warn(new_warning(about, sink.target))
-                elif has:
-                    place = emptied(declared.kind, dict(declared.options), product.name, folder)
-                    if place is not None:
-                        self._board.warn(emptied_warning(about, place))
-
-    def _open_store(self, query: QueryRun) -> None:
-        if is_store_backed(query.products):
-            checkpoint = self._mode.paths(query.name).checkpoint
-            self._stores[query.name] = open_store(
-                self._spec,
-                query.name,
-                query.products,
-                checkpoint,
-                beside=self._rebuild,
-                wait=self._wait_for_store(query) if self._patient else None,
-            )
-
-    def _wait_for_store(self, query: QueryRun) -> StoreWait:
-        return StoreWait(check=query.lease.check, ended=query.ended, tell=self._board.wait)
 
     def start(self, spark: SparkSession) -> None:
         """Start all queries in `spark`, once the run is prepared."""
         try:
-            if self._door is not None:
+            if self._held.door is not None:
                 check_one_machine(spark.sparkContext.master or "")
             if self._once or self._rebuild:  # whose ends are those of the spools
                 self._captures.reach_end(self._asked.is_set)
@@ -291,7 +224,7 @@ class Run:
         except BaseException as error:
             failure = error if isinstance(error, Exception) else None
             self._status.end(failure)
-            self._close()
+            self._held.close()
             self._observer.close(failure)
             raise
         self._watch = watch
@@ -332,7 +265,7 @@ class Run:
     def abandon(self) -> None:
         """Give back what a run that never started has taken."""
         self._observer.abandon()
-        self._close()
+        self._held.close()
 
     def _begin(self, spark: SparkSession) -> tuple[Watch, BatchTimes]:
         if any(each.wants_tasks for each in self._queries) and self._real_time is None:
@@ -347,12 +280,12 @@ class Run:
             spark=spark,
             spec=self._spec,
             mode=self._mode,
-            stores=self._stores,
+            stores=self._held.stores,
             real_time=self._real_time,
             memory_share=1 / max(1, len(self._queries)),
             once=self._once,
             warn=self._board.warn,
-            vault=self._door,
+            vault=self._held.door,
         )
         checkpoints = {each: self._mode.paths(each).checkpoint for each in reads}
         topics = KafkaWatch(spark, self._spec, reads, checkpoints, self._board.warn)
@@ -446,7 +379,7 @@ class Run:
                 self._limit.close()
             self._status.end(watch.error)
             try:
-                self._close()
+                self._held.close()
             finally:
                 self._observer.close(watch.error)
                 self._ended.set()
@@ -466,17 +399,6 @@ class Run:
         noticed = (*batch_warnings(batch), *stale_warnings(self.progress))
         for warning in (*noticed, *self._columns.warnings(batch)):
             self._board.warn(warning)
-
-    def _close(self) -> None:
-        try:
-            self._captures.close()
-            for query in self._queries:
-                query.close()
-        finally:
-            if self._door is not None:
-                self._door.close()
-            while self._stores:
-                self._stores.popitem()[1].close()
 
 
 def run(

@@ -1,0 +1,151 @@
+"""What a run holds until it ends: leases, checkpoints, stores, open sinks, the door to the vault.
+
+Invariant: what was taken is given back, also where more could not be taken. Nothing here needs
+Spark.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+
+from joinery.delivery.sent_mark import SentMark, emptied, emptied_warning, new_warning
+from joinery.model.warning import RunWarning
+from joinery.plan.stream import Stream
+from joinery.project.product import ProjectSpec
+from joinery.spark.batch.captures import Captures
+from joinery.spark.batch.mode import RunMode
+from joinery.spark.batch.progress import ProgressBoard
+from joinery.spark.batch.query import QueryRun
+from joinery.spark.batch.stores import (
+    StoreThread,
+    StoreWait,
+    is_store_backed,
+    open_store,
+    solution_of,
+)
+from joinery.spark.recovery.isolate import Suspect, isolate
+from joinery.spark.source.source import sources_of
+from joinery.spark.source.spool_readers import note_readers
+from joinery.vault.door import VaultDoor
+from joinery.vault.tables import open_vault
+
+
+@dataclass(slots=True, kw_only=True)
+class Held:
+    """What the queries of a run need before Spark starts, and give back at its end.
+
+    Attributes:
+        spec: The project.
+        queries: Those that run.
+        mode: Where their checkpoints are.
+        board: Takes warnings, and what is waited for.
+        captures: The captures of the databases that they read.
+        asked: Set once the run is asked to end.
+        rebuild: It builds beside what is there.
+        patient: A store that is not there is waited for.
+        stores: By query, the store of one that has one.
+        door: The door to the vault; None where nothing is personal.
+    """
+
+    spec: ProjectSpec
+    queries: Sequence[QueryRun]
+    mode: RunMode
+    board: ProgressBoard
+    captures: Captures
+    asked: threading.Event
+    rebuild: bool
+    patient: bool
+    stores: dict[str, StoreThread] = field(default_factory=dict)
+    door: VaultDoor | None = None
+
+    def take(self) -> None:
+        """Take the leases and checkpoints of all queries, open their stores and sinks.
+
+        Raises:
+            LeaseHeldError: Another run has one of the queries.
+            CaptureError: A spool has changes of another slot, or of other tables, or no longer
+                all that a query needs that begins.
+            StateMismatchError: A checkpoint holds state that another plan wrote.
+            SinkError: A sink cannot be opened.
+        """
+        for query in self.queries:
+            query.lease.take()
+        self.captures.start()
+        for query in self.queries:
+            self._claim(query)
+        self._open_door()
+        for query in self.queries:
+            query.open()
+
+    def close(self) -> None:
+        """Give back what was taken."""
+        try:
+            self.captures.close()
+            for query in self.queries:
+                query.close()
+        finally:
+            if self.door is not None:
+                self.door.close()
+            while self.stores:
+                self.stores.popitem()[1].close()
+
+    def _claim(self, query: QueryRun) -> None:
+        """Make a query's checkpoint its own, and open its store."""
+        reads = sources_of(self.spec, query.products)
+        self.mode.claim(query.name, query.lowered.program, solution_of(query.products), reads)
+        paths = self.mode.paths(query.name)
+        note_readers(self.spec, query.name, paths.checkpoint, reads)
+        if not query.is_personal:  # A search copies records, as they are.
+            root = self.spec.path_of(self.spec.run.checkpoint)
+            isolate(self.spec, Suspect(query=query.name, root=root, checkpoint=paths.checkpoint))
+        if is_store_backed(query.products):
+            self._open_store(query, paths.checkpoint)
+        if not self.rebuild:
+            for warning in _target_warnings(self.spec, query, paths.checkpoint):
+                self.board.warn(warning)
+
+    def _open_store(self, query: QueryRun, checkpoint: Path) -> None:
+        wait = StoreWait(check=query.lease.check, ended=query.ended, tell=self.board.wait)
+        self.stores[query.name] = open_store(
+            self.spec,
+            query.name,
+            query.products,
+            checkpoint,
+            beside=self.rebuild,
+            wait=wait if self.patient else None,
+        )
+
+    def _open_door(self) -> None:
+        """Open the door to the vault, where a query has personal columns."""
+        if not any(each.is_personal for each in self.queries):
+            return
+        vault = open_vault(self.spec)
+        self.door = VaultDoor(
+            vault,
+            retention=timedelta(milliseconds=self.spec.run.tombstone_retention_ms),
+            ended=self.asked.is_set,
+            tell=partial(self.board.wait, f"vault: {vault.target}"),
+        )
+
+
+def _target_warnings(spec: ProjectSpec, query: QueryRun, checkpoint: Path) -> Iterator[RunWarning]:
+    """Yield a warning for each target that lacks what a kept checkpoint takes for sent."""
+    folder = spec.path_of(".")
+    sent = SentMark(checkpoint, folder)
+    members = [each for each in query.members if not each.product.outbox]  # has no rebuild
+    for product, sinks in ((each.product, each.sinks) for each in members):
+        kind = "stream" if isinstance(product.form, Stream) else "product"
+        about = f'{kind} "{product.name}"'
+        for declared, sink in zip(product.sinks, sinks, strict=True):
+            has = sent.has(product.name, sink.target)
+            if has is False:
+                yield new_warning(about, sink.target)
+            elif has:
+                place = emptied(declared.kind, dict(declared.options), product.name, folder)
+                if place is not None:
+                    yield emptied_warning(about, place)
