@@ -34,6 +34,7 @@ class Log:
 
     Attributes:
         within: In minutes, as are `delay`, `allowed` and `retention`.
+        seen: Whether rows above are there only once they have an `x`.
     """
 
     on: str
@@ -47,6 +48,7 @@ class Log:
     allowed: int
     late: str = "correct"
     retention: int = 7 * 24 * 60
+    seen: bool = False
     changes: list[RowChange] = field(default_factory=list)
 
     @property
@@ -57,9 +59,10 @@ class Log:
         limit = f"limit: {self.limit}," if self.limit and not self.one else ""
         kind = "one" if self.one else "many"
         when = "closed" if self.closed else "changed"
+        seen = ", where: x is not null" if self.seen else ""
         return f"""
 relations:
-  r: {{key: [id], fields: {{id: long, u: string, x: long, at: timestamp}}, time: at}}
+  r: {{key: [id], fields: {{id: long, u: string, x: long, at: timestamp}}, time: at{seen}}}
   c:
     key: [id]
     fields: {{id: long, r_id: long, u: string, n: long, at: timestamp}}
@@ -91,7 +94,7 @@ products:
         """Return the rows that count once so many records are read, each with its relation.
 
         A row that is forgotten to a change of it stays beside what has its key then, one above
-        until another has it. It knows of one partition each.
+        until another is there. It knows of one partition each.
         """
         rows: dict[tuple[str, int], dict[str, Any]] = {}
         former: dict[tuple[str, int, int], dict[str, Any]] = {}
@@ -117,15 +120,21 @@ products:
             if self._is_past(base if row is None else row, watermark, relation):
                 continue
             if forgotten:
-                former[*place, number if relation == "c" else 0] = rows.pop(place)
+                past = rows.pop(place)
+                if self._is_there(relation, past):
+                    former[*place, number if relation == "c" else 0] = past
             if row is None:
                 rows.pop(place, None)
                 continue
             rows[place] = row
-            if relation == "r":
+            if relation == "r" and self._is_there(relation, row):
                 former.pop((relation, id, 0), None)
         found = [(relation, row) for (relation, _), row in rows.items()]
-        return found + [(relation, row) for (relation, *_), row in former.items()]
+        found += [(relation, row) for (relation, *_), row in former.items()]
+        return [each for each in found if self._is_there(*each)]
+
+    def _is_there(self, relation: str, row: dict[str, Any]) -> bool:
+        return relation != "r" or not self.seen or row["x"] is not None
 
     def _is_past(
         self,
@@ -208,20 +217,27 @@ def _change(pick: random.Random, clock: datetime, number: int) -> RowChange:
     return insert(relation, id=id, **row).at(number)
 
 
-def random_partial(seed: int, *, records: int = 200) -> Log:
+def random_partial(seed: int, *, records: int = 200, roots_go: bool = False) -> Log:
     """Return a product that forgets soon, and a log in which updates leave columns out.
 
-    No row above is deleted: where its key comes back and goes before that is sent, what was sent
-    before stays.
+    In some, a row above is not there before it has an `x`.
+
+    Args:
+        seed: What it is made from.
+        records: How many there are.
+        roots_go: Whether rows above are deleted. Where the key of one comes back and goes before
+            that is sent, what was sent before stays if its state is gone.
     """
     log, pick = random_forgetting(seed, records=records), random.Random(seed + 2_000_000)
     log.retention = pick.choice([0, 20, 90])
-    log.changes = [each for each in log.changes if each.op != "delete" or each.relation == "c"]
+    if not roots_go:
+        log.changes = [each for each in log.changes if each.op != "delete" or each.relation == "c"]
     for number, each in enumerate(log.changes):
         if each.op == "insert" and pick.random() < 0.5:
             told = {name: value for name, value in each.columns.items() if pick.random() < 0.6}
             told["id"] = each.columns["id"]
             log.changes[number] = replace(each, op="update", columns=told)
+    log.seen = pick.random() < 0.5
     return log
 
 

@@ -40,6 +40,23 @@ def test_the_reference_holds_what_duckdb_computes_of_logs_whose_rows_it_forgets(
     assert truth(log, len(log.changes), ended=True) == dict(driver.documents())
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_of_logs_whose_rows_it_forgets_it_holds_the_same_where_roots_go_and_no_state_has_gone(
+    seed: int,
+) -> None:
+    log = random_partial(seed, roots_go=True)
+    driver = Driver(build_plan(load_text(log.project)).products[0])
+    above = [each for each in log.changes if each.relation == "r"]
+
+    parts = 1 + seed % 6
+    for part in range(parts):
+        driver.send(_part(above, part, parts))
+    driver.send([each for each in log.changes if each.relation == "c"])
+    driver.until_closed()
+
+    assert truth(log, len(log.changes), ended=True) == dict(driver.documents())
+
+
 def _part(changes: list[RowChange], part: int, parts: int) -> list[RowChange]:
     start, end = max(0, part * len(changes) // parts), (part + 1) * len(changes) // parts
     return changes[start : max(0, end)]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,7 +44,7 @@ BATCHES, ROWS, SECONDS = 3, 200, 300
 """Of each relation in a batch, and how long a batch's rows take."""
 
 
-def write(folder: Path, topic: str, number: int, rows: list[Mapping[str, int]]) -> None:
+def write(folder: Path, topic: str, number: int, rows: Sequence[Mapping[str, object]]) -> None:
     place = folder / "data" / topic
     place.mkdir(parents=True, exist_ok=True)
     lines = (json.dumps(each) for each in rows)
@@ -88,3 +90,50 @@ def test_the_state_holds_no_more_rows_than_are_retained(
         files = sorted((tmp_path / "out" / each).glob("*.jsonl"))
         sent = [json.loads(line)["key"]["id"] for one in files for line in one.open("rb")]
         assert sorted(set(sent)) == list(range(len(set(sent))))
+
+
+COMES_BACK = """\
+name: web
+sources: {log: {files: {path: data}}}
+relations:
+  search: {key: [id], fields: {id: long, user: long, at: timestamp}, time: at}
+  click: {key: [id], fields: {id: long, user: long, at: timestamp}, time: at}
+products:
+  by_user:
+    root: search
+    fields: [id]
+    embed: {clicks: {many: click, on: [user], within: [0s, 1m], fields: [id]}}
+    emit: {retention: 5m}
+    sink: {files: {path: out}}
+run: {tombstone_retention: 1s, spark: {spark.sql.shuffle.partitions: "1"}}
+"""
+START, HOUR = 1_700_000_000_000_000, 3_600_000_000
+
+
+def test_a_row_that_comes_back_once_its_delete_is_forgotten_takes_nothing_from_the_former(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """The searches do not go on meanwhile, so the state of the former click is still there."""
+    (tmp_path / "joinery.yaml").write_text(COMES_BACK, encoding="utf-8")
+    numbers = count()
+
+    def clicked(*rows: Mapping[str, object]) -> None:
+        write(tmp_path, "click", next(numbers), list(rows))
+        ended = jn.run(spark, jn.load(tmp_path / "joinery.yaml"), once=True)
+        ended.await_termination(600)
+
+    write(tmp_path, "search", 0, [{"id": 1, "user": 1, "at": START}])
+    clicked(
+        {"id": 1, "user": 1, "at": START + 1_000_000},
+        {"id": 2, "user": 9, "at": START + 2 * HOUR},
+    )
+    clicked({"id": 1, "__deleted": True})
+    until = time.monotonic() + 3
+    while time.monotonic() < until:
+        clicked({"id": 100 + next(numbers), "user": 9, "at": START + 2 * HOUR})
+
+    clicked({"id": 1, "user": 1, "at": START + 2 * HOUR})
+
+    files = sorted((tmp_path / "out/by_user").glob("*.jsonl"))
+    sent = [json.loads(line)["value"] for one in files for line in one.open("rb")]
+    assert [{"id": 1, "clicks": [{"id": 1}]}] == sent

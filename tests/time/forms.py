@@ -24,6 +24,7 @@ relations:
     fields: {id: long, user: string, sku: string, at: timestamp}
     time: at
     watermark: {delay: 20s}
+    where: user is not null
   click:
     key: [id]
     fields: {id: long, search: long, user: string, ms: int, at: timestamp}
@@ -110,8 +111,8 @@ def _changes(pick: random.Random, rows: int) -> Iterator[RowChange]:
 def _altered(pick: random.Random, searches: list[int], clock: datetime) -> RowChange:
     kind = pick.random()
     if kind < 0.2:
-        # None whose key has another search since a short while, which was not sent yet: until it
-        # is, what was sent of the former stands where a batch has seen that.
+        # None whose key has another search since a short while, which was not sent yet: what was
+        # sent of the former stays where its state is gone.
         most = pick.choice([0, 260]) if len(searches) > 320 else 0
         id_ = searches.pop(_back(pick, searches, most, 60))
         return delete("search", id=id_)

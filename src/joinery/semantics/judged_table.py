@@ -65,7 +65,7 @@ class JudgedTables:
         return counters
 
     def take_anew(self) -> set[Key]:
-        """Return the keys that other roots have since the last call than those forgotten."""
+        """Return the keys under which other roots were seen since the last call than forgotten."""
         return self.tables[self._root].take_anew() if self._forgets else set()
 
     def end_logs(self) -> None:
@@ -118,9 +118,9 @@ class _JudgedTable(Table):
         return not upsert.snapshot and self.arrivals.is_out(time_us, self.watermarks.of(upsert))
 
     def take_anew(self) -> set[Key]:
-        """Return the keys since the last call whose rows are others than the forgotten ones."""
+        """Return the keys since the last call under which others were seen than the forgotten."""
         taken, self._anew = self._anew, set()
-        return {key for key in taken if self.standing[key].row is not None}
+        return taken
 
     def _bound(self, change: Change, horizon: int | None) -> int | None:
         """Return the watermark that a change is judged by."""
@@ -161,17 +161,21 @@ class _JudgedTable(Table):
         return too_late
 
     def _keep_apart(self, key: Key, former: KeptRow | None, standing: KeptRow) -> None:
-        """Keep a forgotten row beside what has its key now, a root until another has it."""
+        """Keep a forgotten row beside what has its key now, a root until another is seen."""
         if not self._is_root:
             if former is not None:
                 self._former += 1
                 self.standing[(*key, self._former)] = former
             return
         place = (*key, None)
-        if former is not None:
+        if former is not None and self._is_seen(former.row):
             self.standing[place] = former
-        if standing.row is not None and self.standing.pop(place, None) is not None:
+        if self._is_seen(standing.row) and self.standing.pop(place, None) is not None:
             self._anew.add(key)
+
+    def _is_seen(self, row: Row | None) -> bool:
+        """Return whether there is a row that products see."""
+        return row is not None and self._times.visible(self._times.derived(row))
 
     def forget(self, horizon: int) -> list[Key]:
         """Let the rows go that are over; return their keys."""

@@ -316,6 +316,7 @@ class _Outbox:
         self._findings, self._before = Findings(), Findings()
         self._builder = DocumentBuilder(product, self._findings, max_bytes)
         self._sent: dict[Key, SentDocument] = {}
+        self._former: dict[Key, SentDocument] = {}
         relation = product.root.relation
         self._rank = row_key([(relation.type_of(column), False) for column in relation.key])
         self._key_of = values_reader(relation.key)
@@ -344,6 +345,7 @@ class _Outbox:
             self._ended |= {self._moment(each) for each in roots}
         decided = [each for each in roots if self._decided(each)]
         built = self._build_all(decided, rows)
+        self._take_back_former({self._key_of(each) for each in roots})
         documents: list[DocumentChange] = []
         dead: list[DeadDocument] = []
         for key in sorted(built.keys() | self._sent.keys(), key=self._rank):
@@ -352,6 +354,7 @@ class _Outbox:
             sent, step = next_sent(before, document, timestamp_us)
             self._sent[key] = sent
             if step == "send":
+                self._former.pop(key, None)
                 value = None if document is None else document.value
                 documents.append(self._emission(key, value, sent.version))
             elif step == "dead" and document is not None:
@@ -367,14 +370,22 @@ class _Outbox:
         """
         for key in roots:
             self._sent.pop(key, None)
+            self._former.pop(key, None)
         left = rows.of(self._product.root.relation.name)
         self._build_all([each for each in left if self._decided(each)], rows)
         self._before = self._findings.taken()
 
     def begin_anew(self, roots: Iterable[Key]) -> None:
-        """Leave documents as they were sent, since other rows have their keys now."""
+        """Leave documents as they were sent until what has their keys now is sent, or goes."""
         for key in roots:
-            self._sent.pop(key, None)
+            sent = self._sent.pop(key, NEVER_SENT)
+            if sent.text is not None:
+                self._former[key] = sent
+
+    def _take_back_former(self, roots: set[Key]) -> None:
+        """Have documents that were left go where nothing has their keys any more."""
+        for key in self._former.keys() - roots:
+            self._sent[key] = self._former.pop(key)
 
     def news(self) -> Counter[str]:
         """Return what the last batch was the first to find."""

@@ -8,6 +8,12 @@ from joinery.testing.conformance.within_cases.changed import at, found
 from joinery.testing.conformance.within_cases.closed import project
 from joinery.testing.driver import gone
 
+_SHOWN = project(", retention: 10m", on="[user]").replace(
+    "    fields: {id: long, user: string, at: timestamp}\n    time: at\n",
+    "    fields: {id: long, user: string, shown: boolean, at: timestamp}\n    time: at\n"
+    "    where: shown\n",
+)
+
 CASES = (
     case(
         "a late row is left out, be it a row of the interval or one above",
@@ -199,6 +205,67 @@ CASES = (
             insert("click", id=4, user="u", url="c", at=at("15:10:00")),
             insert("click", id=5, user="u", url="d", at=at("15:32:00")),
             then=[found(1, "c"), found(2, "c"), found(3)],
+        ),
+    ),
+    case(
+        "a root that comes back and goes before it is sent takes what the former left along",
+        project(", retention: 10m"),
+        when(
+            insert("search", id=1, at=at("10:00:00")),
+            insert("search", id=2, at=at("10:00:00")),
+            insert("click", id=1, search_id=1, url="a", at=at("10:10:00")),
+            insert("click", id=2, search_id=7, url="x", at=at("10:31:01")),
+            then=[found(1, "a"), found(2)],
+        ),
+        when(insert("search", id=3, at=at("15:00:00"))),
+        when(
+            insert("search", id=1, at=at("15:00:00")),
+            insert("search", id=2, at=at("15:00:00")),
+            delete("search", id=2),
+            then=[gone(2)],
+        ),
+        when(delete("search", id=1), then=[gone(1)]),
+        when(insert("search", id=1, at=at("15:01:00"))),
+    ),
+    case(
+        "a row that its relation leaves out takes nothing from the forgotten one of its key",
+        _SHOWN,
+        when(
+            insert("search", id=1, user="u", shown=True, at=at("10:00:00")),
+            insert("click", id=1, user="u", url="a", at=at("10:10:00")),
+            insert("click", id=2, user="v", url="x", at=at("10:31:01")),
+            then=[found(1, "a")],
+        ),
+        when(insert("search", id=3, user="v", shown=True, at=at("15:00:00"))),
+        when(insert("search", id=1, user="u", shown=False, at=at("15:00:00"))),
+        when(
+            insert("click", id=3, user="u", url="b", at=at("10:20:00")), then=[found(1, "a", "b")]
+        ),
+        when(update("search", id=1, shown=True)),
+        when(update("search", id=1, shown=False), then=[gone(1)]),
+        when(
+            update("search", id=1, shown=True),
+            insert("click", id=4, user="u", url="c", at=at("15:10:00")),
+            insert("click", id=5, user="v", url="x", at=at("15:32:00")),
+            then=[found(1, "c"), found(3)],
+        ),
+    ),
+    case(
+        "nor does it where nothing is known any more of the forgotten one",
+        _SHOWN,
+        when(
+            insert("search", id=1, user="u", shown=True, at=at("10:00:00")),
+            insert("click", id=1, user="u", url="a", at=at("10:10:00")),
+            insert("search", id=2, user="v", shown=True, at=at("14:00:00")),
+            insert("click", id=2, user="v", url="x", at=at("14:00:00")),
+            then=[found(1, "a")],
+        ),
+        when(insert("search", id=1, user="u", shown=False, at=at("14:00:00"))),
+        when(
+            update("search", id=1, shown=True),
+            insert("click", id=3, user="u", url="b", at=at("14:01:00")),
+            insert("click", id=4, user="v", url="y", at=at("14:32:00")),
+            then=[found(1, "b"), found(2, "x")],
         ),
     ),
 )

@@ -26,7 +26,12 @@ final class Arrivals implements RelationRows.Hearing {
   private final LogWatermark reached;
   private final LogWatermark horizon;
   private final List<Former> formers = new ArrayList<>();
+  /** What those who know one row a key have, where it is not the row that has the key now. */
+  private Slice left;
+
+  private boolean holdsKey;
   private boolean rowCame;
+  private boolean tookPlace;
   private long timestamp;
   private Outbox outbox;
 
@@ -56,7 +61,10 @@ final class Arrivals implements RelationRows.Hearing {
     this.timestamp = timestamp;
     this.outbox = outbox;
     formers.clear();
+    left = null;
+    holdsKey = true;
     rowCame = false;
+    tookPlace = false;
   }
 
   /** The rows that were forgotten to changes since the last call of {@link #begin}. */
@@ -64,9 +72,22 @@ final class Arrivals implements RelationRows.Hearing {
     return formers;
   }
 
-  /** Whether the key had another row since the last of them. */
+  /** Whether products saw a row under the key, however short. */
   boolean rowCame() {
     return rowCame;
+  }
+
+  /** Whether one of these took the place of a row that was forgotten. */
+  boolean tookPlace() {
+    return tookPlace;
+  }
+
+  /**
+   * What those have who know one row a key, null for nothing: a row that was forgotten stays until
+   * products see another.
+   */
+  Slice standing(RowCell cell) {
+    return holdsKey ? rows.view(cell) : left;
   }
 
   @Override
@@ -81,8 +102,9 @@ final class Arrivals implements RelationRows.Hearing {
     if (change.op() != Message.OP_UPSERT) {
       lateness.countTooLate();
     }
+    left = standing(cell);
+    holdsKey = false;
     formers.add(new Former(rows.view(cell), cell.began, Math.max(timestamp, cell.epoch + 1)));
-    rowCame = false;
   }
 
   @Override
@@ -139,6 +161,9 @@ final class Arrivals implements RelationRows.Hearing {
 
   @Override
   public void applied(RowCell cell) {
-    rowCame |= cell.exists;
+    boolean seen = rows.view(cell) != null;
+    rowCame |= seen;
+    tookPlace |= seen && !holdsKey && left != null;
+    holdsKey |= seen;
   }
 }

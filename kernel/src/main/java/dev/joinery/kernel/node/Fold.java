@@ -83,6 +83,9 @@ public final class Fold implements Node {
     /** What was sent stays: from now on nothing is known of it but its number. */
     void leave();
 
+    /** Another row has the key: what was sent stays until that one is sent, or goes. */
+    void beginAnew();
+
     /** The highest number that anything was sent under. */
     long highest();
 
@@ -177,17 +180,23 @@ public final class Fold implements Node {
     for (Branch branch : branches) {
       branch.forget(over, keeping.childrenOverBefore());
     }
-    return over ? leave() : ownState;
+    if (!over) {
+      return ownState;
+    }
+    delivery.leave();
+    return forgetOwn();
   }
 
   /** Returns the row's state, empty where a message has another row that begins anew. */
   private Slice leaveFormer(Slice ownState, List<byte[]> messages) {
-    boolean anew = messages.stream().anyMatch(each -> Message.kind(each) == Message.OWN_ANEW);
-    return anew ? leave() : ownState;
+    if (messages.stream().noneMatch(each -> Message.kind(each) == Message.OWN_ANEW)) {
+      return ownState;
+    }
+    delivery.beginAnew();
+    return forgetOwn();
   }
 
-  private Slice leave() {
-    delivery.leave();
+  private Slice forgetOwn() {
     decision.read(null);
     return Slice.EMPTY;
   }
@@ -441,6 +450,11 @@ public final class Fold implements Node {
     }
 
     @Override
+    public void beginAnew() {
+      last.beginAnew();
+    }
+
+    @Override
     public void beginAbove(long number) {
       last.beginAbove(number);
     }
@@ -458,6 +472,9 @@ public final class Fold implements Node {
     @Override
     public void send(
         Assembled document, Slice before, Slice after, Slice key, long timestamp, Outbox outbox) {
+      if (after == null) {
+        last.rowWent();
+      }
       if (document == null) {
         Slice own = after == null ? before : after;
         last.sendGone(() -> own == null ? null : keyRow(own), timestamp, outbox);
@@ -505,6 +522,11 @@ public final class Fold implements Node {
     @Override
     public void leave() {
       throw new IllegalStateException("what embeds a row has it as long as it is there");
+    }
+
+    @Override
+    public void beginAnew() {
+      leave();
     }
 
     @Override

@@ -9,6 +9,7 @@ import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.state.State;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 
 /**
  * Remembers a relation's row; sends each of its uses what changed, a remove at the old address and
@@ -52,6 +53,7 @@ public final class Retract implements Node {
 
   @Override
   public void handle(Slice key, List<byte[]> messages, State state, Outbox outbox) {
+    long timestamp = Message.timestamp(messages.get(0));
     byte[] stored = state.read();
     RowCell cell = RowCell.read(stored == null ? null : Slice.of(stored));
     if (stored == null) {
@@ -62,13 +64,15 @@ public final class Retract implements Node {
       cell = RowCell.read(null);
       cell.epoch = epoch;
     }
+    if (stored == null && keeping.forgets() && cell.epoch > 0) {
+      cell.beginAnew(timestamp);
+    }
     boolean timed = timeOf(cell) != Marks.UNKNOWN;
     Slice before = rows.view(cell);
     List<RawChange> changes = new ArrayList<>(messages.size());
     for (byte[] message : messages) {
       changes.add(RawChange.read(message));
     }
-    long timestamp = Message.timestamp(messages.get(0));
     if (!apply(cell, changes, before, timestamp, outbox)) {
       return;
     }
@@ -100,9 +104,9 @@ public final class Retract implements Node {
     }
 
     void sendOne(Slice before, RowCell cell) {
-      boolean anew = cell.began != 0 && before == null;
-      send(uses, before, rows.view(cell), cell.epoch, cell.began, anew);
-      send(apart, before, rows.view(cell), cell.epoch, cell.began, anew);
+      Slice after = rows.view(cell);
+      send(uses, before, after, cell.epoch, cell.began, begins(before, cell));
+      send(apart, before, after, cell.epoch, cell.began, false);
     }
 
     /** Where rows were forgotten to changes of their key, and others began. */
@@ -112,15 +116,20 @@ public final class Retract implements Node {
         send(apart, known, each.row(), each.epoch(), each.began(), false);
         known = null;
       }
-      send(apart, null, rows.view(cell), cell.epoch, cell.began, true);
-      boolean anew = arrivals.rowCame();
-      Slice after = anew ? rows.view(cell) : formers.get(formers.size() - 1).row();
-      send(uses, before, after, cell.epoch, cell.began, anew);
+      send(apart, null, rows.view(cell), cell.epoch, cell.began, false);
+      boolean anew = arrivals.tookPlace() || begins(before, cell);
+      send(uses, before, arrivals.standing(cell), cell.epoch, cell.began, anew);
     }
 
+    /** Whether a row came where its uses may still have one that was forgotten before. */
+    private boolean begins(Slice before, RowCell cell) {
+      return arrivals != null && cell.began != 0 && before == null && arrivals.rowCame();
+    }
+
+    /** Uses hear of a row that begins anew also where it went at once: it took another's place. */
     private void send(
         List<RowUse> to, Slice before, Slice after, long epoch, long began, boolean anew) {
-      if (before == null ? after == null : !anew && before.equals(after)) {
+      if (!anew && Objects.equals(before, after)) {
         return;
       }
       RowUse.Change change =

@@ -22,6 +22,7 @@ final class SentDocument {
   private static final int SENT = 1;
   private static final int FAILED = 2;
   private static final int LIMITED = 4;
+  private static final int FORMER = 8;
 
   private final int product;
   private final DocumentLimit limit;
@@ -31,6 +32,9 @@ final class SentDocument {
   private boolean sent;
   private boolean failed;
   private boolean limited;
+  /** The sink holds the document of another row that had the key before, and none since. */
+  private boolean former;
+
   private long version;
   private long hash;
   private Slice pending;
@@ -65,12 +69,17 @@ final class SentDocument {
     sent = (flags & SENT) != 0;
     failed = (flags & FAILED) != 0;
     limited = (flags & LIMITED) != 0;
+    former = (flags & FORMER) != 0;
     version = in == null ? 0 : in.readLong();
     hash = sent ? in.readLong() : 0;
   }
 
   void write(ByteWriter out) {
-    int flags = (sent ? SENT : 0) | (failed ? FAILED : 0) | (limited ? LIMITED : 0);
+    int flags =
+        (sent ? SENT : 0)
+            | (failed ? FAILED : 0)
+            | (limited ? LIMITED : 0)
+            | (former ? FORMER : 0);
     out.writeByte(flags).writeLong(version);
     if (sent) {
       out.writeLong(hash);
@@ -97,6 +106,20 @@ final class SentDocument {
     sent = false;
     failed = false;
     limited = false;
+    former = false;
+  }
+
+  /** Another row has the key: what was sent stays until that one is sent, or goes. */
+  void beginAnew() {
+    boolean stands = sent || former;
+    leave();
+    former = stands;
+  }
+
+  /** The row went that has the key: a document that stands is gone, be it of another before it. */
+  void rowWent() {
+    sent |= former;
+    former = false;
   }
 
   /** The sink may hold a document of this key that was never committed. */
@@ -146,6 +169,7 @@ final class SentDocument {
     long content = Hash.longOf(row.array(), row.offset(), row.length());
     if (!sent || wasFailed || pending != null || content != hash) {
       sent = true;
+      former = false;
       hash = content;
       version = Math.max(timestamp, version + 1);
       Slice known = key.get();
