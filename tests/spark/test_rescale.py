@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from tests.churn.measure import state_of
 
 from joinery.app.project import load
 from joinery.delivery.lease import Lease, LeaseHeldError
 from joinery.plan.stream import outputs_of
+from joinery.solutions.spark_state.fingerprint import relocate
 from joinery.spark.batch.run import run
 from joinery.spark.batch.setup import select_queries
 from joinery.spark.recovery import rescale as rescaling
@@ -146,6 +149,39 @@ def test_the_pages_of_a_large_value_are_found_in_another_number_of_partitions(
     assert {"card": 1_000} == run_once(spark, tmp_path)
     found = documents(tmp_path, "card").values()
     assert 1_000 == sum(value["customer"] == {"city": "Ulm"} for value in found)
+
+
+def test_what_was_deleted_before_is_forgotten_in_another_number_of_partitions(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    text = PROJECT.replace("run: {", "run: {tombstone_retention: 1s, ")
+    (tmp_path / "joinery.yaml").write_text(text, encoding="utf-8")
+    orders = [{"id": i, "customer_id": i % 30, "total": i} for i in range(1_000)]
+    gone = [{"id": each["id"], "__deleted": True} for each in orders[90:]]
+    feed(tmp_path, 1, customer=CUSTOMERS, order=orders)
+    run_once(spark, tmp_path)
+    feed(tmp_path, 2, order=gone)
+    run_once(spark, tmp_path)
+    project = load(tmp_path / "joinery.yaml")
+    products = select_queries(outputs_of(project.plan))["shop"]
+    checkpoint = tmp_path / ".joinery/checkpoint/shop"
+    remembered, _ = state_of(spark, checkpoint)
+
+    rescale(project.spec, "shop", products, 3, lambda: spark)
+    relocate(checkpoint)  # as the next run does
+    moved, _ = state_of(spark, checkpoint)
+    until, number = time.monotonic() + 240, 3
+    while (left := state_of(spark, checkpoint)[0]) > 400 and time.monotonic() < until:
+        told = [{**each, "total": number} for each in orders[:90]]
+        feed(tmp_path, number, order=told, customer=CUSTOMERS)
+        run_once(spark, tmp_path)
+        number += 1
+
+    assert remembered > 1_000, "deletes are remembered, each with a note"
+    assert moved > 1_000
+    assert left <= 400
+    found = documents(tmp_path, "profile").values()
+    assert [number - 1] * 90 == [each["total"] for value in found for each in value["orders"]]
 
 
 def test_what_runs_or_never_ran_is_not_rescaled(spark: SparkSession, tmp_path: Path) -> None:

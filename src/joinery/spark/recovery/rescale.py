@@ -1,9 +1,10 @@
 """The state of a standing checkpoint, moved into another number of partitions.
 
 The query does not run meanwhile. A copy of its checkpoint is repartitioned by Spark's own tool,
-which writes each row of state where its key belongs now, as one more batch that reads nothing;
-then the copy takes the checkpoint's place, as a rebuild does. Nothing is read from the sources,
-and nothing is sent.
+which writes each row of state where its key belongs now, as one more batch that reads nothing.
+The kernel writes the state of that batch once more, with the notes of what may be forgotten beside
+what they tell of; then the copy takes the checkpoint's place, as a rebuild does. Nothing is read
+from the sources, and nothing is sent.
 
 Invariant: until the copy is marked as whole, the query goes on from where it was.
 """
@@ -23,6 +24,7 @@ from joinery.project.product import ProjectSpec
 from joinery.solutions.spark_state.fingerprint import SPARK_STATE, relocate
 from joinery.spark.batch.mode import mark_done, put_in_place
 from joinery.spark.batch.stores import solution_of
+from joinery.spark.kernel import class_of, load_jar
 from joinery.spark.partitions import MOST
 from joinery.spark.recovery.checkpoint import last_batch, partitions_of
 
@@ -113,6 +115,7 @@ def _refuse_rebuild(root: Path, query: str) -> None:
 
 def _move(root: Path, query: str, partitions: int, session: SparkSession) -> None:
     """Repartition a copy of a query's checkpoint, and have it wait to take its place."""
+    from py4j.protocol import Py4JJavaError
     from pyspark.errors.exceptions.base import PySparkException
 
     standing, fresh = QueryPaths.of(root, query).checkpoint, root / "_rescale" / query
@@ -122,13 +125,27 @@ def _move(root: Path, query: str, partitions: int, session: SparkSession) -> Non
     try:
         manager = session._jsparkSession.streamingCheckpointManager()
         manager.repartition(str(fresh), partitions, True)
+        _move_notes(fresh, partitions, session)
     except PySparkException as error:
-        shutil.rmtree(fresh, ignore_errors=True)
-        reason = (error.getMessage() or str(error)).strip().splitlines()[0]
-        raise RescaleError(
-            f'the state of query "{query}" could not be moved', detail=f"{reason}"
-        ) from error
+        raise _unmoved(query, fresh, error.getMessage() or str(error)) from error
+    except Py4JJavaError as error:
+        raise _unmoved(query, fresh, str(error.java_exception)) from error
     mark_done(fresh)
     waiting = rebuild_paths(root, query).checkpoint
     waiting.parent.mkdir(exist_ok=True)
     fresh.rename(waiting)
+
+
+def _move_notes(fresh: Path, partitions: int, session: SparkSession) -> None:
+    """Have the kernel move what is noted of state, which Spark's tool takes for state itself."""
+    batch, _ = last_batch(fresh)
+    load_jar(session)
+    door = class_of(session, "dev.joinery.kernel.door.Rescale")
+    door.finish(session._jsparkSession, str(fresh), batch, partitions)
+
+
+def _unmoved(query: str, fresh: Path, reason: str) -> RescaleError:
+    """Give the copy up, and return what says so."""
+    shutil.rmtree(fresh, ignore_errors=True)
+    detail = reason.strip().splitlines()[0]
+    return RescaleError(f'the state of query "{query}" could not be moved', detail=detail)

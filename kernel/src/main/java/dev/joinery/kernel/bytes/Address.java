@@ -14,6 +14,9 @@ public final class Address {
    */
   public static final int WINDOWS = EXPIRY - 1;
 
+  /** More nodes than a program has, and fewer than any number of notes. */
+  private static final int NODES = 1 << 24;
+
   private static final byte[] FILL = new byte[3];
 
   private Address() {}
@@ -46,6 +49,18 @@ public final class Address {
 
   private static int bytesOf(int varInt) {
     return 1 + (31 - Integer.numberOfLeadingZeros(varInt | 1)) / 7;
+  }
+
+  /** Whether a level's own notes stand under an address. */
+  public static boolean isOfNotes(byte[] address) {
+    return nodeOf(address) > NODES;
+  }
+
+  /** What Spark gives to a partition, of whatever number of partitions above it. */
+  public static byte[] inPartition(int partition) {
+    byte[] place = new byte[Integer.BYTES];
+    PartitionHash.end(place, partition);
+    return place;
   }
 
   /** The node an address names; -1 for the output. */

@@ -55,7 +55,7 @@ public class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[], byte
 
   @Override
   public void init(OutputMode outputMode, TimeMode timeMode) {
-    list = getHandle().getListState("value", new BytesEncoder(), TTLConfig.NONE());
+    list = getHandle().getListState(MovedState.VARIABLE, new BytesEncoder(), TTLConfig.NONE());
   }
 
   @Override

@@ -34,7 +34,7 @@ import java.util.TreeMap;
  * that is sent.
  */
 public final class Expiry {
-  private static final int LIST_BYTES = 128;
+  static final int LIST_BYTES = 128;
   private static final int LISTS_AT_ONCE = 16;
   private static final int PERIODS = 32;
   private static final long LEAST_PERIOD_MICROS = 1_000_000;
@@ -81,7 +81,7 @@ public final class Expiry {
     this.store = store;
     this.number = number;
     this.periodMicros = Math.max(retentionMicros / PERIODS, LEAST_PERIOD_MICROS);
-    byte[] head = store.get(address(Slice.EMPTY));
+    byte[] head = store.get(headOf(number));
     if (head != null) {
       ByteReader in = new ByteReader(head);
       highest = in.readLong();
@@ -125,7 +125,7 @@ public final class Expiry {
       begin(list, period);
     }
     list.bytes.writeBlob(address).writeBlob(entry);
-    store.put(addressOf(period, list.number), list.bytes.toBytes());
+    store.put(listOf(number, period, list.number), list.bytes.toBytes());
   }
 
   /** Takes the next list of those that the head counts; counts several more if there is none. */
@@ -164,7 +164,7 @@ public final class Expiry {
   private List<Note> takeList(long period) {
     open.remove(period);
     int last = lists.get(period) - 1;
-    byte[] address = addressOf(period, last);
+    byte[] address = listOf(number, period, last);
     byte[] list = store.get(address);
     List<Note> notes = new ArrayList<>();
     if (list != null) {
@@ -183,16 +183,23 @@ public final class Expiry {
   }
 
   private void writeHead() {
+    store.put(headOf(number), head(highest, lists));
+  }
+
+  /** What a head is: the highest number that was forgotten, and how many lists a period has. */
+  static byte[] head(long highest, Map<Long, Integer> lists) {
     ByteWriter out = new ByteWriter(16 + lists.size() * 12).writeLong(highest);
     lists.forEach((period, count) -> out.writeLong(period).writeVarInt(count));
-    store.put(address(Slice.EMPTY), out.toBytes());
+    return out.toBytes();
   }
 
-  private byte[] addressOf(long period, int list) {
-    return address(Slice.of(new ByteWriter(12).writeLong(period).writeVarInt(list).toBytes()));
+  /** The address of the head of notes. */
+  static byte[] headOf(int number) {
+    return Address.of(number, new byte[0]);
   }
 
-  private byte[] address(Slice key) {
-    return Address.of(number, key.toBytes());
+  /** The address of one of their lists. */
+  static byte[] listOf(int number, long period, int list) {
+    return Address.of(number, new ByteWriter(12).writeLong(period).writeVarInt(list).toBytes());
   }
 }

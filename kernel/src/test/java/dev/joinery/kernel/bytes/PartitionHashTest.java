@@ -40,6 +40,13 @@ class PartitionHashTest {
     }
   }
 
+  @Test
+  void bytesCanBeHadForAnyPartition() {
+    for (int partition : new int[] {0, 1, 7, 511}) {
+      assertEquals(partition, PartitionHash.of(Address.inPartition(partition)));
+    }
+  }
+
   private int bySpark(byte[] bytes) {
     List<Expression> columns = List.of(Literal.create(bytes, DataTypes.BinaryType));
     return (int) new Murmur3Hash(CollectionConverters.asScala(columns).toSeq()).eval(null);
