@@ -101,7 +101,7 @@ def test_the_files_of_a_spool_are_not_looked_at(tmp_path: Path) -> None:
     note(tmp_path, 0, {"a.jsonl": 5})
     put(tmp_path, a=6)
     spool = SourceSpec("changes", "files", (("path", "data"), ("spool", "id")))
-    spec = ProjectSpec("shop", (spool,), folder=tmp_path)
+    spec = ProjectSpec("shop", (spool,), run=RunSpec(), folder=tmp_path)
     reads = {"q": (SourceRead(spool, READ.relations),)}
     found: list[RunWarning] = []
     ignored: dict[str, int] = {}
