@@ -180,6 +180,25 @@ def test_an_event_that_has_no_topic_is_a_dead_letter(shop: Shop) -> None:
     assert ["unroutable"] == [each["reason"] for each in shop.letters()]
 
 
+def test_a_refused_event_is_a_dead_letter_also_when_its_batch_runs_again(shop: Shop) -> None:
+    shop.log.create(f"{shop.at}.parcel", **{"max.message.bytes": "2000"})
+    shop.tell(100, 0, "order", "a")
+    shop.tell(101, 1, "parcel", "a" * 4_000)
+
+    # Kafka takes the batch's transaction; its letters cannot be kept, and it is not committed.
+    letters = shop.folder / ".joinery/dead_letters"
+    letters.parent.mkdir(exist_ok=True)
+    letters.write_text("in the way", encoding="utf-8")
+    with pytest.raises(QueryFailedError, match="could not keep dead letters"):
+        shop.once()
+    assert [0] == [number for _, number, _ in shop.sent("order")]
+    letters.unlink()
+    shop.once()
+
+    assert [0] == [number for _, number, _ in shop.sent("order")]
+    assert ["document_refused"] == [each["reason"] for each in shop.letters()]
+
+
 def test_an_update_of_an_event_is_counted_and_not_sent(shop: Shop) -> None:
     shop.tell(100, 0, "order", "a")
     shop.tell(101, 0, "order", "a", op="u")

@@ -1,7 +1,8 @@
 """Sends the events of an outbox to the topics of their aggregates, each once and in order.
 
 A batch is one transaction of Kafka, which also notes the batch's number for a consumer group
-of the query's own: a batch that runs again after a crash finds its number, and sends nothing.
+of the query's own: a batch that runs again after a crash finds its number, sends nothing, and
+tells again of the events that were refused.
 
 Limits: the brokers forget the number after `offsets.retention.minutes` (7 days by default);
 an event that a connector tells again in another partition is another event.
@@ -35,6 +36,7 @@ from joinery.files import write_whole
 from joinery.model.type import BINARY, DataType
 from joinery.sinks.kafka import KafkaSinkOptions
 from joinery.sinks.line import StagedRow, read_rows
+from joinery.sinks.outbox_refused import RefusedEvents
 from joinery.sinks.protocol import Guarantee, Refusal, SinkError, StagedBatch, Written
 
 NO_POSITION = -1
@@ -209,7 +211,12 @@ class OutboxSink:
         events: list[tuple[StagedRow, Event]],
         refused: dict[str, Refusal],
     ) -> bool:
-        """Send all but `refused`, to which is added what cannot be taken."""
+        """Send all but `refused`, to which is added what cannot be taken.
+
+        Returns:
+            False where nothing was taken because of events that are in `refused` now.
+        """
+        kept = RefusedEvents(self._marks / batch.query_id)
         left = [each for each in events if each[0].key not in refused]
         if not left:
             return True
@@ -217,6 +224,8 @@ class OutboxSink:
             self._find(topic)
         note = Note(f"joinery-{batch.query_id}-{batch.product}", events[0][1].topic)
         if (producer.noted(note) or 0) > batch.batch_id:
+            refused.clear()
+            refused |= {each.row.key: each for each in kept.of(batch.batch_id)}
             return True
         producer.begin()
         try:
@@ -228,6 +237,7 @@ class OutboxSink:
                     refused[row.key] = Refusal(row, "document_too_large", detail)
             producer.note(note, batch.batch_id + 1)
             batch.check()
+            kept.keep(batch.batch_id, refused.values())
         except BaseException:
             producer.abandon()
             raise
