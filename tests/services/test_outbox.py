@@ -13,6 +13,8 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from tests.services.log import Log
 
+from joinery.dead_letters.dead_letter import DeadLetter
+from joinery.dead_letters.queue import DeadLetterQueue, Selection
 from joinery.dev.service import Service
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Plan
@@ -63,8 +65,10 @@ class Shop:
         """The plan of the project."""
         return build_plan(self.spec)
 
-    def tell(self, lsn: int | None, number: int, kind: str, id_: str, op: str = "c") -> None:
-        """Append a change of the outbox, as Debezium writes it."""
+    def event(
+        self, lsn: int | None, number: int, kind: str, id_: str, op: str = "c"
+    ) -> dict[str, Any]:
+        """Return a change of the outbox, as Debezium writes it."""
         row = {
             "id": f"e{number}",
             "aggregatetype": kind,
@@ -73,7 +77,15 @@ class Shop:
             "payload": json.dumps({"n": number, "ü": "é"}, ensure_ascii=False),
         }
         images = {"before": row} if op == "d" else {"after": row}
-        event = {"op": op, "source": {"lsn": lsn}, **images}
+        return {"op": op, "source": {"lsn": lsn}, **images}
+
+    def tell(self, lsn: int | None, number: int, kind: str, id_: str, op: str = "c") -> None:
+        """Append a change of the outbox."""
+        self.put(self.event(lsn, number, kind, id_, op))
+
+    def put(self, event: dict[str, Any]) -> None:
+        """Append an event of Debezium."""
+        row = event.get("after") or event["before"]
         self.log.put(f"{self.at}.outbox", event, key={"id": row["id"]})
 
     def once(self) -> Run:
@@ -151,6 +163,37 @@ def test_what_a_connector_tells_again_is_not_sent_again(shop: Shop) -> None:
     assert {"older": 3} == ended.progress.latest["events"].counters["events"]
 
 
+def test_events_of_transactions_that_overlap_are_all_sent_once(shop: Shop) -> None:
+    shop.tell(110, 0, "order", "a")
+    shop.tell(100, 1, "order", "a")
+    shop.once()
+    shop.tell(110, 0, "order", "a")
+    shop.tell(100, 1, "order", "a")
+    shop.tell(105, 2, "order", "a")
+
+    ended = shop.once()
+
+    assert [0, 1, 2] == [number for _, number, _ in shop.sent("order")]
+    assert {"older": 2} == ended.progress.latest["events"].counters["events"]
+
+
+def test_a_dead_letter_that_is_put_back_is_sent_once(shop: Shop) -> None:
+    mended = shop.event(100, 0, "order", "a")
+    shop.put({**mended, "after": {**mended["after"], "payload": 0}})
+    shop.tell(101, 1, "order", "a")
+    shop.once()
+    queue = DeadLetterQueue(shop.spec, shop.plan)
+    (letter,) = queue.find(Selection())
+    again = DeadLetter(letter.id, {**letter.facts, "value": json.dumps(mended)})
+    assert [] == queue.replay([again])
+    assert [] == queue.replay([again])
+
+    shop.once()
+
+    assert [1, 0] == [number for _, number, _ in shop.sent("order")]
+    assert [] == queue.find(Selection())
+
+
 def test_a_batch_that_runs_again_after_a_crash_sends_nothing_twice(shop: Shop) -> None:
     shop.tell(100, 0, "order", "a")
     shop.once()
@@ -158,11 +201,11 @@ def test_a_batch_that_runs_again_after_a_crash_sends_nothing_twice(shop: Shop) -
 
     # Kafka takes the batch's transaction; what follows it fails, and the batch is not committed.
     (marks,) = (shop.folder / ".joinery/checkpoint/events/outbox").iterdir()
-    (marks / ".1.json.part").mkdir()
+    (marks / ".1.jsonl.part").mkdir()
     with pytest.raises(QueryFailedError):
         shop.once()
     assert [0, 1] == [number for _, number, _ in shop.sent("order")]
-    (marks / ".1.json.part").rmdir()
+    (marks / ".1.jsonl.part").rmdir()
     shop.tell(102, 2, "order", "a")
     shop.once()
     shop.once()

@@ -5,19 +5,11 @@ of the query's own: a batch that runs again after a crash finds its number, send
 tells again of the events that were refused.
 
 Limits: the brokers forget the number after `offsets.retention.minutes` (7 days by default);
-an event that a connector tells again in another partition is another event.
+an event that a connector tells again is left out only where it is among those sent last
+(`joinery.sinks.outbox_sent`), in the same partition.
 
-Invariant: for a reader of committed records each event stands once, and those of one
-partition of the outbox's log stand in its order.
-
-How far the events of an outbox were sent: by partition of its log, the highest position.
-
-A connector that begins again tells events that it has told before. They stand later in the
-log, with the positions they had, so an event at or below the highest position is a repeat;
-of those at that very position (rows of one statement) their identities are kept.
-
-Invariant: the marks of a batch depend on its events and on the marks of the batch before,
-so a batch that runs again sends the same events.
+Invariant: each event of the log that is not refused stands in its topic, those of one partition
+of the log in its order; for a reader of committed records once, but for these limits.
 """
 
 from __future__ import annotations
@@ -25,85 +17,19 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from joinery.clients.kafka import Brokers, create_topic, describe_topic
 from joinery.clients.kafka_producer import Note, Producer
-from joinery.files import write_whole
 from joinery.model.type import BINARY, DataType
 from joinery.sinks.kafka import KafkaSinkOptions
 from joinery.sinks.line import StagedRow, read_rows
 from joinery.sinks.outbox_refused import RefusedEvents
+from joinery.sinks.outbox_sent import NO_POSITION, SentEvent, SentEvents
 from joinery.sinks.protocol import Guarantee, Refusal, SinkError, StagedBatch, Written
-
-NO_POSITION = -1
-_KEPT = 5
-
-
-@dataclass(frozen=True, slots=True)
-class HighestSent:
-    """The highest position of a partition, and the identities of its events there."""
-
-    position: int = NO_POSITION
-    ids: frozenset[str] = frozenset()
-
-    def seen(self, position: int, id_: str) -> bool:
-        """Say whether an event was told before; one without a position never was."""
-        if position == NO_POSITION:
-            return False
-        return position < self.position or (position == self.position and id_ in self.ids)
-
-    def past(self, position: int, id_: str) -> HighestSent:
-        """Return the mark after one more event, which was not seen."""
-        if position == NO_POSITION:
-            return self
-        ids = self.ids if position == self.position else frozenset[str]()
-        return HighestSent(position, ids | {id_})
-
-
-Marks = Mapping[int, HighestSent]
-
-
-class MarkFolder:
-    """The marks of the last batches, a file each."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def before(self, batch_id: int) -> Marks:
-        """Return the marks of the batch before; none where that was the first."""
-        known = [each for each in self._numbers() if each < batch_id]
-        if not known:
-            return {}
-        told = json.loads(self._file(max(known)).read_text(encoding="utf-8"))
-        return {
-            int(partition): HighestSent(each["position"], frozenset(each["ids"]))
-            for partition, each in told.items()
-        }
-
-    def keep(self, batch_id: int, marks: Marks) -> None:
-        """Keep the marks of a batch, durably, and forget those of old ones."""
-        told = {
-            str(partition): {"position": mark.position, "ids": sorted(mark.ids)}
-            for partition, mark in sorted(marks.items())
-        }
-        write_whole(self._file(batch_id), json.dumps(told), synced=True)
-        for old in _but_newest(self._numbers()):
-            self._file(old).unlink(missing_ok=True)
-
-    def _numbers(self) -> list[int]:
-        return [int(each.stem) for each in self._folder.glob("*.json")]
-
-    def _file(self, batch_id: int) -> Path:
-        return self._folder / f"{batch_id}.json"
-
-
-def _but_newest(numbers: Iterable[int]) -> list[int]:
-    return sorted(numbers)[:-_KEPT]
-
 
 POSITION_HEADER = "joinery.position"
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
@@ -129,8 +55,13 @@ class EventShape:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event as a record of Kafka."""
+    """An event as a record of Kafka.
 
+    Attributes:
+        origin: What tells it from others.
+    """
+
+    origin: SentEvent
     topic: str
     key: bytes | None
     value: bytes | None
@@ -143,7 +74,7 @@ class OutboxSink:
     Args:
         brokers: Where.
         shape: What makes an event.
-        marks: A folder of this query's own.
+        marks: A folder of this query's own, for what is to be known of its last batches.
         create: Create a topic that is missing.
         one_log: The places of events are all in one log, as those of files are.
         partitions, replication: Of topics that are created.
@@ -162,7 +93,7 @@ class OutboxSink:
     ) -> None:
         self.target = f"kafka topics {shape.topic} at {brokers.bootstrap}"
         self.guarantee = Guarantee(
-            summary="A reader of committed records sees each event once, in order.",
+            summary="A reader of committed records sees each event, in order.",
             keeps="log",
         )
         self._brokers, self._shape, self._marks = brokers, shape, marks
@@ -171,14 +102,15 @@ class OutboxSink:
         self._topics: set[str] = set()
         self._producer: Producer | None = None
         self._producer_of = ""
+        self._sent_before: tuple[str, SentEvents] | None = None
 
     def open(self) -> None:
         """Topics are looked for when their first event comes."""
 
     def write(self, batch: StagedBatch) -> Written:
         """Send the events of `batch` that were not sent before."""
-        marks = MarkFolder(self._marks / batch.query_id)
-        reading = _Reading(self._shape, batch, marks.before(batch.batch_id), self._one_log)
+        sent = self._sent_of(batch)
+        reading = _Reading(self._shape, batch, sent.before(batch.batch_id), self._one_log)
         events = list(reading)
         refused = {each.row.key: each for each in reading.refused}
         if events:
@@ -186,19 +118,29 @@ class OutboxSink:
             while not self._sent(producer, batch, events, refused):
                 # What the brokers refused spoiled the transaction: once more without it.
                 pass
-        marks.keep(batch.batch_id, reading.marks)
+        sent.keep(batch.batch_id, (event.origin for row, event in events if row.key not in refused))
         return Written(refused=tuple(refused.values()), older=reading.repeated)
 
     def close(self) -> None:
-        """Close the producer."""
+        """Close the producer, and read anew what was sent when the next batch comes."""
+        self._sent_before = None
+        self._close_producer()
+
+    def _close_producer(self) -> None:
         if self._producer is not None:
             self._producer.close()
             self._producer = None
 
+    def _sent_of(self, batch: StagedBatch) -> SentEvents:
+        """Return what the batch's query sent last."""
+        if self._sent_before is None or self._sent_before[0] != batch.query_id:
+            self._sent_before = batch.query_id, SentEvents(self._marks / batch.query_id)
+        return self._sent_before[1]
+
     def _producer_for(self, batch: StagedBatch) -> Producer:
         """Return the producer of the batch's query; a fresh one fences those before it."""
         if self._producer is None or self._producer_of != batch.query_id:
-            self.close()
+            self._close_producer()
             name = f"joinery-{batch.query_id}-{batch.product}-outbox"
             self._producer = Producer(self._brokers, transactional_id=name)
             self._producer_of = batch.query_id
@@ -281,12 +223,14 @@ def outbox_sink(
 
 
 class _Reading:
-    """The events of one batch that were not told before; counts and refuses the others."""
+    """The events of one batch that were not sent before; counts and refuses the others."""
 
-    def __init__(self, shape: EventShape, batch: StagedBatch, before: Marks, one_log: bool) -> None:
+    def __init__(
+        self, shape: EventShape, batch: StagedBatch, sent: Collection[SentEvent], one_log: bool
+    ) -> None:
         self._shape, self._batch, self._one_log = shape, batch, one_log
         self._types = {each.name: each.type for each in batch.value.fields}
-        self.marks: dict[int, HighestSent] = dict(before)
+        self._sent, self._met = sent, set[SentEvent]()
         self.refused: list[Refusal] = []
         self.repeated = 0
 
@@ -296,16 +240,17 @@ class _Reading:
             place = row.key_values()
             partition = 0 if self._one_log else int(str(place["partition"]))
             id_ = json.dumps([columns.get(each) for each in self._shape.id])
-            mark = self.marks.get(partition, HighestSent())
-            if mark.seen(row.version, id_):
+            origin = SentEvent(partition, row.version, id_)
+            if origin in self._sent or origin in self._met:
                 self.repeated += 1
                 continue
-            self.marks[partition] = mark.past(row.version, id_)
-            event = self._event(row, columns)
+            event = self._event(row, columns, origin)
             if event is not None:
+                if origin.position != NO_POSITION:
+                    self._met.add(origin)
                 yield row, event
 
-    def _event(self, row: StagedRow, columns: Mapping[str, Any]) -> Event | None:
+    def _event(self, row: StagedRow, columns: Mapping[str, Any], origin: SentEvent) -> Event | None:
         shape = self._shape
         topic = _COLUMN.sub(lambda found: str(columns.get(found[1]) or "?"), shape.topic)
         if not _TOPIC.fullmatch(topic):
@@ -318,9 +263,8 @@ class _Reading:
             if (encoded := self._encoded(column, columns)) is not None
         ]
         headers.append((POSITION_HEADER, str(row.version).encode()))
-        return Event(
-            topic, self._encoded(shape.key, columns), self._encoded(shape.value, columns), headers
-        )
+        key, value = (self._encoded(each, columns) for each in (shape.key, shape.value))
+        return Event(origin, topic, key, value, headers)
 
     def _encoded(self, column: str, columns: Mapping[str, Any]) -> bytes | None:
         return _bytes_of(columns.get(column), self._types[column])
