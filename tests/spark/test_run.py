@@ -303,8 +303,8 @@ def test_what_a_task_counts_leaves_it_as_one_message_a_counter(
 
     assert 300 == ended.progress.relations["order"]["stale"]
     tasks = int(spark.conf.get("spark.sql.shuffle.partitions") or 0)
-    # Each task of the first operator counts stale changes, each that decodes them what it read
-    # and the rows in it, and each of an operator what its nodes took and how many messages they had.
+    # Each task of the first operator counts stale changes, each that decodes them what it read and
+    # the rows in it, and each of an operator what its nodes took and how many messages they had.
     nodes = len(lower(project.plan.products).nodes)
     assert counted.messages <= 3 * tasks + 2 + 2 * nodes * tasks
 
