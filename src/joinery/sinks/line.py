@@ -26,7 +26,8 @@ class StagedRow(NamedTuple):
     Attributes:
         key: The root key as a JSON object, compact.
         value: The document as JSON text; None for a tombstone.
-        version: Rises strictly for its key.
+        version: Rises strictly for its key; of an outbox's event the source's position, -1
+            without one.
     """
 
     key: str
@@ -64,7 +65,8 @@ def parse_line(line: str) -> StagedRow:
     key, middle, rest = line.partition(_MIDDLE)
     value, tail, version = rest.rpartition(_TAIL)
     number = version.rstrip("}\n")
-    if not (middle and tail and number.isdecimal() and key.startswith(_HEAD)):
+    whole = number.removeprefix("-").isdecimal()
+    if not (middle and tail and whole and key.startswith(_HEAD)):
         return _parse_spaced(line)
     return StagedRow(key[_KEY_AT:] + "}", None if value == "null" else value, int(number))
 

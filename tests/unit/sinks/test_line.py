@@ -14,6 +14,13 @@ def test_a_compact_line_keeps_the_document_as_it_was_written() -> None:
     assert expected == parse_line(line)
 
 
+def test_an_event_without_a_position_keeps_all_digits_too() -> None:
+    line = '{"key":{"partition":0},"value":{"n":1.50,"m":12345678901234567.10},"version":-1}\n'
+
+    expected = StagedRow('{"partition":0}', '{"n":1.50,"m":12345678901234567.10}', -1)
+    assert expected == parse_line(line)
+
+
 def test_a_tombstone_has_no_document() -> None:
     expected = StagedRow('{"id":"a"}', None, 8)
 
