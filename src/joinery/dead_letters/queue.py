@@ -201,6 +201,11 @@ class DeadLetterQueue:
         product = next((each for each in known if each.name == name), None)
         if product is None:
             raise ReplayError(f'the project has no product "{name}"')
+        if product.outbox is not None:
+            raise ReplayError(
+                f'product "{name}" is an outbox, whose refused events are not put back',
+                hint="Insert the event into the outbox once more, then drop the letter.",
+            )
         folder = self._spec.path_of(".")
         made = (
             (each, make_sink(each.kind, name, dict(each.options), folder)) for each in product.sinks

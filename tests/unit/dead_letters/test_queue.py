@@ -239,6 +239,28 @@ def test_what_cannot_be_put_back_is_told_and_stays_open(
     assert 1 == len(queue.find(Selection()))
 
 
+def test_an_event_that_an_outbox_could_not_send_is_not_put_back(tmp_path: Path) -> None:
+    text = (
+        "name: shop\n"
+        'sources: {changes: {kafka: {bootstrap: "localhost:9092"}}}\n'
+        "relations: {event: {topic: event, key: [id], fields: {id: string, body: string}}}\n"
+        "products:\n"
+        "  events:\n"
+        "    outbox: {relation: event, key: id, value: body}\n"
+        '    sink: {kafka: {topic: "{id}"}}\n'
+    )
+    (tmp_path / "joinery.yaml").write_text(text)
+    spec = load_spec(tmp_path / "joinery.yaml")
+    queue = DeadLetterQueue(spec, build_plan(spec))
+    target = "kafka topics {id} at localhost:9092"
+    write(tmp_path, {**refused(1), "product": "events", "sink": target})
+
+    (kept,) = queue.replay(queue.find(Selection()))
+
+    assert kept.why.startswith('product "events" is an outbox, whose refused events are not put')
+    assert 1 == len(queue.find(Selection()))
+
+
 def test_an_id_that_is_not_there_or_not_the_only_one_is_refused(
     queue: DeadLetterQueue, tmp_path: Path
 ) -> None:
