@@ -45,12 +45,13 @@ class SpoolPlace:
 
 @dataclass(frozen=True, slots=True)
 class SpooledBatch:
-    """A batch in the spool."""
+    """A batch in the spool; `after` as in a `StagedBatch`."""
 
     folder: Path
     query_id: str
     batch_id: int
     files: tuple[Path, ...]
+    after: int
 
 
 class Spool:
@@ -86,8 +87,8 @@ class Spool:
         part.mkdir()
         for number, file in enumerate(batch.files):
             join_synced((file,), part / f"part-{number:05d}.jsonl")
-        facts = json.dumps({"query_id": batch.query_id, "batch_id": batch.batch_id})
-        write_whole(part / "batch.json", facts, synced=True)
+        place = {"query_id": batch.query_id, "batch_id": batch.batch_id, "after": batch.after}
+        write_whole(part / "batch.json", json.dumps(place), synced=True)
         sync_folder(part)
         batch.check()
         part.rename(target)
@@ -101,8 +102,13 @@ class Spool:
         if folder is None:
             return None
         facts = json.loads((folder / "batch.json").read_text(encoding="utf-8"))
-        files = tuple(sorted(folder.glob("part-*.jsonl")))
-        return SpooledBatch(folder, str(facts["query_id"]), int(facts["batch_id"]), files)
+        return SpooledBatch(
+            folder,
+            query_id=str(facts["query_id"]),
+            batch_id=int(facts["batch_id"]),
+            files=tuple(sorted(folder.glob("part-*.jsonl"))),
+            after=int(facts.get("after", 0)),  # spools of before this was kept lack it
+        )
 
     def remove(self, batch: SpooledBatch) -> None:
         """Forget a batch that the sink has."""
@@ -272,6 +278,7 @@ class SpoolingSink(WrappingSink):
         batch = self._delaying.make(
             query_id=held.query_id, batch_id=held.batch_id, files=held.files
         )
+        batch = replace(batch, after=held.after)
         given = self._given
         return replace(batch, epoch=given.epoch, check=given.check) if given else batch
 

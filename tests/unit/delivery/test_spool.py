@@ -13,6 +13,7 @@ from joinery.delivery.outlet import Delaying, SinkResult
 from joinery.delivery.spool import Spool, SpoolingSink, SpoolPlace
 from joinery.model.progress import Waiting
 from joinery.model.type import LONG, Field, Struct
+from joinery.sinks.files import FilesSink
 from joinery.sinks.protocol import (
     FencedError,
     Guarantee,
@@ -152,6 +153,35 @@ def test_what_a_run_leaves_is_written_by_the_next_in_order(tmp_path: Path) -> No
     assert [] == first.target.taken
     assert [(7, "seven\n"), (8, "eight\n"), (9, "nine\n")] == second.target.taken
     second.sink.close()
+
+
+def test_what_goes_out_between_two_batches_keeps_its_place(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    place, closing = SpoolPlace(tmp_path / "files-spool"), threading.Event()
+    delaying = Delaying(make=bench.make, tell=bench.tell, on_error=bench.errors.append)
+    sink = SpoolingSink(FilesSink(tmp_path / "out"), "p", place, delaying, closing=closing)
+    sink.open()
+
+    sink.write(bench.batch(9, "nine\n"))
+    sink.write(replace(bench.batch(9, "repaired\n"), after=1_790_000_000_000))
+    sink.drain()
+
+    sink.close()
+    written = sorted((tmp_path / "out").glob("*.jsonl"))
+    assert ["nine\n", "repaired\n"] == [each.read_text() for each in written]
+
+
+def test_a_batch_that_was_kept_without_a_time_is_the_batch_itself(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "spool")
+    spool.open()
+    spool.put(Bench(tmp_path).batch(3))
+    facts = tmp_path / "spool/000000000001/batch.json"
+    facts.write_text('{"query_id": "q", "batch_id": 3}')
+
+    kept = spool.oldest()
+
+    assert kept is not None
+    assert (3, 0) == (kept.batch_id, kept.after)
 
 
 def test_what_was_being_put_in_or_taken_out_at_a_crash_is_removed(tmp_path: Path) -> None:
