@@ -98,6 +98,27 @@ def test_the_ends_that_a_product_waits_for_are_taken_once(
     assert sent(tmp_path)[-1] == (2, ["i9"])
 
 
+def test_settling_that_is_declared_later_overwrites_nothing(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    project = project_of(tmp_path, "ready: []")
+    jn.run(spark, project, once=True).await_termination()
+    before = sent(tmp_path)
+    file = tmp_path / "joinery.yaml"
+    file.write_text(file.read_text().replace("ready: []", "emit: {settle: 1h}"))
+
+    change(tmp_path, "order", "2", {"number": 9, "customer_id": 2, "item": "i9"})
+    jn.run(spark, jn.load(file), once=True).await_termination()
+    change(tmp_path, "order", "3", {"number": 10, "customer_id": 2, "item": "i10"})
+    jn.run(spark, jn.load(file), once=True).await_termination()
+    file.write_text(file.read_text().replace("emit: {settle: 1h}", "ready: []"))
+    change(tmp_path, "order", "4", {"number": 11, "customer_id": 2, "item": "i11"})
+    jn.run(spark, jn.load(file), once=True).await_termination()
+
+    later = [(2, ["i9"]), (2, ["i9", "i10"]), (2, ["i9", "i10", "i11"])]
+    assert [*before, *later] == sent(tmp_path)
+
+
 def test_a_key_that_settles_is_sent_once(spark: SparkSession, tmp_path: Path) -> None:
     project = project_of(tmp_path, "emit: {settle: 1h}")
 

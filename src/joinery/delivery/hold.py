@@ -5,12 +5,12 @@ to their first end; the batch that opens the gate sends what is held with its ow
 once. `SettlingOutlet` (`emit: {settle: …}`) sends at most one document a key in the time a key
 settles: it leaves once its key has not changed for that long, and after ten times that at the
 latest, so a key that never rests is still seen. A thread flushes what is due, also while no
-batch comes, each flush under a number of its own, which takes the place of the batch's.
+batch comes; a flush goes out as what is sent after the last batch of which documents were held.
 
 Invariant: of one key the newest version stays, and what was taken from a batch that runs again
 is held once. What the opening batch sends is forgotten only when a later batch begins, so it
 sends the same when it runs again. A flush that was begun is written whole before the next one,
-under the same number, also after a crash.
+in the same place, also after a crash; no two flushes, and no flush and a batch, share a place.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from joinery.delivery.outlet import Delaying, Outlet, SinkResult
 from joinery.sinks.key import canonical_key
@@ -42,6 +42,14 @@ _PUT = """INSERT INTO held VALUES (?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SE
     value = excluded.value, version = excluded.version, changed_at = excluded.changed_at
     WHERE excluded.version > version"""
 _DUE = "changed_at <= :quiet OR first_at <= :old"
+
+
+class FlushPlace(NamedTuple):
+    """Where a flush stands among batches, in the words of a `StagedBatch`."""
+
+    query_id: str
+    batch_id: int
+    after: int
 
 
 class Hold:
@@ -69,11 +77,13 @@ class Hold:
             self._database.close()
             self._database = None
 
-    def put(self, files: Iterable[Path], now: float) -> None:
-        """Hold the documents of staged files; all of them or none."""
-        rows = ((key, text, version, now, now) for key, text, version in read_rows(files))
+    def put(self, batch: StagedBatch, now: float) -> None:
+        """Hold the documents of a batch, and which it was; all of that or nothing."""
+        rows = ((key, text, version, now, now) for key, text, version in read_rows(batch.files))
         with self._opened.transaction() as database:
             database.executemany(_PUT, rows)
+            self._set(database, "query_id", batch.query_id)
+            self._set(database, "batch_id", batch.batch_id)
 
     def write_held(self, target: Path) -> int:
         """Write all documents that are held as staged lines; return how many."""
@@ -102,13 +112,14 @@ class Hold:
             with self._opened.transaction() as database:
                 database.execute("DELETE FROM held")
 
-    def leave(self, *, quiet: float, old: float) -> bool:
+    def leave(self, now: float, *, quiet: float, old: float) -> bool:
         """Move what is due into the flush that is under way; False if nothing is.
 
         Nothing moves while an earlier flush stands: it is to be written first, as it was.
 
         Args:
-            quiet: Documents that did not change since then are due, seconds since 1970.
+            now: When the flush begins, seconds since 1970.
+            quiet: Documents that did not change since then are due.
             old: So are those held since then.
         """
         due = {"quiet": quiet, "old": old}
@@ -120,13 +131,23 @@ class Hold:
             )
             moved = database.execute(f"DELETE FROM held WHERE {_DUE}", due).rowcount
             if moved:
-                self._set(database, "flush", (self._fact(database, "flush") or 0) + 1)
+                self._place_flush(database, now)
         return moved > 0
 
-    def write_leaving(self, target: Path) -> int:
-        """Write the flush that is under way as staged lines; return its number."""
+    def _place_flush(self, database: _Database, now: float) -> None:
+        """Give a flush a place after the last batch, and after all flushes before it."""
+        # A hold of an earlier version has numbered its flushes from 1, as batches are.
+        last = max(self._fact(database, name) or 0 for name in ("batch_id", "flush"))
+        after = (self._fact(database, "flush_after") or 0) + 1
+        self._set(database, "flush", last)
+        self._set(database, "flush_after", max(after, round(now * 1000)))
+
+    def write_leaving(self, target: Path) -> FlushPlace:
+        """Write the flush that is under way as staged lines; return its place."""
         write_rows(target, self._rows("SELECT key, value, version FROM leaving ORDER BY key"))
-        return self._fact(self._opened, "flush") or 0
+        query_id = self._opened.first("SELECT value FROM fact WHERE name = 'query_id'")
+        number, after = (self._fact(self._opened, name) or 0 for name in ("flush", "flush_after"))
+        return FlushPlace(str(query_id[0]) if query_id else "", number, after)
 
     def forget_leaving(self) -> None:
         """Forget the flush that is under way: it was written."""
@@ -144,18 +165,6 @@ class Hold:
         """How many documents were not written yet."""
         count = "SELECT (SELECT count(*) FROM held) + (SELECT count(*) FROM leaving)"
         return int((self._opened.first(count) or (0,))[0])
-
-    @property
-    def query_id(self) -> str:
-        """The identity of the checkpoint whose documents these are."""
-        found = self._opened.first("SELECT value FROM fact WHERE name = 'query_id'")
-        return str(found[0]) if found else ""
-
-    def note(self, *, query_id: str) -> None:
-        """Keep the identity of the checkpoint."""
-        if query_id != self.query_id:
-            with self._opened.transaction() as database:
-                self._set(database, "query_id", query_id)
 
     def number(self, name: str) -> int | None:
         """Return a fact that `remember` kept."""
@@ -310,7 +319,7 @@ class GatedOutlet(HoldingOutlet):
         if opened is not None and batch.batch_id > opened:
             self._hold.forget_held()
             return self._inner.write(batch)
-        self._hold.put(batch.files, time.time())
+        self._hold.put(batch, time.time())
         if not self._reached(batch.batch_id):
             return ()
         self._hold.remember(_OPENED, batch.batch_id)
@@ -370,14 +379,13 @@ class SettlingOutlet(HoldingOutlet):
     def write(self, batch: StagedBatch) -> Sequence[SinkResult]:
         """Hold the documents of `batch`, replacing older ones that wait."""
         with self._mutex:
-            self._hold.note(query_id=batch.query_id)
-            self._hold.put(batch.files, time.time())
+            self._hold.put(batch, time.time())
         self._changed.set()
         return ()
 
     def drain(self) -> Sequence[SinkResult]:
         """Send all that waits, without waiting for quiet."""
-        self._flush(time.time() + self._settle_s)
+        self._flush(quiet=time.time())
         return ()
 
     def close(self) -> None:
@@ -392,7 +400,7 @@ class SettlingOutlet(HoldingOutlet):
     def _flush_on_time(self) -> None:
         while not self._closing.is_set():
             try:
-                self._flush(time.time())
+                self._flush(quiet=time.time() - self._settle_s)
                 wait = self._wait()
             except Exception as error:
                 self._delaying.on_error(error)
@@ -405,18 +413,19 @@ class SettlingOutlet(HoldingOutlet):
             due = self._hold.next_due(settle=self._settle_s, longest=self._longest_s)
         return _IDLE_S if due is None else max(due - time.time(), 0.001)
 
-    def _flush(self, now: float) -> None:
-        """Send what is due at `now`, and what an earlier flush left."""
+    def _flush(self, *, quiet: float) -> None:
+        """Send what is quiet since then or held too long, and what an earlier flush left."""
         with self._mutex:
-            while self._hold.leave(quiet=now - self._settle_s, old=now - self._longest_s):
+            now = time.time()
+            while self._hold.leave(now, quiet=quiet, old=now - self._longest_s):
                 self._send_leaving()
                 self._hold.forget_leaving()
 
     def _send_leaving(self) -> None:
         with tempfile.TemporaryDirectory(prefix="joinery-settle-") as folder:
             part = Path(folder, "part-00000.jsonl")
-            number = self._hold.write_leaving(part)
+            place = self._hold.write_leaving(part)
             batch = self._delaying.make(
-                query_id=self._hold.query_id, batch_id=number, files=(part,)
+                query_id=place.query_id, batch_id=place.batch_id, files=(part,)
             )
-            self._delaying.tell(self._inner.write(batch))
+            self._delaying.tell(self._inner.write(replace(batch, after=place.after)))

@@ -92,7 +92,7 @@ class RebuildOutlet(HoldingOutlet):
 
     def write(self, batch: StagedBatch) -> Sequence[SinkResult]:
         """Hold `batch`, or send all that was held."""
-        self._hold.put(batch.files, time.time())
+        self._hold.put(batch, time.time())
         if not self._reached(batch.batch_id):
             return ()
         ours = self._swap.begin(batch)

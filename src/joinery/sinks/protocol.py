@@ -87,7 +87,7 @@ class StagedBatch:
         check: Raises `FencedError` once another run has taken over. To be called right
             before what was written becomes visible.
         after: Of what is sent between two batches, after the batch of this id: when, in
-            milliseconds since 1970; 0 for a batch itself.
+            milliseconds since 1970, each time later; 0 for a batch itself.
     """
 
     product: str

@@ -13,8 +13,9 @@ from joinery.delivery.hold import GatedOutlet, Hold, SettlingOutlet
 from joinery.delivery.outlet import Delaying, DirectOutlet, SinkResult
 from joinery.delivery.timed import SinkTimes, TimedSink
 from joinery.model.type import Atomic, Field, Struct
+from joinery.sinks.files import FilesSink
 from joinery.sinks.line import StagedRow, read_rows
-from joinery.sinks.protocol import Guarantee, Refusal, SinkError, StagedBatch, Written
+from joinery.sinks.protocol import Guarantee, Refusal, Sink, SinkError, StagedBatch, Written
 
 KEY = Struct((Field("id", Atomic("long")),))
 
@@ -27,6 +28,7 @@ class Target:
 
     def __init__(self) -> None:
         self.batches: list[tuple[int, list[StagedRow]]] = []
+        self.after: list[int] = []
         self.failure: Exception | None = None
         self.refused: tuple[Refusal, ...] = ()
 
@@ -38,6 +40,7 @@ class Target:
         if self.failure is not None:
             raise self.failure
         self.batches.append((batch.batch_id, list(read_rows(batch.files))))
+        self.after.append(batch.after)
         return Written(refused=self.refused)
 
 
@@ -95,8 +98,15 @@ class Noted:
         self.failed.set()
 
 
+class Crashing(Noted):
+    """Fails once a flush was written, before it is forgotten."""
+
+    def tell(self, outcomes: Sequence[SinkResult]) -> None:
+        raise SinkError("killed")
+
+
 def settling(
-    tmp_path: Path, target: Target, settle_s: float, noted: Noted | None = None
+    tmp_path: Path, target: Sink, settle_s: float, noted: Noted | None = None
 ) -> SettlingOutlet:
     told = noted or Noted()
     return SettlingOutlet(
@@ -109,6 +119,11 @@ def settling(
 
 def gated(tmp_path: Path, target: Target, reached: Callable[[int], bool]) -> GatedOutlet:
     return GatedOutlet(DirectOutlet([target]), Hold(tmp_path / "held.sqlite"), reached)
+
+
+def filed(tmp_path: Path) -> list[list[StagedRow]]:
+    """Return the rows of each file of a sink, in the order of their names."""
+    return [list(read_rows([each])) for each in sorted((tmp_path / "out").glob("*.jsonl"))]
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
@@ -189,7 +204,7 @@ def test_a_key_that_changes_often_is_sent_once_it_is_quiet(
     wait_for(lambda: bool(target.batches))
     outlet.close()
 
-    assert target.batches == [(1, [row(1, 30)])]
+    assert target.batches == [(2, [row(1, 30)])]
 
 
 def test_a_key_that_never_rests_is_sent_all_the_same(
@@ -217,7 +232,7 @@ def test_draining_sends_what_is_not_quiet_yet(
     outlet.drain()
     outlet.close()
 
-    assert target.batches == [(1, [row(1, 10), row(2, 11, None)])]
+    assert target.batches == [(0, [row(1, 10), row(2, 11, None)])]
 
 
 def test_what_waits_survives_a_stop(tmp_path: Path, target: Target, staging: Staging) -> None:
@@ -232,7 +247,7 @@ def test_what_waits_survives_a_stop(tmp_path: Path, target: Target, staging: Sta
     wait_for(lambda: bool(target.batches))
     second.close()
 
-    assert target.batches == [(1, [row(1, 10)])]
+    assert target.batches == [(0, [row(1, 10)])]
 
 
 def test_a_flush_that_a_crash_cut_off_is_written_again_as_it_was(
@@ -253,7 +268,85 @@ def test_a_flush_that_a_crash_cut_off_is_written_again_as_it_was(
     wait_for(lambda: len(target.batches) == 2)
     second.close()
 
-    assert target.batches == [(1, [row(1, 10)]), (2, [row(1, 20)])]
+    assert target.batches == [(0, [row(1, 10)]), (1, [row(1, 20)])]
+
+
+def test_a_flush_that_was_written_and_not_noted_replaces_its_own_file(
+    tmp_path: Path, staging: Staging
+) -> None:
+    noted, crashing = Noted(), Crashing()
+    first = settling(tmp_path, FilesSink(tmp_path / "out"), 0.01, crashing)
+    first.open()
+    first.write(staging.batch(4, row(1, 10)))
+    assert crashing.failed.wait(20)
+    first.close()
+    assert [[row(1, 10)]] == filed(tmp_path)
+
+    second = settling(tmp_path, FilesSink(tmp_path / "out"), 0.01, noted)
+    second.open()
+    wait_for(lambda: bool(noted.outcomes))
+    second.close()
+
+    assert [[row(1, 10)]] == filed(tmp_path)
+
+
+def test_settling_that_is_declared_later_or_no_longer_keeps_every_emission_in_order(
+    tmp_path: Path, staging: Staging
+) -> None:
+    sink = FilesSink(tmp_path / "out")
+    plain, settled = DirectOutlet([sink]), settling(tmp_path, sink, 3600)
+    settled.open()
+
+    plain.write(staging.batch(0, row(0, 10)))
+    plain.write(staging.batch(1, row(1, 11)))
+    plain.write(staging.batch(2, row(2, 12)))
+    settled.write(staging.batch(3, row(2, 13)))
+    settled.drain()
+    settled.write(staging.batch(4, row(2, 14)))
+    settled.drain()
+    plain.write(staging.batch(5, row(2, 15)))
+
+    settled.close()
+    expected = [row(0, 10), row(1, 11), row(2, 12), row(2, 13), row(2, 14), row(2, 15)]
+    assert [[each] for each in expected] == filed(tmp_path)
+
+
+def test_flushes_after_one_batch_are_told_apart(
+    tmp_path: Path, target: Target, staging: Staging, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time, "time", lambda: 1_790_000_000.0)
+    outlet = settling(tmp_path, target, settle_s=3600)
+    outlet.open()
+
+    outlet.write(staging.batch(7, row(1, 10)))
+    outlet.drain()
+    outlet.write(staging.batch(7, row(1, 20)))
+    outlet.drain()
+    outlet.close()
+
+    assert target.batches == [(7, [row(1, 10)]), (7, [row(1, 20)])]
+    assert target.after == [1_790_000_000_000, 1_790_000_000_001]
+
+
+def test_a_hold_that_numbered_its_flushes_goes_on_behind_them(
+    tmp_path: Path, target: Target, staging: Staging
+) -> None:
+    hold = Hold(tmp_path / "held.sqlite")
+    hold.open()
+    with hold._opened.transaction() as database:
+        database.execute("INSERT INTO fact VALUES ('query_id', 'q'), ('flush', 9)")
+        values = (row(1, 10).key, row(1, 10).value, 10)
+        database.execute("INSERT INTO leaving VALUES (?, ?, ?)", values)
+    hold.close()
+    outlet = settling(tmp_path, target, settle_s=3600)
+    outlet.open()
+
+    outlet.write(staging.batch(4, row(1, 20)))
+    outlet.drain()
+    outlet.close()
+
+    assert target.batches == [(9, [row(1, 10)]), (9, [row(1, 20)])]
+    assert target.after[0] == 0 < target.after[1]
 
 
 def test_a_document_refused_between_batches_is_told(
