@@ -166,6 +166,16 @@ class Hold:
         count = "SELECT (SELECT count(*) FROM held) + (SELECT count(*) FROM leaving)"
         return int((self._opened.first(count) or (0,))[0])
 
+    def unsent(self, done: int) -> int:
+        """Return how many documents were not written yet, by a query that does not run.
+
+        Args:
+            done: Its last batch that was committed; -1 where none was. What a gate sends is
+                held until a later batch, and counts until the batch that opened it is done.
+        """
+        opened = self.number(_OPENED)
+        return 0 if opened is not None and opened <= done else self.waiting
+
     def number(self, name: str) -> int | None:
         """Return a fact that `remember` kept."""
         return self._fact(self._opened, name)

@@ -18,7 +18,7 @@ from joinery.model.warning import RunWarning
 from joinery.plan.stream import Stream
 from joinery.project.product import ProjectSpec
 from joinery.spark.batch.captures import Captures
-from joinery.spark.batch.mode import RunMode
+from joinery.spark.batch.mode import RunMode, check_held
 from joinery.spark.batch.progress import ProgressBoard
 from joinery.spark.batch.query import QueryRun
 from joinery.spark.batch.stores import (
@@ -71,6 +71,7 @@ class Held:
             CaptureError: A spool has changes of another slot, or of other tables, or no longer
                 all that a query needs that begins.
             StateMismatchError: A checkpoint holds state that another plan wrote.
+            HeldBackError: Documents wait for what their product does not declare any more.
             SinkError: A sink cannot be opened.
         """
         for query in self.queries:
@@ -99,6 +100,8 @@ class Held:
         reads = sources_of(self.spec, query.products)
         self.mode.claim(query.name, query.lowered.program, solution_of(query.products), reads)
         paths = self.mode.paths(query.name)
+        if not self.rebuild:  # which forgets what waits
+            check_held(paths.checkpoint, query.products)
         note_readers(self.spec, query.name, paths.checkpoint, reads)
         if not query.is_personal:  # A search copies records, as they are.
             root = self.spec.path_of(self.spec.run.checkpoint)

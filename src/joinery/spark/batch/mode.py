@@ -23,7 +23,7 @@ from joinery.delivery.hold import GatedOutlet, Hold, SettlingOutlet
 from joinery.delivery.outlet import Delaying, DirectOutlet, Outlet
 from joinery.delivery.query_paths import QueryPaths, rebuild_paths
 from joinery.delivery.rebuild import RebuildOutlet, Swap
-from joinery.errors import StateMismatchError
+from joinery.errors import RunError, StateMismatchError
 from joinery.files import write_whole
 from joinery.plan.nodes import Product
 from joinery.sinks.protocol import Sink
@@ -31,14 +31,22 @@ from joinery.solutions.spark_state.fingerprint import claim_checkpoint, relocate
 from joinery.solutions.spark_state.program import KernelProgram
 from joinery.spark.batch.ready import Ends
 from joinery.spark.batch.setup import forget_spools
-from joinery.spark.recovery.checkpoint import claim_sources
+from joinery.spark.recovery.checkpoint import claim_sources, last_batch
 from joinery.spark.source.source import SourceRead
 
 _MARK = "joinery-swapped"
 _HELD = "joinery-held"
+_SETTLE, _READY = "settle", "ready"
+_KEYS = {_SETTLE: "emit: {settle: …}", _READY: "ready"}
 
 OutletMaker = Callable[[Product, Sequence[Sink], Delaying], Outlet]
 """Makes the way of one product to its sinks, on which documents may be held back."""
+
+
+class HeldBackError(RunError):
+    """Documents wait for a key that their product does not have any more."""
+
+    code = "RUN_HELD"
 
 
 class RunMode(Protocol):
@@ -106,20 +114,65 @@ def _declared_outlet(
 ) -> Outlet:
     """Return the way to `sinks`, behind the product's `emit` and `ready`."""
     outlet: Outlet = DirectOutlet(sinks)
+    files = _holds_of(checkpoint, product)
     if product.settle_ms is not None:
         outlet = SettlingOutlet(
             outlet,
-            Hold(checkpoint / _HELD / f"settle-{product.name}.sqlite"),
+            Hold(files[_SETTLE]),
             settle_s=product.settle_ms / 1000,
             delaying=delaying,
         )
     if product.ready:
         outlet = GatedOutlet(
             outlet,
-            Hold(checkpoint / _HELD / f"ready-{product.name}.sqlite"),
+            Hold(files[_READY]),
             partial(ends.reached, product.ready),
         )
     return outlet
+
+
+def _holds_of(checkpoint: Path, product: Product) -> dict[str, Path]:
+    """Return where the documents of a product wait, by what they wait for."""
+    wanted = {_SETTLE: product.settle_ms is not None, _READY: bool(product.ready)}
+    folder = checkpoint / _HELD
+    return {key: folder / f"{key}-{product.name}.sqlite" for key in wanted if wanted[key]}
+
+
+def check_held(checkpoint: Path, products: Sequence[Product]) -> None:
+    """See that no document waits for what its product does not declare any more.
+
+    Args:
+        checkpoint: Of a query whose lease is held.
+        products: All of the query.
+
+    Raises:
+        HeldBackError: One does; no batch would ever send it.
+    """
+    known = {file for each in products for file in _holds_of(checkpoint, each).values()}
+    batch, committed = last_batch(checkpoint)
+    done = -1 if batch is None else batch if committed else batch - 1
+    for key in _KEYS:
+        for file in sorted((checkpoint / _HELD).glob(f"{key}-*.sqlite")):
+            if file not in known and (count := _unsent(file, done)):
+                raise _held_back(key, file, count)
+
+
+def _unsent(file: Path, done: int) -> int:
+    hold = Hold(file)
+    hold.open()
+    try:
+        return hold.unsent(done)
+    finally:
+        hold.close()
+
+
+def _held_back(key: str, file: Path, count: int) -> HeldBackError:
+    product = file.stem.removeprefix(f"{key}-")
+    return HeldBackError(
+        f'product "{product}" has no "{_KEYS[key]}" any more, and documents still wait for it',
+        detail=f"{file} holds {count} of them.",
+        hint="Put it back until they were sent, or send all documents anew: joinery run --rebuild.",
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -199,6 +199,7 @@ class Run:
             CaptureError: A spool has changes of another slot, or of other tables, or no longer
                 all that a query needs that begins.
             StateMismatchError: A checkpoint holds state that another plan wrote.
+            HeldBackError: Documents wait for what their product does not declare any more.
             SinkError: A sink cannot be opened.
             HttpError: The address of `run.http` cannot be used.
         """

@@ -1,0 +1,137 @@
+"""Documents that wait for `ready` or `emit` are not left behind when the key is taken away."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import joinery as jn
+from joinery.delivery.hold import Hold
+from joinery.sinks.line import StagedRow
+from joinery.sinks.protocol import StagedBatch
+from joinery.spark.batch.mode import HeldBackError, check_held, mark_done
+from joinery.spark.batch.run import Run, RunOptions
+
+PROJECT = """\
+sources: {changes: {files: {path: data}}}
+relations: {customer: {format: json, key: [id], fields: {id: long, name: string}}}
+products:
+  card: {root: customer, KEYSsink: {files: {path: out}}}
+"""
+
+
+def project_of(folder: Path, keys: str = "") -> Any:
+    (folder / "joinery.yaml").write_text(PROJECT.replace("KEYS", keys))
+    return jn.load(folder / "joinery.yaml")
+
+
+def hold_of(folder: Path, kind: str) -> Hold:
+    """Return the hold of the product, with one document that came with batch 3."""
+    (product,) = project_of(folder).plan.products
+    part = folder / "part-00000.jsonl"
+    part.write_text(StagedRow('{"id":1}', '{"id":1}', 1).line())
+    hold = Hold(checkpoint(folder) / f"joinery-held/{kind}-card.sqlite")
+    hold.open()
+    batch = StagedBatch(
+        product="card",
+        query="card",
+        query_id="q",
+        batch_id=3,
+        files=(part,),
+        key=product.key,
+        value=product.output,
+    )
+    hold.put(batch, 0.0)
+    return hold
+
+
+def checkpoint(folder: Path) -> Path:
+    return folder / ".joinery/checkpoint/card"
+
+
+def begin(folder: Path, batch: int, *, committed: bool) -> None:
+    for log in ("offsets", "commits") if committed else ("offsets",):
+        (checkpoint(folder) / log).mkdir(parents=True)
+        (checkpoint(folder) / log / str(batch)).touch()
+
+
+@pytest.mark.parametrize(
+    ("kind", "key"), [("settle", "emit: {settle: 2s}, "), ("ready", "ready: [customer], ")]
+)
+def test_a_key_that_is_taken_away_too_early_is_one_line_with_what_to_do(
+    tmp_path: Path, kind: str, key: str
+) -> None:
+    hold_of(tmp_path, kind).close()
+
+    with pytest.raises(HeldBackError, match=f'product "card" has no "{key[:4]}.*" any') as refused:
+        check_held(checkpoint(tmp_path), project_of(tmp_path).plan.products)
+
+    assert refused.value.detail.endswith(f"joinery-held/{kind}-card.sqlite holds 1 of them.")
+    assert "joinery run --rebuild" in refused.value.hint
+    assert refused.value.code == "RUN_HELD" == pickle.loads(pickle.dumps(refused.value)).code
+    check_held(checkpoint(tmp_path), project_of(tmp_path, key).plan.products)
+
+
+def test_a_flush_that_was_under_way_waits_too(tmp_path: Path) -> None:
+    hold = hold_of(tmp_path, "settle")
+    assert hold.leave(1.0, quiet=1.0, old=1.0)
+    hold.close()
+
+    with pytest.raises(HeldBackError):
+        check_held(checkpoint(tmp_path), project_of(tmp_path).plan.products)
+
+
+def test_a_hold_that_was_drained_keeps_nothing_back(tmp_path: Path) -> None:
+    hold = hold_of(tmp_path, "settle")
+    hold.leave(1.0, quiet=1.0, old=1.0)
+    hold.forget_leaving()
+    hold.close()
+
+    check_held(checkpoint(tmp_path), project_of(tmp_path).plan.products)
+
+
+def test_what_a_gate_has_sent_waits_no_more_once_its_batch_is_committed(tmp_path: Path) -> None:
+    hold = hold_of(tmp_path, "ready")
+    hold.remember("opened_by_batch", 3)
+    hold.close()
+    begin(tmp_path, 3, committed=True)
+
+    check_held(checkpoint(tmp_path), project_of(tmp_path).plan.products)
+
+
+def test_what_a_gate_sends_waits_while_its_batch_may_run_again(tmp_path: Path) -> None:
+    hold = hold_of(tmp_path, "ready")
+    hold.remember("opened_by_batch", 3)
+    hold.close()
+    begin(tmp_path, 3, committed=False)
+
+    with pytest.raises(HeldBackError):
+        check_held(checkpoint(tmp_path), project_of(tmp_path).plan.products)
+
+
+def test_a_run_asks_before_it_opens_a_sink(tmp_path: Path) -> None:
+    hold_of(tmp_path, "settle").close()
+    project = project_of(tmp_path)
+
+    with pytest.raises(HeldBackError):
+        Run(project.spec, project.plan, RunOptions(once=True)).prepare()
+
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_rebuild_does_not_ask_nor_a_run_that_it_takes_the_place_for(tmp_path: Path) -> None:
+    hold_of(tmp_path, "settle").close()
+    project = project_of(tmp_path)
+    rebuild = Run(project.spec, project.plan, RunOptions(once=True, rebuild=True))
+    rebuild.prepare()
+    rebuild.abandon()
+    mark_done(tmp_path / ".joinery/checkpoint/_rebuild/card")
+    following = Run(project.spec, project.plan, RunOptions(once=True))
+
+    following.prepare()
+
+    following.abandon()
+    assert [] == list((checkpoint(tmp_path) / "joinery-held").iterdir())
