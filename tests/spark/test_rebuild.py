@@ -76,6 +76,14 @@ def newest(folder: Path) -> dict[int, dict[str, Any] | None]:
     return {key: value for key, (_, value) in found.items()}
 
 
+def files(folder: Path) -> list[set[int]]:
+    """Return the keys in each file, in their order."""
+    return [
+        {json.loads(line)["key"]["id"] for line in file.read_text().splitlines()}
+        for file in sorted((folder / "out/profile").glob("*.jsonl"))
+    ]
+
+
 def run(spark: SparkSession, project: Any, *, rebuild: bool = False) -> Run:
     started = Run(project.spec, project.plan, RunOptions(once=True, rebuild=rebuild))
     started.prepare()
@@ -112,6 +120,26 @@ def test_a_changed_plan_takes_the_place_of_the_one_before(
     checkpoint = tmp_path / ".joinery/checkpoint"
     assert not (checkpoint / "_rebuild/profile").exists()
     assert len(list((checkpoint / "_replaced").glob("profile-*"))) == 1
+
+
+def test_a_rebuild_that_broke_off_before_its_last_commit_loses_no_document(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    project = project_of(tmp_path, "id, name")
+    change(tmp_path, "1", *({"id": n, "name": f"n{n}"} for n in range(5)))
+    run(spark, project)
+    run(spark, project, rebuild=True)
+    commits = tmp_path / ".joinery/checkpoint/_rebuild/profile/commits"
+    last = max(int(each.name) for each in commits.iterdir() if each.name.isdigit())
+    (commits / str(last)).unlink()
+    (commits / f".{last}.crc").unlink(missing_ok=True)
+
+    run(spark, project)
+
+    expected = {n: {"id": n, "name": f"n{n}"} for n in range(5)}
+    assert last > 0
+    assert set(range(5)) == files(tmp_path)[-1]
+    assert expected == {key: document for key, (document, _) in table(tmp_path).items()}
 
 
 def test_a_sink_with_a_spool_is_swept_of_documents_that_vanished(

@@ -6,7 +6,8 @@ everything under versions above all that run gave, with a tombstone for each doc
 the target has and the rebuild has not.
 
 Invariant: nothing is sent before the lease is taken, and a rebuild that was cut off in
-sending sends all of it again.
+sending sends all of it again. It is sent as what goes out after its last batch, which may run
+again in the query's own run, and then takes the place of nothing.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from joinery.delivery.outlet import DirectOutlet, SinkResult
 from joinery.model.warning import RunWarning
 from joinery.sinks.line import StagedRow
 from joinery.sinks.protocol import Sink, StagedBatch, listing_of
+
+_SENT_AT = "sent_at"
 
 
 class Swap:
@@ -99,7 +102,7 @@ class RebuildOutlet(HoldingOutlet):
         with tempfile.TemporaryDirectory(prefix="joinery-rebuild-") as folder:
             whole = Path(folder, "part-00000.jsonl")
             write_rows(whole, self._renewed(ours))
-            outcomes = self._inner.write(replace(ours, files=(whole,)))
+            outcomes = self._inner.write(replace(ours, files=(whole,), after=self._sent_at()))
         self._swap.end()
         return outcomes
 
@@ -113,6 +116,12 @@ class RebuildOutlet(HoldingOutlet):
             super().close()
         finally:
             self._swap.close()
+
+    def _sent_at(self) -> int:
+        """Return when this is sent, in milliseconds since 1970, later than all that was before."""
+        at = max(round(time.time() * 1000), (self._hold.number(_SENT_AT) or 0) + 1)
+        self._hold.remember(_SENT_AT, at)
+        return at
 
     def _renewed(self, batch: StagedBatch) -> Iterator[StagedRow]:
         """Yield all documents under one new version, then tombstones of those that vanished."""

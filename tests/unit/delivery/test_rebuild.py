@@ -1,0 +1,99 @@
+"""What a rebuild sends stays, whatever runs again after it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from joinery.delivery.hold import Hold
+from joinery.delivery.lease import Lease
+from joinery.delivery.outlet import DirectOutlet
+from joinery.delivery.rebuild import RebuildOutlet, Swap
+from joinery.model.type import LONG, Field, Struct
+from joinery.model.warning import warn
+from joinery.sinks.files import FilesSink
+from joinery.sinks.line import StagedRow, read_rows
+from joinery.sinks.protocol import StagedBatch
+
+KEY = Struct((Field("id", LONG),))
+LAST = 2
+
+
+def row(id: int, version: int) -> StagedRow:
+    return StagedRow(f'{{"id":{id}}}', f'{{"id":{id}}}', version)
+
+
+def batch(folder: Path, batch_id: int, *rows: StagedRow, query_id: str = "q2") -> StagedBatch:
+    part = folder / f"{query_id}-{batch_id}.jsonl"
+    part.write_text("".join(each.line() for each in rows))
+    return StagedBatch(
+        product="p",
+        query="p",
+        query_id=query_id,
+        batch_id=batch_id,
+        files=(part,),
+        key=KEY,
+        value=KEY,
+    )
+
+
+def sent(folder: Path) -> list[list[tuple[str, bool]]]:
+    """Return the files in order: each line's key, and whether it has a document."""
+    return [
+        [(each.key, each.value is not None) for each in read_rows([file])]
+        for file in sorted((folder / "out").glob("*.jsonl"))
+    ]
+
+
+@pytest.fixture
+def sink(tmp_path: Path) -> FilesSink:
+    return FilesSink(tmp_path / "out")
+
+
+@pytest.fixture
+def marked() -> threading.Event:
+    return threading.Event()
+
+
+@pytest.fixture
+def rebuild(tmp_path: Path, sink: FilesSink, marked: threading.Event) -> Iterator[RebuildOutlet]:
+    lease = Lease(tmp_path / "p.lease", "p")
+    swap = Swap(lease, 1, ended=lambda: False, on_done=marked.set)
+    hold = Hold(tmp_path / "rebuild.sqlite")
+    outlet = RebuildOutlet([sink], hold, lambda batch_id: batch_id >= LAST, swap, warn)
+    outlet.open()
+    yield outlet
+    outlet.close()
+
+
+def test_the_last_batch_of_a_rebuild_runs_again_beside_what_it_sent(
+    tmp_path: Path, sink: FilesSink, rebuild: RebuildOutlet, marked: threading.Event
+) -> None:
+    rebuild.write(batch(tmp_path, 1, row(1, 10), row(2, 10)))
+    rebuild.write(batch(tmp_path, LAST, row(3, 20)))
+    assert marked.is_set()
+
+    plain = DirectOutlet([sink])
+    plain.write(batch(tmp_path, LAST, row(3, 20)))
+    plain.write(batch(tmp_path, LAST + 1, row(1, 30)))
+
+    whole = [('{"id":1}', True), ('{"id":2}', True), ('{"id":3}', True)]
+    assert [[('{"id":3}', True)], whole, [('{"id":1}', True)]] == sent(tmp_path)
+
+
+def test_a_rebuild_that_sends_again_keeps_the_tombstones_that_it_has_sent(
+    tmp_path: Path, sink: FilesSink, rebuild: RebuildOutlet
+) -> None:
+    DirectOutlet([sink]).write(batch(tmp_path, 0, row(9, 1), query_id="q1"))
+    rebuild.write(batch(tmp_path, LAST, row(1, 20)))
+
+    rebuild.write(batch(tmp_path, LAST, row(1, 20)))
+
+    files = sent(tmp_path)
+    assert [('{"id":9}', True)] == files[0]
+    assert [('{"id":1}', True), ('{"id":9}', False)] == files[1]
+    assert [('{"id":1}', True)] == files[2]
+    assert ['{"id":1}'] == list(sink.keys(batch(tmp_path, 0)))
