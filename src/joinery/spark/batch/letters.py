@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import threading
-import uuid
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -23,7 +23,8 @@ class QueryLetters:
 
     def __init__(self, place: DeadLetterWriter, lease: Lease) -> None:
         self._place, self._lease = place, lease
-        self._keeping = threading.Lock()
+        self._keeping, self._counting = threading.Lock(), threading.Lock()
+        self._last_ms = 0
 
     def keep(self, parts: Sequence[Path], *, query_id: str, batch_id: int) -> None:
         """Keep the dead letters of a batch."""
@@ -40,7 +41,13 @@ class QueryLetters:
             letters = SinkDeadLetters(part)
             for target, each in refused:
                 letters.add(product, target, each)
-            self.keep((part,), query_id=f"{product}-{uuid.uuid4()}", batch_id=0)
+            self.keep((part,), query_id=f"{product}-between", batch_id=self._now_ms())
+
+    def _now_ms(self) -> int:
+        """Return milliseconds since 1970, later ones with each call: a number of its own."""
+        with self._counting:
+            self._last_ms = max(self._last_ms + 1, round(time.time() * 1000))
+            return self._last_ms
 
     def close(self) -> None:
         """Close the place."""
