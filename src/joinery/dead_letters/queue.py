@@ -22,14 +22,20 @@ from joinery.dead_letters.dead_letter import (
     sorted_out,
 )
 from joinery.dead_letters.open import dead_letter_reader, source_brokers
-from joinery.dead_letters.replay import ReplayError, replay_documents, replay_files, row_of
+from joinery.dead_letters.replay import (
+    ReplayError,
+    replay_documents,
+    replay_files,
+    row_of,
+    why_unfit,
+)
 from joinery.delivery.control import who
 from joinery.errors import JoineryError, SpecError
-from joinery.plan.nodes import Plan
+from joinery.plan.nodes import Plan, Product
 from joinery.plan.stream import outputs_of
 from joinery.project.captured import as_files
 from joinery.project.product import ProjectSpec, SourceSpec
-from joinery.sinks.protocol import make_sink
+from joinery.sinks.protocol import Sink, make_sink
 from joinery.vault.sink import opening_sink
 
 
@@ -214,14 +220,10 @@ class DeadLetterQueue:
         sink = next((each for each in sinks if each.target == target), None)
         if sink is None:
             raise ReplayError(f'product "{name}" has no sink "{target}" any more')
-        refused = replay_documents(sink, name, product.key, product.output, letters)
-        why = {(each.row.key, each.row.version): each.detail for each in refused}
-        rows = ((each, row_of(each.facts)) for each in letters)
-        return [
-            Kept(each, why[row.key, row.version])
-            for each, row in rows
-            if (row.key, row.version) in why
-        ]
+        unfit = [Kept(each, why) for each in letters if (why := why_unfit(each))]
+        left = {each.letter.id for each in unfit}
+        whole = [each for each in letters if each.id not in left]
+        return unfit + (_sent_again(sink, product, whole) if whole else [])
 
     def _held(self, name: str, _: str, letters: list[DeadLetter]) -> list[Kept]:
         why = "the document is sent by itself once it is back within its limits"
@@ -270,6 +272,16 @@ def grouped(letters: Iterable[DeadLetter]) -> list[DeadLetterGroup]:
         for some in groups
     ]
     return sorted(found, key=lambda each: -each.count)
+
+
+def _sent_again(sink: Sink, product: Product, letters: list[DeadLetter]) -> list[Kept]:
+    """Send the documents of letters to a sink; return those that it refuses still."""
+    refused = replay_documents(sink, product.name, product.key, product.output, letters)
+    why = {(each.row.key, each.row.version): each.detail for each in refused}
+    rows = ((each, row_of(each.facts)) for each in letters)
+    return [
+        Kept(each, why[row.key, row.version]) for each, row in rows if (row.key, row.version) in why
+    ]
 
 
 def _group(letter: DeadLetter) -> tuple[str, str]:

@@ -124,6 +124,30 @@ def _is_keyed(value: bytes) -> bool:
     return isinstance(read, dict) and read.keys() == {"key", "value"}
 
 
+def why_unfit(letter: DeadLetter) -> str:
+    """Return why the document of a letter cannot be sent as it is; empty where it can.
+
+    Sinks take a document unread, so what is broken would be sent broken.
+    """
+    if letter.cut:
+        return (
+            f"dead letter {letter.id} holds {_kept(letter)} its document."
+            " Give the whole document with --value, or have all documents sent anew by"
+            " joinery run --rebuild."
+        )
+    if not _is_document(letter.facts["value"]):
+        return "the value is not a JSON object. Give the whole document with --value."
+    return ""
+
+
+def _is_document(value: str | None) -> bool:
+    """Return whether a text is a document, or stands for none."""
+    try:
+        return value is None or isinstance(json.loads(value), dict | None)
+    except ValueError:
+        return False
+
+
 def replay_documents(
     sink: Sink, product: str, key: Struct, value: Struct, letters: Sequence[DeadLetter]
 ) -> list[Refusal]:
@@ -169,8 +193,10 @@ def _newest(letters: Sequence[DeadLetter]) -> list[StagedRow]:
 
 
 def row_of(facts: Mapping[str, Any]) -> StagedRow:
-    """Return the document that a letter of a sink holds."""
-    return StagedRow(facts["key"], facts["value"], int(facts["version"]))
+    """Return the document that a letter of a sink holds, on one line as sinks read it."""
+    value = facts["value"]
+    line = None if value is None else value.replace("\r", " ").replace("\n", " ")
+    return StagedRow(facts["key"], line, int(facts["version"]))
 
 
 def _staged(row: StagedRow) -> str:

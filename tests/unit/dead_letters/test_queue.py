@@ -212,6 +212,49 @@ def test_a_document_older_than_the_sinks_changes_nothing(
     assert [(1, '{"id":1,"name":"new"}', 8)] == documents(tmp_path)
 
 
+def test_a_document_that_was_cut_is_kept_and_the_others_are_sent(
+    queue: DeadLetterQueue, tmp_path: Path
+) -> None:
+    target = f"sqlite {tmp_path / 'shop.db'}, table profile"
+    cut = {**refused(7), "value": '{"id":1,"name":"Ad', "cut": True}
+    whole = {**refused(7, "Ben"), "key": '{"id":2}'}
+    write(tmp_path, {**cut, "sink": target}, {**whole, "sink": target})
+
+    kept = queue.replay(queue.find(Selection()))
+
+    assert ['{"id":1}'] == [each.letter.facts["key"] for each in kept]
+    assert "holds only the beginning of its document" in kept[0].why
+    assert [(2, whole["value"], 7)] == documents(tmp_path)
+    assert ['{"id":1}'] == [each.place for each in queue.find(Selection())]
+
+
+def test_a_document_that_was_cut_is_sent_with_a_value_that_is_given(
+    queue: DeadLetterQueue, tmp_path: Path
+) -> None:
+    target = f"sqlite {tmp_path / 'shop.db'}, table profile"
+    write(tmp_path, {**refused(7), "value": '{"id":1,"na', "cut": True, "sink": target})
+    (letter,) = queue.find(Selection())
+
+    kept = queue.replay([letter.with_value('{"id":1,\n "name":"Ada"}')])
+
+    assert [] == kept
+    assert [(1, '{"id":1,  "name":"Ada"}', 7)] == documents(tmp_path)
+
+
+@pytest.mark.parametrize("value", ['{"id":1,"na', "[1]"])
+def test_a_value_that_is_no_document_is_not_sent(
+    queue: DeadLetterQueue, tmp_path: Path, value: str
+) -> None:
+    target = f"sqlite {tmp_path / 'shop.db'}, table profile"
+    write(tmp_path, {**refused(7), "sink": target})
+    (letter,) = queue.find(Selection())
+
+    kept = queue.replay([letter.with_value(value)])
+
+    assert ["the value is not a JSON object" in each.why for each in kept] == [True]
+    assert not (tmp_path / "shop.db").exists()
+
+
 def documents(folder: Path) -> list[Any]:
     import sqlite3
 
