@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+    ResourceType,
+)
 
 Data = Mapping[str, Any] | str | bytes | None
 
@@ -25,6 +32,16 @@ class Log:
         client = AdminClient(self._settings())
         made = client.create_topics([NewTopic(topic, partitions, 1, config=settings)])
         made[topic].result(30)
+
+    def set(self, topic: str, **settings: str) -> None:
+        """Change settings of a topic."""
+        changes = [
+            ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+            for name, value in settings.items()
+        ]
+        resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=changes)
+        client = AdminClient(self._settings())
+        client.incremental_alter_configs([resource])[resource].result(30)
 
     def put(
         self, topic: str, *values: Data, key: Data = None, partition: int = -1, at_ms: int = 0

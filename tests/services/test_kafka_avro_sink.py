@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -18,7 +20,15 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 from joinery.dev.service import Service
 from joinery.model.type import Field, Struct, parse_type
 from joinery.sinks.line import StagedRow
-from joinery.sinks.protocol import SinkError, SinkUnavailableError, StagedBatch, Written, make_sink
+from joinery.sinks.protocol import (
+    Sink,
+    SinkError,
+    SinkUnavailableError,
+    StagedBatch,
+    Written,
+    log_of,
+    make_sink,
+)
 
 pytestmark = pytest.mark.services
 FIELDS = "struct<id: long, at: timestamp, total: decimal(12,2), lines: array<struct<item: string>>>"
@@ -35,11 +45,24 @@ class Sunk:
 
     def write(self, *rows: StagedRow, fields: str = FIELDS, batch_id: int = 0) -> Written:
         """Write one batch through a sink of its own."""
+        batch = self.stage(*rows, fields=fields, batch_id=batch_id)
+        with self.opened() as sink:
+            return sink.write(batch)
+
+    def versions(self, *keys: str) -> Mapping[str, int]:
+        """Return the highest versions that the topic has of some keys."""
+        with self.opened() as sink:
+            log = log_of(sink)
+            assert log is not None
+            return log.log_versions(self.stage(), keys).highest
+
+    def stage(self, *rows: StagedRow, fields: str = FIELDS, batch_id: int = 0) -> StagedBatch:
+        """Return a batch of these documents."""
         file = self.folder / f"part-{batch_id}.jsonl"
         file.write_text("".join(each.line() for each in rows), encoding="utf-8")
         value = parse_type(fields)
         assert isinstance(value, Struct)
-        batch = StagedBatch(
+        return StagedBatch(
             product="orders",
             query="orders",
             query_id=self.topic,
@@ -48,13 +71,17 @@ class Sunk:
             key=Struct((Field("id", parse_type("long")),)),
             value=value,
         )
+
+    @contextmanager
+    def opened(self) -> Iterator[Sink]:
+        """Give a sink of its own, open."""
         options = {"topic": self.topic, "bootstrap": self.kafka}
         sink = make_sink(
             "kafka", "orders", {**options, "format": "avro", "registry": self.registry}, self.folder
         )
         sink.open()
         try:
-            return sink.write(batch)
+            yield sink
         finally:
             sink.close()
 
@@ -103,6 +130,13 @@ def test_documents_and_tombstones_are_read_by_another_client(sunk: Sunk) -> None
     at = datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC)
     document = {"id": 1, "at": at, "total": Decimal("12.50"), "lines": [{"item": "ü"}, None]}
     assert [({"id": 1}, document), ({"id": 1}, None)] == sunk.read()
+
+
+def test_the_versions_of_documents_are_found_by_their_keys(sunk: Sunk) -> None:
+    sunk.write(order(1), order(2))
+    sunk.write(StagedRow('{"id":1}', None, 8), batch_id=1)
+
+    assert {'{"id":1}': 8, '{"id":2}': 7} == sunk.versions('{"id":1}', '{"id":2}', '{"id":3}')
 
 
 def test_a_document_that_gets_a_field_has_a_new_schema(sunk: Sunk) -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from confluent_kafka import KafkaError
 
 DEFAULT_MAX_BYTES = 1_048_588
+_DAY_MS = 86_400_000  # Kafka's own default of delete.retention.ms
 ANSWER_S = 10.0
 _JAAS = re.compile(r'(username|password)\s*=\s*"((?:[^"\\]|\\.)*)"')
 FENCED = ("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH")
@@ -85,10 +86,13 @@ class Topic:
     Attributes:
         max_bytes: The largest record batch it takes.
         compacted: Whether it keeps the newest record of each key.
+        deletes_ms: How long it keeps the record of a delete at least, in milliseconds; None for
+            ever.
     """
 
     max_bytes: int = DEFAULT_MAX_BYTES
     compacted: bool = True
+    deletes_ms: int | None = _DAY_MS
 
 
 def client_properties(properties: Mapping[str, str]) -> dict[str, str]:
@@ -170,7 +174,30 @@ def describe_topic(brokers: Brokers, name: str) -> Topic | None:
     return Topic(
         max_bytes=int(settings.get("max.message.bytes") or DEFAULT_MAX_BYTES),
         compacted="compact" in (settings.get("cleanup.policy") or ""),
+        deletes_ms=kept_deletes_ms(settings),
     )
+
+
+def kept_deletes_ms(settings: Mapping[str, str | None]) -> int | None:
+    """Return how long a topic keeps the record of a delete at least; None for ever.
+
+    Args:
+        settings: Of the topic, as the brokers tell them.
+
+    Example:
+        >>> kept_deletes_ms({"cleanup.policy": "compact", "delete.retention.ms": "60000"})
+        60000
+        >>> kept_deletes_ms({"cleanup.policy": "delete", "retention.ms": "-1"})
+    """
+    policy = settings.get("cleanup.policy") or ""
+    limits: list[int] = []
+    if "compact" in policy:
+        limits.append(int(settings.get("delete.retention.ms") or _DAY_MS))
+    if "delete" in policy:
+        limits.append(int(settings.get("retention.ms") or 0))
+        # By size anything may go at any time.
+        limits.append(-1 if int(settings.get("retention.bytes") or -1) < 0 else 0)
+    return min((each for each in limits if each >= 0), default=None)
 
 
 def create_topic(

@@ -27,6 +27,7 @@ class Record:
 
     Attributes:
         logged_ms: Its timestamp, in milliseconds since 1970; -1 where it has none.
+        headers: Their names and bytes.
     """
 
     partition: int
@@ -34,6 +35,7 @@ class Record:
     key: bytes | None
     value: bytes | None
     logged_ms: int = -1
+    headers: tuple[tuple[str, bytes], ...] = ()
 
 
 def read_topic(brokers: Brokers, topic: str) -> Iterator[Record]:
@@ -106,12 +108,26 @@ def _until(brokers: Brokers, consumer: Any, ends: dict[int, int]) -> Iterator[Re
                 raise SinkUnavailableError(f"Kafka at {brokers.bootstrap} does not answer")
             continue
         heard_at = time.monotonic()
-        partition, offset = message.partition(), message.offset()
+        partition, position = message.partition(), message.offset()
         if message.error() is not None:
             if message.error().name() != "_PARTITION_EOF":
                 raise failure(brokers, message.error(), "could not read from")
-        elif offset < ends.get(partition, 0):
-            yield Record(partition, offset, message.key(), message.value(), message.timestamp()[1])
-        # A log may end in markers of transactions, which are told as the end only.
-        if partition in ends and offset + 1 >= ends[partition]:
+        else:
+            if position < ends.get(partition, 0):
+                yield _record(message)
+            position += 1
+        # A log may end in markers of transactions, which are told as the end only; the end of
+        # what is committed may lie before that of the log.
+        if partition in ends and position >= ends[partition]:
             del ends[partition]
+
+
+def _record(message: Any) -> Record:
+    return Record(
+        message.partition(),
+        message.offset(),
+        message.key(),
+        message.value(),
+        message.timestamp()[1],
+        tuple(message.headers() or ()),
+    )

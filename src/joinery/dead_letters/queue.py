@@ -22,13 +22,7 @@ from joinery.dead_letters.dead_letter import (
     sorted_out,
 )
 from joinery.dead_letters.open import dead_letter_reader, source_brokers
-from joinery.dead_letters.replay import (
-    ReplayError,
-    replay_documents,
-    replay_files,
-    row_of,
-    why_unfit,
-)
+from joinery.dead_letters.replay import ReplayError, replay_documents, replay_files, why_unfit
 from joinery.delivery.control import who
 from joinery.errors import JoineryError, SpecError
 from joinery.plan.nodes import Plan, Product
@@ -198,6 +192,19 @@ class DeadLetterQueue:
         return kept
 
     def _documents(self, name: str, target: str, letters: list[DeadLetter]) -> list[Kept]:
+        product, sink = self._refuser(name, target)
+        unfit = [Kept(each, told) for each in letters if (told := why_unfit(each))]
+        left = {each.letter.id for each in unfit}
+        whole = [each for each in letters if each.id not in left]
+        if not whole:
+            return unfit
+        deletes_ms = self._spec.run.tombstone_retention_ms
+        why = replay_documents(sink, product, whole, deletes_ms=deletes_ms)
+        reasons = ((each, why.get(str(each.facts["key"]))) for each in whole)
+        return unfit + [Kept(each, reason) for each, reason in reasons if reason is not None]
+
+    def _refuser(self, name: str, target: str) -> tuple[Product, Sink]:
+        """Return a product and its sink that refused documents, not yet opened."""
         if self._plan is None:
             raise ReplayError(
                 "documents are sent again by their plan, which needs Spark",
@@ -220,10 +227,7 @@ class DeadLetterQueue:
         sink = next((each for each in sinks if each.target == target), None)
         if sink is None:
             raise ReplayError(f'product "{name}" has no sink "{target}" any more')
-        unfit = [Kept(each, why) for each in letters if (why := why_unfit(each))]
-        left = {each.letter.id for each in unfit}
-        whole = [each for each in letters if each.id not in left]
-        return unfit + (_sent_again(sink, product, whole) if whole else [])
+        return product, sink
 
     def _held(self, name: str, _: str, letters: list[DeadLetter]) -> list[Kept]:
         why = "the document is sent by itself once it is back within its limits"
@@ -272,16 +276,6 @@ def grouped(letters: Iterable[DeadLetter]) -> list[DeadLetterGroup]:
         for some in groups
     ]
     return sorted(found, key=lambda each: -each.count)
-
-
-def _sent_again(sink: Sink, product: Product, letters: list[DeadLetter]) -> list[Kept]:
-    """Send the documents of letters to a sink; return those that it refuses still."""
-    refused = replay_documents(sink, product.name, product.key, product.output, letters)
-    why = {(each.row.key, each.row.version): each.detail for each in refused}
-    rows = ((each, row_of(each.facts)) for each in letters)
-    return [
-        Kept(each, why[row.key, row.version]) for each, row in rows if (row.key, row.version) in why
-    ]
 
 
 def _group(letter: DeadLetter) -> tuple[str, str]:

@@ -2,7 +2,7 @@
 
 A record is put back at its first place in the log, so it is applied where nothing newer of
 its key was, and changes nothing where it was applied already. A document keeps its version,
-so the sink leaves it out where it has a newer one.
+so the sink leaves it out where it has a newer one; one that comes too late for that is not sent.
 
 Invariant: putting a letter back twice leaves what doing it once leaves.
 
@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+import time
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -35,13 +36,15 @@ from joinery.clients.kafka import Brokers
 from joinery.clients.kafka_producer import Producer
 from joinery.clients.kafka_reader import Record, read_record
 from joinery.dead_letters.dead_letter import DeadLetter
+from joinery.dead_letters.overtaken import overtaken
 from joinery.dead_letters.topic import ensure_topic
 from joinery.errors import RunError
 from joinery.files import write_whole
-from joinery.model.type import Struct
+from joinery.plan.nodes import Product
+from joinery.plan.stream import Stream
 from joinery.project.kafka import REPLAY
 from joinery.sinks.line import StagedRow
-from joinery.sinks.protocol import Refusal, Sink, SinkError, StagedBatch
+from joinery.sinks.protocol import Sink, SinkError, StagedBatch
 
 
 class ReplayError(RunError):
@@ -149,37 +152,49 @@ def _is_document(value: str | None) -> bool:
 
 
 def replay_documents(
-    sink: Sink, product: str, key: Struct, value: Struct, letters: Sequence[DeadLetter]
-) -> list[Refusal]:
-    """Send documents to the sink that refused them; return what it refuses still.
+    sink: Sink, product: Product, letters: Sequence[DeadLetter], *, deletes_ms: int
+) -> dict[str, str]:
+    """Send documents to the sink that refused them; return the keys of those not sent, and why.
+
+    Of each key the newest is sent, unless it comes too late or the sink refuses it still.
 
     Args:
         sink: Not yet opened; closed in the end.
         product: Whose documents they are.
-        key: The root key's columns and types.
-        value: The document's type.
         letters: The refused documents.
+        deletes_ms: How long sinks remember a delete, in milliseconds.
+
+    Raises:
+        ReplayError: The sink cannot be written, or cannot be read first.
     """
+    now = time.time_ns() // 1000
+    memory = None if isinstance(product.form, Stream) else deletes_ms  # a stream deletes nothing
     rows = _newest(letters)
     with tempfile.TemporaryDirectory(prefix="joinery-replay-") as folder:
-        file = Path(folder, "part-00000.jsonl")
-        file.write_text("".join(f"{_staged(row)}\n" for row in rows), encoding="utf-8")
-        batch = StagedBatch(
-            product=product,
-            query=product,
-            query_id=f"replay-{uuid.uuid4()}",
-            batch_id=0,
-            files=(file,),
-            key=key,
-            value=value,
-        )
+        batch = _batch(product, Path(folder, "part-00000.jsonl"))
         try:
             sink.open()
-            return list(sink.write(batch).refused)
+            why = overtaken(sink, batch, rows, deletes_ms=memory, now_us=now)
+            sent = "".join(row.line() for row in rows if row.key not in why)
+            batch.files[0].write_text(sent, encoding="utf-8")
+            refused = sink.write(batch).refused if sent else ()
         except SinkError as error:
             raise ReplayError(error.message, detail=error.detail, hint=error.hint) from error
         finally:
             sink.close()
+    return why | {each.row.key: each.detail for each in refused}
+
+
+def _batch(product: Product, file: Path) -> StagedBatch:
+    return StagedBatch(
+        product=product.name,
+        query=product.name,
+        query_id=f"replay-{uuid.uuid4()}",
+        batch_id=0,
+        files=(file,),
+        key=product.key,
+        value=product.output,
+    )
 
 
 def _newest(letters: Sequence[DeadLetter]) -> list[StagedRow]:
@@ -197,10 +212,6 @@ def row_of(facts: Mapping[str, Any]) -> StagedRow:
     value = facts["value"]
     line = None if value is None else value.replace("\r", " ").replace("\n", " ")
     return StagedRow(facts["key"], line, int(facts["version"]))
-
-
-def _staged(row: StagedRow) -> str:
-    return f'{{"key":{row.key},"value":{row.value or "null"},"version":{row.version}}}'
 
 
 PARTITION_AT, OFFSET_AT = (1, 10), (11, 19)  # first byte, from 1, and length

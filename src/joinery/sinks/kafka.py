@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -33,10 +33,12 @@ from joinery.errors import SinkOptionError
 from joinery.project.option import Target, count, flag, options, properties, text, word
 from joinery.project.schema_registry import RegistryOptions, registry
 from joinery.sinks.kafka_encoding import AvroEncoding, Encoding, JsonEncoding
+from joinery.sinks.kafka_versions import VERSION_HEADER, highest_versions
 from joinery.sinks.line import StagedRow, read_chunks, read_parts, read_rows
 from joinery.sinks.protocol import (
     FencedError,
     Guarantee,
+    LogVersions,
     Promise,
     Refusal,
     SinkError,
@@ -114,7 +116,6 @@ def _away(brokers: Brokers, topic: str, why: str) -> SinkUnavailableError:
     )
 
 
-VERSION_HEADER = "joinery.version"
 _log = logging.getLogger(__name__)
 _CREATED = {"cleanup.policy": "compact", "max.message.bytes": str(17 << 20)}
 _SETTINGS: dict[str, Any] = {
@@ -233,6 +234,13 @@ class KafkaSink:
         """Yield the root keys of all documents in the topic; none where keys are in Avro."""
         if isinstance(self._encoding, JsonEncoding):
             yield from standing_keys(self._brokers, self._topic)
+
+    def log_versions(self, batch: StagedBatch, keys: Collection[str]) -> LogVersions:
+        """Read the topic once for the versions of some root keys."""
+        wanted = self._encoding.encode_keys(batch, keys)
+        found = highest_versions(self._brokers, self._topic, wanted)
+        highest = {wanted[key]: version for key, version in found.items()}
+        return LogVersions(highest=highest, deletes_ms=(self._standing or Topic()).deletes_ms)
 
     def close(self) -> None:
         """Close the producer."""

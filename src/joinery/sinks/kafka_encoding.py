@@ -20,7 +20,8 @@ import base64
 import json
 import re
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal as Number
 from typing import Any, Protocol
@@ -323,6 +324,17 @@ class Encoding(Protocol):
             ValueError: It has a value that cannot be written.
         """
 
+    def encode_keys(self, batch: StagedBatch, keys: Iterable[str]) -> dict[bytes, str]:
+        """Return root keys by what they are as a record's key.
+
+        Args:
+            batch: Names the product and its key's columns.
+            keys: As the batch's lines write them.
+
+        Raises:
+            SinkUnavailableError, SinkError: As `prepare`.
+        """
+
 
 class JsonEncoding:
     """As they are staged."""
@@ -333,6 +345,10 @@ class JsonEncoding:
     def encode(self, row: StagedRow) -> tuple[Part, Part | None]:
         """Return both texts."""
         return row.key, row.value
+
+    def encode_keys(self, batch: StagedBatch, keys: Iterable[str]) -> dict[bytes, str]:
+        """Return root keys by their bytes."""
+        return {each.encode(): each for each in keys}
 
 
 class AvroEncoding:
@@ -349,20 +365,21 @@ class AvroEncoding:
         known = self._known
         if known is not None and (known.key, known.value) == (batch.key, batch.value):
             return
-        try:
-            key = RecordWriter(batch.key, f"{batch.product}_key", nullable=False)
+        with _told(batch.product):
             value = RecordWriter(batch.value, batch.product)
-            self._key = key, self._head(key, "key")
+            self._key = self._key_writer(batch)
             self._value = value, self._head(value, "value")
-        except AvroNameError as error:
-            raise SinkError(
-                f'field "{error}" of product "{batch.product}" has no name that Avro allows',
-                hint="Use letters, digits and _ in names, a letter first.",
-            ) from error
-        except RegistryError as error:
-            kind = SinkUnavailableError if error.passing else SinkError
-            raise kind(error.message, detail=error.detail, hint=error.hint) from error
         self._known = batch
+
+    def encode_keys(self, batch: StagedBatch, keys: Iterable[str]) -> dict[bytes, str]:
+        """Return root keys by their bytes, behind the id of their schema."""
+        with _told(batch.product):
+            writer, head = self._key_writer(batch)
+        return {writer.write(each, head): each for each in keys}
+
+    def _key_writer(self, batch: StagedBatch) -> tuple[RecordWriter, bytes]:
+        key = RecordWriter(batch.key, f"{batch.product}_key", nullable=False)
+        return key, self._head(key, "key")
 
     def _head(self, writer: RecordWriter, part: str) -> bytes:
         number = self._registry.register(f"{self._topic}-{part}", writer.schema)
@@ -375,3 +392,18 @@ class AvroEncoding:
         key, value = self._key, self._value
         told = None if row.value is None else value[0].write(row.value, value[1])
         return key[0].write(row.key, key[1]), told
+
+
+@contextmanager
+def _told(product: str) -> Iterator[None]:
+    """Tell names that Avro does not allow, and the registry's errors, as those of a sink."""
+    try:
+        yield
+    except AvroNameError as error:
+        raise SinkError(
+            f'field "{error}" of product "{product}" has no name that Avro allows',
+            hint="Use letters, digits and _ in names, a letter first.",
+        ) from error
+    except RegistryError as error:
+        kind = SinkUnavailableError if error.passing else SinkError
+        raise kind(error.message, detail=error.detail, hint=error.hint) from error

@@ -15,7 +15,7 @@ A package adds a kind by an entry point of the group `joinery.sinks` that names 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -183,6 +183,37 @@ class ListingSink(Protocol):
         """
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogVersions:
+    """What a log holds of some root keys.
+
+    Attributes:
+        highest: The highest version of each key that has a record, deletes included.
+        deletes_ms: How long the record of a delete stays at least, in milliseconds; None for
+            ever.
+    """
+
+    highest: Mapping[str, int]
+    deletes_ms: int | None
+
+
+@runtime_checkable
+class LogSink(Protocol):
+    """A sink that keeps a log and can read it; what is sent late is compared with that first."""
+
+    def log_versions(self, batch: StagedBatch, keys: Collection[str]) -> LogVersions:
+        """Return what the log holds of some root keys; called while the sink is open.
+
+        Args:
+            batch: Names the product and its key's columns; its files are not read.
+            keys: As the batch's lines write them; the answer has the same.
+
+        Raises:
+            SinkUnavailableError: The target cannot be reached now.
+            SinkError: It cannot be read.
+        """
+
+
 Writer = Literal["tasks", "driver"]
 """Who writes a batch: the tasks of a cluster, each its part, or the driver all of it."""
 
@@ -256,6 +287,10 @@ class WrappingSink:
         """Return what lists the target's documents, None where the sink cannot."""
         return listing_of(self._sink)
 
+    def log(self) -> LogSink | None:
+        """Return what reads the target's log, None where the sink cannot."""
+        return log_of(self._sink)
+
     def close(self) -> None:
         """Close the sink."""
         self._sink.close()
@@ -266,6 +301,13 @@ def listing_of(sink: Sink) -> ListingSink | None:
     if isinstance(sink, WrappingSink):
         return sink.listing()
     return sink if isinstance(sink, ListingSink) else None
+
+
+def log_of(sink: Sink) -> LogSink | None:
+    """Return what reads the log that a sink keeps, None where it keeps none or nothing can."""
+    if isinstance(sink, WrappingSink):
+        return sink.log()
+    return sink if isinstance(sink, LogSink) else None
 
 
 class SinkOptions(Protocol):

@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from joinery.clients import kafka as kafka_client
-from joinery.clients.kafka import Brokers, client_properties, failure
+from joinery.clients.kafka import Brokers, client_properties, failure, kept_deletes_ms
 from joinery.errors import SinkOptionError
 from joinery.sinks.protocol import make_sink
 
@@ -80,3 +80,23 @@ def test_every_failure_is_named_up_to_the_brokers() -> None:
         text = (Path(kafka_client.__file__).parent / f"{module}.py").read_text()
         named = re.findall(r"""["'](could not [^\n]+?)["'](?=[,)\n])""", text)
         assert [] == [each for each in named if not each.endswith(ends)]
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"cleanup.policy": "compact", "delete.retention.ms": "5"}, 5),
+        ({"cleanup.policy": "compact"}, 86_400_000),
+        ({"cleanup.policy": "delete", "retention.ms": "9", "retention.bytes": "-1"}, 9),
+        ({"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}, None),
+        ({"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "9"}, 0),
+        (
+            {"cleanup.policy": "compact,delete", "delete.retention.ms": "5", "retention.ms": "-1"},
+            5,
+        ),
+    ],
+)
+def test_how_long_deletes_stay_follows_from_a_topics_settings(
+    settings: dict[str, str], expected: int | None
+) -> None:
+    assert expected == kept_deletes_ms(settings)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,14 @@ name: shop
 sources: {changes: {files: {path: data}}}
 relations:
   customer: {key: [id], fields: {id: long, name: string}}
+  login: {key: [id], append: true, fields: {id: long, name: string}}
 products:
   profile: {root: customer, sink: {sqlite: {path: shop.db}}}
+streams:
+  entered: {from: login, steps: [{select: [name]}], sink: {sqlite: {path: shop.db}}}
 """
+NOW = time.time_ns() // 1000
+WEEK = 7 * 24 * 3600 * 1_000_000
 
 
 @pytest.fixture
@@ -61,7 +67,7 @@ def refused(version: int, name: str = "Ada") -> dict[str, Any]:
         "time": "2026-01-02T03:04:05Z",
         "key": '{"id":1}',
         "value": f'{{"id":1,"name":"{name}"}}',
-        "version": version,
+        "version": NOW + version,
     }
 
 
@@ -195,7 +201,7 @@ def test_a_document_goes_to_the_sink_that_refused_it(
     kept = queue.replay(queue.find(Selection()))
 
     assert [] == kept
-    assert [(1, '{"id":1,"name":"Ada L."}', 8)] == documents(tmp_path)
+    assert [(1, '{"id":1,"name":"Ada L."}', NOW + 8)] == documents(tmp_path)
 
 
 def test_a_document_older_than_the_sinks_changes_nothing(
@@ -209,7 +215,7 @@ def test_a_document_older_than_the_sinks_changes_nothing(
     kept = queue.replay(queue.find(Selection()))
 
     assert [] == kept
-    assert [(1, '{"id":1,"name":"new"}', 8)] == documents(tmp_path)
+    assert [(1, '{"id":1,"name":"new"}', NOW + 8)] == documents(tmp_path)
 
 
 def test_a_document_that_was_cut_is_kept_and_the_others_are_sent(
@@ -224,7 +230,7 @@ def test_a_document_that_was_cut_is_kept_and_the_others_are_sent(
 
     assert ['{"id":1}'] == [each.letter.facts["key"] for each in kept]
     assert "holds only the beginning of its document" in kept[0].why
-    assert [(2, whole["value"], 7)] == documents(tmp_path)
+    assert [(2, whole["value"], NOW + 7)] == documents(tmp_path)
     assert ['{"id":1}'] == [each.place for each in queue.find(Selection())]
 
 
@@ -238,7 +244,7 @@ def test_a_document_that_was_cut_is_sent_with_a_value_that_is_given(
     kept = queue.replay([letter.with_value('{"id":1,\n "name":"Ada"}')])
 
     assert [] == kept
-    assert [(1, '{"id":1,  "name":"Ada"}', 7)] == documents(tmp_path)
+    assert [(1, '{"id":1,  "name":"Ada"}', NOW + 7)] == documents(tmp_path)
 
 
 @pytest.mark.parametrize("value", ['{"id":1,"na', "[1]"])
@@ -255,11 +261,36 @@ def test_a_value_that_is_no_document_is_not_sent(
     assert not (tmp_path / "shop.db").exists()
 
 
-def documents(folder: Path) -> list[Any]:
+def test_a_document_of_before_what_sinks_remember_of_deletes_is_kept(
+    queue: DeadLetterQueue, tmp_path: Path
+) -> None:
+    target = f"sqlite {tmp_path / 'shop.db'}, table profile"
+    write(tmp_path, {**refused(-WEEK - 1), "sink": target}, {**refused(-WEEK - 2), "sink": target})
+
+    kept = queue.replay(queue.find(Selection()))
+
+    assert 2 == len(kept)
+    assert "its root may have been deleted since: it is older than 7d" in kept[0].why
+    assert not documents(tmp_path)
+    assert 2 == len(queue.find(Selection()))
+
+
+def test_an_event_of_a_stream_is_sent_however_old(queue: DeadLetterQueue, tmp_path: Path) -> None:
+    target = f"sqlite {tmp_path / 'shop.db'}, table entered"
+    write(tmp_path, {**refused(-2 * WEEK), "product": "entered", "sink": target})
+
+    kept = queue.replay(queue.find(Selection()))
+
+    assert [] == kept
+    assert [(1, '{"id":1,"name":"Ada"}', NOW - 2 * WEEK)] == documents(tmp_path, "entered")
+
+
+def documents(folder: Path, table: str = "profile") -> list[Any]:
     import sqlite3
 
     with sqlite3.connect(folder / "shop.db") as database:
-        return database.execute("SELECT * FROM profile").fetchall()
+        there = database.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (table,)).fetchone()
+        return database.execute(f"SELECT * FROM {table}").fetchall() if there else []
 
 
 @pytest.mark.parametrize(
