@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -223,33 +224,41 @@ class SqliteSink:
         """Apply `batch` in one transaction."""
         if self._database is None:
             raise SinkError(f'sink "sqlite" for table "{self._table}" is not open')
-        try:
-            self._database.execute("BEGIN IMMEDIATE")
-            try:
-                self._apply(self._database, batch)
-                batch.check()
-                self._database.execute("COMMIT")
-            except BaseException:
-                self._database.execute("ROLLBACK")
-                raise
-        except sqlite3.Error as error:
-            raise self._failed(error) from error
+        with self._told(), self._transaction(self._database):
+            self._apply(self._database, batch)
+            batch.check()
         return Written()
 
     def keys(self, batch: StagedBatch) -> Iterator[str]:
         """Yield the root keys of all documents in the table."""
         if self._database is not None:
-            self._prepared(self._database, batch)
-            columns = ", ".join(quoted(each.name) for each in batch.key.fields)
-            place = quoted(self._table)
-            for values in self._database.execute(f"SELECT {columns} FROM {place}"):
-                yield key_object(batch.key, values)
+            with self._told():
+                self._prepared(self._database, batch)
+                columns = ", ".join(quoted(each.name) for each in batch.key.fields)
+                place = quoted(self._table)
+                for values in self._database.execute(f"SELECT {columns} FROM {place}"):
+                    yield key_object(batch.key, values)
 
     def close(self) -> None:
         """Close the database file."""
         if self._database is not None:
             self._database.close()
             self._database = None
+        self._prepared_table = None
+
+    @contextmanager
+    def _transaction(self, database: sqlite3.Connection) -> Iterator[None]:
+        """Commit at the end, roll back after an error."""
+        database.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            database.execute("COMMIT")
+        except BaseException:
+            self._prepared_table = None  # a table that was made here is gone again
+            # SQLite takes a transaction back by itself where the disk is full.
+            if database.in_transaction:
+                database.execute("ROLLBACK")
+            raise
 
     def _apply(self, database: sqlite3.Connection, batch: StagedBatch) -> None:
         table = self._prepared(database, batch)
@@ -278,6 +287,14 @@ class SqliteSink:
             "INSERT OR REPLACE INTO joinery_batches VALUES (?, ?, ?, ?)",
             (*place, batch.batch_id, batch.epoch),
         )
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Tell what the database raises as errors of a sink."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise self._failed(error) from error
 
     def _failed(self, error: Exception) -> SinkError:
         kind = SinkUnavailableError if _passing(error) else SinkError
@@ -330,5 +347,8 @@ def _upserts(
 
 def _passing(error: Exception) -> bool:
     """Return whether waiting may help: another writer holds the file, or the disk is full."""
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL)
+    code = getattr(error, "sqlite_errorcode", 0)
+    # That is what SQLite says of a disk without room for the shared memory beside its log.
+    if code == sqlite3.SQLITE_IOERR_SHMSIZE:
+        return True
+    return code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL)

@@ -11,11 +11,20 @@ from pathlib import Path
 
 import pytest
 
+from joinery.delivery.outlet import PatientSink
 from joinery.errors import SinkOptionError
 from joinery.lookups.protocol import LookupTable
 from joinery.lookups.registry import make_store
+from joinery.model.progress import Waiting
 from joinery.model.type import BOOLEAN, DOUBLE, LONG, STRING, Array, Decimal, Field, Struct
-from joinery.sinks.protocol import FencedError, SinkError, StagedBatch, make_sink
+from joinery.retry import Patience
+from joinery.sinks.protocol import (
+    FencedError,
+    SinkError,
+    SinkUnavailableError,
+    StagedBatch,
+    make_sink,
+)
 from joinery.sinks.sqlite import SqliteSink
 
 Stage = Callable[..., StagedBatch]
@@ -176,6 +185,102 @@ def test_a_folder_that_cannot_be_made_is_one_clear_error(tmp_path: Path) -> None
 
     with pytest.raises(SinkError, match="could not write table"):
         make_sink("sqlite", "ticket", {"path": "out/documents.db"}, tmp_path).open()
+
+
+class SmallDisk(SqliteSink):
+    """A sink whose database file can have so many pages; None for as many as it needs."""
+
+    pages: int | None = None
+
+    def open(self) -> None:
+        super().open()
+        if self.pages is not None:
+            assert self._database is not None
+            self._database.execute(f"PRAGMA max_page_count = {self.pages}")
+
+
+@pytest.mark.parametrize("pages", [4, 9], ids=["no room for tables", "no room for documents"])
+def test_a_disk_that_is_full_at_the_first_batch_is_waited_for(
+    stage: Stage, tmp_path: Path, pages: int
+) -> None:
+    disk = SmallDisk(tmp_path / "out/documents.db", "ticket")
+    disk.pages = pages
+    waits: list[str] = []
+
+    def free(waiting: Waiting | None) -> None:
+        if waiting is not None:
+            waits.append(waiting.reason)
+            disk.pages = None
+
+    soon = Patience(first_s=0.01, longest_s=0.01, rest_s=0.01)
+    sink = PatientSink(disk, "ticket", tell=free, patience=soon)
+    sink.open()
+
+    sink.write(stage(*(upsert("ann", each, "x" * 3_000, version=5) for each in range(20))))
+
+    sink.close()
+    assert ["database or disk is full" in each for each in waits] == [True]
+    assert 20 == len(rows(tmp_path))
+
+
+def test_a_disk_that_is_full_later_leaves_the_table_as_it_was(stage: Stage, tmp_path: Path) -> None:
+    disk = SmallDisk(tmp_path / "out/documents.db", "ticket")
+    disk.pages = 9
+    disk.open()
+    disk.write(stage(upsert("ann", 1, "a", version=5)))
+
+    with pytest.raises(SinkUnavailableError, match="could not write table"):
+        disk.write(stage(upsert("ann", 1, "x" * 50_000, version=6), batch_id=1))
+
+    assert [("ann", 1, '{"title":"a"}', 5)] == rows(tmp_path)
+    disk.write(stage(upsert("ann", 1, "b", version=6), batch_id=1))
+    assert [("ann", 1, '{"title":"b"}', 6)] == rows(tmp_path)
+
+
+def test_a_first_batch_that_is_given_up_leaves_the_table_to_the_next(
+    sink: SqliteSink, stage: Stage, tmp_path: Path
+) -> None:
+    def replaced() -> None:
+        raise FencedError("another run has taken over")
+
+    batch = stage(upsert("ann", 1, "a", version=5))
+    with pytest.raises(FencedError):
+        sink.write(replace(batch, check=replaced))
+
+    sink.write(batch)
+
+    assert [("ann", 1, '{"title":"a"}', 5)] == rows(tmp_path)
+
+
+def test_keys_that_cannot_be_listed_on_a_full_disk_are_waited_for(
+    stage: Stage, tmp_path: Path
+) -> None:
+    disk = SmallDisk(tmp_path / "out/documents.db", "ticket")
+    disk.pages = 4
+    disk.open()
+
+    with pytest.raises(SinkUnavailableError, match='could not write table "ticket"'):
+        list(disk.keys(stage()))
+
+
+def test_a_disk_without_room_for_the_files_beside_the_database_is_waited_for(
+    stage: Stage, tmp_path: Path
+) -> None:
+    resource = pytest.importorskip("resource")
+    sink = SqliteSink(tmp_path / "out/documents.db", "ticket")
+    allowed = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    resource.setrlimit(resource.RLIMIT_FSIZE, (16 << 10, allowed[1]))
+    try:
+        with pytest.raises(SinkUnavailableError, match="could not write table"):
+            sink.open()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, allowed)
+    sink.close()
+
+    sink.open()
+    sink.write(stage(upsert("ann", 1, "a", version=5)))
+    assert [("ann", 1, '{"title":"a"}', 5)] == rows(tmp_path)
 
 
 WIDE = Struct(
