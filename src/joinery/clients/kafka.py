@@ -71,6 +71,10 @@ class Brokers:
             "bootstrap.servers": self.bootstrap,
         }
 
+    def target(self, topic: str) -> str:
+        """Return what messages and dead letters call a topic."""
+        return f"kafka topic {topic} at {self.bootstrap}"
+
     def masked(self, text: str) -> str:
         """Return `text` without the values of properties."""
         for value in self.properties.values():

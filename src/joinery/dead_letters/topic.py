@@ -52,7 +52,7 @@ class DeadLetterTopic:
         self._brokers = brokers
         self._topic = topic
         self._producer: Producer | None = None
-        self.target = f"kafka topic {topic} at {brokers.bootstrap}"
+        self.target = brokers.target(topic)
 
     def put(
         self, parts: Sequence[Path], *, query_id: str, batch_id: int, check: Callable[[], None]
@@ -112,7 +112,7 @@ class DeadLetterTopicReader:
         self._brokers = brokers
         self._topic = topic
         self._marks = f"{topic}.marks"
-        self.target = f"kafka topic {topic} at {brokers.bootstrap}"
+        self.target = brokers.target(topic)
 
     def lines(self) -> Iterator[bytes]:
         """Yield all letters, partition by partition."""

@@ -111,9 +111,7 @@ def _records(consumer: Any, topic: str) -> Iterator[tuple[bytes, bool]]:
 
 
 def _away(brokers: Brokers, topic: str, why: str) -> SinkUnavailableError:
-    return SinkUnavailableError(
-        f"could not read kafka topic {topic} at {brokers.bootstrap}", detail=why
-    )
+    return SinkUnavailableError(f"could not read {brokers.target(topic)}", detail=why)
 
 
 _log = logging.getLogger(__name__)
@@ -154,7 +152,7 @@ class KafkaSink:
         transactions: bool = True,
         encoding: Encoding | None = None,
     ) -> None:
-        self.target = f"kafka topic {topic} at {brokers.bootstrap}"
+        self.target = brokers.target(topic)
         self.guarantee = Guarantee(
             summary=_SUMMARY, keeps="log", gaps={} if transactions else _NEITHER
         )

@@ -58,6 +58,11 @@ class KafkaTopic:
         """Where the topic is."""
         return Brokers(self.bootstrap, dict(self.properties))
 
+    def to_map(self, max_bytes: int) -> dict[str, str | int]:
+        """Return the topic as the kernel reads it, with the bytes of the largest record."""
+        sink = self.brokers.target(self.topic)
+        return {"topic": self.topic, "maxBytes": max_bytes, "sink": sink}
+
 
 @dataclass(frozen=True, slots=True)
 class RealTimeTarget:
@@ -79,8 +84,7 @@ class RealTimeTarget:
             max_bytes: Of a record, by topic.
         """
         written = [
-            [{"topic": one.topic, "maxBytes": max_bytes[one.topic]} for one in self.topics[each]]
-            for each in products
+            [one.to_map(max_bytes[one.topic]) for one in self.topics[each]] for each in products
         ]
         return json.dumps({"topics": written, "deadLetters": self.dead_letters.topic})
 

@@ -12,6 +12,7 @@ from joinery.errors import ProjectErrors
 from joinery.plan.build import build_plan
 from joinery.project.load import load_spec
 from joinery.project.product import ProjectSpec
+from joinery.sinks.protocol import make_sink
 from joinery.spark.real_time.rules import (
     KafkaTopic,
     RealTimeRefusedError,
@@ -75,7 +76,7 @@ def test_a_sink_may_name_its_own_kafka(tmp_path: Path) -> None:
     assert {"profile": (KafkaTopic("profiles", "there:9092"),)} == found
 
 
-def test_the_kernel_is_told_topics_in_its_order_with_the_size_they_take() -> None:
+def test_the_kernel_is_told_topics_in_its_order_with_the_size_they_take_and_their_names() -> None:
     here = RealTimeTarget(
         {"b": (KafkaTopic("two", "here:9092"),), "a": (KafkaTopic("one", "here:9092"),)},
         KafkaTopic("dead", "here:9092"),
@@ -83,8 +84,20 @@ def test_the_kernel_is_told_topics_in_its_order_with_the_size_they_take() -> Non
 
     told = here.to_json(["a", "b"], {"one": 1, "two": 2})
 
-    topics = [[{"topic": "one", "maxBytes": 1}], [{"topic": "two", "maxBytes": 2}]]
-    assert {"topics": topics, "deadLetters": "dead"} == json.loads(told)
+    one = {"topic": "one", "maxBytes": 1, "sink": "kafka topic one at here:9092"}
+    two = {"topic": "two", "maxBytes": 2, "sink": "kafka topic two at here:9092"}
+    assert {"topics": [[one], [two]], "deadLetters": "dead"} == json.loads(told)
+
+
+def test_the_kernel_names_a_sink_as_a_replay_does(tmp_path: Path) -> None:
+    spec = declared(tmp_path)
+    (product,) = build_plan(spec).products
+    (sink,) = product.sinks
+
+    (topic,) = kafka_topics([product])["profile"]
+
+    made = make_sink(sink.kind, "profile", dict(sink.options), tmp_path)
+    assert made.target == topic.to_map(1)["sink"]
 
 
 def test_without_a_place_dead_letters_get_a_topic_named_after_the_project(tmp_path: Path) -> None:

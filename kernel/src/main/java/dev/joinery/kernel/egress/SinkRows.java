@@ -43,16 +43,16 @@ public final class SinkRows
 
   private static final int KEPT_BYTES = 64 * 1024;
 
-  /** A topic and the size of the largest record that it takes. */
-  record Place(String topic, int maxBytes) implements Serializable {}
+  /** A topic, the size of the largest record that it takes, and what dead letters call it. */
+  record Place(String topic, int maxBytes, String sink) implements Serializable {}
 
   /** Where records go: the topics of each product, and that of dead letters. */
   public record Target(List<List<Place>> topics, String deadLetters) implements Serializable {
     /**
      * Reads a target.
      *
-     * @param json {@code {"topics": [[{"topic", "maxBytes"}]], "deadLetters"}}, products in the
-     *     order of the program
+     * @param json {@code {"topics": [[{"topic", "maxBytes", "sink"}]], "deadLetters"}}, products in
+     *     the order of the program
      */
     public static Target read(String json) {
       try {
@@ -60,14 +60,18 @@ public final class SinkRows
         List<List<Place>> topics = new ArrayList<>();
         for (JsonNode product : told.path("topics")) {
           List<Place> places = new ArrayList<>();
-          product.forEach(
-              each -> places.add(new Place(each.path("topic").asText(), each.path("maxBytes").asInt())));
+          product.forEach(each -> places.add(place(each)));
           topics.add(places);
         }
         return new Target(topics, told.path("deadLetters").asText());
       } catch (JsonProcessingException error) {
         throw new UncheckedIOException(error);
       }
+    }
+
+    private static Place place(JsonNode told) {
+      return new Place(
+          told.path("topic").asText(), told.path("maxBytes").asInt(), told.path("sink").asText());
     }
   }
 
@@ -180,17 +184,17 @@ public final class SinkRows
     }
   }
 
-  /** The letter of a document that its topic would never take, with the beginning of it. */
+  /** The letter of a document that its topic would never take, with the beginning at least. */
   private static byte[] refusal(
       String product, Place place, byte[] key, byte[] value, byte[] version) {
     String detail = "Topic \"" + place.topic() + "\" takes at most " + place.maxBytes() + " bytes.";
     return new DeadLetter("document_too_large", detail)
         .put("product", product)
-        .put("sink", "kafka topic " + place.topic())
+        .put("sink", place.sink())
         .put("time", Instant.now().toString())
         .put("key", text(key, key.length))
         .put("value", text(value, Math.min(value.length, KEPT_BYTES)))
-        .put("cut", true)
+        .put("cut", value.length > KEPT_BYTES)
         .put("version", Long.parseLong(text(version, version.length)))
         .toBytes();
   }
