@@ -94,7 +94,7 @@ class Sealing:
             self._again_at = self._clock() + _PATIENCE.wait_s(self._failed)
             if self._failed == 1:
                 _log.warning(
-                    "the key of source %s is not renewed, and is asked for again: %s",
+                    "could not renew the key of source %s, trying again: %s",
                     self._source,
                     error,
                 )

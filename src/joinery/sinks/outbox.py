@@ -8,8 +8,8 @@ Limits: the brokers forget the number after `offsets.retention.minutes` (7 days 
 an event that a connector tells again is left out only where it is among those sent last
 (`joinery.sinks.outbox_sent`), in the same partition.
 
-Invariant: each event of the log that is not refused stands in its topic, those of one partition
-of the log in its order; for a reader of committed records once, but for these limits.
+Invariant: each event of the log that is not refused is in its topic, those of one partition of
+the log in its order; for a reader of committed records once, but for these limits.
 """
 
 from __future__ import annotations
@@ -166,7 +166,6 @@ class OutboxSink:
             self._find(topic)
         note = Note(f"joinery-{batch.query_id}-{batch.product}", events[0][1].topic)
         if (producer.noted(note) or 0) > batch.batch_id:
-            refused.clear()
             refused |= {each.row.key: each for each in kept.of(batch.batch_id)}
             return True
         producer.begin()

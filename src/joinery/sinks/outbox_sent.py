@@ -1,9 +1,9 @@
 """Which events of an outbox were sent last.
 
 A connector that begins again tells events that it has told before: later in the log, at the
-positions that they had. A position alone does not show that. Transactions are told in the order
-in which they were committed, each change at the position at which it was made, so positions
-fall wherever two transactions overlap; and a dead letter that is put back comes after newer
+positions that they had. A position alone does not show that: transactions arrive in the order of
+their commits, each change with the position at which it was made, so positions fall wherever
+two transactions overlap; and a dead letter that is put back comes after newer
 events. So the events themselves are remembered.
 
 Limits: of the last events, in batches, each in a file; what is told again later than that is

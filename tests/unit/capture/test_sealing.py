@@ -68,7 +68,7 @@ def test_a_vault_that_is_away_is_asked_ever_more_seldom_and_told_of_once(
 
     assert 60 <= asked < 400
     assert ["RUN_VAULT_AWAY the vault is away"] == [
-        each.getMessage().partition("asked for again: ")[2] for each in caplog.records
+        each.getMessage().partition("trying again: ")[2] for each in caplog.records
     ]
     assert asked + 1 == len(days.asked)
 
