@@ -109,11 +109,14 @@ def read_changes(lines: Iterable[bytes], relations: Sequence[Relation]) -> list[
     readers = [_Reader(each) for each in relations]
     exact = any(_has_fractions(field.type) for each in relations for field in each.columns)
     decode = json.JSONDecoder(parse_float=str if exact else None).decode
-    told: list[list[Any]] = []
+    told: list[Any] = []
     for some in _slices(lines):
         told += decode(f"[{b','.join(some).decode()}]")
     told.sort(key=_PLACE)
-    return [readers[each[0]].change(*each) for each in told]
+    # Each takes the place of what told it: logs may be as large as memory.
+    for at, each in enumerate(told):
+        told[at] = readers[each[0]].change(*each)
+    return told
 
 
 def _slices(lines: Iterable[bytes]) -> Iterator[list[bytes]]:

@@ -9,7 +9,7 @@ import json
 import os
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -190,5 +190,7 @@ def _ask(request: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _lines(folder: Path) -> list[bytes]:
-    return [line for part in sorted(folder.glob("*")) for line in part.read_bytes().splitlines()]
+def _lines(folder: Path) -> Iterator[bytes]:
+    for part in sorted(folder.glob("*")):
+        with part.open("rb") as lines:
+            yield from lines

@@ -3,6 +3,7 @@ package dev.joinery.kernel.door;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.joinery.kernel.door.OneAfterAnother.Reader;
 import dev.joinery.kernel.egress.Stage;
 import dev.joinery.kernel.files.FilesSource;
 import dev.joinery.kernel.format.Formats;
@@ -17,10 +18,12 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import java.util.Queue;
 import java.util.TreeMap;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.RowFactory;
@@ -80,7 +83,7 @@ public final class FileFeed {
                 texts(request.get("topics")),
                 JSON.treeToValue(request.get("read"), int[][].class))
             .sendingTo(origin -> new ChangeFeed.Changes(program));
-    Iterator<Tuple2<byte[], byte[]>> sent = ingress.call(records().iterator());
+    Iterator<Tuple2<byte[], byte[]>> sent = ingress.call(new OneAfterAnother(readers()));
     Stage stage = new Stage(List.of(), program.relations(), request.get("output").asText());
     stage.open();
     Counters counts = stage.keep(List.of(stage.write(0, 0, messages(sent))));
@@ -94,22 +97,19 @@ public final class FileFeed {
     return told;
   }
 
-  /** The records of all folders, the first ones of each topic, then those that were handed over. */
-  private List<Row> records() throws IOException {
-    List<Row> records = new ArrayList<>();
+  /** What reads all folders, the first records of each topic, then those that were handed over. */
+  private Queue<Reader> readers() throws IOException {
+    Queue<Reader> readers = new ArrayDeque<>();
     int first = 0;
     for (JsonNode folder : request.get("folders")) {
-      read(folder, first, records);
+      addReaders(folder, first, readers);
       first += folder.get("topics").size();
     }
     if (request.hasNonNull("records")) {
-      try (BufferedReader lines = Files.newBufferedReader(Path.of(request.get("records").asText()))) {
-        for (String line = lines.readLine(); line != null; line = lines.readLine()) {
-          records.add(handedOver(JSON.readTree(line)));
-        }
-      }
+      Path file = Path.of(request.get("records").asText());
+      readers.add(new HandedOver(this, Files.newBufferedReader(file)));
     }
-    return records;
+    return readers;
   }
 
   private Row handedOver(JsonNode record) throws IOException {
@@ -130,7 +130,7 @@ public final class FileFeed {
         record.get("logged").asLong());
   }
 
-  private void read(JsonNode folder, int first, List<Row> records) throws IOException {
+  private void addReaders(JsonNode folder, int first, Queue<Reader> readers) throws IOException {
     Map<String, String> options =
         Map.of(
             "path", folder.get("path").asText(),
@@ -140,19 +140,20 @@ public final class FileFeed {
             "partitions", "1");
     SupportsRead table = (SupportsRead) new FilesSource().getTable(null, null, options);
     Batch batch = table.newScanBuilder(new CaseInsensitiveStringMap(options)).build().toBatch();
-    PartitionReaderFactory readers = batch.createReaderFactory();
+    PartitionReaderFactory factory = batch.createReaderFactory();
     for (InputPartition partition : batch.planInputPartitions()) {
-      try (PartitionReader<InternalRow> reader = readers.createReader(partition)) {
-        while (reader.next()) {
-          InternalRow row = reader.get();
-          int topic = first + row.getInt(0);
-          if (taken[topic]++ < request.get("maxRecords").asLong()) {
-            records.add(record(row, topic));
-            files.get(topic).computeIfAbsent(row.getLong(1), each -> row.getUTF8String(3).toString());
-          }
-        }
-      }
+      readers.add(new InFiles(this, factory.createReader(partition), first));
     }
+  }
+
+  /** The record of a row; null where more were taken of its topic than were asked for. */
+  private Row taken(InternalRow row, int first) {
+    int topic = first + row.getInt(0);
+    if (taken[topic]++ >= request.get("maxRecords").asLong()) {
+      return null;
+    }
+    files.get(topic).computeIfAbsent(row.getLong(1), each -> row.getUTF8String(3).toString());
+    return record(row, topic);
   }
 
   /** A record as {@link Ingress#COLUMNS} has it; the reader's own row is valid until its next. */
@@ -186,5 +187,39 @@ public final class FileFeed {
 
   private static String[] texts(JsonNode list) throws IOException {
     return JSON.treeToValue(list, String[].class);
+  }
+
+  /** Reads files of a folder, whose first topic has a number. */
+  private record InFiles(FileFeed feed, PartitionReader<InternalRow> reader, int first)
+      implements Reader {
+    @Override
+    public Row read() throws IOException {
+      while (reader.next()) {
+        Row taken = feed.taken(reader.get(), first);
+        if (taken != null) {
+          return taken;
+        }
+      }
+      return null;
+    }
+
+    @Override
+    public void close() throws IOException {
+      reader.close();
+    }
+  }
+
+  /** Reads the lines of a file with records. */
+  private record HandedOver(FileFeed feed, BufferedReader lines) implements Reader {
+    @Override
+    public Row read() throws IOException {
+      String line = lines.readLine();
+      return line == null ? null : feed.handedOver(JSON.readTree(line));
+    }
+
+    @Override
+    public void close() throws IOException {
+      lines.close();
+    }
   }
 }
