@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 
 import pytest
 import typer
@@ -17,7 +18,7 @@ def by_typer(arguments: list[str]) -> StatusArguments:
     read = group.commands["status"].make_context("status", arguments).params
     return StatusArguments(
         products=tuple(read["product"] or ()),
-        file=read["file"],
+        file=Path(read["file"]),
         check=read["check"],
         as_json=read["as_json"],
         every=read["every"],
