@@ -140,6 +140,7 @@ class Ledger:
                 f" the checkpoint goes on with {batch.number}",
                 hint="Put the checkpoint back, or run with --rebuild.",
             )
+        batch.check_follows(done.number if done else None, f"the store of {self._query}")
         return done is not None and done.number == batch.number
 
     def check(self) -> None:

@@ -43,8 +43,9 @@ def is_last(batch: Batch, number: int, place: str) -> bool:
     """Return whether `batch` is the last one that was acknowledged, of the same query id.
 
     Raises:
-        StoreError: Others have followed it.
+        StoreError: Others have followed it, or some before it are missing.
     """
+    batch.check_follows(number, place)
     if number > batch.number:
         raise StoreError(
             f"batch {batch.number} was followed by others in {place}",

@@ -285,6 +285,7 @@ class RelationalState(ABC, Generic[Link]):
         check_claim(batch, owner, epoch, self._place)
         if query_id == batch.query_id:
             return is_last(batch, number, self._place)
+        batch.check_follows(None, self._place)
         for table in self._tables.values():
             table.clear(self._link)
         for documents in self._documents.values():

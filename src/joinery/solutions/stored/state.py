@@ -49,6 +49,27 @@ class StoreFencedError(StoreError):
     code = "STORE_FENCED"
 
 
+class StoreBehindError(StoreError):
+    """A store lacks batches that its checkpoint has committed, as after a restore or a failover.
+
+    Args:
+        batch: The one that is to begin.
+        last: The one that the store acknowledged last; None where it has none of the checkpoint.
+        place: The store, in words.
+    """
+
+    code = "STORE_BEHIND"
+
+    def __init__(self, batch: int, last: int | None, place: str) -> None:
+        self.batch, self.last, self.place = batch, last, place
+        stands = "It has no batch" if last is None else f"Its last batch is {last}"
+        super().__init__(
+            f"the join state in {place} is behind the checkpoint",
+            detail=f"{stands}, and the checkpoint goes on with batch {batch}.",
+            hint="Put the store back as it was, or run with --rebuild.",
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Batch:
     """Which batch is at hand.
@@ -64,6 +85,23 @@ class Batch:
     number: int
     epoch: int
     timestamp_us: int
+
+    def check_follows(self, last: int | None, place: str) -> None:
+        """Refuse to begin where a store lacks batches before this one.
+
+        Args:
+            last: The batch that it acknowledged last; None where it has none of the checkpoint.
+            place: The store, for the message.
+
+        Raises:
+            StoreBehindError: It does.
+
+        Example:
+            >>> Batch("q", 7, 1, 0).check_follows(6, "the store")
+            >>> Batch("q", 0, 1, 0).check_follows(None, "the store")
+        """
+        if self.number > (0 if last is None else last + 1):
+            raise StoreBehindError(self.number, last, place)
 
 
 class StoredRow(NamedTuple):
@@ -210,6 +248,7 @@ class JoinState(Protocol):
 
         Raises:
             StoreFencedError: A run with a higher epoch has been here.
+            StoreBehindError: It lacks batches before this one.
             StoreError: The store cannot be used; says why and what to do.
         """
 

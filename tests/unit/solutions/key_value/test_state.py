@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from random import Random
 from typing import Any
 
@@ -13,7 +14,14 @@ from joinery.plan.nodes import Product
 from joinery.semantics.document import SentDocument
 from joinery.solutions.key_value.state import KeyValueJoinState
 from joinery.solutions.key_value.store import MemoryStore
-from joinery.solutions.stored.state import Batch, Emitted, StoredRow, StoreError, StoreFencedError
+from joinery.solutions.stored.state import (
+    Batch,
+    Emitted,
+    StoreBehindError,
+    StoredRow,
+    StoreError,
+    StoreFencedError,
+)
 from joinery.testing.conformance.runner import load_text
 
 PRODUCT: Product = build_plan(
@@ -63,7 +71,7 @@ def entries(store: MemoryStore, head: bytes) -> set[tuple[bytes, bytes]]:
 def test_a_row_comes_back_as_it_was_stored(state: KeyValueJoinState) -> None:
     ann = StoredRow({"email": "a", "name": None}, False, 2**62, True, 9, (1, 2**62))
     state.write("user", {("a",): ann, ("b",): gone()})
-    state.begin(batch(1))
+    state.begin(batch(0))
 
     assert {("a",): ann, ("b",): gone()} == state.rows("user", [("a",), ("b",), ("c",)])
 
@@ -114,7 +122,7 @@ def test_a_row_that_joins_nothing_leaves_the_auxiliary_table(
     after: StoredRow, state: KeyValueJoinState, store: MemoryStore
 ) -> None:
     state.write("user", {("a",): row(email="a", name="ann")})
-    state.begin(batch(1))
+    state.begin(batch(0))
     state.write("user", {("a",): after})
 
     assert set() == entries(store, b"0/by/")
@@ -127,6 +135,7 @@ def test_after_a_crash_in_a_write_both_values_are_right_in_the_end(at: int) -> N
     first = KeyValueJoinState([PRODUCT], store)
     first.begin(batch(0))
     first.write("user", {(n,): row(email=n, name=f"old{n}") for n in "abcdef"})
+    first.acknowledge(batch(0), {})
     moved = {(n,): row(email=n, name=f"new{n}") for n in "abcdef"}
     broken = KeyValueJoinState([PRODUCT], BrokenStore(store, at=at, random=Random(at)))
 
@@ -139,7 +148,7 @@ def test_after_a_crash_in_a_write_both_values_are_right_in_the_end(at: int) -> N
             pass
 
     after = KeyValueJoinState([PRODUCT], store)
-    after.begin(batch(2))
+    after.begin(batch(1))
     found = after.matching(
         "user", ("name",), [(f"{age}{n}",) for n in "abcdef" for age in ("old", "new")]
     )
@@ -232,14 +241,28 @@ def test_an_older_run_writes_nothing_more(store: MemoryStore) -> None:
 
 def test_a_checkpoint_behind_the_store_is_refused(store: MemoryStore) -> None:
     state = KeyValueJoinState([PRODUCT], store)
-    for number in (0, 4):
+    for number in range(3):
         state.begin(batch(number))
         state.acknowledge(batch(number), {})
 
     with pytest.raises(StoreError) as refused:
-        state.begin(batch(3))
+        state.begin(batch(1))
 
     assert "the store is ahead of the checkpoint" in refused.value.message
+
+
+def test_a_store_behind_its_checkpoint_is_refused(state: KeyValueJoinState) -> None:
+    with pytest.raises(StoreBehindError, match="behind the checkpoint"):
+        state.begin(batch(1))
+    state.begin(batch(0))
+    state.acknowledge(batch(0), {})
+
+    with pytest.raises(StoreBehindError) as refused:
+        state.begin(batch(2))
+
+    detail = "Its last batch is 0, and the checkpoint goes on with batch 2."
+    assert detail == pickle.loads(pickle.dumps(refused.value)).detail
+    assert not state.begin(batch(1))
 
 
 def test_another_checkpoint_takes_the_store_over_and_begins_with_nothing(
@@ -275,7 +298,7 @@ def test_deletes_are_forgotten_after_their_time(
     state.write("user", {("c",): row(email="c", name="cy")})
 
     state.forget(5)
-    state.begin(batch(1))
+    state.begin(batch(0))
 
     assert {("b",), ("c",)} == set(state.rows("user", [("a",), ("b",), ("c",)]))
     assert {(b"0/gone/user", b'["b"]')} == entries(store, b"0/gone/")
