@@ -214,7 +214,12 @@ class Ledger:
         return self._emitted(done) if done and done.number == batch.number else {}
 
     def forget(self, before_us: int) -> None:
-        """Forget documents that went before a time; a later version stands above theirs anyway."""
+        """Forget documents that went before a time; a later version stands above theirs anyway.
+
+        A store that was opened anew forgets once a batch was begun.
+        """
+        if self._fence is None:
+            return
         for product in self._keys:
             entries = self._store.scan([self._gone(product)])
             while some := [address for address, _ in islice(entries, _AT_ONCE)]:

@@ -333,6 +333,21 @@ def test_a_document_that_went_is_forgotten_after_its_retention(store: MemoryStor
     assert {(b"0/gone_sent/p", b'["b"]')} == entries(store, b"0/gone_sent/")
 
 
+def test_a_store_that_was_opened_anew_forgets_with_a_later_batch(
+    state: KeyValueJoinState, store: MemoryStore
+) -> None:
+    state.write("user", {("a",): gone(changed_us=1)})
+    state.acknowledge(batch(0), {"p": Emitted({("a",): SentDocument(None, 3)})})
+    again = KeyValueJoinState([PRODUCT], store)
+
+    again.forget(5)
+    assert not again.begin(batch(1))
+    assert [("a",)] == list(again.rows("user", [("a",)]))
+    again.forget(5)
+
+    assert ({}, {}) == (again.rows("user", [("a",)]), again.sent("p", [("a",)]))
+
+
 def test_a_document_that_came_back_is_not_forgotten(store: MemoryStore) -> None:
     state = KeyValueJoinState([PRODUCT], store)
     back = SentDocument("{}", 4, False)
