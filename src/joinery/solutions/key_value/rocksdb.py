@@ -24,6 +24,8 @@ FOLDER = "rocksdb"
 CACHE_MB = 256
 _ENTRIES_A_BATCH = 20_000
 _MEGABYTE = 1 << 20
+_LOCK = "LOCK"  # the file that a folder's owner holds; its name stands in errors of that alone
+_FULL = "No space left on device"
 
 
 class RocksDbEntries:
@@ -61,10 +63,19 @@ class RocksDbEntries:
                     break
                 yield (partition, key[size:]), found.value()
                 found.next()
+            else:
+                self._check(found)
 
     def close(self) -> None:
         """Close the database, so that another may open it."""
         self._database.close()
+
+    def _check(self, found: Any) -> None:
+        """Raise where an iterator ended because of what it could not read."""
+        try:
+            found.status()
+        except Exception as error:
+            raise _told(self._folder, error) from error
 
     def _read(self, keys: list[bytes]) -> list[bytes | None]:
         try:
@@ -131,6 +142,7 @@ class RocksDbStore(RocksDbEntries):
                 yield partition
             last = partition
             found.next()
+        self._check(found)
 
     def reader(self) -> Callable[[], RocksDbReader]:
         """Return what opens the folder in another process, to be read."""
@@ -211,13 +223,14 @@ def _driver() -> Any:
 
 
 def _told(folder: Path, error: Exception) -> StoreError:
-    if "lock" in str(error).lower():
+    if f"{_LOCK}:" in str(error):
         return StoreError(
             f"another process uses the store in {folder}",
             detail=f"{error}.",
             hint="Stop the other run.",
         )
-    return StoreError(
+    kind = StoreUnavailableError if _FULL in str(error) else StoreError
+    return kind(
         f"could not use the store in {folder}",
         detail=f"{error}.",
         hint="Free disk space, or restore the folder.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from random import randbytes
 
 import pytest
 
@@ -35,6 +36,31 @@ def test_a_folder_has_one_owner(tmp_path: Path) -> None:
 
     assert f"another process uses the store in {tmp_path / 'store'}" == refused.value.message
     owner.close()
+
+
+def test_what_cannot_be_read_is_an_error_and_not_left_out(tmp_path: Path) -> None:
+    store = RocksDbStore(tmp_path / "store", cache_mb=8)
+    store.put_many({(b"part", b"%04d" % at): randbytes(200) for at in range(2_000)})
+    store._database.flush()
+    store.close()
+    _spoil(next((tmp_path / "store").glob("*.sst")))
+    spoiled = RocksDbStore(tmp_path / "store", cache_mb=8)
+
+    with pytest.raises(StoreError) as scanned:
+        list(spoiled.scan([b"part"]))
+    with pytest.raises(StoreError):
+        list(spoiled.partitions(b"par"))
+    spoiled.close()
+
+    assert f"could not use the store in {tmp_path / 'store'}" == scanned.value.message
+    assert "block checksum mismatch" in scanned.value.detail
+
+
+def _spoil(file: Path) -> None:
+    """Alter some bytes in the midst of a file, as a failing disk does."""
+    with file.open("r+b") as content:
+        content.seek(file.stat().st_size // 2)
+        content.write(bytes(64))
 
 
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
