@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from joinery.clients.sql import quoted
+from joinery.clients.sqlite import passes
 from joinery.model.type import Array, Atomic, DataType, Decimal, Field, Map, Struct
 from joinery.project.option import Target, check_path, options, path_in, text, word
 from joinery.sinks.key import key_object
@@ -297,7 +298,7 @@ class SqliteSink:
             raise self._failed(error) from error
 
     def _failed(self, error: Exception) -> SinkError:
-        kind = SinkUnavailableError if _passing(error) else SinkError
+        kind = SinkUnavailableError if passes(error) else SinkError
         return kind(
             f'could not write table "{self._table}" of {self._path}',
             detail=f"{error}.",
@@ -343,12 +344,3 @@ def _upserts(
             gone.append((*values, row.version))
         else:
             yield (*values, row.value, row.version)
-
-
-def _passing(error: Exception) -> bool:
-    """Return whether waiting may help: another writer holds the file, or the disk is full."""
-    code = getattr(error, "sqlite_errorcode", 0)
-    # That is what SQLite says of a disk without room for the shared memory beside its log.
-    if code == sqlite3.SQLITE_IOERR_SHMSIZE:
-        return True
-    return code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL)

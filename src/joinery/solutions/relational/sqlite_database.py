@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from joinery.clients.sql import quoted
+from joinery.clients.sqlite import passes
 from joinery.model.type import Array, Atomic, DataType, Decimal, Map, Struct
 from joinery.solutions.relational.value import (
     Cells,
@@ -28,7 +29,7 @@ from joinery.solutions.relational.value import (
     local_text,
     utc_text,
 )
-from joinery.solutions.stored.state import StoreError
+from joinery.solutions.stored.state import StoreError, StoreUnavailableError
 
 _WAIT_S = 30.0
 _CACHE_KIB = 256 * 1024
@@ -138,7 +139,8 @@ def columns_of_table(database: sqlite3.Connection, table: str) -> dict[str, Colu
 
 def failure(error: Exception, path: Path) -> StoreError:
     """Return the error that tells a failure of the database."""
-    return StoreError(
+    kind = StoreUnavailableError if passes(error) else StoreError
+    return kind(
         f"could not use the database {path}",
         detail=f"{error}.",
         hint="Free the file or the disk, or name another one, then start the run again.",

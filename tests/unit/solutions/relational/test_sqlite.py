@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from joinery.expression.typed import column_expression
+from joinery.model.progress import Waiting
 from joinery.model.type import (
     BINARY,
     BOOLEAN,
@@ -27,9 +28,20 @@ from joinery.model.type import (
     Struct,
 )
 from joinery.plan.nodes import Computed, DocumentForm, JoinPair, Node, Product, Relation
+from joinery.retry import Patience
 from joinery.semantics.document import SentDocument
 from joinery.solutions.relational.sqlite import SqliteState
-from joinery.solutions.stored.state import Batch, Emitted, StoredRow, StoreError, StoreFencedError
+from joinery.solutions.stored.driver import StoreDriver
+from joinery.solutions.stored.patient import PatientSolution
+from joinery.solutions.stored.state import (
+    Batch,
+    Emitted,
+    StoreBehindError,
+    StoredRow,
+    StoreError,
+    StoreFencedError,
+    StoreUnavailableError,
+)
 
 FIRST = Batch("q", 0, 1, 1_000_000)
 SECOND = Batch("q", 1, 1, 2_000_000)
@@ -171,6 +183,19 @@ def test_an_older_checkpoint_is_refused(state: SqliteState) -> None:
         state.begin(FIRST)
 
 
+def test_a_store_behind_its_checkpoint_is_refused(state: SqliteState) -> None:
+    with pytest.raises(StoreBehindError) as claimed:
+        state.begin(SECOND)
+    state.begin(FIRST)
+    state.acknowledge(FIRST, {})
+    with pytest.raises(StoreBehindError) as restored:
+        state.begin(Batch("q", 2, 1, 3_000_000))
+
+    assert "It has no batch, and the checkpoint goes on with batch 1." == claimed.value.detail
+    assert "Its last batch is 0, and the checkpoint goes on with batch 2." == restored.value.detail
+    assert not state.begin(SECOND)
+
+
 def test_deletes_and_gone_roots_are_forgotten_in_time(state: SqliteState) -> None:
     state.write("user", {(1,): stored(None), (2,): stored({"id": 2, "name": "b"})})
     gone = {(1,): SentDocument(None, 5), (2,): SentDocument("{}", 5)}
@@ -232,6 +257,49 @@ def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
 
     with pytest.raises(StoreError, match="could not use the database"):
         SqliteState([PRODUCT], tmp_path / "state.db")
+
+
+def test_a_file_that_another_query_writes_is_waited_for(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("joinery.solutions.relational.sqlite_database._WAIT_S", 0.0)
+    other = SqliteState([PRODUCT], path, name="other")
+    other.begin(FIRST)
+    waits: list[str] = []
+
+    def make() -> StoreDriver:
+        return StoreDriver([PRODUCT], SqliteState([PRODUCT], path))
+
+    def free(waiting: Waiting | None) -> None:
+        if waiting is not None:
+            waits.append(waiting.reason)
+            other.acknowledge(FIRST, {})
+
+    soon = Patience(first_s=0.01, longest_s=0.01, rest_s=0.01)
+    solution = PatientSolution(make, "p", "the store of p", tell=free, patience=soon)
+    solution.apply([], FIRST)
+
+    assert [f"could not use the database {path} database is locked."] == waits
+    other.close()
+    solution.close()
+
+
+def test_a_disk_that_is_full_is_an_outage_and_leaves_what_stood(
+    state: SqliteState, path: Path
+) -> None:
+    state.write("user", {(1,): stored({"id": 1, "name": "a"})})
+    state.acknowledge(FIRST, {})
+    with sqlite3.connect(path) as link:
+        (pages,) = link.execute("PRAGMA page_count").fetchone()
+    state._link.execute(f"PRAGMA max_page_count = {pages}")
+    state.begin(SECOND)
+
+    with pytest.raises(StoreUnavailableError, match="could not use the database"):
+        state.write("user", {(2,): stored({"id": 2, "name": "x" * 100_000})})
+
+    state._link.execute(f"PRAGMA max_page_count = {2 * pages}")
+    assert not state.begin(SECOND)
+    assert [(1,)] == list(state.rows("user", [(1,), (2,)]))
 
 
 def test_a_path_that_cannot_be_is_told(tmp_path: Path) -> None:
