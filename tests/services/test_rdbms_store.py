@@ -27,9 +27,12 @@ from tests.unit.solutions.relational.test_sqlite import (
 from joinery.dev.service import Service
 from joinery.model.change import Change
 from joinery.model.type import INT, LONG, STRING, Decimal, Field
+from joinery.plan.build import build_plan
 from joinery.plan.nodes import Product
 from joinery.project.product import ProjectSpec
 from joinery.semantics.document import SentDocument
+from joinery.solutions.key_value.state import KeyValueJoinState
+from joinery.solutions.key_value.store import MemoryStore
 from joinery.solutions.protocol import Sent
 from joinery.solutions.relational.postgres import PostgresState, postgres_reader
 from joinery.solutions.stored.driver import StoreDriver
@@ -41,6 +44,7 @@ from joinery.solutions.stored.state import (
     StoreFencedError,
     StoreSolution,
 )
+from joinery.spark.recovery.takeover import carry
 from joinery.testing import conformance
 from joinery.testing.conformance import Case, all_cases
 from joinery.testing.conformance.runner import load_text
@@ -134,6 +138,25 @@ def test_a_root_with_a_nul_is_marked_and_found_elsewhere(schemas: Schemas) -> No
     sent = schemas.run(load_text(NAMED), [batch])
 
     assert 6 == len(sent[0].lines["users"])
+
+
+def test_texts_with_a_nul_are_carried_over_to_another_store(schemas: Schemas) -> None:
+    products = build_plan(load_text(NAMED)).products
+    keys = [("a",), ("b\0c",), ("d\ue000",)]
+    batch = [Change("user", {"id": key}, {"id": key}) for (key,) in keys]
+    schemas.over().run(load_text(NAMED), [batch])
+    held = PostgresState(products, schemas.url, schema=schemas.name)
+    target = KeyValueJoinState(products, MemoryStore())
+
+    assert 0 == held.last_number("query")
+    carry(held, target, products, Batch("query", 0, 0, 0))
+
+    target.begin(Batch("query", 1, 1, 2))
+    assert {key: {"id": key[0]} for key in keys} == {
+        key: each.row for key, each in target.rows("user", keys).items()
+    }
+    assert {*keys} == {*target.sent("users", keys)}
+    held.close()
 
 
 def test_many_wide_rows_at_few_join_values(schemas: Schemas) -> None:

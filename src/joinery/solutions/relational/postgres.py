@@ -263,6 +263,12 @@ class PostgresState(RelationalState[Any]):
             documents=self._document_tables,
         )
 
+    def last_number(self, query_id: str) -> int | None:
+        """Return the batch of a checkpoint that was acknowledged last; None where none was."""
+        with self._told():
+            self._learn()
+        return super().last_number(query_id)
+
     def _create_fence(self) -> None:
         # One at a time, since two that create a table at once make one of them fail.
         self._link.execute("SELECT pg_advisory_xact_lock(hashtext('joinery'), 0)")
@@ -282,7 +288,7 @@ class PostgresState(RelationalState[Any]):
         return super()._acknowledged(batch)
 
     def _learn(self) -> None:
-        """Learn how texts are to be read, at the start of a batch."""
+        """Learn how texts are to be read, before anything is."""
         (escaped,) = self._one("escaped")
         self._read_escaped(escaped)
         for documents in self._document_tables.values():
