@@ -184,12 +184,16 @@ class DynamoTable:
         return [self._whole(each) for each in self._together(self._partition, pks)]
 
     def indexed(self, slot: str, values: Sequence[str]) -> list[dict[Place, bytes]]:
-        """Return what each value of an index finds, as it stood a moment ago."""
+        """Return what each value of an index finds, as it stood a moment ago.
+
+        A value whose parts have been replaced since is left out.
+        """
 
         def query(value: str) -> dict[Place, Any]:
             return self._query(IndexName=slot, condition=slot, value=value)
 
-        return [self._whole(each) for each in self._together(query, values)]
+        found = self._together(query, values)
+        return [self._known(*self._taken(each)) for each in found]
 
     def close(self) -> None:
         """Release connections."""
@@ -228,7 +232,7 @@ class DynamoTable:
             if not asked:
                 return found
             self._wait(0 if items else attempt)
-        raise StoreError("DynamoDB left items unread", hint=_RAISE_CAPACITY)
+        raise StoreUnavailableError("DynamoDB left items unread", hint=_RAISE_CAPACITY)
 
     def _write(self, requests: Sequence[Mapping[str, Any]]) -> None:
         asked: Any = {self._name: list(requests)}
@@ -240,7 +244,7 @@ class DynamoTable:
             progress = len(left[self._name]) < len(asked[self._name])
             asked = left
             self._wait(0 if progress else attempt)
-        raise StoreError("DynamoDB left items unwritten", hint=_RAISE_CAPACITY)
+        raise StoreUnavailableError("DynamoDB left items unwritten", hint=_RAISE_CAPACITY)
 
     def _patiently(self, operation: str, request: Mapping[str, Any], *, again: bool = False) -> Any:
         """Ask, and ask again while DynamoDB is busy."""
@@ -268,16 +272,37 @@ class DynamoTable:
 
     def _whole(self, found: Mapping[Place, Any]) -> dict[Place, bytes]:
         """Return the values of items, those in parts put together."""
-        below = {place: _below(place, item) for place, item in found.items() if "parts" in item}
+        values, below = self._taken(found)
         self._parts.update(below)
+        whole = self._known(values, below)
+        if len(whole) < len(found):
+            raise StoreError(
+                f'table "{self._name}" of DynamoDB lacks parts of a value',
+                hint="Put the table back as it was, or run with --rebuild.",
+            )
+        return whole
+
+    def _taken(
+        self, found: Mapping[Place, Any]
+    ) -> tuple[dict[Place, bytes], dict[Place, list[Place]]]:
+        """Return the values of items, and where the parts are of those that are in parts."""
+        below = {place: _below(place, item) for place, item in found.items() if "parts" in item}
         values = {place: _bytes(item) for place, item in found.items() if place not in below}
-        if below:
-            parts = self.get(part for parts in below.values() for part in parts)
-            values |= {
-                place: b"".join(parts.get(each, b"") for each in each_below)
-                for place, each_below in below.items()
-            }
-        return values
+        return values, below
+
+    def _known(
+        self, values: dict[Place, bytes], below: Mapping[Place, list[Place]]
+    ) -> dict[Place, bytes]:
+        """Return values with those in parts, of which all parts are there."""
+        if not below:
+            return values
+        parts = self.get(part for each in below.values() for part in each)
+        joined = {
+            place: b"".join(parts[part] for part in each)
+            for place, each in below.items()
+            if all(part in parts for part in each)
+        }
+        return values | joined
 
 
 _METHODS = {

@@ -1,0 +1,104 @@
+"""Values in parts, and what a table of DynamoDB leaves undone, beside a stand-in of its client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from joinery.solutions.key_value.dynamodb_table import DynamoTable, Item
+from joinery.solutions.stored.state import StoreError, StoreUnavailableError
+
+PLACE = ("row", "1")
+OLD, NEW = b"o" * 400_000, b"n" * 400_000
+
+
+class StandIn:
+    """One table, whose indexes show what stood when `settle` was called last."""
+
+    def __init__(self) -> None:
+        self.items: dict[tuple[str, str], Any] = {}
+        self.full = False
+        self._shown: dict[tuple[str, str], Any] = {}
+
+    def settle(self) -> None:
+        self._shown = deepcopy(self.items)
+
+    def batch_write_item(self, *, RequestItems: dict[str, Any], **more: Any) -> Any:
+        if self.full:
+            return {"UnprocessedItems": RequestItems}
+        for each in RequestItems["table"]:
+            if "PutRequest" in each:
+                item = each["PutRequest"]["Item"]
+                self.items[item["pk"]["S"], item["sk"]["S"]] = item
+            else:
+                key = each["DeleteRequest"]["Key"]
+                self.items.pop((key["pk"]["S"], key["sk"]["S"]), None)
+        return {}
+
+    def batch_get_item(self, *, RequestItems: dict[str, Any], **more: Any) -> Any:
+        keys = [(each["pk"]["S"], each["sk"]["S"]) for each in RequestItems["table"]["Keys"]]
+        return {"Responses": {"table": [self.items[key] for key in keys if key in self.items]}}
+
+    def query(self, *, IndexName: str, **more: Any) -> Any:
+        (value,) = more["ExpressionAttributeValues"].values()
+        return {"Items": [each for each in self._shown.values() if each.get(IndexName) == value]}
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def client() -> StandIn:
+    return StandIn()
+
+
+@pytest.fixture
+def table(client: StandIn) -> Iterator[DynamoTable]:
+    opened = DynamoTable(client, "table", pause=lambda seconds: None)
+    yield opened
+    opened.close()
+
+
+def test_an_index_that_lags_shows_no_value_whose_parts_were_replaced(
+    client: StandIn, table: DynamoTable
+) -> None:
+    table.put({PLACE: Item(OLD, {"GSI_1": "a"}), ("row", "2"): Item(b"small", {"GSI_1": "a"})})
+    client.settle()
+    table.put({PLACE: Item(NEW, {"GSI_1": "a"})})
+
+    assert [{("row", "2"): b"small"}] == table.indexed("GSI_1", ["a"])
+    assert {PLACE: NEW} == table.get([PLACE])
+    client.settle()
+    assert [{PLACE: NEW, ("row", "2"): b"small"}] == table.indexed("GSI_1", ["a"])
+
+
+def test_parts_go_with_the_value_that_an_index_showed_late(
+    client: StandIn, table: DynamoTable
+) -> None:
+    table.put({PLACE: Item(OLD, {"GSI_1": "a"})})
+    client.settle()
+    table.put({PLACE: Item(NEW, {"GSI_1": "a"})})
+    table.indexed("GSI_1", ["a"])
+
+    table.put({PLACE: None})
+
+    assert {} == client.items
+
+
+def test_a_value_that_has_lost_a_part_is_an_error(client: StandIn, table: DynamoTable) -> None:
+    table.put({PLACE: Item(OLD)})
+    part = next(place for place in client.items if place[0].startswith("PART#"))
+    del client.items[part]
+
+    with pytest.raises(StoreError, match="lacks parts of a value"):
+        table.get([PLACE])
+
+
+def test_what_stays_undone_for_long_is_an_outage(client: StandIn, table: DynamoTable) -> None:
+    client.full = True
+
+    with pytest.raises(StoreUnavailableError, match="left items unwritten"):
+        table.put({PLACE: Item(b"small")})
