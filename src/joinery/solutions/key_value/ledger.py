@@ -194,18 +194,15 @@ class Ledger:
 
     def acknowledge(self, batch: Batch, emitted: Mapping[str, Emitted]) -> None:
         """End a batch: from the entry `done` on it counts, whatever happens."""
-        self.check()
         fence, former = self._begun(), self._read_done()
         place = self._place(batch, fence.attempt)
         chunks = list(self._chunks(emitted))
-        self._store.put_many(
-            {(place.encode(), b"%d" % at): chunk for at, chunk in enumerate(chunks)}
-        )
+        self._put({(place.encode(), b"%d" % at): chunk for at, chunk in enumerate(chunks)})
         obsolete = [self._place(batch, attempt) for attempt in range(fence.attempt)]
         if former and former.place != place:
             obsolete.append(former.place)
         done = _Done(batch.number, place, len(chunks), False, obsolete)
-        self._store.put_many({self._done: dump(asdict(done))})
+        self._put({self._done: dump(asdict(done))})
         self._apply(done, emitted)
 
     def emitted(self, batch: Batch) -> dict[str, Emitted]:
@@ -246,12 +243,17 @@ class Ledger:
             place = self._documents(product)
             gone = self._gone(product)
             told = {key_bytes(key): sent for key, sent in _all_of(each)}
-            self._store.put_many({(gone, sort): b"-" for sort, s in told.items() if _went(s)})
-            self._store.put_many({(place + sort, b""): _sent_text(s) for sort, s in told.items()})
+            self._put({(gone, sort): b"-" for sort, s in told.items() if _went(s)})
+            self._put({(place + sort, b""): _sent_text(s) for sort, s in told.items()})
         former = [each.encode() for each in done.former]
         old = [address for address, _ in self._store.scan([self._marks, *former])]
-        self._store.put_many(dict.fromkeys(old))
-        self._store.put_many({self._done: dump(asdict(replace(done, applied=True)))})
+        self._put(dict.fromkeys(old))
+        self._put({self._done: dump(asdict(replace(done, applied=True)))})
+
+    def _put(self, entries: Mapping[Address, bytes | None]) -> None:
+        """Put entries, unless a run with a higher epoch has begun meanwhile."""
+        self.check()
+        self._store.put_many(entries)
 
     def _chunks(self, emitted: Mapping[str, Emitted]) -> Iterator[bytes]:
         """Yield what a batch sent, in entries that no store finds too large."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
 
@@ -13,7 +14,7 @@ from joinery.plan.build import build_plan
 from joinery.plan.nodes import Product
 from joinery.semantics.document import SentDocument
 from joinery.solutions.key_value.state import KeyValueJoinState
-from joinery.solutions.key_value.store import MemoryStore
+from joinery.solutions.key_value.store import Address, MemoryStore
 from joinery.solutions.stored.state import (
     Batch,
     Emitted,
@@ -237,6 +238,39 @@ def test_an_older_run_writes_nothing_more(store: MemoryStore) -> None:
         old.acknowledge(batch(0, epoch=1), {})
     with pytest.raises(StoreFencedError):
         KeyValueJoinState([PRODUCT], store).begin(batch(0, epoch=1))
+
+
+class Pausing(MemoryStore):
+    """Lets something happen before the entry `done` is put."""
+
+    before_done: Callable[[], None] | None = None
+
+    def put_many(self, entries: Mapping[Address, bytes | None]) -> None:
+        happen, self.before_done = self.before_done, None
+        if happen is not None and any(place.endswith(b"/done") for place, _ in entries):
+            happen()
+        elif happen is not None:
+            self.before_done = happen
+        super().put_many(entries)
+
+
+def test_a_run_that_was_replaced_while_it_ended_a_batch_alters_no_document() -> None:
+    store = Pausing()
+    older = Emitted({("a",): SentDocument('{"n":1}', 1)})
+    newer = Emitted({("a",): SentDocument('{"n":2}', 2)})
+    old, new = KeyValueJoinState([PRODUCT], store), KeyValueJoinState([PRODUCT], store)
+    old.begin(batch(0))
+
+    def replaced() -> None:
+        for number, emitted in enumerate((older, newer)):
+            new.begin(batch(number, epoch=2))
+            new.acknowledge(batch(number, epoch=2), {"p": emitted})
+
+    store.before_done = replaced
+    with pytest.raises(StoreFencedError):
+        old.acknowledge(batch(0), {"p": older})
+
+    assert newer.documents == new.sent("p", [("a",)])
 
 
 def test_a_checkpoint_behind_the_store_is_refused(store: MemoryStore) -> None:
