@@ -269,6 +269,21 @@ def test_postgres_a_key_that_its_column_cannot_hold_has_no_row(postgres: Service
     assert {(one,): (one, "ada")} == answers
 
 
+def test_postgres_a_key_of_fixed_length_is_found_whole(postgres: Service) -> None:
+    with psycopg.connect(postgres.address) as database:
+        database.execute("CREATE TABLE by_code (code char(3) PRIMARY KEY, name text)")
+        database.execute("INSERT INTO by_code VALUES ('EUR', 'euro'), ('E', 'none')")
+    columns = (Field("code", STRING), Field("name", STRING))
+    table = LookupTable("by_code", columns[:1], columns)
+    store = make_store("postgres", table, {"url": postgres.address}, HERE)
+    store.open()
+
+    answers = store.fetch([("EUR",), ("EUX",)])
+
+    store.close()
+    assert {("EUR",): ("EUR", "euro")} == answers
+
+
 def test_postgres_a_table_that_is_not_there_is_waited_for_and_told(postgres: Service) -> None:
     asker = Asker(
         make_store("postgres", person("later"), {"url": postgres.address}, HERE), start_wait_s=0.3

@@ -6,6 +6,7 @@ Reads are eventually consistent unless `consistent: true`, which costs twice the
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections.abc import Mapping, Sequence
@@ -27,6 +28,8 @@ from joinery.project.option import Target, flag, options, text
 
 _MOST_KEYS = 100
 _TRIES = 6
+_LONGEST = {"HASH": 2_048, "RANGE": 1_024}
+"""How many bytes a key's attribute may have."""
 _PASSING = (
     "InternalServerError",
     "ItemCollectionSizeLimitExceededException",
@@ -53,21 +56,29 @@ class DynamoStore:
         self._key = RowReader(table.key)
         self._rows = RowReader(table.columns)
         self._client: Any = None
+        self._longest: Sequence[int] = ()
         self.target = f'dynamodb {place.get("endpoint_url", "")}, table "{name}"'.replace(" ,", ",")
 
     def open(self) -> None:
         """Connect, and see that the table is there."""
         self._client = _driver().client("dynamodb", **self._place)
-        self._call(lambda: self._client.describe_table(TableName=self._name))
+        told = self._call(lambda: self._client.describe_table(TableName=self._name))
+        kinds = {each["AttributeName"]: each["KeyType"] for each in told["Table"]["KeySchema"]}
+        self._longest = [_LONGEST.get(kinds.get(each.name, ""), 0) for each in self._table.key]
 
     def fetch(self, keys: Sequence[Key]) -> Mapping[Key, Answer]:
-        """Return what stands under `keys`; what the table did not get to is asked again."""
+        """Return what stands under `keys`; what the table did not get to is asked again.
+
+        A key that no item can have, such as an empty text, has no row.
+        """
         from boto3.dynamodb.types import TypeDeserializer
 
         if self._client is None:
             raise LookupStoreError(f"{self.target} is not open")
+        if not (held := [key for key in keys if self._may_stand(key)]):
+            return {}
         read = TypeDeserializer().deserialize
-        asked: Mapping[str, Any] = {self._name: self._request(keys)}
+        asked: Mapping[str, Any] = {self._name: self._request(held)}
         items: list[dict[str, Any]] = []
         for attempt in range(_TRIES):
             given = self._call(lambda asked=asked: self._client.batch_get_item(RequestItems=asked))
@@ -90,6 +101,10 @@ class DynamoStore:
         if self._client is not None:
             self._client.close()
             self._client = None
+
+    def _may_stand(self, key: Key) -> bool:
+        """Return whether an item can have a key; a request with one that none can have fails."""
+        return all(_fits(value, longest) for value, longest in zip(key, self._longest, strict=True))
 
     def _request(self, keys: Sequence[Key]) -> dict[str, Any]:
         wanted = dict.fromkeys(each.name for each in (*self._table.key, *self._table.columns))
@@ -158,6 +173,15 @@ def _attribute(value: object) -> dict[str, object]:
     if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
         return {"N": str(value)}
     return {"S": str(json_value(value) if isinstance(value, date) else value)}
+
+
+def _fits(value: object, longest: int) -> bool:
+    """Return whether a value may be that of a key's attribute, a text of so many bytes."""
+    (told,) = _attribute(value).values()
+    if isinstance(value, float) and not math.isfinite(value):
+        return False
+    size = len(told if isinstance(told, bytes) else str(told).encode())
+    return not longest or 0 < size <= longest
 
 
 def _network(error: Exception) -> bool:

@@ -1,7 +1,7 @@
 """The lookup store postgres: rows of a table, or of the documents that the sink postgres keeps.
 
 Keys go as one array a key column, cast to the column's own type, so that the table's index
-finds them.
+finds them. It is named without its length, as `bpchar`: `character` alone is one of length 1.
 
 Invariant: names stand in statements as quoted identifiers, values as parameters only.
 """
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _TIMEOUT_S = 30
 _COLUMNS = """
-SELECT a.attname, format_type(a.atttypid, NULL)
+SELECT a.attname, format_type(a.atttypid, -1)
 FROM pg_attribute a
 WHERE a.attrelid = to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped
 """

@@ -72,7 +72,7 @@ class RedisStore:
             raise as_lookup(failure(error, self.target, "could not read from")) from error
 
     def _place(self, key: Key) -> str:
-        values = map(json_value, key)
+        values = (each if isinstance(each, Decimal) else json_value(each) for each in key)
         return f"{self._prefix}:{key_text(dict(zip(self._names, values, strict=True)))}"
 
     def _answer(self, text: bytes) -> Answer:

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Context, Decimal, InvalidOperation
-from typing import Any
+from typing import Any, SupportsBytes
 from uuid import UUID
 
 from joinery.expression.literal import date_of, timestamp_of
@@ -81,6 +81,8 @@ def json_value(value: object) -> object:
         '2026-02-03T04:05:06Z'
     """
     match value:
+        case datetime(tzinfo=None):
+            return value.isoformat()
         case datetime():
             return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
         case date():
@@ -176,7 +178,7 @@ def _binary(value: Any) -> bytes:
             return base64.b64decode(value, validate=True)
         except binascii.Error as error:
             raise ValueError from error
-    return bytes(memoryview(value))
+    return bytes(value if isinstance(value, SupportsBytes) else memoryview(value))
 
 
 def _date(value: Any) -> date:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import decimal
 import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from joinery.errors import LookupOptionError
 from joinery.expression.typed import Expression
@@ -17,13 +19,16 @@ from joinery.lookups.protocol import (
     LookupUnavailableError,
     Unfit,
 )
+from joinery.lookups.redis import RedisStore
 from joinery.lookups.registry import make_asker, make_store, table_of
 from joinery.lookups.whole import WholeStore
-from joinery.model.type import BINARY, LONG, STRING, Field
+from joinery.model.type import BINARY, LONG, STRING, Decimal, Field
 from joinery.plan.nodes import Computed, JoinPair, Relation
 from joinery.plan.step import Lookup
 from joinery.project.kinds import LOOKUP_STORES, UnknownKindError
 from joinery.project.step import StoreRead
+from joinery.sinks.key import key_text
+from joinery.sinks.line import StagedRow
 
 ID, NAME = Field("id", LONG), Field("name", STRING)
 PERSON = LookupTable("person", (ID,), (ID, NAME))
@@ -227,3 +232,46 @@ def test_a_table_whose_keys_sqlite_compares_in_its_own_way_is_not_given_whole(
     filled = () if "view" in table else ("insert into person values ('1', 'ada')",)
 
     assert made(tmp_path, table, *filled).fetch_whole(10) is None
+
+
+class Dynamo:
+    """A client of a table with one item, which refuses what DynamoDB refuses of keys."""
+
+    def client(self, service: str, **place: str) -> Dynamo:
+        return self
+
+    def describe_table(self, *, TableName: str) -> Any:
+        return {"Table": {"KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}]}}
+
+    def batch_get_item(self, *, RequestItems: Mapping[str, Any]) -> Any:
+        ids = [each["id"]["S"] for each in RequestItems["person"]["Keys"]]
+        if not all(0 < len(each) <= 2_048 for each in ids):
+            told = {"Error": {"Code": "ValidationException", "Message": "an empty string value"}}
+            raise ClientError(told, "BatchGetItem")
+        item = {"id": {"S": "ada"}, "photo": {"B": b"\x00\xff"}}
+        return {"Responses": {"person": [item] if "ada" in ids else []}}
+
+    def close(self) -> None:
+        pass
+
+
+def test_dynamodb_a_key_that_no_item_can_have_has_no_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("joinery.lookups.dynamodb._driver", Dynamo)
+    key, photo = Field("id", STRING), Field("photo", BINARY)
+    store = make_store("dynamodb", LookupTable("person", (key,), (key, photo)), {}, tmp_path)
+    store.open()
+
+    assert {("ada",): ("ada", b"\x00\xff")} == store.fetch([("",), ("ada",), ("x" * 2_049,)])
+    assert {} == store.fetch([("",)])
+    store.close()
+
+
+def test_redis_is_asked_for_the_key_that_the_sink_redis_wrote() -> None:
+    columns = (Field("shop", STRING), Field("price", Decimal(6, 2)))
+    store = RedisStore(LookupTable("offer", columns, columns), "redis://cache", "offer", {})
+    written = StagedRow('{"shop":"a","price":1.50}', "{}", 1)
+
+    place = store._place(("a", decimal.Decimal("1.50")))
+    assert f"offer:{key_text(written.key_values())}" == place

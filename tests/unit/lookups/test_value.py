@@ -16,6 +16,13 @@ from joinery.model.type import Field, parse_type
 MOMENT = datetime(2026, 2, 3, 4, 5, 6, 7, tzinfo=UTC)
 
 
+class Wrapped:
+    """Bytes as boto3 gives them."""
+
+    def __bytes__(self) -> bytes:
+        return b"\x00\xff"
+
+
 def read(type: str, value: Any) -> Any:
     found = RowReader([Field("x", parse_type(type))]).ordered([value])
     return found.detail if isinstance(found, Unfit) else found[0]
@@ -39,6 +46,7 @@ def read(type: str, value: Any) -> Any:
         ("binary", b"\x00\xff", b"\x00\xff"),
         ("binary", memoryview(b"ab"), b"ab"),
         ("binary", "AP8=", b"\x00\xff"),
+        ("binary", Wrapped(), b"\x00\xff"),
         ("date", "2026-02-03", date(2026, 2, 3)),
         ("date", date(2026, 2, 3), date(2026, 2, 3)),
         ("timestamp", "2026-02-03T04:05:06.000007Z", MOMENT),
@@ -93,7 +101,12 @@ def test_a_column_that_is_not_there_is_null() -> None:
 
 @pytest.mark.parametrize(
     ("value", "expected"),
-    [(MOMENT, "2026-02-03T04:05:06.000007Z"), (date(2026, 2, 3), "2026-02-03"), (b"a", "YQ==")],
+    [
+        (MOMENT, "2026-02-03T04:05:06.000007Z"),
+        (MOMENT.replace(tzinfo=None), "2026-02-03T04:05:06.000007"),
+        (date(2026, 2, 3), "2026-02-03"),
+        (b"a", "YQ=="),
+    ],
 )
 def test_a_key_is_asked_as_documents_show_it(value: object, expected: object) -> None:
     assert expected == json_value(value)
