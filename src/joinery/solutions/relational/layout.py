@@ -34,8 +34,14 @@ DELETED, HIDDEN, VISIBLE = 0, 1, 2
 
 
 def rows_name(query: str, relation: str) -> str:
-    """Return the name of the table of a relation's rows."""
-    return f"{query}__{relation}"
+    """Return the name of the table of a relation's rows, which is not that of the fence.
+
+    Example:
+        >>> rows_name("profile", "star"), rows_name("profile", "batch")
+        ('profile__star', 'profile__rows__batch')
+    """
+    name = f"{query}__{relation}"
+    return name if name != fence_name(query) else f"{query}__rows__{relation}"
 
 
 def documents_name(query: str, product: str) -> str:

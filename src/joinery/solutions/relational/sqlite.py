@@ -25,6 +25,7 @@ from joinery.solutions.relational.layout import (
     rows_name,
 )
 from joinery.solutions.relational.sqlite_database import (
+    check_names,
     columns_of_table,
     declared_type,
     failure,
@@ -191,14 +192,17 @@ class SqliteState(RelationalState[sqlite3.Connection]):
         name = name or products[0].query
         self._path = path
         self._fence_table = fence_name(name)
+        tables, documents = _row_tables(products, name), _document_tables(products, name)
+        rows = [each.name for each in tables.values()]
+        check_names([self._fence_table, *rows, *(each.name for each in documents.values())])
         super().__init__(
             open_database(path),
             str(path),
             fence=quoted(self._fence_table),
             owner=owner,
             elsewhere='Name another "database" in the solution\'s options',
-            tables=_row_tables(products, name),
-            documents=_document_tables(products, name),
+            tables=tables,
+            documents=documents,
         )
 
     def _create_fence(self) -> None:

@@ -137,6 +137,22 @@ def columns_of_table(database: sqlite3.Connection, table: str) -> dict[str, Colu
     return {name: Column(type, bool(key)) for _, name, type, _, _, key in told}
 
 
+def check_names(names: Iterable[str]) -> None:
+    """Refuse tables whose names differ by case alone, which are one table.
+
+    Raises:
+        StoreError: Two do.
+    """
+    known: dict[str, str] = {}
+    for name in names:
+        other = known.setdefault(name.lower(), name)
+        if other != name:
+            raise StoreError(
+                f'SQLite cannot tell the tables "{other}" and "{name}" apart',
+                hint="Rename the relation or the product, or keep join state in PostgreSQL.",
+            )
+
+
 def failure(error: Exception, path: Path) -> StoreError:
     """Return the error that tells a failure of the database."""
     kind = StoreUnavailableError if passes(error) else StoreError

@@ -252,6 +252,26 @@ def test_columns_that_differ_by_case_alone_are_refused(tmp_path: Path) -> None:
         SqliteState([product(other, STAR)], tmp_path / "state.db")
 
 
+def test_relations_that_differ_by_case_alone_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(StoreError) as refused:
+        SqliteState([product(USER, relation("User", "repo", *STAR.columns))], tmp_path / "state.db")
+
+    assert 'SQLite cannot tell the tables "p__user" and "p__User" apart' == refused.value.message
+
+
+def test_a_relation_may_have_the_name_of_a_table_of_the_store(tmp_path: Path) -> None:
+    state = SqliteState(
+        [product(USER, relation("batch", "repo", *STAR.columns))], tmp_path / "state.db"
+    )
+    state.begin(FIRST)
+    state.write("batch", {("a",): stored({"user_id": 1, "repo": "a"})})
+    state.acknowledge(FIRST, {})
+
+    assert state.begin(FIRST)
+    assert [("a",)] == list(state.rows("batch", [("a",)]))
+    state.close()
+
+
 def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
     (tmp_path / "state.db").write_text("no database at all, but long enough to be looked at")
 
