@@ -103,8 +103,24 @@ class RedisStore:
         except SinkError as missing:
             raise StoreError(missing.message, hint=missing.hint) from missing
         self._asked("reach", self._client.ping)
+        self._refuse_cache()
         self._put: Any = self._client.register_script(_PUT)
         self._scan: Any = self._client.register_script(_SCAN)
+
+    def _refuse_cache(self) -> None:
+        """Refuse a Redis that removes keys of its own accord, where its user may ask for that."""
+        try:
+            policy = self._asked("read", self._client.info, "memory").get("maxmemory_policy", "")
+        except StoreUnavailableError:
+            raise
+        except StoreError:
+            return
+        if str(policy).startswith("allkeys"):
+            raise StoreError(
+                f"{self._target} is a cache: it removes keys when its memory is full",
+                detail=f"Its maxmemory-policy is {policy}.",
+                hint="Set maxmemory-policy to noeviction, or name another Redis.",
+            )
 
     def claim(self, address: Address, before: bytes | None, after: bytes) -> None:
         """Put `after` where `before` stands; from then on write only while `after` stands."""

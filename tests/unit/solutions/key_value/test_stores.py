@@ -7,7 +7,9 @@ from pathlib import Path
 from random import randbytes
 
 import pytest
+from redis.exceptions import NoPermissionError
 
+from joinery.solutions.key_value.redis import RedisStore
 from joinery.solutions.key_value.rocksdb import RocksDbStore
 from joinery.solutions.key_value.store import MemoryStore
 from joinery.solutions.stored.state import StoreError
@@ -70,3 +72,42 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
         RocksDbStore(tmp_path / "file" / "store", cache_mb=8)
 
     assert refused.value.message.startswith("could not use the store in")
+
+
+class Remote:
+    """A Redis of which nothing is asked but what its memory is."""
+
+    def __init__(self, policy: str | None) -> None:
+        self._policy = policy
+
+    def ping(self) -> bool:
+        return True
+
+    def info(self, section: str) -> dict[str, object]:
+        if self._policy is None:
+            raise NoPermissionError("this user has no permissions to run the 'info' command")
+        return {"maxmemory_policy": self._policy}
+
+    def register_script(self, script: str) -> None:
+        pass
+
+
+def open_on(remote: Remote, monkeypatch: pytest.MonkeyPatch) -> RedisStore:
+    monkeypatch.setattr("joinery.solutions.key_value.redis.open_redis", lambda url, access: remote)
+    return RedisStore("redis://cache", "joinery:p")
+
+
+def test_a_redis_that_removes_keys_when_it_is_full_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with pytest.raises(StoreError, match="is a cache") as refused:
+        open_on(Remote("allkeys-lru"), monkeypatch)
+
+    assert "Its maxmemory-policy is allkeys-lru." == refused.value.detail
+
+
+@pytest.mark.parametrize("policy", ["noeviction", "volatile-lru", None])
+def test_a_redis_that_keeps_what_has_no_end_is_taken(
+    policy: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_on(Remote(policy), monkeypatch)
