@@ -29,7 +29,7 @@ from joinery.sinks.protocol import StagedBatch
 from joinery.solutions.choose import SolutionPlace, open_solution
 from joinery.solutions.protocol import Sent
 from joinery.solutions.stored.driver import StoreDriver
-from joinery.solutions.stored.state import Batch, StoreFencedError, StoreSolution
+from joinery.solutions.stored.state import Batch, StoreError, StoreFencedError, StoreSolution
 from joinery.solutions.trigger.explain import explain_statements
 from joinery.solutions.trigger.listen import Listener
 from joinery.solutions.trigger.open import open_listener, statements_of
@@ -292,6 +292,26 @@ def test_another_writer_may_write_through_a_view(
     listener.close()
 
     assert {1: shown("ada")} == outlets.taken()
+
+
+def test_a_queue_that_is_left_is_filled_no_more_once_all_of_it_is_published(
+    ingester: StoreSolution,
+    listener: Listener,
+    options: dict[str, object],
+    writer: psycopg.Connection[Any],
+    tmp_path: Path,
+) -> None:
+    place = SolutionPlace(tmp_path, "profile")
+    ingest(ingester, 0, insert("user", id=1, name="ada"))
+
+    with pytest.raises(StoreError, match="wait in their queue"):
+        open_solution("rdbms-trigger", [product()], options, place)
+    ingest(ingester, 1, insert("user", id=2, name="eve"))
+    listener.publish()
+    open_solution("rdbms-trigger", [product()], options, place).close()
+    writer.execute("UPDATE profile__user SET name = 'joe'")
+
+    assert (0,) == writer.execute("SELECT count(*) FROM profile__queue").fetchone()
 
 
 def test_an_empty_queue_publishes_nothing(ingester: StoreSolution, listener: Listener) -> None:

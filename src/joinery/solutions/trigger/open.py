@@ -16,13 +16,14 @@ from joinery.delivery.outlet import Outlet
 from joinery.errors import SpecError
 from joinery.plan.nodes import Product
 from joinery.solutions.stored.driver import StoreDriver
-from joinery.solutions.stored.state import NOBODY, Owner, StoreSolution
+from joinery.solutions.stored.state import NOBODY, Owner, StoreError, StoreSolution
 from joinery.solutions.stored.tactic import Tactic
 from joinery.solutions.trigger.listen import Listener
 from joinery.solutions.trigger.postgres import (
     PostgresIngestState,
     PostgresQueueState,
     PostgresTriggerState,
+    queue_of,
 )
 from joinery.solutions.trigger.sqlite import SqliteTriggerState
 from joinery.solutions.trigger.statement.affected import ProductStatements, product_statements
@@ -195,9 +196,15 @@ def _open_state(
 ) -> SelectingState:
     query, owner = place.query, place.owner
     if options.in_postgres:
-        return PostgresTriggerState(
+        state = PostgresTriggerState(
             products, options.database, schema=options.schema, name=query, owner=owner
         )
+        try:
+            state.leave(queue_of(products, query, options.schema))
+        except StoreError:
+            state.close()
+            raise
+        return state
     return SqliteTriggerState(products, options.file(place), name=query, owner=owner)
 
 

@@ -33,7 +33,14 @@ from joinery.solutions.relational.postgres_database import (
     unescaped_cells,
 )
 from joinery.solutions.relational.value import rows_from, values_to_cells
-from joinery.solutions.stored.state import NOBODY, Batch, Emitted, Owner, StoreFencedError
+from joinery.solutions.stored.state import (
+    NOBODY,
+    Batch,
+    Emitted,
+    Owner,
+    StoreError,
+    StoreFencedError,
+)
 from joinery.solutions.trigger.statement.affected import CHANNEL, ProductStatements, Queue
 from joinery.solutions.trigger.statement.dialect import QueryLayout
 from joinery.solutions.trigger.tactic import Given, fields_of
@@ -71,6 +78,25 @@ class PostgresTriggerState(PostgresState):
         with self._told(), self._transaction():
             for statement in statements:
                 self._link.execute(statement.encode())
+
+    def leave(self, queue: Queue) -> None:
+        """Stop the filling of a queue from which nobody publishes any more, where there is one.
+
+        Raises:
+            StoreError: Changes wait in it whose documents were not published.
+        """
+        with self._told(), self._transaction():
+            stands = self._link.execute("SELECT to_regclass($1) IS NOT NULL", [queue.table])
+            if stands.fetchone() != (True,):
+                return
+            for statement in queue.drop():
+                self._link.execute(statement.encode())
+            waiting = f"SELECT EXISTS (SELECT 1 FROM {queue.table})"
+            if self._link.execute(waiting.encode()).fetchone() == (True,):
+                raise StoreError(
+                    f"changes of {queue.layout.query} wait in their queue to be published",
+                    hint="Say publish: queue again, run joinery listen --once, then leave it out.",
+                )
 
     def refusal(self, sql: str, given: Given) -> str:
         """Return why the database cannot run a statement; empty where it can."""
