@@ -48,12 +48,15 @@ class Fingerprint:
         program: A hash of all of it.
         parts: The same in words, by name.
         solution: Who keeps the state.
+        statements: A hash of the user's own that make documents in place of the program's; empty
+            where there are none, None where that was not noted.
     """
 
     format: int
     program: str
     parts: Mapping[str, str]
     solution: str = SPARK_STATE
+    statements: str | None = ""
 
     def to_json(self) -> str:
         """Return the text of the file."""
@@ -62,12 +65,21 @@ class Fingerprint:
             "solution": self.solution,
             "program": self.program,
             "parts": dict(self.parts),
+            "statements": self.statements,
         }
         return json.dumps(told, indent=1, ensure_ascii=False) + "\n"
 
 
-def fingerprint(program: KernelProgram, solution: str = SPARK_STATE) -> Fingerprint:
-    """Return the fingerprint of a program; limits that state does not know are left out."""
+def fingerprint(
+    program: KernelProgram, solution: str = SPARK_STATE, statements: str = ""
+) -> Fingerprint:
+    """Return the fingerprint of a program; limits that state does not know are left out.
+
+    Args:
+        program: Of the query.
+        solution: Who keeps the state.
+        statements: The user's own that make its documents; empty where there are none.
+    """
     nodes = tuple(_shaping(each, program) for each in program.nodes)
     shape = replace(
         program, nodes=nodes, tombstone_retention_micros=0, max_document_bytes=0, reasons=()
@@ -76,7 +88,8 @@ def fingerprint(program: KernelProgram, solution: str = SPARK_STATE) -> Fingerpr
     for kind, first in FIRST_KINDS.items():
         text = text.replace(f'"kind":"{kind}"', f'"kind":"{first}"')
     digest = hashlib.sha256(text.encode()).hexdigest()
-    return Fingerprint(_format(program), digest, dict(parts_of(program)), solution)
+    own = hashlib.sha256(statements.encode()).hexdigest() if statements else ""
+    return Fingerprint(_format(program), digest, dict(parts_of(program)), solution, own)
 
 
 def _shaping(node: KernelNode, program: KernelProgram) -> KernelNode:
@@ -117,7 +130,12 @@ def _known_judged(judged: Judged) -> Judged | None:
 
 
 def claim_checkpoint(
-    folder: Path, query: str, program: KernelProgram, solution: str = SPARK_STATE
+    folder: Path,
+    query: str,
+    program: KernelProgram,
+    solution: str = SPARK_STATE,
+    *,
+    statements: str = "",
 ) -> None:
     """Let `program` use the checkpoint in `folder`, or refuse it.
 
@@ -128,17 +146,20 @@ def claim_checkpoint(
         query: The query's name, for the error.
         program: What is about to run.
         solution: Who keeps its state.
+        statements: As `fingerprint`.
 
     Raises:
-        StateMismatchError: The checkpoint holds state that another program wrote.
+        StateMismatchError: The checkpoint holds state that another program wrote, or documents
+            of other statements.
     """
-    ours = fingerprint(program, solution)
+    ours, file = fingerprint(program, solution, statements), folder / FILE_NAME
     if _has_begun(folder):
-        differences = list(_differences(folder / FILE_NAME, ours))
+        differences = list(_differences(file, ours))
         if differences:
             raise _mismatch(folder, query, differences, solution)
-        return
-    write_whole(folder / FILE_NAME, ours.to_json(), synced=True)
+        if not statements or _stored(file).statements is not None:
+            return
+    write_whole(file, ours.to_json(), synced=True)
 
 
 def standing_solution(folder: Path) -> str | None:
@@ -160,13 +181,7 @@ def _has_begun(folder: Path) -> bool:
 def _differences(file: Path, ours: Fingerprint) -> Iterator[str]:
     """Yield what differs, in words; nothing where the state fits."""
     try:
-        told: Any = json.loads(file.read_text(encoding="utf-8"))
-        stored = Fingerprint(
-            int(told["format"]),
-            str(told["program"]),
-            dict(told["parts"]),
-            str(told.get("solution", SPARK_STATE)),
-        )
+        stored = _stored(file)
     except FileNotFoundError:
         yield f"it has no {FILE_NAME}, which says what its state is"
     except (ValueError, KeyError, TypeError):
@@ -178,6 +193,20 @@ def _differences(file: Path, ours: Fingerprint) -> Iterator[str]:
             yield f"its state has format {stored.format}, this version keeps {ours.format}"
         elif stored.program != ours.program:
             yield from _changed_parts(stored.parts, ours.parts)
+        elif stored.statements not in (ours.statements, None):
+            yield 'the statements of its solution\'s option "sql" changed'
+
+
+def _stored(file: Path) -> Fingerprint:
+    """Return the fingerprint in a file; raises what tells that there is none."""
+    told: Any = json.loads(file.read_text(encoding="utf-8"))
+    return Fingerprint(
+        int(told["format"]),
+        str(told["program"]),
+        dict(told["parts"]),
+        str(told.get("solution", SPARK_STATE)),
+        told.get("statements"),
+    )
 
 
 def _changed_parts(stored: Mapping[str, str], ours: Mapping[str, str]) -> Iterator[str]:

@@ -28,8 +28,9 @@ images of changed rows.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from joinery.clients.sql import quoted
 from joinery.errors import SpecError
@@ -139,6 +140,16 @@ def custom_sql(declared: object) -> CustomSql | None:
     return CustomSql(
         _bare(documents), {name: _way(way) for name, way in _custom_pairs(affected).items()}
     )
+
+
+def own_statements(declared: object) -> str:
+    """Return what the option `sql` holds, as one text that is equal where it is; empty for none.
+
+    Raises:
+        SpecError: It has another shape.
+    """
+    custom = custom_sql(declared)
+    return "" if custom is None else json.dumps(asdict(custom), sort_keys=True)
 
 
 def custom_statements(

@@ -18,7 +18,7 @@ from joinery.model.warning import RunWarning
 from joinery.plan.stream import Stream
 from joinery.project.product import ProjectSpec
 from joinery.spark.batch.captures import Captures
-from joinery.spark.batch.mode import RunMode, check_held
+from joinery.spark.batch.mode import Claim, RunMode, check_held
 from joinery.spark.batch.progress import ProgressBoard
 from joinery.spark.batch.query import QueryRun
 from joinery.spark.batch.stores import (
@@ -27,6 +27,7 @@ from joinery.spark.batch.stores import (
     is_store_backed,
     open_store,
     solution_of,
+    statements_of,
 )
 from joinery.spark.recovery.isolate import Suspect, isolate
 from joinery.spark.source.source import sources_of
@@ -98,7 +99,9 @@ class Held:
     def _claim(self, query: QueryRun) -> None:
         """Make a query's checkpoint its own, and open its store."""
         reads = sources_of(self.spec, query.products)
-        self.mode.claim(query.name, query.lowered.program, solution_of(query.products), reads)
+        products = query.products
+        keeper = solution_of(products), statements_of(products)
+        self.mode.claim(query.name, Claim(query.lowered.program, *keeper, reads))
         paths = self.mode.paths(query.name)
         if not self.rebuild:  # which forgets what waits
             check_held(paths.checkpoint, query.products)

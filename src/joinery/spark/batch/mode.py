@@ -49,16 +49,31 @@ class HeldBackError(RunError):
     code = "RUN_HELD"
 
 
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Who wants to go on from the checkpoint of a query.
+
+    Attributes:
+        program: Of the query.
+        solution: Who keeps its state.
+        statements: The user's own that make its documents; empty where there are none.
+        reads: Its sources.
+    """
+
+    program: KernelProgram
+    solution: str
+    statements: str
+    reads: Sequence[SourceRead]
+
+
 class RunMode(Protocol):
     """Decides where queries are kept, which checkpoint they may use, and when they send."""
 
     def paths(self, query: str) -> QueryPaths:
         """Return where the run of a query has its files."""
 
-    def claim(
-        self, query: str, program: KernelProgram, solution: str, reads: Sequence[SourceRead]
-    ) -> None:
-        """Make the checkpoint of a query one for `program` and its sources; its lease is held.
+    def claim(self, query: str, plan: Claim) -> None:
+        """Make the checkpoint of a query one for `plan`; its lease is held.
 
         Raises:
             StateMismatchError: It holds state that another program or another solution wrote,
@@ -91,13 +106,11 @@ class KeepCurrent:
         """Return the query's own paths."""
         return QueryPaths.of(self.root, query)
 
-    def claim(
-        self, query: str, program: KernelProgram, solution: str, reads: Sequence[SourceRead]
-    ) -> None:
+    def claim(self, query: str, plan: Claim) -> None:
         """Put a finished rebuild in place, then go on from the checkpoint."""
         put_in_place(self.root, query)
         checkpoint = self.paths(query).checkpoint
-        _claim(checkpoint, query, program, solution, reads)
+        _claim(checkpoint, query, plan)
         relocate(checkpoint)
 
     def needs_ends(self, products: Sequence[Product]) -> bool:
@@ -190,18 +203,16 @@ class Rebuild:
         """Return the paths of the query's rebuild."""
         return rebuild_paths(self.root, query)
 
-    def claim(
-        self, query: str, program: KernelProgram, solution: str, reads: Sequence[SourceRead]
-    ) -> None:
+    def claim(self, query: str, plan: Claim) -> None:
         """Go on with a rebuild of this plan, or begin anew."""
         checkpoint = self.paths(query).checkpoint
         if (checkpoint / _MARK).exists():
             shutil.rmtree(checkpoint)
         try:
-            _claim(checkpoint, query, program, solution, reads)
+            _claim(checkpoint, query, plan)
         except StateMismatchError:
             shutil.rmtree(checkpoint)
-            _claim(checkpoint, query, program, solution, reads)
+            _claim(checkpoint, query, plan)
         # All of it is sent again at the swap; before that nothing may go out.
         forget_spools(checkpoint)
 
@@ -214,15 +225,9 @@ class Rebuild:
         return _RebuildOutlets(self.root, query, products, ends).make
 
 
-def _claim(
-    checkpoint: Path,
-    query: str,
-    program: KernelProgram,
-    solution: str,
-    reads: Sequence[SourceRead],
-) -> None:
-    claim_checkpoint(checkpoint, query, program, solution)
-    claim_sources(checkpoint, query, reads)
+def _claim(checkpoint: Path, query: str, plan: Claim) -> None:
+    claim_checkpoint(checkpoint, query, plan.program, plan.solution, statements=plan.statements)
+    claim_sources(checkpoint, query, plan.reads)
 
 
 class _RebuildOutlets:

@@ -45,6 +45,8 @@ from joinery.solutions.stored.state import (
     StoreSolution,
     WrappingSolution,
 )
+from joinery.solutions.trigger.options import TriggerOptions
+from joinery.solutions.trigger.views import own_statements
 from joinery.spark.source.feed import ChangeFeed
 from joinery.spark.source.source import BatchLabel, Topic, batch_time_us
 
@@ -90,6 +92,12 @@ METADATA = "metadata"  # of Spark, which notes a query's id there
 def solution_of(products: Sequence[Product]) -> str:
     """Return the solution of a query, which its products share."""
     return products[0].solution
+
+
+def statements_of(products: Sequence[Product]) -> str:
+    """Return the user's own statements that make the documents of a query; empty without any."""
+    options = TriggerOptions.of(products[0])
+    return "" if options is None else own_statements(options.sql)
 
 
 def is_store_backed(products: Sequence[Product]) -> bool:

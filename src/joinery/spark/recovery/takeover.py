@@ -45,7 +45,7 @@ from joinery.solutions.trigger.options import TriggerOptions
 from joinery.spark.batch.mode import mark_done, put_in_place
 from joinery.spark.batch.query_kernel import lower_query
 from joinery.spark.batch.stores import FILE_NAME as STORE_NAME
-from joinery.spark.batch.stores import FOLDER, METADATA, place_of, solution_of
+from joinery.spark.batch.stores import FOLDER, METADATA, place_of, solution_of, statements_of
 from joinery.spark.recovery.checkpoint import claim_sources, last_batch
 from joinery.spark.source.source import sources_of
 
@@ -178,14 +178,16 @@ def _copy(
     standing, fresh = QueryPaths.of(root, query).checkpoint, rebuild_paths(root, query).checkpoint
     old, new = standing_solution(standing) or "", solution_of(products)
     program = lower_query(products, spec.run).program
-    claim_checkpoint(standing, query, program, old)
+    kept = _with(origin, old, query)
+    claim_checkpoint(standing, query, program, old, statements=statements_of(kept))
     claim_sources(standing, query, sources_of(spec, products))
     shutil.rmtree(fresh, ignore_errors=True)
     left = shutil.ignore_patterns(FOLDER, STORE_NAME, FILE_NAME)
     shutil.copytree(standing, fresh, ignore=left)
-    (fresh / FILE_NAME).write_text(fingerprint(program, new).to_json(), encoding="utf-8")
+    noted = fingerprint(program, new, statements_of(products)).to_json()
+    (fresh / FILE_NAME).write_text(noted, encoding="utf-8")
     last = Batch(_query_id(standing), number, 0, 0)
-    source = _opened(_with(origin, old, query), place_of(spec, query, standing, beside=False))
+    source = _opened(kept, place_of(spec, query, standing, beside=False))
     try:
         target = _opened(products, place_of(spec, query, fresh, beside=True))
         try:

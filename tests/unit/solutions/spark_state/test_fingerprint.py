@@ -96,6 +96,32 @@ def test_another_solution_is_refused(checkpoint: Path, tmp_path: Path) -> None:
     assert "--rebuild" in refused.value.hint
 
 
+def test_other_statements_of_the_user_are_refused(tmp_path: Path) -> None:
+    folder, ours = tmp_path / "checkpoint" / "profile", program(tmp_path)
+    claim_checkpoint(folder, "profile", ours, "rdbms-trigger", statements="SELECT 1")
+    begin(folder)
+    claim_checkpoint(folder, "profile", ours, "rdbms-trigger", statements="SELECT 1")
+
+    for changed in ("SELECT 2", ""):
+        with pytest.raises(StateMismatchError) as refused:
+            claim_checkpoint(folder, "profile", ours, "rdbms-trigger", statements=changed)
+        assert 'The statements of its solution\'s option "sql" changed.' in refused.value.detail
+
+
+def test_a_checkpoint_from_before_statements_were_noted_goes_on_with_them(tmp_path: Path) -> None:
+    folder, ours = tmp_path / "checkpoint" / "profile", program(tmp_path)
+    claim_checkpoint(folder, "profile", ours, "rdbms-trigger")
+    begin(folder)
+    noted = json.loads((folder / FILE_NAME).read_text())
+    del noted["statements"]
+    (folder / FILE_NAME).write_text(json.dumps(noted))
+
+    claim_checkpoint(folder, "profile", ours, "rdbms-trigger", statements="SELECT 1")
+
+    with pytest.raises(StateMismatchError):
+        claim_checkpoint(folder, "profile", ours, "rdbms-trigger", statements="SELECT 2")
+
+
 def test_limits_and_sinks_change_freely(checkpoint: Path, tmp_path: Path) -> None:
     claim_checkpoint(checkpoint, "profile", program(tmp_path, retention=9))
     claim_checkpoint(checkpoint, "profile", program(tmp_path, "path: out", "path: elsewhere"))

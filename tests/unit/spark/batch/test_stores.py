@@ -14,7 +14,13 @@ from joinery.plan.build import build_plan
 from joinery.plan.nodes import Product
 from joinery.semantics.document import SentDocument
 from joinery.solutions.stored.state import Batch, BatchResult, Emitted, StoreError
-from joinery.spark.batch.stores import StoreThread, counted, store_name, write_outcome
+from joinery.spark.batch.stores import (
+    StoreThread,
+    counted,
+    statements_of,
+    store_name,
+    write_outcome,
+)
 from joinery.spark.source.feed import feed_program
 from joinery.spark.source.source import batch_time_us
 from joinery.testing.conformance.runner import load_text
@@ -30,6 +36,23 @@ products:
 @pytest.fixture
 def products() -> Sequence[Product]:
     return build_plan(load_text(PROJECT)).products
+
+
+@pytest.mark.parametrize(
+    ("solution", "own"),
+    [
+        ("rdbms-store", False),
+        ("{rdbms-trigger: {sql: {documents: SELECT 1}}}", True),
+        ("rdbms-trigger", False),
+    ],
+)
+def test_the_statements_of_a_user_are_part_of_the_plan(solution: str, own: bool) -> None:
+    (product,) = build_plan(
+        load_text(PROJECT.replace("{root: user}", f"{{root: user, solution: {solution}}}"))
+    ).products
+
+    assert own == ("SELECT 1" in statements_of([product]))
+    assert own == bool(statements_of([product]))
 
 
 class Here:
