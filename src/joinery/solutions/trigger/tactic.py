@@ -20,7 +20,7 @@ from joinery.semantics.read_change import typed
 from joinery.semantics.render import document_json
 from joinery.semantics.rows import join_value
 from joinery.solutions.stored.fold import Find
-from joinery.solutions.stored.state import JoinState
+from joinery.solutions.stored.state import JoinState, StoreError
 from joinery.solutions.stored.tactic import Image, Level, RowTactic
 from joinery.solutions.trigger.statement.affected import AffectedStatement, ProductStatements
 
@@ -108,6 +108,7 @@ class StatementTactic:
         return {
             key: judged(self._text(text), {}, overflowed.splitlines(), max_bytes=self._max_bytes)
             for key, text, overflowed in found
+            if text is not None
         }
 
     def counters(self, now: Find, before: Callable[[], Find]) -> Counter[str]:
@@ -115,9 +116,22 @@ class StatementTactic:
         return self._rows.counters(now, before)
 
     def _told(self, text: str) -> str:
-        """Return the text of a document as Joinery renders it."""
+        """Return the text of a document as Joinery renders it.
+
+        Raises:
+            StoreError: It is not of the type that the product's documents have.
+        """
         output = self._root.output
-        return document_json(typed(json.loads(text, parse_float=str), output), output)
+        try:
+            rendered = document_json(typed(json.loads(text, parse_float=str), output), output)
+            json.loads(rendered)  # a text where a number is declared is rendered as it stands
+        except (ArithmeticError, AttributeError, TypeError, ValueError) as error:
+            raise StoreError(
+                f'a statement of the user gives another document than "{self._root.name}" shows',
+                detail=f"That is {output}.",
+                hint='Let "documents" under the option "sql" give these fields in these types.',
+            ) from error
+        return rendered
 
     def _climbed(
         self, statement: AffectedStatement, values: Collection[Any], state: SelectingState

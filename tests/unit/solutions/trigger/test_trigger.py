@@ -11,6 +11,7 @@ import pytest
 from joinery.errors import SpecError
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Product
+from joinery.solutions.stored.state import StoreError
 from joinery.testing.changes import delete, insert, update
 from joinery.testing.conformance.runner import load_text
 from joinery.testing.driver import Driver, gone, upsert
@@ -93,6 +94,23 @@ def test_a_root_that_the_users_statement_leaves_out_is_gone() -> None:
     emitted = pipeline.send(update("user", id=2, name="ada"))
 
     assert [gone(2)] == emitted
+
+
+def test_a_root_that_the_users_statement_gives_null_has_no_document() -> None:
+    pipeline = filled(driver(documents="SELECT id, NULL AS document FROM wanted"))
+
+    assert [] == pipeline.send(update("user", id=2, name="ada"))
+
+
+@pytest.mark.parametrize("given", ["'x'", "json_object('id', 'one')", "json_object('stars', 7)"])
+def test_a_document_of_another_type_is_told(given: str) -> None:
+    statement = f"SELECT id, {given} AS document FROM wanted"
+
+    with pytest.raises(StoreError) as refused:
+        driver(documents=statement).send(insert("user", id=1, name="ada"))
+
+    assert "gives another document than" in refused.value.message
+    assert "id: long" in refused.value.detail
 
 
 def test_declared_pairs_lead_from_a_changed_row_to_the_roots() -> None:
