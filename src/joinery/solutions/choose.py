@@ -26,6 +26,7 @@ class SolutionPlace:
         project: Where relative paths of options begin.
         max_document_bytes: Above it a document is a dead letter; None sets no bound.
         owner: Whose join state it is; a store refuses to mix that of two projects.
+        beside: It is built beside the one that stands; nothing that others see may name it yet.
     """
 
     folder: Path
@@ -33,6 +34,7 @@ class SolutionPlace:
     project: Path = Path()
     max_document_bytes: int | None = None
     owner: Owner = NOBODY
+    beside: bool = False
 
 
 class SolutionOptions(Protocol):

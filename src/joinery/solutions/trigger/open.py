@@ -102,7 +102,9 @@ def open_trigger(
     _check_one(products, custom_sql(options.sql))
     views, layout = views_of(products, options.views), layout_of(place.query, options)
     state = (_ingest if options.queued else _open_state)(products, options, place)
-    state.define(each for view in views for each in view.statements(layout, dialect_of(options)))
+    if not place.beside:
+        dialect = dialect_of(options)
+        state.define(each for view in views for each in view.statements(layout, dialect))
     if options.queued:
         return StoreDriver(products, state, tactic=SilentTactic)
     limit = place.max_document_bytes

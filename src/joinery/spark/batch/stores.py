@@ -150,13 +150,21 @@ def open_store(
 
 
 def place_of(spec: ProjectSpec, query: str, checkpoint: Path, *, beside: bool) -> SolutionPlace:
-    """Return where the store of a query's checkpoint stands, and what it is called."""
+    """Return where the store of a query's checkpoint stands, and what it is called.
+
+    Args:
+        spec: The project.
+        query: The query's name.
+        checkpoint: That the store belongs to.
+        beside: It is built beside the one that stands.
+    """
     return SolutionPlace(
         folder=checkpoint / FOLDER,
         query=store_name(checkpoint, query, beside=beside),
         project=spec.path_of("."),
         max_document_bytes=spec.run.max_document_bytes,
         owner=owner_of(spec, checkpoint),
+        beside=beside,
     )
 
 

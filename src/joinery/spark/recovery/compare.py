@@ -19,7 +19,7 @@ from joinery.model.progress import BatchProgress
 from joinery.plan.nodes import Plan
 from joinery.project.form import OutboxSpec
 from joinery.project.kinds import with_solution
-from joinery.project.product import ProjectSpec, SinkSpec
+from joinery.project.product import Options, ProjectSpec, SinkSpec
 from joinery.solutions.spark_state.fingerprint import SPARK_STATE
 from joinery.spark.batch.run import Run, RunOptions
 from joinery.spark.batch.stores import store_name
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _BILLED = "dynamodb_"
+_VIEWS = "views"
 
 
 @dataclass(slots=True)
@@ -104,7 +105,7 @@ def measure(spark: SparkSession, spec: ProjectSpec, solution: str, how: Measurem
     """Run a project on a solution and return what it did; an error is told in it."""
     measured = Measured(solution)
     try:
-        spec = _beside(with_solution(spec, solution), how.folder, how.sample)
+        spec = all_below(with_solution(spec, solution), how.folder, how.sample)
         _run(spark, spec, how, measured)
     except JoineryError as error:
         measured.error = f"{error.message}. {error.detail}".strip()
@@ -155,8 +156,8 @@ def store_requests(batch: BatchProgress) -> dict[str, int]:
     return {**batch.store, **billed}
 
 
-def _beside(spec: ProjectSpec, folder: Path, sample: Sample) -> ProjectSpec:
-    """Return the project with all that it writes below `folder`."""
+def all_below(spec: ProjectSpec, folder: Path, sample: Sample) -> ProjectSpec:
+    """Return the project with all that it writes below `folder`, or where nobody else reads."""
     folder = folder.absolute()
     run = replace(
         spec.run,
@@ -167,11 +168,23 @@ def _beside(spec: ProjectSpec, folder: Path, sample: Sample) -> ProjectSpec:
         real_time=False,
         http=None,
         lineage=None,
+        solutions=tuple((name, _unseen(each)) for name, each in spec.run.solutions),
     )
     sinks = (SinkSpec("files", (("path", str(folder / "out")),)),)
     products = tuple(
-        replace(each, sinks=sinks, settle_ms=None, ready=())
+        replace(
+            each,
+            sinks=sinks,
+            settle_ms=None,
+            ready=(),
+            solution_options=_unseen(each.solution_options),
+        )
         for each in spec.products
         if not isinstance(each.form, OutboxSpec)
     )
     return replace(spec, run=run, products=products, streams=())
+
+
+def _unseen(options: Options) -> Options:
+    """Return options of a solution without views, by which others read its tables."""
+    return tuple(each for each in options if each[0] != _VIEWS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from joinery.errors import SpecError
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Product
+from joinery.solutions.choose import SolutionPlace, open_solution
 from joinery.solutions.stored.state import StoreError
 from joinery.testing.changes import delete, insert, update
 from joinery.testing.conformance.runner import load_text
@@ -186,6 +188,17 @@ def test_a_view_shows_the_rows_of_a_relation_under_names_of_its_own(tmp_path: Pa
 
     assert [("ada",)] == people
     assert [(1, 7)] == stars
+
+
+def test_a_rebuild_leaves_a_view_on_the_tables_that_stand(tmp_path: Path) -> None:
+    options = {"views": {"user": "people"}, "database": f"sqlite:///{tmp_path / 'state.db'}"}
+    place = SolutionPlace(tmp_path, "p")
+    for each in (place, replace(place, query="p_rebuilt", beside=True)):
+        open_solution("rdbms-trigger", [product()], options, each).close()
+
+    with sqlite3.connect(tmp_path / "state.db") as database:
+        ((shown,),) = database.execute("SELECT sql FROM sqlite_master WHERE name = 'people'")
+    assert '"p__user"' in shown
 
 
 @pytest.mark.parametrize(

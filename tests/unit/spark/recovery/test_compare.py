@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 from joinery.model.progress import BatchProgress
-from joinery.spark.recovery.compare import Measured, store_requests
+from joinery.spark.recovery.compare import Measured, Sample, all_below, store_requests
+from joinery.testing.conformance.runner import load_text
+
+VIEWED = """
+relations:
+  user: {key: [id], fields: {id: long}}
+products:
+  own: {root: user, solution: {rdbms-trigger: {schema: s, views: {user: people}}}}
+  given: {root: user, solution: rdbms-trigger}
+run:
+  solutions: {rdbms-trigger: {schema: t, views: {user: people}}}
+"""
 
 
 def test_the_first_batch_warms_up() -> None:
@@ -44,3 +56,12 @@ def test_a_service_that_bills_requests_counts_its_own() -> None:
     )
 
     assert {"requests": 5, "entries_read": 4, "read_units": 9} == store_requests(batch)
+
+
+def test_a_measurement_alters_no_view_that_others_read() -> None:
+    spec = all_below(load_text(VIEWED), Path("measured"), Sample(1, 1))
+
+    assert [{"schema": "s"}, {}] == [dict(each.solution_options) for each in spec.products]
+    assert {"rdbms-trigger": {"schema": "t"}} == {
+        name: dict(options) for name, options in spec.run.solutions
+    }
