@@ -1,7 +1,7 @@
 """The store `dynamodb`: entries as items of one table, a partition of entries as one of items.
 
-Limits: a partition's name has up to 2,000 bytes, a sort key up to 1,000. The fence is claimed
-by a condition; later writes carry none, since a batch of writes takes none.
+Limits: a sort key has up to 1,000 bytes; the name of a partition above 2,000 ends in a hash. The
+fence is claimed by a condition; later writes carry none, since a batch of writes takes none.
 
 Makes a DynamoDB table with generic indexes, or checks the one that is there.
 
@@ -16,7 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 from joinery.clients.dynamodb import DynamoError, ask, open_dynamodb
 from joinery.project.option import options, text
-from joinery.solutions.key_value.dynamodb_table import DynamoTable, Item, Place, store_error
+from joinery.solutions.key_value.dynamodb_table import (
+    DynamoTable,
+    Item,
+    Place,
+    shortened,
+    store_error,
+)
 from joinery.solutions.key_value.store import Address, slices
 from joinery.solutions.stored.state import StoreError, StoreFencedError
 
@@ -141,7 +147,7 @@ def _text(attribute: str) -> dict[str, str]:
 
 
 THREADS = 16
-_LONGEST = (2_000, 1_000)
+_LONGEST_PARTITION, _LONGEST_SORT = 2_000, 1_000
 _PARTITIONS_AT_ONCE = 1_000
 
 
@@ -180,7 +186,7 @@ class DynamoStore:
     def scan(self, partitions: Sequence[bytes]) -> Iterator[tuple[Address, bytes]]:
         """Yield all entries of some partitions."""
         for some in slices(partitions, _PARTITIONS_AT_ONCE):
-            found = self._table.partitions([self._prefix + each.decode() for each in some])
+            found = self._table.partitions([*map(self._partition, some)])
             for partition, items in zip(some, found, strict=True):
                 for (_, sk), value in items.items():
                     yield (partition, sk[1:].encode()), value
@@ -190,16 +196,18 @@ class DynamoStore:
         self._table.close()
 
     def _place(self, address: Address) -> Place:
-        place = self._prefix + address[0].decode(), f"={address[1].decode()}"
-        for part, longest in zip(place, _LONGEST, strict=True):
-            size = len(part) if len(part) * 4 <= longest else len(part.encode())
-            if size > longest:
-                raise StoreError(
-                    "a key is too long for DynamoDB",
-                    detail=f"It has {size} bytes, the most is {longest}: {part[:80]}…",
-                    hint="Keep the state in another store.",
-                )
-        return place
+        sort = f"={address[1].decode()}"
+        size = len(sort.encode())
+        if size > _LONGEST_SORT:
+            raise StoreError(
+                "a key is too long for DynamoDB",
+                detail=f"It has {size} bytes, the most is {_LONGEST_SORT}: {sort[1:80]}…",
+                hint="Keep the state in another store.",
+            )
+        return self._partition(address[0]), sort
+
+    def _partition(self, name: bytes) -> str:
+        return shortened(self._prefix + name.decode(), _LONGEST_PARTITION)
 
 
 @options

@@ -22,6 +22,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from hashlib import sha256
 from threading import Lock
 from typing import Any, TypeVar
 from uuid import uuid4
@@ -311,6 +312,18 @@ _METHODS = {
     "PutItem": "put_item",
     "Query": "query",
 }
+
+
+def shortened(text: str, most: int) -> str:
+    """Return a text that DynamoDB takes as a key: the end of a long one becomes its hash.
+
+    Args:
+        text: Of a partition or sort key.
+        most: How many bytes it may have.
+    """
+    if len(text) * 4 <= most or len(text.encode()) <= most:
+        return text
+    return f"{text[: most // 8]}#{sha256(text.encode()).hexdigest()}"
 
 
 def _cut(place: Place, item: Item) -> tuple[dict[str, Any], dict[Place, Any]]:

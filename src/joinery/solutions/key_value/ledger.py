@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from hashlib import sha256
 from itertools import islice
 from typing import Any, cast
 
@@ -50,6 +51,8 @@ _FENCE: Address = (b"fence", b"")
 _KEYS_A_MARK = 2_000
 _AT_ONCE = 20_000
 _CHARACTERS_A_CHUNK = 200_000
+_LONGEST_SORT = 900  # bytes, which every store takes
+_SORT_ALONE = b"-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,12 +222,13 @@ class Ledger:
             return
         for product in self._keys:
             entries = self._store.scan([self._gone(product)])
-            while some := [address for address, _ in islice(entries, _AT_ONCE)]:
+            while some := dict(islice(entries, _AT_ONCE)):
                 self.check()
                 self._forget(self._documents(product), some, before_us)
 
-    def _forget(self, place: bytes, noted: Sequence[Address], before_us: int) -> None:
-        places: list[Address] = [(place + sort, b"") for _, sort in noted]
+    def _forget(self, place: bytes, noted: Mapping[Address, bytes], before_us: int) -> None:
+        keys = (_noted_key(sort, value) for (_, sort), value in noted.items())
+        places: list[Address] = [(place + key, b"") for key in keys]
         over: dict[Address, bytes | None] = {}
         notes: dict[Address, bytes | None] = {}
         held = zip(noted, places, self._store.get_many(places), strict=True)
@@ -243,8 +247,8 @@ class Ledger:
             place = self._documents(product)
             gone = self._gone(product)
             told = {key_bytes(key): sent for key, sent in _all_of(each)}
-            self._put({(gone, sort): b"-" for sort, s in told.items() if _went(s)})
-            self._put({(place + sort, b""): _sent_text(s) for sort, s in told.items()})
+            self._put(dict(_note(gone, key) for key, s in told.items() if _went(s)))
+            self._put({(place + key, b""): _sent_text(s) for key, s in told.items()})
         former = [each.encode() for each in done.former]
         old = [address for address, _ in self._store.scan([self._marks, *former])]
         self._put(dict.fromkeys(old))
@@ -412,6 +416,18 @@ def _sent_of(value: bytes) -> SentDocument:
 def _all_of(emitted: Emitted) -> Iterator[tuple[Key, SentDocument]]:
     yield from emitted.documents.items()
     yield from emitted.silent.items()
+
+
+def _note(gone: bytes, key: bytes) -> tuple[Address, bytes]:
+    """Return the note that the document of a key went; a long key stands in its value."""
+    if len(key) <= _LONGEST_SORT:
+        return (gone, key), _SORT_ALONE
+    return (gone, sha256(key).hexdigest().encode()), key
+
+
+def _noted_key(sort: bytes, value: bytes) -> bytes:
+    """Return the key that a note is about."""
+    return sort if value == _SORT_ALONE else value
 
 
 def _went(sent: SentDocument) -> bool:

@@ -29,7 +29,6 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import Any
 from zlib import crc32
 
@@ -38,7 +37,7 @@ from joinery.model.change import Key, Row
 from joinery.plan.nodes import Relation
 from joinery.semantics.rows import JoinValue, join_reader
 from joinery.solutions.key_value.codec import RowText, key_bytes
-from joinery.solutions.key_value.dynamodb_table import DynamoTable, Item, Place
+from joinery.solutions.key_value.dynamodb_table import DynamoTable, Item, Place, shortened
 from joinery.solutions.key_value.tables import escaped
 from joinery.solutions.stored.state import StoredRow
 
@@ -275,16 +274,9 @@ class ItemTable:
         return {columns: self._value(columns, each) for columns, each in values if each is not None}
 
     def _value(self, columns: tuple[str, ...], value: JoinValue) -> str:
-        return _short(self._values[columns] + key_bytes(value).decode(), _LONGEST_VALUE)
+        return shortened(self._values[columns] + key_bytes(value).decode(), _LONGEST_VALUE)
 
 
 def sort_key(key: Sequence[Any]) -> str:
     """Return the sort key of a row's item."""
-    return _short(key_bytes(key).decode(), _LONGEST_SORT)
-
-
-def _short(text: str, most: int) -> str:
-    """Return a text that DynamoDB takes as a key: the end of a long one becomes its hash."""
-    if len(text) * 4 <= most or len(text.encode()) <= most:
-        return text
-    return f"{text[: most // 8]}#{sha256(text.encode()).hexdigest()}"
+    return shortened(key_bytes(key).decode(), _LONGEST_SORT)

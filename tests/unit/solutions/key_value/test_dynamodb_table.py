@@ -8,8 +8,27 @@ from typing import Any
 
 import pytest
 
+from joinery.plan.build import build_plan
+from joinery.semantics.document import SentDocument
+from joinery.solutions.key_value.dynamodb import DynamoStore
 from joinery.solutions.key_value.dynamodb_table import DynamoTable, Item
-from joinery.solutions.stored.state import StoreError, StoreUnavailableError
+from joinery.solutions.key_value.ledger import Ledger
+from joinery.solutions.stored.state import (
+    Batch,
+    Emitted,
+    StoreError,
+    StoreUnavailableError,
+)
+from joinery.testing.conformance.runner import load_text
+
+PRODUCT = build_plan(
+    load_text("""
+relations:
+  page: {key: [url], fields: {url: string}}
+products:
+  p: {root: page}
+""")
+).products[0]
 
 PLACE = ("row", "1")
 OLD, NEW = b"o" * 400_000, b"n" * 400_000
@@ -42,9 +61,14 @@ class StandIn:
         keys = [(each["pk"]["S"], each["sk"]["S"]) for each in RequestItems["table"]["Keys"]]
         return {"Responses": {"table": [self.items[key] for key in keys if key in self.items]}}
 
-    def query(self, *, IndexName: str, **more: Any) -> Any:
+    def put_item(self, *, Item: dict[str, Any], **more: Any) -> Any:
+        self.items[Item["pk"]["S"], Item["sk"]["S"]] = Item
+        return {}
+
+    def query(self, *, IndexName: str = "pk", **more: Any) -> Any:
         (value,) = more["ExpressionAttributeValues"].values()
-        return {"Items": [each for each in self._shown.values() if each.get(IndexName) == value]}
+        items = self.items if IndexName == "pk" else self._shown
+        return {"Items": [each for each in items.values() if each.get(IndexName) == value]}
 
     def close(self) -> None:
         pass
@@ -102,3 +126,19 @@ def test_what_stays_undone_for_long_is_an_outage(client: StandIn, table: DynamoT
 
     with pytest.raises(StoreUnavailableError, match="left items unwritten"):
         table.put({PLACE: Item(b"small")})
+
+
+def test_a_root_with_a_long_key_is_sent_and_forgotten(client: StandIn, table: DynamoTable) -> None:
+    ledger = Ledger([PRODUCT], DynamoStore(table, "p/"))
+    sent = {(letter * 3_000,): SentDocument("{}", 1) for letter in "ab"}
+    gone = {key: SentDocument(None, 2) for key in sent}
+    for number, told in enumerate((sent, gone)):
+        assert not ledger.begin(Batch("q", number, 1, number))
+        ledger.acknowledge(Batch("q", number, 1, number), {"p": Emitted(told)})
+        assert told == ledger.sent("p", told)
+
+    ledger.forget(3)
+
+    assert {} == ledger.sent("p", gone)
+    assert all(len(part.encode()) <= 2_000 for place in client.items for part in place)
+    assert {"p/0/emitted/1.0", "p/0/done", "p/fence"} == {pk for pk, _ in client.items}
