@@ -3,7 +3,7 @@
 The lease is a JSON file beside the checkpoint, renewed every 2 s by a thread. A second run
 is refused while it is renewed and takes over once it has lapsed for 10 s, or at once when
 every process of the holder has ended on this very machine; it waits for the JVM of a run
-whose Python was killed. Each taking raises the epoch.
+whose Python was killed. Each taking raises the epoch, which goes on across a rebuild.
 
 Limits: the folder must be shared by all who may run the query, their clocks within seconds.
 
@@ -124,10 +124,19 @@ class Lease:
         file: Where the lease stands.
         query: The query's name, for messages.
         on_lost: Called once, from the renewing thread, when another run has taken over.
+        beside: The lease of a checkpoint that this one takes the place of, or gives its place to,
+            with whatever that was written under: both count their epochs together.
     """
 
-    def __init__(self, file: Path, query: str, on_lost: Callable[[], None] = lambda: None) -> None:
-        self._file = file
+    def __init__(
+        self,
+        file: Path,
+        query: str,
+        on_lost: Callable[[], None] = lambda: None,
+        *,
+        beside: Path | None = None,
+    ) -> None:
+        self._file, self._beside = file, beside
         self._query = query
         self._on_lost = on_lost
         self._on_asked: Callable[[], None] = lambda: None
@@ -179,7 +188,8 @@ class Lease:
             stood = self._read()
             if stood is not None and stood.alive:
                 raise _held_error(self._query, stood)
-            self._held = _fresh((stood.epoch if stood else 0) + 1)
+            other = _holder(self._beside) if self._beside else None
+            self._held = _fresh(max(each.epoch if each else 0 for each in (stood, other)) + 1)
             self._write(self._held)
         self._thread = threading.Thread(target=self._renew, name="joinery-lease", daemon=True)
         self._thread.start()

@@ -20,6 +20,7 @@ class QueryPaths:
         lease_file: Where the lease on the run is kept.
         status_file: Shows operators how far the run has come.
         control_file: What operators asked of the run.
+        other_lease_file: Where the lease on its rebuild is kept; of a rebuild, that on the run.
     """
 
     query: str
@@ -28,6 +29,7 @@ class QueryPaths:
     lease_file: Path
     status_file: Path
     control_file: Path
+    other_lease_file: Path
 
     @property
     def repair_folder(self) -> Path:
@@ -37,25 +39,33 @@ class QueryPaths:
     @classmethod
     def of(cls, root: Path, query: str) -> Self:
         """Return the paths of the query itself."""
-        lease_file = root / "_leases" / f"{query}.lease"
+        lease_file, rebuilt = _lease_files(root, query)
         status_file = root / "_status" / f"{query}.json"
         control_file = root / "_control" / f"{query}.jsonl"
         staging = root / "_staging" / query
-        return cls(query, root / query, staging, lease_file, status_file, control_file)
+        return cls(query, root / query, staging, lease_file, status_file, control_file, rebuilt)
 
     @property
     def lease(self) -> Lease:
         """The lease, not taken."""
-        return Lease(self.lease_file, self.query)
+        return Lease(self.lease_file, self.query, beside=self.other_lease_file)
 
 
 def rebuild_paths(root: Path, query: str) -> QueryPaths:
     """Return the paths of the rebuild of a query."""
+    standing, lease_file = _lease_files(root, query)
     return QueryPaths(
         query=f"rebuild of {query}",
         checkpoint=root / "_rebuild" / query,
         staging=root / "_staging" / f"{query}.rebuild",
-        lease_file=root / "_leases" / f"{query}.rebuild.lease",
+        lease_file=lease_file,
         status_file=root / "_status" / f"{query}.rebuild.json",
         control_file=root / "_control" / f"{query}.rebuild.jsonl",
+        other_lease_file=standing,
     )
+
+
+def _lease_files(root: Path, query: str) -> tuple[Path, Path]:
+    """Return where the leases on the run of a query and on its rebuild are kept."""
+    leases = root / "_leases"
+    return leases / f"{query}.lease", leases / f"{query}.rebuild.lease"

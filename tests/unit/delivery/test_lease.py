@@ -15,6 +15,7 @@ import pytest
 
 from joinery.delivery import lease as module
 from joinery.delivery.lease import Lease, LeaseHeldError
+from joinery.delivery.query_paths import QueryPaths, rebuild_paths
 from joinery.sinks.protocol import FencedError
 
 
@@ -52,6 +53,22 @@ def test_a_released_lease_is_free_at_once_under_a_higher_epoch(tmp_path: Path) -
 
     assert epoch < second.epoch
     second.release()
+
+
+def test_a_run_has_a_higher_epoch_than_the_rebuild_whose_checkpoint_it_goes_on_from(
+    tmp_path: Path,
+) -> None:
+    for _ in range(3):  # it was interrupted, and started again
+        rebuild = rebuild_paths(tmp_path, "q").lease
+        rebuild.take()
+        epoch = rebuild.epoch
+        rebuild.release()
+    run = QueryPaths.of(tmp_path, "q").lease
+
+    run.take()
+
+    assert (3, 4) == (epoch, run.epoch)
+    run.release()
 
 
 def test_a_lapsed_lease_is_taken_over_and_the_first_run_fenced(tmp_path: Path) -> None:
