@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from urllib3 import BaseHTTPResponse, PoolManager
 
 _CONNECTIONS = 64
-_PASSING = (408, 425, 429, 500, 502, 503, 504)
+_PASSING = (408, 425, 429)
+_FAILURES = 500  # the first status that tells of a failure of the service
 _TYPE = {"Content-Type": "application/json", "Accept": "application/json"}
 
 
@@ -124,7 +125,7 @@ class HttpStore:
             ) from error
 
     def _answered(self, response: BaseHTTPResponse) -> bytes:
-        if response.status in _PASSING:
+        if response.status in _PASSING or response.status >= _FAILURES:
             raise LookupUnavailableError(
                 f"could not read from {self.target}", detail=f"It answered {response.status}."
             ).after(retry_after_s(response.headers.get("Retry-After"), time.time()))
