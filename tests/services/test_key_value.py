@@ -120,6 +120,17 @@ def test_redis_takes_no_writes_of_a_run_that_was_replaced(in_redis: Make) -> Non
     assert [None, None] == list(new.get_many([(b"a", b""), (b"b", b"1")]))
 
 
+def test_redis_tells_that_it_was_emptied(in_redis: Make, redis: Service) -> None:
+    store = in_redis()
+    assert isinstance(store, RedisStore)
+    store.claim((b"fence", b""), None, b"1")
+    with Redis.from_url(redis.address) as server:
+        server.delete(f"{store._prefix}:fence")
+
+    with pytest.raises(StoreError, match="was emptied while a run used it"):
+        store.put_many({(b"a", b""): b"1"})
+
+
 def test_redis_forgets_what_a_former_checkpoint_left(in_redis: Make, redis: Service) -> None:
     store = in_redis()
     store.put_many({(b"0/row/[*]", b""): b"1", (b"0/by", b"x"): b"1", (b"01/row", b""): b"1"})

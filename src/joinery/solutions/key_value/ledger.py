@@ -35,6 +35,7 @@ from joinery.solutions.key_value.store import (
     ClearingStore,
     KeyValueStore,
     ScannableStore,
+    emptied,
 )
 from joinery.solutions.key_value.tables import escaped
 from joinery.solutions.stored.groups import stored_root
@@ -149,7 +150,9 @@ class Ledger:
     def check(self) -> None:
         """Refuse to go on once a run with a higher epoch has begun."""
         stood, ours = _fence_of(self._store.get_many([_FENCE])[0]), self._begun()
-        if stood is None or stood.generation != ours.generation or stood.epoch > ours.epoch:
+        if stood is None:
+            raise emptied(f"the store of {self._query}")
+        if stood.generation != ours.generation or stood.epoch > ours.epoch:
             raise _fenced()
 
     def settle(self, query_id: str) -> int | None:

@@ -21,7 +21,7 @@ from joinery.clients.redis import failure, open_redis, redis_errors, shown
 from joinery.errors import StoreOptionError
 from joinery.project.option import options, text
 from joinery.sinks.protocol import SinkError, SinkUnavailableError
-from joinery.solutions.key_value.store import Address, slices
+from joinery.solutions.key_value.store import Address, emptied, slices
 from joinery.solutions.stored.state import StoreError, StoreFencedError, StoreUnavailableError
 
 if TYPE_CHECKING:
@@ -43,8 +43,9 @@ _B = TypeVar("_B")
 # fence must hold (empty: anything, `-`: nothing), how many texts are put, how many removed; the
 # texts; then sort key and value of each field: `-` removes, `+…` puts. Lua unpacks a few thousand.
 _PUT = """
-if ARGV[1] ~= '' and (redis.call('GET', KEYS[1]) or '-') ~= ARGV[1] then
-  return redis.error_reply('FENCED')
+local stands = redis.call('GET', KEYS[1])
+if ARGV[1] ~= '' and (stands or '-') ~= ARGV[1] then
+  return redis.error_reply(stands and 'FENCED' or 'EMPTIED')
 end
 local put, gone = tonumber(ARGV[2]), tonumber(ARGV[3])
 for first = 1, put, 1000 do
@@ -261,6 +262,8 @@ class RedisStore:
             return StoreFencedError(
                 "another run has taken over the store", hint="Stop one of the two."
             )
+        if "EMPTIED" in str(error):
+            return emptied(self._target)
         told = failure(error, self._target, f"could not {what}")
         kind = StoreUnavailableError if isinstance(told, SinkUnavailableError) else StoreError
         return kind(told.message, detail=told.detail, hint=told.hint)

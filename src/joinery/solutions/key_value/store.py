@@ -19,6 +19,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 from joinery.project.option import options
+from joinery.solutions.stored.state import StoreError
 
 if TYPE_CHECKING:
     from joinery.solutions.choose import SolutionPlace
@@ -145,6 +146,15 @@ class StoreOptions(Protocol):
             SpecError: The options do not fit each other.
             StoreError: The store cannot be used; says why and what to do.
         """
+
+
+def emptied(place: str) -> StoreError:
+    """Return the error of a store that has lost what it held while it was used."""
+    return StoreError(
+        f"{place} was emptied while a run used it",
+        detail="What tells who writes there is gone.",
+        hint="Put the store back as it was, or run with --rebuild.",
+    )
 
 
 T = TypeVar("T")

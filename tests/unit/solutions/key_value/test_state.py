@@ -285,6 +285,16 @@ def test_a_checkpoint_behind_the_store_is_refused(store: MemoryStore) -> None:
     assert "the store is ahead of the checkpoint" in refused.value.message
 
 
+def test_a_store_that_is_emptied_within_a_batch_is_told_as_that(
+    state: KeyValueJoinState, store: MemoryStore
+) -> None:
+    store.clear(b"")
+
+    with pytest.raises(StoreError, match="the store of p was emptied") as lost:
+        state.mark({"p": {("a",)}})
+    assert not isinstance(lost.value, StoreFencedError)
+
+
 def test_a_store_behind_its_checkpoint_is_refused(state: KeyValueJoinState) -> None:
     with pytest.raises(StoreBehindError, match="behind the checkpoint"):
         state.begin(batch(1))
