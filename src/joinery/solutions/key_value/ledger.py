@@ -438,4 +438,7 @@ def _went(sent: SentDocument) -> bool:
 
 
 def _fenced() -> StoreFencedError:
-    return StoreFencedError("another run has taken over the store", hint="Stop one of the two.")
+    return StoreFencedError(
+        "another run has taken over the store",
+        hint="Stop one of the two; or put the folder _leases back beside the checkpoint.",
+    )

@@ -29,6 +29,7 @@ def check_claim(batch: Batch, owner: str | None, epoch: int | None, place: str) 
             raise StoreFencedError(
                 f"another run keeps its join state in {place}",
                 detail=f"Its epoch is {epoch}, that of this run {batch.epoch}.",
+                hint="Stop one of the two; or put the folder _leases back beside the checkpoint.",
             )
     elif batch.number > 0:
         taken = "It belongs to another checkpoint." if owner else "It is empty."
