@@ -60,7 +60,8 @@ class DynamoOptions:
 
         name = self.table or f"joinery-{place.query}"
         client = open_client(self.endpoint, self.region)
-        registry = open_registry(self.registry, name, place.folder / _REGISTRY_FILE)
+        file = place.folder / _REGISTRY_FILE
+        registry = open_registry(self.registry, name, file, place.project)
         needs = needs_of(products)
         table = DynamoTable(client, name, threads=THREADS)
         try:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from joinery.clients.postgres import DatabaseError, open_link, passes
+from joinery.project.option import path_in
 from joinery.solutions.key_value.dynamodb_table import DynamoTable, Item
 from joinery.solutions.single_table.items import Need, assign, slot_name
 from joinery.solutions.stored.state import StoreError, StoreUnavailableError
@@ -114,12 +115,19 @@ class PostgresRegistry:
             raise kind("could not use the slot registry", detail=f"{error}.") from error
 
 
-def open_registry(url: str, table: str, file: Path) -> Registry:
-    """Return the registry in the database of a URL; an empty one is the SQLite `file`."""
+def open_registry(url: str, table: str, file: Path, project: Path = Path()) -> Registry:
+    """Return the registry in the database of a URL; an empty one is the SQLite `file`.
+
+    Args:
+        url: Of PostgreSQL, or `sqlite:///path`.
+        table: Of DynamoDB.
+        file: Where it is without a URL.
+        project: Where relative paths begin.
+    """
     if url.startswith(("postgresql://", "postgres://")):
         return PostgresRegistry(url, table)
     path = url.removeprefix("sqlite:///")
-    return SqliteRegistry(file.parent / Path(path).expanduser() if path else file, table)
+    return SqliteRegistry(path_in(project, path) if path else file, table)
 
 
 def give_slots(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from random import Random
 
 import pytest
 
 from joinery.solutions.single_table.items import MOST, Need, TooManySlotsError, assign
+from joinery.solutions.single_table.slots import open_registry
 
 
 def needs(**columns: int) -> list[Need]:
@@ -44,3 +46,14 @@ def test_more_joins_than_indexes_are_refused_with_what_to_do() -> None:
     assert 'relation "user" needs more than 20 indexes of a DynamoDB table' == refused.value.message
     assert "(c00), (c01)" in refused.value.detail
     assert "another `table`" in refused.value.hint
+
+
+def test_a_relative_registry_is_beside_the_project_file(tmp_path: Path) -> None:
+    below = tmp_path / "checkpoint" / "slots.db"
+    named = open_registry("sqlite:///shared.db", "documents", below, tmp_path)
+    named.add({("star", ("repo",)): 1})
+
+    again = open_registry(f"sqlite:///{tmp_path / 'shared.db'}", "documents", below)
+
+    assert {("star", ("repo",)): 1} == again.read()
+    assert not below.exists()
