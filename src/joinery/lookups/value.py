@@ -79,6 +79,8 @@ def json_value(value: object) -> object:
     Example:
         >>> json_value(datetime(2026, 2, 3, 4, 5, 6, tzinfo=UTC))
         '2026-02-03T04:05:06Z'
+        >>> json_value(datetime(2026, 2, 3, 4, 5, 6))  # of timestamp_ntz
+        '2026-02-03T04:05:06'
     """
     match value:
         case datetime(tzinfo=None):

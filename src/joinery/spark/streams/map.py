@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from joinery.lookups.protocol import Unfit
 from joinery.lookups.value import RowReader
@@ -28,11 +29,13 @@ class Caller:
     Args:
         step: Names the function.
         folder: Where the function's module may stand.
+        given: The type of its rows.
     """
 
-    def __init__(self, step: MapRows, folder: Path) -> None:
+    def __init__(self, step: MapRows, folder: Path, given: T.DataType) -> None:
         self._step = step
         self._folder = str(folder)
+        self._given = given
         self._ready: tuple[Any, RowReader] | None = None
 
     def __call__(self, row: Row | None) -> tuple[tuple[Any, ...] | None, str | None] | None:
@@ -41,7 +44,7 @@ class Caller:
             return None
         function, reader = self._ready or self._made()
         try:
-            made = function(plain(row))
+            made = function(plain(row, self._given))
         except Exception as error:
             return None, f"The function {self._step.name} raised {type(error).__name__}."
         if made is None:
@@ -54,7 +57,8 @@ class Caller:
         return found, None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_step": self._step, "_folder": self._folder, "_ready": None}
+        told = {"_step": self._step, "_folder": self._folder, "_given": self._given}
+        return {**told, "_ready": None}
 
     def _made(self) -> tuple[Any, RowReader]:
         if self._folder not in sys.path:
@@ -63,20 +67,33 @@ class Caller:
         return self._ready
 
 
-def plain(value: Any) -> Any:
-    """Return a value of Spark's workers as Joinery gives it: dicts, bytes, times in UTC."""
-    match value:
-        case Row():
-            names = value.__fields__
-            return {name: plain(each) for name, each in zip(names, value, strict=True)}
-        case datetime():
+def plain(value: Any, given: T.DataType) -> Any:
+    """Return a value of Spark's workers as Joinery gives it: dicts, bytes, times in UTC.
+
+    A worker has a timestamp in its own zone, and one without a zone as it is; neither tells
+    which of them it is.
+
+    Args:
+        value: As PySpark gives it to a function.
+        given: Its type.
+    """
+    if value is None:
+        return None
+    match given:
+        case T.StructType():
+            pairs = zip(given.fields, value, strict=True)
+            return {each.name: plain(part, each.dataType) for each, part in pairs}
+        case T.ArrayType():
+            return [plain(each, given.elementType) for each in value]
+        case T.MapType():
+            return {
+                plain(key, given.keyType): plain(each, given.valueType)
+                for key, each in value.items()
+            }
+        case T.TimestampType():
             return value.astimezone(UTC)
-        case bytearray():
+        case T.BinaryType():
             return bytes(value)
-        case list():
-            return [plain(each) for each in value]
-        case dict():
-            return {key: plain(each) for key, each in value.items()}
         case _:
             return value
 
@@ -90,6 +107,7 @@ def mapped(frame: DataFrame, step: MapRows, folder: Path) -> DataFrame:
         folder: Where its module may stand.
     """
     declared = Struct(step.output.fields).ddl
-    call = F.udf(Caller(step, folder), f"struct<row:{declared},error:string>", useArrow=False)
+    caller = Caller(step, folder, frame.schema["row"].dataType)
+    call = F.udf(caller, f"struct<row:{declared},error:string>", useArrow=False)
     told = frame.select("_1", "_2", call.asNondeterministic()("row").alias("told"))
     return told.select("_1", "_2", F.col("told.row"), F.col("told.error"))
