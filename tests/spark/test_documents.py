@@ -6,6 +6,7 @@ import json
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 Warned = Callable[[], list[logging.LogRecord]]
+NOON = datetime(2026, 1, 31, 12)
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 HDFS = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
 CUSTOMER = "id long, name string, city string, __op string"
@@ -373,11 +375,71 @@ def test_streams_and_batches_do_not_mix(user: SparkSession, profile: Product) ->
         profile.documents(user, frames)
 
 
-def test_a_connect_session_is_refused_in_one_line(profile: Product) -> None:
-    from joinery.spark.frames.documents import documents
+CONNECT = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})
 
-    with pytest.raises(JoineryError, match="cannot run in a Spark Connect session"):
-        documents(profile.plan, object(), {})  # type: ignore[arg-type]
+
+@pytest.mark.parametrize(
+    ("session", "message"),
+    [
+        (CONNECT(), "cannot run in a Spark Connect session"),
+        ({}, "an object of type dict is no Spark session"),
+        (None, "None is no Spark session"),
+    ],
+)
+def test_what_is_no_classic_session_is_refused_in_one_line(
+    profile: Product, session: Any, message: str
+) -> None:
+    with pytest.raises(JoineryError, match=message):
+        profile.documents(session, {})
+
+
+def test_a_frame_without_the_name_of_its_relation_is_refused_in_one_line(
+    user: SparkSession, profile: Product
+) -> None:
+    with pytest.raises(FrameError, match="takes its frames by relation") as refused:
+        profile.documents(user, user.createDataFrame([], CUSTOMER))  # type: ignore[arg-type]
+
+    assert 'Write {"customer": frame}.' == refused.value.hint
+
+
+def test_records_of_several_topics_are_not_taken_for_those_of_each(
+    user: SparkSession, profile: Product
+) -> None:
+    records = user.createDataFrame([], "topic string, value string")
+
+    with pytest.raises(FrameError, match='the frame of "order" is that of "customer", too'):
+        profile.documents(user, {"customer": records, "order": records})
+
+
+@pytest.mark.parametrize(
+    ("kind", "new", "old"),
+    [
+        ("long", 9, 3),
+        ("timestamp", NOON + timedelta(seconds=1), NOON),
+        ("timestamp_ntz", NOON + timedelta(seconds=1), NOON),
+    ],
+)
+def test_the_column_that_a_relation_names_orders_the_changes_of_a_frame(
+    user: SparkSession, kind: str, new: object, old: object
+) -> None:
+    fields = {"id": "long", "name": "string"}
+    customer = jn.relation("customer", key="id", fields=fields, position="changed")
+    product = jn.Project(products=[jn.document("p", customer)]).products["p"]
+    rows = [(1, "new", new), (1, "old", old)]
+    frame = user.createDataFrame(rows, f"id long, name string, changed {kind}")
+
+    docs = product.documents(user, {"customer": frame})
+
+    assert [(1, "new")] == [(key, each["name"]) for key, each in told(docs.collect())]
+
+
+def test_a_position_that_orders_nothing_is_refused_in_one_line(user: SparkSession) -> None:
+    customer = jn.relation("customer", key="id", fields={"id": "long"}, position="changed")
+    product = jn.Project(products=[jn.document("p", customer)]).products["p"]
+    frame = user.createDataFrame([], "id long, changed string")
+
+    with pytest.raises(FrameError, match='column "changed" of the frame of "customer" is string'):
+        product.documents(user, {"customer": frame})
 
 
 def generated_code(frame: DataFrame) -> list[str]:

@@ -393,3 +393,24 @@ def test_a_session_without_settings_runs_a_project_and_stays_as_it_is(
 
     assert project.emitted() == ["1 Ann"]
     assert [plain.conf.get(name) for name in names] == before
+
+
+def test_a_session_that_cannot_run_leaves_no_lease_behind(
+    project: Project, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.change("customer", "1", {"id": 1, "name": "Ann"})
+    settings = (("spark.sql.shuffle.partitions", "many"),)
+    odd = replace(project.spec, run=replace(project.spec.run, spark=settings))
+    connect = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
+
+    with pytest.raises(RunError, match=r'the setting "spark\.sql\.shuffle\.partitions"'):
+        run(spark, replace(project, spec=odd), once=True)
+    with pytest.raises(RunError, match="Spark Connect"):
+        run(connect, project, once=True)
+    with monkeypatch.context() as patched:
+        patched.setattr(spark.sparkContext, "_jsc", None)
+        with pytest.raises(RunError, match="the Spark session was stopped"):
+            run(spark, project, once=True)
+
+    run(spark, project, once=True).await_termination(300)
+    assert project.emitted() == ["1 Ann"]

@@ -328,19 +328,30 @@ def _readers(relations: Sequence[Relation], topics: Collection[Topic]) -> list[i
     ]
 
 
-def require_classic(session: SparkSession) -> None:
-    """Refuse a session of Spark Connect, and what is none."""
-    if session is None:
-        raise SessionError(
-            "None is no Spark session",
-            hint="Pass one, such as SparkSession.builder.getOrCreate().",
-        )
-    if not hasattr(session, "_jsparkSession"):
+def require_classic(session: object) -> None:
+    """Refuse a session of Spark Connect, one that was stopped, and what is none.
+
+    Raises:
+        SessionError: It is one of them.
+    """
+    if isinstance(session, SparkSession):
+        if session.sparkContext._jsc is None or session.sparkContext._jsc.sc().isStopped():
+            raise SessionError(
+                "the Spark session was stopped",
+                hint="Pass one that goes on, such as SparkSession.builder.getOrCreate().",
+            )
+        return
+    if type(session).__module__.startswith("pyspark.sql.connect"):
         raise SessionError(
             "Joinery cannot run in a Spark Connect session",
             detail="Its kernel runs inside the driver's JVM, which a Connect client cannot reach.",
             hint="Use a classic session, such as SparkSession.builder.master(…).",
         )
+    what = "None" if session is None else f"an object of type {type(session).__name__}"
+    raise SessionError(
+        f"{what} is no Spark session",
+        hint="Pass one, such as SparkSession.builder.getOrCreate().",
+    )
 
 
 def load_jar(session: SparkSession) -> None:

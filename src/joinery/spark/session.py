@@ -181,6 +181,8 @@ def session_for(spec: ProjectSpec) -> SparkSession:
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
+    if SparkContext._active_spark_context is not None:
+        return SparkSession.builder.getOrCreate()  # active in another thread
     log = spec.path_of(spec.run.checkpoint) / "_logs" / "spark.log"
     made = open_session(spec.name, log=log, settings=dict(spec.run.spark))
     add_jars(made, connector_jars(spec))
@@ -188,15 +190,30 @@ def session_for(spec: ProjectSpec) -> SparkSession:
 
 
 def clone_session(spark: SparkSession, settings: Mapping[str, str]) -> SparkSession:
-    """Return a clone of `spark` with `settings`, those apart that only a new session can have."""
+    """Return a clone of `spark` with `settings`, those apart that only a new session can have.
+
+    Raises:
+        RunError: Spark refuses the value of a setting.
+    """
     jvm_clone = spark._jsparkSession.cloneSession()
     chosen = dict(settings)
     if PARTITIONS not in chosen and not jvm_clone.sessionState().conf().contains(PARTITIONS):
         chosen[PARTITIONS] = str(partitions_for(spark.sparkContext))
     for name, value in chosen.items():
         if name.startswith("spark.sql.") and jvm_clone.conf().isModifiable(name):
-            jvm_clone.conf().set(name, value)
+            _set(jvm_clone, name, value)
     clone = SparkSession(spark.sparkContext, jvm_clone)
     # A new session of Python takes RDD.toDF for itself; it stays with the user's.
     _monkey_patch_RDD(spark)
     return clone
+
+
+def _set(jvm_session: Any, name: str, value: str) -> None:
+    try:
+        jvm_session.conf().set(name, value)
+    except Exception as error:
+        raise RunError(
+            f'Spark refuses the setting "{name}" as it is',
+            detail=_reason(error),
+            hint="See run.spark of the project.",
+        ) from error

@@ -43,6 +43,7 @@ from joinery.spark.batch.start import (
 )
 from joinery.spark.batch.tasks import SparkTasks
 from joinery.spark.batch.watch import WaitedTooLongError, WaitLimit, Watch
+from joinery.spark.kernel import require_classic
 from joinery.spark.launch import RUN_SETTINGS
 from joinery.spark.partitions import PARTITIONS, choose_partitions, partitions_warning
 from joinery.spark.real_time.rules import RealTimeRefusedError
@@ -428,8 +429,10 @@ def run(
             `progress.warnings` of the run.
 
     Raises:
+        SessionError: The session is of Spark Connect, or was stopped.
         JoineryError: The project cannot run, or another run holds its checkpoint.
     """
+    require_classic(spark)
     options = RunOptions(
         once=once,
         until_closed=until_closed,
@@ -439,9 +442,10 @@ def run(
         warnings=Warnings(on_warning),
     )
     started = Run(project.spec, project.plan, options)
+    # Before anything is taken that a session which cannot be cloned would leave behind.
+    clone = clone_session(spark, {**RUN_SETTINGS, **dict(project.spec.run.spark)})
     started.prepare()
-    settings = {**RUN_SETTINGS, **dict(project.spec.run.spark)}
-    started.start(clone_session(spark, settings))
+    started.start(clone)
     return started
 
 

@@ -6,7 +6,7 @@ needs. Invariant: the user's session, its settings and what is active stay as th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, assert_never
 
@@ -26,7 +26,14 @@ from joinery.project.window import Sliding
 from joinery.solutions.spark_state.lower import lower
 from joinery.solutions.spark_state.program import KernelProgram, RelationProgram
 from joinery.spark.batch.query_kernel import lowered_streams
-from joinery.spark.frames.frame import FrameError, RawFrame, TypedFrame, read_frame, usable
+from joinery.spark.frames.frame import (
+    FrameError,
+    RawFrame,
+    TypedFrame,
+    read_frame,
+    usable,
+    watch_of,
+)
 from joinery.spark.kernel import Kernel, formats_json, open_kernel, require_classic, strings
 from joinery.spark.launch import STATE_SETTINGS
 from joinery.spark.session import clone_session
@@ -75,13 +82,14 @@ def documents(
         SessionError: The session is of Spark Connect.
     """
     require_classic(spark)
+    what = f'product "{product.name}"'
     if product.outbox:
-        raise FrameError(f'product "{product.name}" has an outbox, and no documents')
+        raise FrameError(f"{what} has an outbox, and no documents")
     if any(each.personal is not None for each in product.relations):
-        message = f'product "{product.name}" has personal columns, which DataFrames cannot seal'
+        message = f"{what} has personal columns, which DataFrames cannot seal"
         raise FrameError(message, hint="Run the project: joinery run.")
     for reason in _form_against(product):
-        raise FrameError(f'product "{product.name}" {reason}, which DataFrames cannot do yet')
+        raise FrameError(f"{what} {reason}, which DataFrames cannot do yet")
     if format not in _FORMATS:
         raise FrameError(f'documents have no format "{format}"', hint='Use "struct" or "json".')
     limits = run or RunSpec()
@@ -90,13 +98,14 @@ def documents(
         tombstone_retention_micros=limits.tombstone_retention_ms * 1000,
         max_document_bytes=limits.max_document_bytes,
     )
-    _check_names(product, frames)
+    _check_given(what, product.relations, frames)
     given = {
         each.name: read_frame(frames[each.name], relation, each)
         for each, relation in _pairs(program, product)
         if each.name in frames
     }
     _check_kinds(frames)
+    _check_apart(given, frames)
     clone = clone_session(spark, STATE_SETTINGS)
     kernel = open_kernel(clone, program, product.relations)
     return _chain(kernel, given, json=format == "json", dead_letters=dead_letters)
@@ -169,19 +178,40 @@ def _pairs(program: KernelProgram, product: Product) -> list[tuple[RelationProgr
     return [(each, by_name[each.name]) for each in program.decoded]
 
 
-def _check_names(product: Product, frames: Mapping[str, Any]) -> None:
-    known = [each.name for each in product.relations]
+def _check_given(what: str, relations: Sequence[Relation], frames: object) -> None:
+    """Refuse what is no map from relations to DataFrames."""
+    known = [each.name for each in relations]
+    if not isinstance(frames, Mapping):
+        raise FrameError(
+            f"{what} takes its frames by relation, not an object of type {type(frames).__name__}",
+            hint=f'Write {{"{known[0]}": frame}}.',
+        )
     detail = f"It reads {', '.join(known)}."
     for name, frame in frames.items():
         if name not in known:
-            raise FrameError(f'product "{product.name}" reads no relation "{name}"', detail=detail)
+            raise FrameError(f'{what} reads no relation "{name}"', detail=detail)
         if not isinstance(frame, DataFrame):
             raise FrameError(
                 f'the changes of "{name}" are no DataFrame but {type(frame).__name__}',
                 hint="Pass a pyspark.sql.DataFrame.",
             )
     if not frames:
-        raise FrameError(f'product "{product.name}" was given no frame', detail=detail)
+        raise FrameError(f"{what} was given no frame", detail=detail)
+
+
+def _check_apart(
+    read: Mapping[str, TypedFrame | RawFrame], frames: Mapping[str, DataFrame]
+) -> None:
+    """Refuse records of several topics, of which each relation would take all."""
+    seen: dict[int, str] = {}
+    for name in (each for each, made in read.items() if isinstance(made, RawFrame)):
+        other = seen.setdefault(id(frames[name]), name)
+        if other != name:
+            raise FrameError(
+                f'the frame of "{name}" is that of "{other}", too',
+                detail="Each relation takes all records of its frame for its own.",
+                hint="Give each the records of its topic: frame.where(\"topic = '…'\").",
+            )
 
 
 def _check_kinds(frames: Mapping[str, DataFrame]) -> None:
@@ -210,27 +240,28 @@ def frame_of(
         run: The limits of a run.
 
     Raises:
-        FrameError: A frame does not fit, or the stream needs batches.
+        FrameError: A frame does not fit, the stream needs batches, or its events wait and the
+            frames are a batch.
         SessionError: The session is of Spark Connect.
     """
     require_classic(spark)
+    what = f'stream "{stream.name}"'
     lowered = lowered_streams([stream], run or RunSpec())
     if lowered.maps or lowered.asked:
         raise FrameError(
-            f'stream "{stream.name}" has steps outside the JVM, which need batches',
+            f"{what} has steps outside the JVM, which need batches",
             hint="Run it into a sink, or leave its functions and stores to what follows.",
         )
     relations = {each.name: each for each in stream.named_relations}
-    for name in frames:
-        if name not in relations:
-            raise FrameError(
-                f'stream "{stream.name}" reads no relation "{name}"',
-                detail=f"It reads {', '.join(relations)}.",
-            )
+    _check_given(what, stream.named_relations, frames)
     programs = {each.name: each for each in lowered.program.relations}
     read = {
         name: read_frame(frame, relations[name], programs[name]) for name, frame in frames.items()
     }
+    _check_kinds(frames)
+    _check_apart(read, frames)
+    if not any(each.isStreaming for each in frames.values()):
+        _check_sent_at_once(stream)
     clone = clone_session(spark, STATE_SETTINGS)
     made = open_stream_kernel(clone, lowered, tuple(relations.values()), Path())
     return _events(_through(made.kernel, read))
@@ -238,6 +269,8 @@ def frame_of(
 
 def source_frame_of(spec: ProjectSpec, stream: Stream, spark: SparkSession) -> DataFrame:
     """Return a stream's events as a DataFrame of its columns, over the project's sources.
+
+    Records that cannot be used are left out, with a warning; each batch observes their number.
 
     Args:
         spec: The project, which names the sources.
@@ -259,7 +292,22 @@ def source_frame_of(spec: ProjectSpec, stream: Stream, spark: SparkSession) -> D
     made = open_stream_kernel(clone, lowered, stream.named_relations, spec.path_of("."))
     raw = open_sources(clone, spec, sources_of(spec, [product_of(stream)]))
     chain = made.chain(raw.frame, raw.topics)
-    return _events(DataFrame(made.kernel.streams().documents(chain._jdf), clone))
+    door, watch = made.kernel.streams(), watch_of(clone, stream.name)
+    return _events(DataFrame(door.documents(chain._jdf, watch), clone))
+
+
+def _check_sent_at_once(stream: Stream) -> None:
+    """Refuse lookups whose events would wait in a batch, which has no later."""
+    for each in stream.lookups:
+        held = each.as_of == "event" and each.late == "hold"
+        if held or each.on_miss == "wait":
+            raise FrameError(
+                f'stream "{stream.name}" has events wait for "{each.table.name}",'
+                " for which a batch has no time",
+                hint='Use late="correct".' if held else 'Use on_miss="null", or streaming frames.',
+            )
+    for other in stream.united:
+        _check_sent_at_once(other)
 
 
 def _events(documents: DataFrame) -> DataFrame:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyspark.java_gateway import ensure_callback_server_started
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -130,7 +130,7 @@ def _typed(
         if name in given
     ]
     op = _special(relation, names, types, OP, model.STRING)
-    position = _special(relation, names, types, POSITION, model.LONG)
+    position = _position(relation, names, types)
     absent = tuple(name for name in wanted if name not in given)
     _warn_of_names(relation, absent, names)
     return TypedFrame(numbered.select(op.alias("op"), position.alias("position"), *columns), absent)
@@ -142,6 +142,25 @@ def _warn_of_names(relation: Relation, absent: Sequence[str], names: Sequence[st
     warning = frame_warning(relation.name, absent, undeclared)
     if warning is not None:
         warn(warning)
+
+
+def _position(relation: Relation, names: Sequence[str], types: Sequence[T.DataType]) -> Column:
+    """Return what orders changes: `__position`, else the column that the relation names for it.
+
+    A timestamp is told in microseconds, as records of a source have it.
+    """
+    name = relation.position
+    if POSITION in names or name is None or name not in names:
+        return _special(relation, names, types, POSITION, model.LONG)
+    index = list(names).index(name)
+    if names.count(name) > 1:
+        raise FrameError(f'the frame of "{relation.name}" has several columns "{name}"')
+    column, kind = F.col(f"c{index}"), types[index]
+    if isinstance(kind, T.TimestampNTZType):  # whose cast would go by the session's zone
+        column = F.concat(column.cast("string"), F.lit("Z")).cast("timestamp")
+    if isinstance(kind, T.TimestampType | T.TimestampNTZType):
+        return F.unix_micros(column)
+    return _special(relation, names, types, name, model.LONG)
 
 
 def _special(
@@ -254,12 +273,22 @@ def usable(door: Any, kernel: Kernel, name: str, *, streaming: bool, json: bool)
     session = kernel.session
     if not streaming:
         return DataFrame(door.documents(json), session)
+    return DataFrame(door.counted(json, watch_of(session, name)), session)
+
+
+def watch_of(session: SparkSession, name: str) -> Watch:
+    """Return what the JVM tells of changes that cannot be used, under the name of what reads them.
+
+    Args:
+        session: Whose JVM it is.
+        name: Of the product or stream.
+    """
     start: Any = ensure_callback_server_started  # PySpark leaves it untyped
     start(session.sparkContext._gateway)
-    return DataFrame(door.counted(json, _Watch(name)), session)
+    return Watch(name)
 
 
-class _Watch:
+class Watch:
     """Warns once of changes that a stream of documents left out; called from the JVM."""
 
     def __init__(self, name: str) -> None:
@@ -275,7 +304,8 @@ class _Watch:
                 message=f'"{self._name}" leaves out changes that cannot be used,'
                 f" {count} of them in one batch",
                 detail="Each batch reports its own: lastProgress.observedMetrics.",
-                hint="documents(…, dead_letters=True) gives a row for each, with its reason.",
+                hint="documents(…, dead_letters=True) gives a row for each, with its reason;"
+                " a run of a project keeps them.",
             )
         )
 

@@ -14,12 +14,14 @@ import dev.joinery.kernel.spark.OutputReader;
 import dev.joinery.kernel.spark.PlanCut;
 import dev.joinery.kernel.spark.RowPacker;
 import dev.joinery.kernel.stream.StoreRows;
+import java.util.function.LongConsumer;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.functions;
 import org.apache.spark.sql.types.DataTypes;
 
 /**
@@ -78,10 +80,18 @@ public final class Streams {
     return packed.mapPartitions(new MapEvents(shared, node), BytesEncoder.WIRE).toDF();
   }
 
-  /** The events of a program of one stream: columns key, value, version. */
-  public Dataset<Row> documents(Dataset<Row> wire) {
+  /**
+   * The events of a program of one stream: columns key, value, version; {@code watch} hears how
+   * many dead letters a batch left out.
+   */
+  public Dataset<Row> documents(Dataset<Row> all, LongConsumer watch) {
     Program.ProductProgram product = program.products().get(0);
     Expression reader = Calls.literal(new OutputReader(product));
+    Column record = all.col(all.columns()[0]);
+    Column refusal = Calls.call(reader, "refusal", DataTypes.StringType, record);
+    Column count = functions.count_if(refusal.isNotNull()).as(LettersLeftOut.COUNT);
+    all.sparkSession().streams().addListener(new LettersLeftOut(watch));
+    Dataset<Row> wire = all.observe(LettersLeftOut.METRIC, count);
     Column message = wire.col(wire.columns()[0]);
     return wire.filter(Calls.call(reader, "isDocument", DataTypes.BooleanType, message))
         .select(
