@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import logging
 import sqlite3
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +17,7 @@ import pytest
 import joinery as jn
 from joinery.spark.batch.run import Run, RunOptions
 from joinery.spark.frames.documents import frame_of
+from joinery.spark.frames.frame import FrameError
 from joinery.spark.frames.preview import preview
 
 if TYPE_CHECKING:
@@ -277,3 +280,87 @@ def test_a_notebook_s_frames_are_previewed_and_go_on_as_a_frame(spark: SparkSess
 
     assert {(1, 7, "ada"), (2, 8, None)} == set(shown.rows)
     assert {(1, 7, "ada"), (2, 8, None)} == {tuple(row) for row in frame.collect()}
+
+
+def test_frames_of_a_batch_and_of_a_stream_do_not_mix(spark: SparkSession, tmp_path: Path) -> None:
+    orders = spark.readStream.schema("id bigint, customer_id bigint").json(str(tmp_path))
+    app = jn.App("notebook")
+    customers = spark.createDataFrame([(7, "ada")], "id bigint, name string")
+    app.table("customers", key="id", frame=customers)
+    named = app.stream("orders", key="id", frame=orders).lookup_join("customers", "customer_id")
+
+    with pytest.raises(FrameError, match="streaming frames and batch frames do not mix"):
+        named.to_dataframe(spark=spark)
+
+
+@pytest.mark.parametrize(
+    ("switches", "hint"),
+    [
+        ({"on_miss": "wait:5m"}, 'Use on_miss="null"'),
+        ({"as_of": "event"}, 'Use late="correct"'),
+    ],
+)
+def test_events_that_would_wait_are_not_lost_in_a_batch(
+    spark: SparkSession, switches: dict[str, Any], hint: str
+) -> None:
+    app = jn.App("notebook")
+    customers = spark.createDataFrame([], "id bigint, name string, since timestamp")
+    app.table("customers", key="id", frame=customers, time="since")
+    orders = spark.createDataFrame([], "id bigint, customer_id bigint, at timestamp")
+    stream = app.stream("orders", key="id", frame=orders, time="at")
+
+    with pytest.raises(FrameError, match='has events wait for "customers"') as refused:
+        stream.lookup_join("customers", "customer_id", ["name"], **switches).preview(spark=spark)
+
+    assert hint in refused.value.hint
+
+
+def test_the_events_of_frames_are_shown(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = spark.createDataFrame([(1, None)], "id bigint, name string")
+    write(tmp_path, "orders", "a", [{"id": 2, "name": "Ada"}])
+    folder = str(tmp_path / "data" / "orders")
+    coming = spark.readStream.schema("id bigint, name string").json(folder)
+
+    jn.Stream.from_dataframe(rows, "rows", key="id").show(spark=spark)
+    jn.Stream.from_dataframe(coming, "coming", key="id").show(20, spark=spark)
+
+    assert ['{"id":1,"name":null}', '{"id":2,"name":"Ada"}'] == capsys.readouterr().out.splitlines()
+
+
+def test_another_thread_finds_the_session_of_the_process(spark: SparkSession) -> None:
+    frame = spark.createDataFrame([(1,)], "id bigint")
+    clicks = jn.Stream.from_dataframe(frame, "clicks", key="id")
+
+    with ThreadPoolExecutor(1) as pool:
+        shown = pool.submit(lambda: clicks.preview()).result()
+
+    assert ((1,),) == shown.rows
+
+
+def test_a_stream_over_sources_goes_on_as_a_frame_that_tells_what_it_leaves_out(
+    spark: SparkSession, tmp_path: Path, warned: Callable[[], list[logging.LogRecord]]
+) -> None:
+    write(tmp_path, "customers", "a", [ADA])
+    write(tmp_path, "orders", "a", [ORDER, {**ORDER, "order_id": "none"}])
+    app = jn.App("shop", folder=tmp_path)
+    app.table("customers", key="id", fields={"id": "long", "name": "string"})
+    orders = app.stream(
+        "orders", key="order_id", fields={"order_id": "long", "customer_id": "long"}
+    )
+    frame = orders.lookup_join("customers", "customer_id").to_dataframe(spark=spark)
+    found: list[dict[str, Any]] = []
+
+    writer = frame.writeStream.outputMode("update").trigger(availableNow=True)
+    writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+    query = writer.foreachBatch(
+        lambda batch, _: found.extend(row.asDict() for row in batch.collect())
+    ).start()
+    query.awaitTermination()
+
+    assert [{"order_id": 1, "customer_id": 7, "name": "Ada"}] == found
+    until = time.monotonic() + 60
+    while not warned() and time.monotonic() < until:
+        time.sleep(0.05)
+    assert ["WARN_CHANGES_LEFT_OUT"] == [vars(each)["code"] for each in warned()]

@@ -5,27 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING
 
 from joinery.app.declarations import Declarations, Table
 from joinery.app.groups import Groups, begun
 from joinery.app.project import Project, run
 from joinery.app.stream import Stream
-from joinery.errors import suggesting_methods
+from joinery.errors import SpecError, suggesting_methods
 from joinery.model.progress import BatchProgress
 from joinery.model.warning import RunWarning
-from joinery.project.declare import Document
-from joinery.project.product import ProjectSpec
+from joinery.project.declare import Document, RelationLike, declared_by, relation_name
+from joinery.project.product import ProductSpec, ProjectSpec
 from joinery.project.typing import (
     ClocksMap,
     Fields,
     Format,
     Images,
+    PersonalMap,
     RunMap,
     Sink,
     Source,
     TimeUnit,
+    VaultMap,
     WatermarkMap,
+    WindowMap,
 )
 
 if TYPE_CHECKING:
@@ -45,7 +48,11 @@ class App:
         database: A URL of PostgreSQL, or a file of SQLite; `<name>.db` where left out.
         format: What a message looks like; `json` where left out.
         folder: Where relative paths begin.
+        sources: Further sources by name, as in a project file, for tables and streams that name
+            one: `source="…"`.
         sinks: Named sinks, as in a project file.
+        windows: Named windows, as in a project file.
+        vault: Where the keys of personal columns are, as in a project file.
         run: How it runs, as in a project file.
 
     Raises:
@@ -70,7 +77,10 @@ class App:
         database: str | Path | None = None,
         format: Format | None = None,
         folder: str | Path = ".",
+        sources: Mapping[str, Source] | None = None,
         sinks: Mapping[str, Sink] | None = None,
+        windows: Mapping[str, WindowMap] | None = None,
+        vault: VaultMap | None = None,
         run: RunMap | None = None,
     ) -> None:
         self.name = name
@@ -80,7 +90,10 @@ class App:
             database=database,
             format=format,
             folder=folder,
+            sources=sources,
             sinks=sinks,
+            windows=windows,
+            vault=vault,
             run=run,
         )
 
@@ -103,6 +116,7 @@ class App:
         where: str | None = None,
         time: str | ClocksMap | None = None,
         watermark: WatermarkMap | None = None,
+        personal: PersonalMap | None = None,
     ) -> Table:
         """Declare a table, kept current from its topic.
 
@@ -123,6 +137,7 @@ class App:
             where: As for `jn.relation`.
             time: The column with the time from which a row is valid.
             watermark: As for `jn.relation`.
+            personal: As for `jn.relation`.
 
         Raises:
             ProjectErrors: With every problem.
@@ -141,6 +156,7 @@ class App:
         }
         parts |= {"derive": derive, "position": position, "time_unit": time_unit, "time": time}
         parts |= {"images": images, "unique": unique, "where": where, "watermark": watermark}
+        parts["personal"] = personal
         return self.declarations.add_table(name, parts, frame, database=database)
 
     def stream(
@@ -198,19 +214,18 @@ class App:
         self.declarations.add_log(name, parts, frame)
         return Stream(self.declarations, name)
 
-    def group_by(
-        self, relation: Table | Document | str, *names: str | Fields, **computed: str
-    ) -> Groups:
+    def group_by(self, relation: RelationLike, *names: str | Fields, **computed: str) -> Groups:
         """Begin groups of the rows of a table, or of a product that was added.
 
         Args:
-            relation: The table or the product, or its name. A product is read by products of
-                its own `group`: name the groups with it.
+            relation: The table, the relation or the product, or its name. A product is read by
+                products of its own `group`: name the groups with it.
             *names: Columns that rows are grouped by.
             **computed: Expressions over columns, by name.
 
         Raises:
             ProjectErrors: A name cannot be.
+            SpecError: It is no relation, or another relation has its name.
 
         Example:
             >>> import joinery as jn
@@ -219,25 +234,32 @@ class App:
             >>> app.group_by(orders, "shop").aggregate(n="count(*)").named("shops")
             <groups shops of orders>
         """
-        match relation:
-            case Table():
-                return begun(self.declarations, relation.name, names, computed)
-            case Document():
-                group = relation.spec.group
-                return begun(self.declarations, relation.spec.name, names, computed, group=group)
-            case str():
-                return begun(self.declarations, relation, names, computed)
-            case _:
-                assert_never(relation)
+        group = None
+        if not isinstance(relation, str):
+            spec = declared_by(relation)
+            if isinstance(spec, ProductSpec):
+                group = spec.group
+            else:
+                self.declarations.add_relations((spec,))
+        return begun(self.declarations, relation_name(relation), names, computed, group=group)
 
     def add(self, *documents: Document) -> None:
         """Add products, as `jn.document` makes them, with their relations.
 
         Raises:
-            SpecError: Another relation has the name of one of theirs.
+            SpecError: Another relation has the name of one of theirs, or one is no product.
+
+        Example:
+            >>> import joinery as jn
+            >>> app = jn.App("shop")
+            >>> orders = app.table("orders", key="id", fields={"id": "long", "user": "long"})
+            >>> users = app.table("users", key="id", fields={"id": "long"})
+            >>> app.add(jn.document("user", users).embed_many("orders", orders, on={"user": "id"}))
+            >>> list(app.project.products)
+            ['user']
         """
-        for document in documents:
-            self.declarations.add_product(document)
+        for each in documents:
+            self.declarations.add_product(_product(each))
 
     @property
     def tables(self) -> Mapping[str, Table]:
@@ -258,7 +280,7 @@ class App:
     @property
     def project(self) -> Project:
         """The project that is declared so far."""
-        return Project.of(self.spec)
+        return Project.of(self.spec, framed=tuple(self.declarations.frames))
 
     def to_yaml(self) -> str:
         """Return the app as the text of a project file.
@@ -282,7 +304,7 @@ class App:
         solution: str | None = None,
         once: bool = False,
         until_closed: bool = False,
-        products: Sequence[str] = (),
+        products: str | Sequence[str] = (),
         rebuild: bool = False,
         on_batch: Callable[[BatchProgress], None] = lambda batch: None,
         on_warning: Callable[[RunWarning], None] = lambda warning: None,
@@ -301,6 +323,7 @@ class App:
 
         Raises:
             SelectionError: There is no product, and no stream ends with `.sink(…)`.
+            FrameError: What runs reads a relation that was declared with a DataFrame.
             JoineryError: The app cannot run, or another run holds its checkpoint.
         """
         from joinery.spark.batch.setup import check_runnable
@@ -333,3 +356,14 @@ class App:
         parts += [each._repr_html_() for each in self.tables.values()]
         parts += [each._repr_html_() for each in self.streams.values()]
         return "\n".join(parts)
+
+
+def _product(given: object) -> Document:
+    """Return what was given as a product, which it has to be."""
+    if isinstance(given, Document):
+        return given
+    raise SpecError(
+        f"an object of type {type(given).__name__} is no product to add",
+        code="SPEC_SHAPE",
+        hint="Pass what jn.document, jn.aggregate and their like make.",
+    )

@@ -55,15 +55,16 @@ class DiffOptions:
         Raises:
             DiffError: The sample is no share.
         """
-        if not self.sample:
+        text = str(self.sample)
+        if not text:
             return 1.0
         try:
-            share = float(self.sample.removesuffix("%")) / 100
+            share = float(text.removesuffix("%")) / 100
         except ValueError:
             share = -1.0
-        if not self.sample.endswith("%") or not 0 < share <= 1:
+        if not text.endswith("%") or not 0 < share <= 1:
             raise DiffError(
-                f'"{self.sample}" is no share of the documents', hint="Write it as 1% or 0.5%."
+                f'"{text}" is no share of the documents', hint="Write it as 1% or 0.5%."
             )
         return share
 
@@ -74,7 +75,7 @@ class DiffOptions:
         Raises:
             DiffError: It is no duration.
         """
-        milliseconds = duration_ms(self.wait)
+        milliseconds = duration_ms(str(self.wait))
         if milliseconds is None:
             raise DiffError(f'"{self.wait}" is no time to wait', hint="Write it as 30s or 5m.")
         return milliseconds / 1000
@@ -90,6 +91,9 @@ def comparisons(
     """
     names = products or _with_documents(spec)
     found = [_comparable(spec, name) for name in names]
+    lacking = [each.name for each in found if not each.sinks]
+    if lacking and (products or len(lacking) == len(found)):
+        raise DiffError(f'product "{lacking[0]}" has no sink whose documents could be compared')
     return [
         ProductComparison(spec, product, place, options)
         for product in found

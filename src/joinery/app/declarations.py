@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from joinery.errors import SpecError
 from joinery.model.warning import RunWarning, warn
-from joinery.project.declare import Document, relation_of
+from joinery.project.declare import Document, given, relation_of
 from joinery.project.kafka import without_port
 from joinery.project.node import NodeSpec
 from joinery.project.product import ProductSpec, ProjectSpec, SinkSpec
@@ -23,13 +23,14 @@ from joinery.project.read import read_project
 from joinery.project.relation import RelationSpec
 from joinery.project.stream import StreamSpec
 from joinery.project.tree import tree_of
-from joinery.project.typing import RunMap, Sink, Source
+from joinery.project.typing import RunMap, Sink, Source, VaultMap, WindowMap
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _KAFKA = "kafka://"
 _POSTGRES = ("postgres://", "postgresql://")
+_SOURCE = "source"
 DATABASE = "database"
 _DATABASE_HINT = 'Write "postgresql://user@host/database", or the path of a file of SQLite.'
 
@@ -175,8 +176,14 @@ class Declarations:
         database: As `App` takes it.
         format: As `App` takes it.
         folder: As `App` takes it.
-        sinks: As `App` takes it.
+        sources: As `App` takes them.
+        sinks: As `App` takes them.
+        windows: As `App` takes them.
+        vault: As `App` takes it.
         run: As `App` takes it.
+
+    Raises:
+        ProjectErrors: With every problem of what is given as in a project file.
     """
 
     def __init__(
@@ -187,7 +194,10 @@ class Declarations:
         database: str | Path | None = None,
         format: str | None = None,
         folder: str | Path = ".",
+        sources: Mapping[str, Source] | None = None,
         sinks: Mapping[str, Sink] | None = None,
+        windows: Mapping[str, WindowMap] | None = None,
+        vault: VaultMap | None = None,
         run: RunMap | None = None,
     ) -> None:
         self.name = name
@@ -198,9 +208,9 @@ class Declarations:
         self._folder = Path(folder)
         self._sections: dict[str, object] = {
             "name": name,
-            "sources": {"source": source_data(source)},
-            "defaults": {"source": "source", **({"format": format} if format else {})},
-            **({"run": run} if run else {}),
+            "sources": {_SOURCE: source_data(source), **(sources or {})},
+            "defaults": {"source": _SOURCE, **({"format": format} if format else {})},
+            **given({"windows": windows, "vault": vault, "run": run}),
         }
         self._sinks: dict[str, object] = dict(sinks or {})
         self._relations: dict[str, RelationSpec] = {}
@@ -215,9 +225,11 @@ class Declarations:
             ProjectErrors: With every problem.
         """
         self.tables[name] = Table(self._add_relation(name, parts, frame), database)
+        kept = ProductSpec(name, NodeSpec(name, "root", name), (SinkSpec(use=DATABASE),))
         if database:
-            root = NodeSpec(name, "root", name)
-            self._products[name] = ProductSpec(name, root, (SinkSpec(use=DATABASE),))
+            self._products[name] = kept
+        elif self._products.get(name) == kept:
+            del self._products[name]
         return self.tables[name]
 
     def add_log(self, name: str, parts: Mapping[str, object], frame: DataFrame | None) -> None:
@@ -237,16 +249,29 @@ class Declarations:
             )
 
     def add_product(self, document: Document) -> None:
-        """Declare a product and its relations.
+        """Declare a product and its relations, in place of a product of its name.
 
         Raises:
             SpecError: Another relation has the name of one of them.
         """
-        for each in document.relations:
-            if self._relations.setdefault(each.name, each) != each:
+        self.add_relations(document.relations)
+        spec = document.spec
+        before = self._products.get(spec.name)
+        if before and before != spec and (before.sinks or replace(spec, sinks=()) != before):
+            _warn_replaced("product", spec.name)
+        self._products[spec.name] = spec
+
+    def add_relations(self, relations: Sequence[RelationSpec]) -> None:
+        """Declare relations that are not declared yet.
+
+        Raises:
+            SpecError: Another relation has the name of one of them.
+        """
+        for each in relations:
+            if self._relations.get(each.name, each) != each:
                 message = f'there are two relations named "{each.name}"'
                 raise SpecError(message, code="SPEC_DUPLICATE_KEY")
-        self._products[document.spec.name] = document.spec
+        self._relations |= {each.name: each for each in relations}
 
     def add_stream(self, spec: StreamSpec) -> None:
         """Take a stream that got its name, in place of one that had it."""
@@ -305,14 +330,15 @@ class Declarations:
         self, name: str, parts: Mapping[str, object], frame: DataFrame | None
     ) -> RelationSpec:
         if frame is not None:
-            self.frames[name] = frame
-            parts = {**parts, "fields": parts.get("fields") or _fields_of(frame)}
+            parts = {**parts, "fields": parts.get("fields") or _fields_of(name, frame)}
         spec = relation_of(name, parts)
         before = self._relations.get(name)
         if before and before != spec:
             _warn_replaced("relation", name)
-            self._products.pop(name, None)
         self._relations[name] = spec
+        self.frames.pop(name, None)
+        if frame is not None:
+            self.frames[name] = frame
         return spec
 
 
@@ -338,8 +364,19 @@ def _warn_replaced(kind: str, name: str) -> None:
     )
 
 
-def _fields_of(frame: DataFrame) -> dict[str, str]:
-    """Return the columns of a DataFrame, without those that tell a change."""
+def _fields_of(name: str, frame: DataFrame) -> dict[str, str]:
+    """Return the columns of a DataFrame, without those that tell a change.
+
+    Raises:
+        SpecError: It is no DataFrame of Spark.
+    """
+    if not hasattr(getattr(frame, "schema", None), "fields"):
+        kind = f"{type(frame).__module__.partition('.')[0]}.{type(frame).__name__}"
+        raise SpecError(
+            f'the frame of "{name}" is no DataFrame of Spark but {kind}',
+            code="SPEC_SHAPE",
+            hint="Write frame=spark.createDataFrame(…).",
+        )
     return {
         each.name: each.dataType.simpleString()
         for each in frame.schema.fields

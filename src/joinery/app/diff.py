@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from joinery.app.comparison import DiffOptions, comparisons
-from joinery.app.project import Project, load
+from joinery.app.project import ProjectLike, project_of
+from joinery.audit.error import DiffError
 from joinery.audit.verdict import DiffReport
+from joinery.project.audit import per_second
 
 
 def diff(
-    project: Project | str | Path,
+    project: ProjectLike,
     *products: str,
     database: str = "",
     sample: str = "",
-    rate: float | None = None,
+    rate: float | str | None = None,
     resume: bool = False,
     repair: bool = False,
     wait: str = "1m",
@@ -25,11 +25,11 @@ def diff(
     as any reader does, and writes nothing into either. Needs no Spark session.
 
     Args:
-        project: The project, its file, or a folder of them.
+        project: The project, its file, or a folder of them; or an app.
         products: Only these; without any, all with documents.
         database: The URL of the database, or of a standby of it; by default the source's own.
         sample: A share of the keys, such as `1%`; all by default.
-        rate: Documents a second at most; None for no bound.
+        rate: Documents a second at most, a number or a text such as `100/s`; None for no bound.
         resume: Go on from a comparison that was broken off.
         repair: Have the right documents sent again, by the run where one goes on; what is told
             then is what differs still.
@@ -41,8 +41,20 @@ def diff(
         DiffFailedError: The database went away; `resume` goes on.
         SinkError: No sink of a product can be read.
     """
-    spec = (project if isinstance(project, Project) else load(project)).spec
+    spec = project_of(project).spec
     options = DiffOptions(
-        database=database, sample=sample, rate=rate, resume=resume, repair=repair, wait=wait
+        database=database,
+        sample=sample,
+        rate=None if rate is None else _per_second(rate),
+        resume=resume,
+        repair=repair,
+        wait=wait,
     )
     return DiffReport(tuple(each.run() for each in comparisons(spec, products, options)))
+
+
+def _per_second(rate: float | str) -> float:
+    found = per_second(rate) if isinstance(rate, str) else rate
+    if found is None or found <= 0:
+        raise DiffError(f'"{rate}" is no rate', hint="Write it as 100/s, or as 100.")
+    return found

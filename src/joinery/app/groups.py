@@ -12,6 +12,7 @@ from typing import Literal, cast
 
 from joinery.app.arguments import listed, sinks_given
 from joinery.app.declarations import Declarations
+from joinery.app.picture import picture_of
 from joinery.errors import SpecError, suggesting_methods
 from joinery.plan import nodes
 from joinery.plan.build import build_plan
@@ -109,9 +110,11 @@ class Groups:
         parts: dict[str, object] = {"tumbling": tumbling, "hopping": hopping}
         parts |= {"cumulative": cumulative, "session": session, "sliding": sliding}
         told = given(parts | {"every": every, "max": max_, "zone": zone, "offset": offset})
-        if named is not None and told:
+        if (named is None) != bool(told):
             raise SpecError(
-                "a window is given by name or by its parts, and not both", code="SPEC_VALUE"
+                "a window is given by name or by its parts, one of the two",
+                code="SPEC_VALUE",
+                hint='Write .window(tumbling="1h"), or .window("hour").',
             )
         return self._with(replace(self, in_window=named or cast("WindowMap", told)))
 
@@ -289,6 +292,10 @@ class Groups:
         made = replace(made, name=None, sinks=())
         made._document(self.relation)
         return made
+
+    def _repr_html_(self) -> str:
+        """Return the picture and the text, or what is wrong, as a notebook shows them."""
+        return picture_of(self.explain)
 
     def __repr__(self) -> str:
         return f"<groups {self.name or self._default_name} of {self.relation}>"

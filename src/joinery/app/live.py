@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from joinery.errors import SpecError
 from joinery.plan.nodes import Plan, Sink
 from joinery.plan.stream import Stream
-from joinery.project.product import ProjectSpec
+from joinery.project.product import ProjectSpec, SinkSpec
 from joinery.semantics.render import document_json
 
 if TYPE_CHECKING:
@@ -138,12 +138,22 @@ def taken(
 
 
 def show(spec: ProjectSpec, stream: Stream, spark: SparkSession, seconds: float | None) -> None:
-    """Print a stream's events as they come, until interrupted or for a number of seconds."""
+    """Print a stream's events as they come, until interrupted or for a number of seconds.
+
+    Nothing of the project's own is written, and its address of `run.http` is left alone.
+    """
     from joinery.spark.batch.run import Run, RunOptions
 
     with tempfile.TemporaryDirectory(prefix="joinery-show-") as folder:
         alone = replace(stream, sinks=(Sink("console"),), group=None)
-        limits = replace(spec.run, checkpoint=str(Path(folder, "checkpoint")), real_time=False)
+        limits = replace(
+            spec.run,
+            checkpoint=str(Path(folder, "checkpoint")),
+            dead_letters=SinkSpec("files", (("path", str(Path(folder, "dead"))),)),
+            real_time=False,
+            http=None,
+            lineage=None,
+        )
         run = Run(replace(spec, run=limits), Plan((), (alone,)), RunOptions())
         run.prepare()
         run.start(spark)
@@ -165,13 +175,37 @@ def dataframe_of(
         stream: The plan of the stream.
         spark: The session.
         frames: Those that its relations were declared with; all of them or none.
+
+    Raises:
+        FrameError: Some of its relations were declared with frames, and others were not.
     """
     from joinery.spark.frames.documents import frame_of, source_frame_of
+    from joinery.spark.frames.frame import FrameError
 
     given = {each.name: frames[each.name] for each in stream.relations if each.name in frames}
+    lacking = [each.name for each in stream.relations if each.name not in frames]
+    if given and lacking:
+        raise FrameError(
+            f'stream "{stream.name}" reads "{lacking[0]}" from a source,'
+            f' and "{next(iter(given))}" from a DataFrame',
+            hint=f'Declare "{lacking[0]}" with frame=…, too, or all of them without.',
+        )
     if given:
         return frame_of(stream, spark, given, spec.run)
     return source_frame_of(spec, stream, spark)
+
+
+def show_taken(
+    spec: ProjectSpec,
+    stream: Stream,
+    spark: SparkSession,
+    seconds: float | None,
+    frames: Mapping[str, DataFrame],
+) -> None:
+    """Print the events of a stream whose relations were declared with DataFrames."""
+    from joinery.spark.frames.show import show_frame
+
+    show_frame(dataframe_of(spec, stream, spark, frames), seconds)
 
 
 def _text(value: Any) -> str:

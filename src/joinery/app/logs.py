@@ -15,6 +15,7 @@ from joinery.plan.nodes import Product, Relation
 from joinery.project.product import ProjectSpec
 from joinery.provenance.logs import Ordered
 from joinery.provenance.told import Naming, key_named, key_text
+from joinery.semantics.render import map_key_text
 from joinery.solutions.spark_state.decoded import as_decoded
 
 
@@ -121,6 +122,33 @@ class Logs:
         if dead := self.dead.get(relation.topic, 0):
             told.append(f"{dead:,} records of {relation.topic} are dead letters.")
         return told
+
+
+def asked_key(relation: Relation, key: object) -> str:
+    """Return the text that names a key which is given as Python has it.
+
+    Args:
+        relation: Whose key it is.
+        key: A text, which is taken as it is; or its value, or its values by column or in order.
+
+    Raises:
+        WhyError: There are not as many values as the key has columns.
+    """
+    if isinstance(key, str):
+        return key
+    columns = relation.key
+    if isinstance(key, Mapping):
+        key = [key[each] for each in columns if each in key]
+    values = list(key) if isinstance(key, list | tuple) else [key]
+    if len(values) != len(columns):
+        raise WhyError(
+            f"the key of {relation.name} does not have {len(values)} columns",
+            hint=f"Its key is {', '.join(columns)}.",
+        )
+    try:
+        return map_key_text(values, [relation.type_of(each) for each in columns])
+    except (TypeError, ValueError, AttributeError, ArithmeticError):  # of another type
+        return ",".join(map(str, values))
 
 
 def _names(files: Mapping[str, Mapping[int, Path]]) -> dict[str, dict[int, str]]:

@@ -5,12 +5,12 @@ Spark is imported when documents are asked for, never before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
 
 from joinery.errors import ProjectErrors, SpecError, suggesting, suggesting_methods
 from joinery.expression.expression import Analyser
@@ -26,6 +26,7 @@ from joinery.plan.explain.page import (
     explain,
     explain_stream,
 )
+from joinery.plan.stream import outputs_of
 from joinery.project.declare import Document, given
 from joinery.project.kinds import with_solution
 from joinery.project.load import dump_spec, load_spec
@@ -34,7 +35,7 @@ from joinery.project.read import read_project
 from joinery.project.relation import RelationSpec
 from joinery.project.stream import StreamSpec
 from joinery.project.tree import tree_of
-from joinery.project.typing import DefaultsMap, RunMap, Sink, Source
+from joinery.project.typing import DefaultsMap, RunMap, Sink, Source, VaultMap, WindowMap
 from joinery.solutions.auto import choose
 from joinery.solutions.spark_state.explain import explain_query
 
@@ -50,6 +51,17 @@ class UnknownNameError(SpecError, KeyError):
     code = "SPEC_UNKNOWN_NAME"
 
 
+class Declaring(Protocol):
+    """What declares a project, as an app does."""
+
+    @property
+    def project(self) -> Project:
+        """The project that is declared so far."""
+
+
+ProjectLike: TypeAlias = "Project | Declaring | str | Path"
+"""A project, an app, or the file or folder that declares a project."""
+
 _Named = TypeVar("_Named")
 
 
@@ -61,12 +73,17 @@ class _ByName(dict[str, _Named]):
         self._kind = kind
 
     def __missing__(self, name: str) -> _Named:
-        near = get_close_matches(str(name), self, n=1)
-        raise UnknownNameError(
-            f'the project has no {self._kind} "{name}"',
-            detail=f"It has {', '.join(self)}." if self else f"It has no {self._kind}s.",
-            hint=f'Use "{near[0]}".' if near else "",
-        )
+        raise unknown_name(self._kind, name, self)
+
+
+def unknown_name(kind: str, name: object, known: Collection[str]) -> UnknownNameError:
+    """Return the error of a name that a project does not have, with those that it has."""
+    near = get_close_matches(str(name), known, n=1)
+    return UnknownNameError(
+        f'the project has no {kind} "{name}"',
+        detail=f"It has {', '.join(known)}." if known else f"It has no {kind}s.",
+        hint=f'Use "{near[0]}".' if near else "",
+    )
 
 
 @suggesting_methods
@@ -170,6 +187,8 @@ class Project:
         sources: By name: a kind with its options.
         defaults: The source and the format of relations that name none.
         sinks: By name: a kind with its options.
+        windows: By name: windows that several products share.
+        vault: Where the keys of personal columns are: a kind with its options, and `master`.
         run: How it runs.
         folder: Where relative paths begin.
 
@@ -197,23 +216,37 @@ class Project:
         sources: Mapping[str, Source] | None = None,
         defaults: DefaultsMap | None = None,
         sinks: Mapping[str, Sink] | None = None,
+        windows: Mapping[str, WindowMap] | None = None,
+        vault: VaultMap | None = None,
         run: RunMap | None = None,
         folder: str | Path = ".",
     ) -> None:
-        told = [*relations, *(each for made in products for each in made.relations)]
-        known, made = tuple(_distinct(told)), tuple(_products(products))
+        listed = _all_of(Document, products, "products", "jn.document")
+        told = _all_of(RelationSpec, relations, "relations", "jn.relation")
+        told += (each for made in listed for each in made.relations)
+        known, made = tuple(_distinct(told)), tuple(_products(listed))
         sections: dict[str, object] = {"streams": streams, "sources": sources, "defaults": defaults}
-        sections |= {"sinks": sinks, "run": run}
+        sections |= {"sinks": sinks, "windows": windows, "vault": vault, "run": run}
         data: dict[str, object] = {"name": name, "relations": {}, "products": {}}
         read = read_project(tree_of(data | given(sections)), folder=Path(folder))
         self.spec = replace(read, relations=known, products=made)
+        self.framed: Collection[str] = ()
         self._analyser: Analyser = _LazySpark()
 
     @classmethod
-    def of(cls, spec: ProjectSpec, analyser: Analyser | None = None) -> Project:
-        """Return the project of a spec that was read already."""
+    def of(
+        cls, spec: ProjectSpec, analyser: Analyser | None = None, *, framed: Collection[str] = ()
+    ) -> Project:
+        """Return the project of a spec that was read already.
+
+        Args:
+            spec: What it declares.
+            analyser: Types what only Spark knows.
+            framed: The relations whose changes are in DataFrames, which no run reads.
+        """
         project = cls.__new__(cls)
         project.spec, project._analyser = spec, analyser or _LazySpark()
+        project.framed = framed
         return project
 
     @property
@@ -250,28 +283,76 @@ class Project:
 
 
 @suggesting
-def load(path: str | Path, *, settings: Iterable[str] = ()) -> Project:
+def load(path: str | Path, *, settings: str | Iterable[str] = ()) -> Project:
     """Return the project that a file, or a folder of them, declares.
 
     Args:
         path: The file or the folder.
-        settings: `dotted.key=value` in place of what it says, as `--set` of the command line.
+        settings: `dotted.key=value` in place of what it says, as `--set` of the command line;
+            one, or several.
 
     Raises:
         ProjectErrors: With every problem and its place.
     """
-    return Project.of(load_spec(path, settings=settings))
+    told = (settings,) if isinstance(settings, str) else settings
+    return Project.of(load_spec(path, settings=told))
+
+
+def project_of(given: ProjectLike) -> Project:
+    """Return the project that is given in one of the ways in which calls take it.
+
+    Raises:
+        ProjectErrors: A file has problems.
+        SpecError: It is none of them.
+
+    Example:
+        >>> project_of(5)
+        Traceback (most recent call last):
+        ...
+        joinery.errors.SpecError: SPEC_SHAPE an object of type int is no project
+        hint: Pass jn.load("joinery.yaml"), its path, or an app.
+    """
+    if isinstance(given, Project):
+        return given
+    if isinstance(given, str | Path):
+        return load(given)
+    found = getattr(given, "project", None)
+    if isinstance(found, Project):
+        return found
+    raise SpecError(
+        f"an object of type {type(given).__name__} is no project",
+        code="SPEC_SHAPE",
+        hint='Pass jn.load("joinery.yaml"), its path, or an app.',
+    )
+
+
+def check_sourced(project: Project, products: Collection[str] = ()) -> None:
+    """Refuse to run what reads a relation that was declared with a DataFrame.
+
+    Raises:
+        FrameError: A product or stream does.
+    """
+    for each in outputs_of(project.plan) if project.framed else ():
+        framed = [one.name for one in each.relations if one.name in project.framed]
+        if framed and (not products or each.name in products):
+            from joinery.spark.frames.frame import FrameError
+
+            raise FrameError(
+                f'"{each.name}" reads "{framed[0]}", which was declared with a DataFrame',
+                detail="A run reads sources.",
+                hint="Declare it without frame=…, or go on from .to_dataframe().",
+            )
 
 
 @suggesting
 def run(
     spark: SparkSession,
-    project: Project,
+    project: ProjectLike,
     *,
     solution: str | None = None,
     once: bool = False,
     until_closed: bool = False,
-    products: Sequence[str] = (),
+    products: str | Sequence[str] = (),
     rebuild: bool = False,
     on_batch: Callable[[BatchProgress], None] = lambda batch: None,
     on_warning: Callable[[RunWarning], None] = lambda warning: None,
@@ -280,16 +361,17 @@ def run(
 
     Args:
         spark: The session, which stays as it is: the run has a clone of it.
-        project: As `load` gives it.
+        project: As `load` gives it; or its file, or an app.
         solution: Instead of what its products name.
         once: Read what there is, then end; else go on as changes arrive.
         until_closed: With `once`: at the end, send the windows that are still open, too.
-        products: The names of those to run; empty means all.
+        products: The names of those to run, or the only one; empty means all.
         rebuild: Read everything anew, beside a run that may go on; then take its place, and end.
         on_batch: Called for each batch once it is through.
         on_warning: Called with each warning, once.
 
     Raises:
+        SessionError: The session is of Spark Connect, or was stopped.
         JoineryError: The project cannot run, or another run holds its checkpoint.
 
     Example:
@@ -297,17 +379,20 @@ def run(
     """
     from joinery.spark.batch.run import run as run_in
 
-    spec = project.spec if solution is None else with_solution(project.spec, solution)
+    declared = project_of(project)
+    spec = declared.spec if solution is None else with_solution(declared.spec, solution)
     spec, _ = choose(spec)
-    if spec != project.spec:
-        project = Project.of(spec)
-    project.ask(spark)
+    if spec != declared.spec:
+        declared = Project.of(spec, framed=declared.framed)
+    declared.ask(spark)
+    chosen = (products,) if isinstance(products, str) else tuple(products)
+    check_sourced(declared, chosen)
     started = run_in(
         spark,
-        project,
+        declared,
         once=once,
         until_closed=until_closed,
-        products=products,
+        products=chosen,
         rebuild=rebuild,
         on_batch=on_batch,
         on_warning=on_warning,
@@ -315,8 +400,35 @@ def run(
     if spec.run.audit is not None and not (once or rebuild):
         from joinery.app.auditor import start_auditor
 
-        start_auditor(spec, project.plan, products, started)
+        try:
+            start_auditor(spec, declared.plan, chosen, started)
+        except BaseException:
+            started.request_stop()
+            raise
     return started
+
+
+_Kind = TypeVar("_Kind")
+
+
+def _all_of(kind: type[_Kind], given: object, name: str, maker: str) -> list[_Kind]:
+    """Return what a call was given as a list of objects of a kind.
+
+    Raises:
+        SpecError: It is no list, or holds something else.
+    """
+    found: list[Any] = [given]
+    if isinstance(given, Iterable) and not isinstance(given, str | Mapping):
+        found = list(given)
+    wrong = [each for each in found if not isinstance(each, kind)]
+    if not wrong:
+        return found
+    what = type(wrong[0]).__name__
+    raise SpecError(
+        f'"{name}" needs a list of what {maker} makes, not an object of type {what}',
+        code="SPEC_SHAPE",
+        hint=f"Write {name}=[{maker}(…)].",
+    )
 
 
 def _distinct(relations: Iterable[RelationSpec]) -> list[RelationSpec]:

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from joinery.app.project import Project, load
-from joinery.observe.status import ProjectStatus, project_status
+from joinery.app.project import ProjectLike, project_of, unknown_name
+from joinery.observe.status import ProjectStatus, known_products, project_status
 
 
-def status(project: Project | str | Path, *products: str) -> ProjectStatus:
+def status(project: ProjectLike, *products: str) -> ProjectStatus:
     """Return how products and streams stand: fresh, behind, waiting, failed, and why.
 
     It reads the small files that runs write beside their checkpoint, so it needs no Spark.
 
     Args:
-        project: The project, its file, or a folder of them.
+        project: The project, its file, or a folder of them; or an app.
         products: Only these; without any, all.
 
     Raises:
         ProjectErrors: The file has problems.
+        UnknownNameError: There is no product or stream of a name that has something to run.
 
     Example:
         >>> import joinery as jn
@@ -27,5 +26,9 @@ def status(project: Project | str | Path, *products: str) -> ProjectStatus:
         >>> [(each.product, each.state) for each in jn.status(project).products]
         [('person', 'never run')]
     """
-    known = project if isinstance(project, Project) else load(project)
-    return project_status(known.spec, products)
+    spec = project_of(project).spec
+    known = dict.fromkeys(known_products(spec))
+    for each in products:
+        if each not in known:
+            raise unknown_name("product or stream", each, known)
+    return project_status(spec, products)

@@ -6,6 +6,7 @@ refuse the same, and lead to equal specs.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
@@ -308,7 +309,15 @@ class Steps:
 
 
 def _importable(function: Callable[..., Any]) -> str | None:
-    """Return `module:name` of a function that others can import, else None."""
+    """Return `module:name` of a function that others can import, else None.
+
+    A bound method has the name of what its class has, which is another function.
+    """
     module = getattr(function, "__module__", None)
     name = getattr(function, "__qualname__", "<lambda>")
-    return None if module in (None, "__main__") or "<" in name else f"{module}:{name}"
+    if module in (None, "__main__") or "<" in name:
+        return None
+    found: Any = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return f"{module}:{name}" if found == function else None

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 from joinery.app.arguments import sinks_given
 from joinery.app.declarations import Declarations
 from joinery.app.groups import Groups, begun
-from joinery.app.live import Shown, dataframe_of, show, shown_of, shown_of_files, taken
+from joinery.app.live import (
+    Shown,
+    dataframe_of,
+    show,
+    show_taken,
+    shown_of,
+    shown_of_files,
+    taken,
+)
+from joinery.app.picture import picture_of
 from joinery.app.steps import Steps
 from joinery.errors import SpecError, suggesting_methods
 from joinery.plan import stream as plan
@@ -22,6 +31,7 @@ from joinery.project.step import FilterSpec, UnionSpec
 from joinery.project.stream import StreamSpec
 from joinery.project.tree import tree_of
 from joinery.project.typing import (
+    ClocksMap,
     ConsoleSinkMap,
     Fields,
     FilesSinkMap,
@@ -68,7 +78,7 @@ class Stream(Steps):
         position: str | None = None,
         time_unit: TimeUnit | None = None,
         where: str | None = None,
-        time: str | None = None,
+        time: str | ClocksMap | None = None,
         watermark: WatermarkMap | None = None,
     ) -> Stream:
         """Return a stream of the rows of a DataFrame.
@@ -264,8 +274,16 @@ class Stream(Steps):
         return shown_of(spec, made, session, rows)
 
     def show(self, seconds: float | None = None, *, spark: SparkSession | None = None) -> None:
-        """Print the events as they come, until interrupted, or for `seconds`."""
-        show(self.declared.spec(), self.plan, spark or self.declared.session(), seconds)
+        """Print the events as they come, until interrupted, or for `seconds`.
+
+        Those of batch DataFrames are printed at once.
+        """
+        made, frames, spec = self.plan, self.declared.frames, self.declared.spec()
+        session = spark or self.declared.session()
+        if any(each.name in frames for each in made.relations):
+            show_taken(spec, made, session, seconds, frames)
+        else:
+            show(spec, made, session, seconds)
 
     def to_dataframe(self, *, spark: SparkSession | None = None) -> DataFrame:
         """Return the events as a PySpark DataFrame of the stream's columns.
@@ -277,7 +295,8 @@ class Stream(Steps):
             spark: The session; one is opened where none is given or active.
 
         Raises:
-            RunError: A step needs whole batches: a lookup in a store, or a function.
+            RunError: A step needs whole batches: a lookup in a store, or a function; or frames
+                cannot be combined.
         """
         session = spark or self.declared.session()
         return dataframe_of(self.declared.spec(), self.plan, session, self.declared.frames)
@@ -287,5 +306,5 @@ class Stream(Steps):
         return f"<stream {self.name or self.origin}: {count} step{'' if count == 1 else 's'}>"
 
     def _repr_html_(self) -> str:
-        """Return the picture and the text, as a notebook shows them."""
-        return self.explain()._repr_html_()
+        """Return the picture and the text, or what is wrong, as a notebook shows them."""
+        return picture_of(self.explain)

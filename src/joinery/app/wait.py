@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from joinery.app.project import Project, load
+from joinery.app.project import ProjectLike, project_of
 from joinery.observe.frontier import wait_for
 
 
-def wait(project: Project | str | Path, product: str, *positions: str, timeout: str = "1m") -> None:
+def wait(project: ProjectLike, product: str, *positions: str, timeout: str = "1m") -> None:
     """Return once a product or stream shows all up to some positions, in every sink.
 
     So a program reads its own writes: what a Kafka producer was told of a record it sent is the
     position to wait for. It reads the checkpoint of the product's query, so it needs no Spark.
 
     Args:
-        project: The project, its file, or a folder of them.
+        project: The project, its file, or a folder of them; or an app.
         product: The product or stream.
         positions: `topic/partition/offset`, such as `orders/0/1042`; of change files
             `topic/file/line`, or `topic/file` for all of it.
@@ -23,7 +21,7 @@ def wait(project: Project | str | Path, product: str, *positions: str, timeout: 
 
     Raises:
         ProjectErrors: The file has problems.
-        WaitError: A position is of no log that the product reads.
+        WaitError: There is no position, or one of no log that the product reads.
         WaitTimeoutError: The product did not come so far in time.
 
     Example:
@@ -37,6 +35,6 @@ def wait(project: Project | str | Path, product: str, *positions: str, timeout: 
         ...
         joinery.observe.frontier.WaitTimeoutError: WAIT_TIMEOUT ...
     """
-    known = project if isinstance(project, Project) else load(project)
+    known = project_of(project)
     plan = known.plan
     wait_for(known.spec, [*plan.products, *plan.streams], product, positions, timeout=timeout)

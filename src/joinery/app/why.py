@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from datetime import datetime
 
 from joinery.app.document_product import document_product
-from joinery.app.logs import Logs, WhyError
-from joinery.app.project import Project, load
+from joinery.app.logs import Logs, WhyError, asked_key
+from joinery.app.project import ProjectLike, project_of
 from joinery.delivery.query_paths import QueryPaths
 from joinery.observe.frontier import Frontier, kept
 from joinery.observe.status import queries_of
@@ -24,12 +24,12 @@ RECORDS = 1_000_000
 
 
 def why(
-    project: Project | str | Path,
+    project: ProjectLike,
     product: str,
     key: object,
     *,
     absent: str | None = None,
-    at: str = "",
+    at: str | int | datetime = "",
     batch: int | None = None,
     records: int = RECORDS,
 ) -> Why:
@@ -39,12 +39,13 @@ def why(
     far as they tell of it; so it needs no run, and disturbs none.
 
     Args:
-        project: The project, its file, or a folder of them.
+        project: The project, its file, or a folder of them; or an app.
         product: One with a `root`.
-        key: The document's: one column's value, or the texts of several with commas.
+        key: The document's: one column's value, or the values of several as a list or a tuple, or
+            by column, or their texts with commas.
         absent: `RELATION:KEY`, to be told why that row is not in the document.
-        at: How the document was then: a time in ISO 8601 at which files were written, or Kafka took
-            records; or a position of the database, where positions order the logs.
+        at: How the document was then: a time, also in ISO 8601, at which files were written, or
+            Kafka took records; or a position of the database, where positions order the logs.
         batch: How the document was after this batch of its run, one of the last hundred or so,
             of which the checkpoint knows how far they came; None for all that the logs tell.
         records: How many records of a topic are read at most.
@@ -55,13 +56,13 @@ def why(
             there is no such key or relation; or the checkpoint does not know the batch.
         RunError: Java is missing, or the files cannot be read.
     """
-    spec = (project if isinstance(project, Project) else load(project)).spec
+    spec = project_of(project).spec
     plan = document_product(spec, product)
     frontier = None if batch is None else _after(spec, product, batch)
-    logs = Logs.of(spec, plan, records=records, at=at, frontier=frontier)
+    logs = Logs.of(spec, plan, records=records, at=str(at), frontier=frontier)
     log = DocumentLog(
         plan,
-        logs.key(plan.root.relation, str(key)),
+        logs.key(plan.root.relation, asked_key(plan.root.relation, key)),
         max_document_bytes=spec.run.max_document_bytes,
     )
     log.tell(logs.changes)
@@ -73,13 +74,11 @@ def why(
     )
 
 
-def where_to(
-    project: Project | str | Path, row: str, *products: str, records: int = RECORDS
-) -> list[Reach]:
+def where_to(project: ProjectLike, row: str, *products: str, records: int = RECORDS) -> list[Reach]:
     """Return the documents that a row goes into, by the embeds by which it does.
 
     Args:
-        project: The project, its file, or a folder of them.
+        project: The project, its file, or a folder of them; or an app.
         row: `RELATION:KEY`.
         products: Only these; without any, all whose documents read the relation.
         records: How many records of a topic are read at most.
@@ -89,7 +88,7 @@ def where_to(
         WhyError: There is no such row, or nothing reads its relation.
         RunError: Java is missing, or the files cannot be read.
     """
-    spec = (project if isinstance(project, Project) else load(project)).spec
+    spec = project_of(project).spec
     relation = row.partition(":")[0]
     names = products or _with_documents(spec)
     plans = [document_product(spec, each) for each in names]

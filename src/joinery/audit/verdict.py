@@ -173,6 +173,9 @@ class DiffReport:
 
     parts: Sequence[ProductDiff]
 
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
     @property
     def differ(self) -> bool:
         """Whether a document is wrong that was not repaired."""

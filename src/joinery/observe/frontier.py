@@ -221,14 +221,17 @@ def wait_for(
         pause: Waits for seconds.
 
     Raises:
-        WaitError: A position is of no log that it reads, it holds documents back, or `timeout`
-            is no duration.
+        WaitError: There is no position, or one of no log that it reads, it holds documents back,
+            or `timeout` is no duration.
         WaitTimeoutError: It did not come so far in time.
     """
-    milliseconds = duration_ms(timeout)
+    milliseconds = duration_ms(str(timeout))
     if milliseconds is None:
         raise WaitError(f'"{timeout}" is no time to wait', hint="Write it as 30s or 5m.")
     found = _target(planned, name, known_products(spec))
+    if not texts:
+        topic = found.relations[0].topic
+        raise WaitError("there is no position to wait for", hint=f"Name one, such as {topic}/….")
     kinds = {each.name: each.kind for each in spec.sources}
     positions = [Position.parse(each, found.relations, kinds) for each in texts]
     root = spec.path_of(spec.run.checkpoint)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Self, TypeAlias, assert_never
+from typing import Literal, Protocol, Self, TypeAlias
 
 from joinery.errors import SpecError, suggesting, suggesting_methods
 from joinery.project.node import NodeSpec, read_embed
@@ -38,7 +38,16 @@ from joinery.project.typing import (
     WatermarkMap,
 )
 
-RelationLike: TypeAlias = "RelationSpec | str | Document"
+
+class Declared(Protocol):
+    """What declares a relation or a product: a document, or a table or groups of an app."""
+
+    @property
+    def spec(self) -> RelationSpec | ProductSpec:
+        """The relation, or the product."""
+
+
+RelationLike: TypeAlias = "RelationSpec | str | Declared"
 
 
 Through: TypeAlias = "Mapping[str, Columns] | Mapping[RelationSpec, Columns]"
@@ -162,6 +171,9 @@ class Embed(_Parent):
     spec: NodeSpec
     relations: tuple[RelationSpec, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"<{self.spec.cardinality} {self.spec.relation}>"
+
     def _with(self, name: str, embed: Embed) -> Self:
         spec = _attached(self.spec, name, embed)
         return replace(self, spec=spec, relations=self.relations + embed.relations)
@@ -179,6 +191,9 @@ class Document(_Parent):
     spec: ProductSpec
     relations: tuple[RelationSpec, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"<product {self.spec.name} of {self.spec.root.relation}>"
+
     def _with(self, name: str, embed: Embed) -> Self:
         spec = replace(self.spec, root=_attached(self.spec.root, name, embed))
         return replace(self, spec=spec, relations=self.relations + embed.relations)
@@ -190,7 +205,7 @@ def relation(
     *,
     key: str | Sequence[str] | None = None,
     fields: Mapping[str, str] | None = None,
-    product: str | Document | None = None,
+    product: str | Declared | None = None,
     topic: str | None = None,
     source: str | None = None,
     format: Format | None = None,
@@ -246,7 +261,7 @@ def relation(
     parts |= {"position": position, "time_unit": time_unit, "images": images, "unique": unique}
     parts |= {"where": where, "append": append or None, "time": time, "watermark": watermark}
     parts["personal"] = personal
-    parts["product"] = product.spec.name if isinstance(product, Document) else product
+    parts["product"] = None if product is None else relation_name(product)
     return relation_of(name, {"key": key, "fields": fields, **parts})
 
 
@@ -325,6 +340,7 @@ def document(
     return made
 
 
+@suggesting
 def one(
     relation: RelationLike,
     *,
@@ -487,26 +503,42 @@ def given(parts: Mapping[str, object]) -> dict[str, object]:
 
 
 def relation_name(relation: RelationLike) -> str:
-    """Return the name under which a relation or a product is read."""
-    match relation:
-        case RelationSpec(name=name):
-            return name
-        case Document(spec=spec):
-            return spec.name
-        case str():
-            return relation
-        case _:
-            assert_never(relation)
+    """Return the name under which a relation or a product is read.
+
+    Raises:
+        SpecError: It is neither.
+    """
+    return relation if isinstance(relation, str) else declared_by(relation).name
 
 
 def objects_of(relation: RelationLike) -> tuple[RelationSpec, ...]:
-    """Return the relations that come along with a relation or a product."""
-    match relation:
-        case RelationSpec():
-            return (relation,)
-        case Document(relations=relations):
-            return relations
-        case str():
-            return ()
-        case _:
-            assert_never(relation)
+    """Return the relations that come along with a relation or a product.
+
+    Raises:
+        SpecError: It is neither.
+    """
+    if isinstance(relation, str):
+        return ()
+    if isinstance(relation, Document):
+        return relation.relations
+    spec = declared_by(relation)
+    return (spec,) if isinstance(spec, RelationSpec) else ()
+
+
+def declared_by(relation: RelationSpec | Declared) -> RelationSpec | ProductSpec:
+    """Return the relation or the product that an object declares.
+
+    Raises:
+        SpecError: It declares neither.
+    """
+    spec = relation if isinstance(relation, RelationSpec) else getattr(relation, "spec", None)
+    if isinstance(spec, RelationSpec | ProductSpec):
+        return spec
+    log = getattr(relation, "origin", None)
+    raise SpecError(
+        f"an object of type {type(relation).__name__} is no relation",
+        code="SPEC_SHAPE",
+        hint=f'Write the name of its log, "{log}".'
+        if isinstance(log, str)
+        else "Pass what jn.relation or app.table gives, a product, or the name of one.",
+    )

@@ -37,6 +37,7 @@ def outbox(
     key: str | None = None,
     value: str | None = None,
     headers: Mapping[str, str] | None = None,
+    expect: ExpectMap | None = None,
 ) -> Document:
     """Return a product that sends the inserted rows of `relation` as events.
 
@@ -47,6 +48,7 @@ def outbox(
         key: The column with the event's key; by default `aggregateid`.
         value: The column with the event itself; by default `payload`.
         headers: Kafka headers and the columns that they are taken from.
+        expect: As for `jn.document`.
 
     Raises:
         ProjectErrors: With every problem.
@@ -57,7 +59,7 @@ def outbox(
         'id'
     """
     parts = {"relation": relation_name(relation), "key": key, "value": value, "headers": headers}
-    spec = product_of(name, {"outbox": given(parts), "sink": sink})
+    spec = product_of(name, {"outbox": given(parts), "sink": sink, "expect": expect})
     return Document(spec, objects_of(relation))
 
 
@@ -123,6 +125,7 @@ def search(
     solution: Solution | None = None,
     emit: EmitMap | None = None,
     ready: Sequence[str] | None = None,
+    expect: ExpectMap | None = None,
 ) -> Document:
     """Return a product of one row for each stored query and document that match now.
 
@@ -143,6 +146,7 @@ def search(
         solution: As for `jn.document`.
         emit: As for `jn.document`.
         ready: As for `jn.document`.
+        expect: As for `jn.document`.
 
     Raises:
         ProjectErrors: With every problem.
@@ -158,7 +162,7 @@ def search(
     }
     parts |= {"query": query, "on": on, "language": language, "retroactive": retroactive}
     parts |= {"fields": fields, "sink": sink, "group": group, "solution": solution}
-    parts |= {"emit": emit, "ready": ready}
+    parts |= {"emit": emit, "ready": ready, "expect": expect}
     return Document(product_of(name, parts), (*objects_of(documents), *objects_of(queries)))
 
 
@@ -175,6 +179,7 @@ def history(
     group: str | None = None,
     solution: Solution | None = None,
     ready: Sequence[str] | None = None,
+    expect: ExpectMap | None = None,
 ) -> Document:
     """Return a product of one row a version: a slowly changing dimension of type 2.
 
@@ -190,6 +195,7 @@ def history(
         group: Products of one group share a query.
         solution: As for `jn.document`.
         ready: As for `jn.document`.
+        expect: As for `jn.document`.
 
     Raises:
         ProjectErrors: With every problem.
@@ -199,6 +205,6 @@ def history(
         'changed_at'
     """
     parts: dict[str, object] = {"history": relation_name(relation), "valid": valid, "track": track}
-    parts["known_at"] = known_at
+    parts |= {"known_at": known_at, "expect": expect}
     parts |= {"emit": emit, "sink": sink, "group": group, "solution": solution, "ready": ready}
     return Document(product_of(name, parts), objects_of(relation))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @suggesting_methods
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Folded(Document):
     """A product that folds events, under construction; every method returns a new one."""
 

@@ -20,7 +20,7 @@ from joinery.project.declare import (
 )
 from joinery.project.form import After
 from joinery.project.node import NodeSpec
-from joinery.project.typing import EmitMap, Fields, Sinks, Solution
+from joinery.project.typing import EmitMap, ExpectMap, Fields, Sinks, Solution
 
 _Binding = Literal["variable", "repetition", "sequence", "either", "whole"]
 _TIGHTER: dict[str, tuple[_Binding, ...]] = {
@@ -157,6 +157,7 @@ def pattern(
     group: str | None = None,
     solution: Solution | None = None,
     ready: Sequence[str] | None = None,
+    expect: ExpectMap | None = None,
 ) -> Document:
     """Return a product of one row a match of a pattern in `relation`'s rows.
 
@@ -176,6 +177,7 @@ def pattern(
         group: Products of one group share a query.
         solution: As for `jn.document`.
         ready: As for `jn.document`.
+        expect: As for `jn.document`.
 
     Raises:
         ProjectErrors: With every problem.
@@ -190,7 +192,7 @@ def pattern(
     parts: dict[str, object] = {"pattern": relation_name(relation), "by": by, "order": order}
     parts |= {"define": define, "match": match, "within": within, "after": after}
     parts |= {"fields": fields, "emit": emit, "sink": sink}
-    parts |= {"group": group, "solution": solution, "ready": ready}
+    parts |= {"group": group, "solution": solution, "ready": ready, "expect": expect}
     parts["rules"] = {name: _rule(name, each) for name, each in (rules or {}).items()} or None
     others = (other for each in (rules or {}).values() for other in each.relations)
     return Document(product_of(name, parts), (*objects_of(relation), *others))

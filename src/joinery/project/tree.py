@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import PurePath
 from typing import ClassVar
 
 from joinery.errors import Location
@@ -154,7 +155,7 @@ def tree_of(value: object) -> Tree:
     """Return a Python value as a tree without places.
 
     Raises:
-        TypeError: If it holds anything but maps, lists, texts, numbers, booleans and None.
+        TypeError: If it holds anything but maps, lists, texts, paths, numbers, booleans and None.
     """
     if isinstance(value, Mapping):
         return MapTree(tuple(Entry(str(name), tree_of(each)) for name, each in value.items()))
@@ -162,6 +163,8 @@ def tree_of(value: object) -> Tree:
         return Scalar(None, "")
     if isinstance(value, bool):
         return Scalar(value, "true" if value else "false")
+    if isinstance(value, PurePath):
+        value = str(value)
     if isinstance(value, str | int | float):
         return Scalar(value, str(value))
     if isinstance(value, Sequence):

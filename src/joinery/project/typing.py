@@ -7,6 +7,7 @@ Invariant: the keys are those that the reader knows, which a test compares.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Literal, Required, TypedDict
 
 Columns = Sequence[str] | Mapping[str, str]
@@ -127,7 +128,7 @@ class RegistryMap(TypedDict, total=False):
 class FilesSourceMap(TypedDict, total=False):
     """Change files below a folder, a folder a topic."""
 
-    path: Required[str]
+    path: Required[str | Path]
 
 
 class KafkaSourceMap(TypedDict, total=False):
@@ -144,7 +145,7 @@ class KafkaSourceMap(TypedDict, total=False):
 class CaptureSpoolMap(TypedDict, total=False):
     """Where the changes of a database are kept."""
 
-    path: str
+    path: str | Path
     keep: str
 
 
@@ -193,7 +194,7 @@ class _Delivery(TypedDict, total=False):
 class FilesSinkMap(_Delivery, total=False):
     """Files of JSON lines in a folder."""
 
-    path: Required[str]
+    path: Required[str | Path]
 
 
 class KafkaSinkMap(_Delivery, total=False):
@@ -223,7 +224,7 @@ class PostgresSinkMap(_Delivery, total=False):
 class SqliteSinkMap(_Delivery, total=False):
     """A table in a file of SQLite."""
 
-    path: Required[str]
+    path: Required[str | Path]
     table: str
     mode: Literal["document", "columns"]
 
@@ -258,7 +259,7 @@ class ForeachSinkMap(_Delivery, total=False):
     """A function of yours, `module:name`, called with each batch."""
 
     function: Required[str]
-    folder: str
+    folder: str | Path
     batch: int
     timeout: str
 
@@ -283,7 +284,7 @@ class SinkMap(TypedDict, total=False):
 class SqliteStoreMap(TypedDict, total=False):
     """A table in a file of SQLite, to look up."""
 
-    path: Required[str]
+    path: Required[str | Path]
     table: str
 
 
@@ -365,7 +366,7 @@ class KvMap(_Processes, total=False):
 
     store: Literal["rocksdb", "redis", "dynamodb", "memory"]
     url: str
-    path: str
+    path: str | Path
     prefix: str
 
 
@@ -406,6 +407,27 @@ class LineageMap(TypedDict, total=False):
     api_key: str
 
 
+class SqliteVaultMap(TypedDict, total=False):
+    """Keys in a file of SQLite."""
+
+    path: Required[str | Path]
+
+
+class PostgresVaultMap(TypedDict, total=False):
+    """Keys in tables of PostgreSQL."""
+
+    url: Required[str]
+    schema: str
+
+
+class VaultMap(TypedDict, total=False):
+    """Where the keys of personal columns are: one kind, and the secret that wraps them."""
+
+    master: Required[str]
+    sqlite: SqliteVaultMap
+    postgres: PostgresVaultMap
+
+
 class AuditMap(TypedDict, total=False):
     """How documents are compared for ever; `rate` is a text such as `100/s`."""
 
@@ -416,13 +438,13 @@ class AuditMap(TypedDict, total=False):
 class RunMap(TypedDict, total=False):
     """How a project runs; durations such as `5m`, sizes such as `8 MiB`."""
 
-    checkpoint: str
+    checkpoint: str | Path
     dead_letters: SinkMap
     dead_letters_wait: bool
     trigger: str
     real_time: bool
     checkpoint_interval: str
-    max_rows_per_batch: int
+    max_rows_per_batch: int | Literal["auto"]
     max_bytes_per_batch: str | int
     spark: Mapping[str, str | int | float | bool]
     tombstone_retention: str

@@ -327,6 +327,22 @@ def test_a_lambda_runs_and_has_no_place_in_a_file(tmp_path: Path) -> None:
     assert "SPEC_FUNCTION" == caught.value.code
 
 
+class Scale:
+    """A model with a method."""
+
+    def times(self, event: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return an event's id, scaled."""
+        return {"scaled": event["id"] * 3}
+
+
+def test_a_bound_method_is_called_on_its_object() -> None:
+    orders = jn.App("a").stream("orders", key="id", fields={"id": "long"})
+
+    scaled = orders.map(Scale().times, {"scaled": "long"})
+
+    assert [upsert(2, {"scaled": 6})] == StreamDriver(scaled).send(insert("orders", id=2))
+
+
 def test_a_function_may_be_the_store() -> None:
     app = jn.App("a")
     customers = app.table("customers", key="id", fields={"id": "long", "name": "string"})
@@ -476,6 +492,108 @@ def test_the_columns_of_a_dataframe_are_those_of_the_stream() -> None:
     assert frame is stream.declared.frames["clicks"]
 
 
+def test_a_frame_that_is_no_dataframe_of_spark_is_refused_in_one_line() -> None:
+    with pytest.raises(SpecError, match='the frame of "clicks" is no DataFrame of Spark') as told:
+        jn.Stream.from_dataframe([1, 2], "clicks")  # type: ignore[arg-type]
+
+    assert "createDataFrame" in told.value.hint
+
+
+def test_a_log_that_is_declared_anew_without_its_frame_has_none() -> None:
+    app = jn.App("web")
+    app.stream("clicks", frame=Frame((("id", "bigint"),)), key="id")  # type: ignore[arg-type]
+
+    app.stream("clicks", fields={"id": "long"}, key="id")
+
+    assert {} == app.declarations.frames
+
+
+def test_a_table_that_is_no_longer_kept_in_the_database_is_not() -> None:
+    app = jn.App("shop")
+    app.table("user", key="id", fields={"id": "long"}, database=True)
+
+    app.table("user", key="id", fields={"id": "long"})
+
+    assert () == app.spec.products
+
+
+def test_a_run_refuses_what_was_declared_with_a_dataframe() -> None:
+    app = jn.App("web")
+    frame = Frame((("id", "bigint"),))
+    app.stream("clicks", frame=frame).sink(files={"path": "out"})  # type: ignore[arg-type]
+
+    with pytest.raises(JoineryError, match='reads "clicks", which was declared with a DataFrame'):
+        app.run(object(), once=True)  # type: ignore[arg-type]
+
+
+def test_frames_and_sources_are_not_mixed_in_silence() -> None:
+    app = jn.App("web")
+    app.table("users", key="id", fields={"id": "long", "name": "string"})
+    clicks = app.stream("clicks", frame=Frame((("user_id", "bigint"),)))  # type: ignore[arg-type]
+
+    with pytest.raises(JoineryError, match='reads "users" from a source') as told:
+        clicks.lookup_join("users", "user_id").preview(spark=object())  # type: ignore[arg-type]
+
+    assert 'Declare "users" with frame=…' in told.value.hint
+
+
+def test_tables_are_relations_of_documents_embeds_and_groups() -> None:
+    app = jn.App("shop")
+    users = app.table("users", key="id", fields={"id": "long"})
+    orders = app.table("orders", key="id", fields={"id": "long", "user_id": "long"})
+    counted = app.group_by(orders, "user_id").aggregate(n="count(*)").named("counted", group="g")
+
+    app.add(
+        jn.document("profile", users, group="g")
+        .embed_many("orders", orders, on={"user_id": "id"})
+        .embed_one("counted", counted, on={"user_id": "id"})
+    )
+
+    profile = app.project.products["profile"]
+    assert ["id", "orders", "counted"] == [each.name for each in profile.plan.output.fields]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "hint"),
+    [
+        (lambda app, log: jn.document("a", log), 'Write the name of its log, "clicks".'),
+        (lambda app, log: jn.document("a", None), "Pass what jn.relation or app.table gives"),
+        (lambda app, log: app.group_by(5, "id"), "Pass what jn.relation or app.table gives"),
+        (lambda app, log: app.add(log), "Pass what jn.document"),
+        (lambda app, log: jn.many(jn.one("a", on=["b"]), on=["b"]), "Use embed_one"),
+    ],
+)
+def test_what_is_no_relation_is_refused_in_one_line(
+    wrong: Callable[[jn.App, jn.Stream], object], hint: str
+) -> None:
+    app = jn.App("web")
+
+    with pytest.raises(SpecError) as refused:
+        wrong(app, app.stream("clicks", fields={"id": "long"}))
+
+    assert hint in refused.value.hint
+
+
+def test_an_app_has_sources_windows_and_a_vault() -> None:
+    app = jn.App(
+        "web",
+        sources={"kafka": {"kafka": {"bootstrap": "host:9092"}}},
+        windows={"hour": {"tumbling": "1h"}},
+        vault={"sqlite": {"path": "vault.db"}, "master": "m" * 32},
+    )
+    app.table(
+        "users",
+        key="id",
+        fields={"id": "long", "name": "string"},
+        personal={"subject": "id", "fields": ["name"]},
+    )
+    views = app.stream("views", fields={"at": "timestamp"}, time="at", source="kafka")
+    views.group_by().window("hour").aggregate(n="count(*)").named("hours")
+
+    assert "window_start" in str(app.project.products["hours"].explain())
+    assert ["source", "kafka"] == [each.name for each in app.spec.sources]
+
+
 @pytest.mark.parametrize(
     ("wrong", "code", "message"),
     [
@@ -528,6 +646,34 @@ def test_a_notebook_shows_pictures(tmp_path: Path) -> None:
 
     assert 2 == shown.count("<svg ")
     assert "kept in the database" in shown
+
+
+def test_a_notebook_shows_what_is_wrong_with_a_stream() -> None:
+    clicks = jn.App("web").stream("clicks", fields={"id": "long"})
+
+    assert "PLAN_UNKNOWN_COLUMN" in clicks.filter("idd > 1")._repr_html_()
+    assert "&quot;idd&quot;" in clicks.filter("idd > 1")._repr_html_()
+    assert "<svg " in clicks.group_by("id").aggregate(n="count(*)")._repr_html_()
+
+
+def test_a_plan_is_shown_as_text_and_in_a_notebook_as_a_picture() -> None:
+    app = jn.App("shop")
+    app.add(jn.document("profile", app.table("users", key="id", fields={"id": "long"})))
+
+    plan = app.project.products["profile"].explain()
+
+    assert str(plan) == repr(plan)
+    assert "<svg " in plan._repr_html_()
+
+
+def test_a_declaration_is_shown_in_a_line_and_without_secrets() -> None:
+    sink = {"postgres": {"url": "postgresql://me:secret@host/shop"}}
+    made = jn.document("p", "user", sink=sink).embed_many("stars", "star", on=["id"])
+    fold = jn.fold("account", "entry", sequence="no", state={"n": "long = 0"})
+
+    shown = [repr(each) for each in (made, fold, jn.many("star", on=["id"]))]
+
+    assert ["<product p of user>", "<product account of entry>", "<many star>"] == shown
 
 
 def test_a_broker_without_a_port_is_refused_at_once() -> None:

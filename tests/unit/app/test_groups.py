@@ -93,6 +93,21 @@ def test_a_cell_that_runs_again_replaces_its_groups() -> None:
     ]
 
 
+def test_groups_that_take_the_place_of_others_are_warned_of(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    views = jn.App("web").stream("view", fields={"page": "string", "at": "timestamp"}, time="at")
+    pages = views.group_by("page").aggregate(n="count(*)")
+
+    pages.window(tumbling="1h").named("view_by_page").sink(files={"path": "out"})
+    assert [] == caplog.messages
+
+    pages.window(tumbling="1 day").sink(files={"path": "out"})
+
+    (told,) = caplog.messages
+    assert 'the product "view_by_page" replaces the one declared before' in told
+
+
 def test_groups_begin_at_a_log_with_filters_alone() -> None:
     views = jn.App("web").stream("view", fields={"page": "string", "ms": "long"})
 
@@ -112,7 +127,9 @@ def test_a_window_that_cannot_be_is_refused_where_it_is_written() -> None:
 
     with pytest.raises(ProjectErrors):
         views.group_by("page").window(tumbling="1 lightyear")
-    with pytest.raises(SpecError, match="and not both"):
+    with pytest.raises(SpecError, match="one of the two"):
         views.group_by("page").window("hour", tumbling="1h")
+    with pytest.raises(SpecError, match="one of the two"):
+        views.group_by("page").window()
     with pytest.raises(SpecError, match="the groups need a sink"):
         views.group_by("page").sink()

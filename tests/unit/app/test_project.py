@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 import joinery as jn
-from joinery.errors import JoineryError
+from joinery.app.logs import WhyError, asked_key
+from joinery.app.project import project_of
+from joinery.errors import JoineryError, SpecError
+from joinery.plan.nodes import Relation
 
 USER = jn.relation("user", key="id", fields={"id": "long", "name": "string"})
 PROJECT = jn.Project("people", products=[jn.document("profile", USER)])
@@ -33,3 +38,132 @@ def test_products_are_a_mapping_like_any_other() -> None:
     assert ["profile"] == [*PROJECT.products]
     assert PROJECT.products.get("x") is None
     assert "x" not in PROJECT.products
+
+
+def test_a_call_takes_a_project_its_file_or_an_app(tmp_path: Path) -> None:
+    app = jn.App("shop", folder=tmp_path)
+    users = app.table("user", key="id", fields={"id": "long"})
+    app.add(jn.document("profile", users))
+    file = tmp_path / "joinery.yaml"
+    file.write_text(app.to_yaml(), encoding="utf-8")
+
+    found = [project_of(each).spec for each in (app, app.project, file, str(file), tmp_path)]
+
+    assert [app.spec] * 5 == found
+    assert ["profile"] == [each.product for each in jn.status(app).products]
+
+
+@pytest.mark.parametrize("call", [jn.status, lambda given: jn.run(None, given)])
+def test_what_is_no_project_is_refused_in_one_line(call: Callable[[object], object]) -> None:
+    with pytest.raises(SpecError, match="an object of type int is no project") as refused:
+        call(5)
+
+    assert "its path, or an app" in refused.value.hint
+
+
+@pytest.mark.parametrize("name", ["profle", "q"])
+def test_the_status_of_what_is_not_there_is_no_status(name: str) -> None:
+    with pytest.raises(KeyError, match=f'no product or stream "{name}"'):
+        jn.status(PROJECT, name)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: jn.wait(PROJECT, "profile", timeout=5), '"5" is no time to wait'),
+        (lambda: jn.diff(PROJECT, "profile"), 'product "profile" has no sink'),
+        (lambda: jn.diff(PROJECT), 'product "profile" has no sink'),
+        (lambda: jn.diff(PROJECT, rate="fast"), '"fast" is no rate'),
+        (lambda: jn.diff(PROJECT, rate=0), '"0" is no rate'),
+        (lambda: jn.wait(PROJECT, "profile"), "there is no position to wait for"),
+        (lambda: jn.why(PROJECT, "profile", 1), 'relation "user", which has no source'),
+        (lambda: jn.load("none.yaml", settings="run.trigger=1s"), "there is no file"),
+        (lambda: jn.run(None, PROJECT, products="profile"), "None is no Spark session"),
+    ],
+)
+def test_what_cannot_be_answered_is_told_in_one_line(
+    call: Callable[[], object], message: str
+) -> None:
+    with pytest.raises(JoineryError, match=message):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: jn.Project(products=jn.document("a", USER)), None),
+        (lambda: jn.Project(products={"a": jn.document("a", USER)}), "object of type dict"),
+        (lambda: jn.Project(products=["a"]), "object of type str"),
+        (lambda: jn.Project(relations={"a": USER}), "what jn.relation makes"),
+    ],
+)
+def test_products_and_relations_are_lists_of_what_calls_make(
+    call: Callable[[], jn.Project], message: str | None
+) -> None:
+    if message is None:
+        assert ["a"] == [*call().products]
+        return
+    with pytest.raises(SpecError, match=message):
+        call()
+
+
+STAR = jn.relation(
+    "star", key=["user", "at"], fields={"user": "string", "at": "timestamp", "n": "long"}
+)
+
+
+def planned(relation: object) -> Relation:
+    """Return the plan of a relation."""
+    project = jn.Project(products=[jn.document("a", relation)])  # type: ignore[arg-type]
+    return project.products["a"].plan.root.relation
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        (7, "7"),
+        ("7", "7"),
+        ([7], "7"),
+        ({"id": 7}, "7"),
+    ],
+)
+def test_a_key_is_asked_for_by_its_value(key: object, text: str) -> None:
+    assert text == asked_key(planned(USER), key)
+
+
+@pytest.mark.parametrize("key", [("ada", "x"), ["ada", "x"], {"at": "x", "user": "ada"}])
+def test_a_key_of_several_columns_is_asked_for_by_its_values(key: object) -> None:
+    assert "ada,x" == asked_key(planned(STAR), key)
+
+
+def test_a_key_with_too_few_values_is_refused_with_its_columns() -> None:
+    with pytest.raises(WhyError) as refused:
+        asked_key(planned(STAR), ["ada"])
+
+    assert "Its key is user, at." == refused.value.hint
+
+
+def test_windows_and_a_vault_are_said_in_python_as_in_a_file(tmp_path: Path) -> None:
+    user = jn.relation(
+        "user",
+        key="id",
+        fields={"id": "long", "email": "string"},
+        personal={"subject": "id", "fields": ["email"]},
+    )
+    view = jn.relation("view", fields={"at": "timestamp"}, append=True, time="at")
+    project = jn.Project(
+        "people",
+        products=[
+            jn.document("profile", user),
+            jn.aggregate("hours", view, window="hour", values={"n": "count(*)"}),
+        ],
+        sources={"changes": {"files": {"path": Path("data")}}},
+        windows={"hour": {"tumbling": "1h"}},
+        vault={"sqlite": {"path": Path("vault.db")}, "master": "m" * 32},
+    )
+
+    file = tmp_path / "joinery.yaml"
+    file.write_text(project.to_yaml(), encoding="utf-8")
+
+    assert project.spec == jn.load(file).spec
+    assert project.plan == jn.load(file).plan

@@ -8,17 +8,30 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Required, get_args, get_origin, get_type_hints
+from typing import Required, get_args, get_origin, get_type_hints, is_typeddict
 
 import pytest
 
 import joinery as jn
 from joinery.project import grammar, typing
-from joinery.project.kinds import FORMATS, LOOKUP_STORES, SINKS, SOLUTIONS, SOURCES, Registry
+from joinery.project.kinds import (
+    FORMATS,
+    LOOKUP_STORES,
+    SINKS,
+    SOLUTIONS,
+    SOURCES,
+    VAULTS,
+    Registry,
+)
+from joinery.project.node import NodeSpec
 from joinery.project.option import Names, fragments
-from joinery.project.part import names_of
+from joinery.project.part import keys_of, names_of
+from joinery.project.relation import RelationSpec
+from joinery.project.step import LookupSpec
 
 ROOT = Path(__file__).parents[3]
+BY_CALLS = ("relations", "products", "streams")
+COMMON = {"sink", "group", "solution", "emit", "expect", "ready"}
 PROGRAM = """\
 from pyspark.sql import DataFrame, SparkSession
 
@@ -136,7 +149,8 @@ def test_a_public_call_has_typed_arguments_and_a_typed_result(
 
 def shaped(kinds: object) -> dict[str, dict[str, bool]]:
     """Return the options of each kind, and whether it cannot do without."""
-    return {kind: options(each) for kind, each in get_type_hints(kinds).items()}
+    hints = get_type_hints(kinds)
+    return {kind: options(each) for kind, each in hints.items() if is_typeddict(each)}
 
 
 def options(kind: object) -> dict[str, bool]:
@@ -165,6 +179,39 @@ def test_what_python_offers_for_solutions_is_what_the_reader_knows() -> None:
     assert offered == {
         kind: set(fragments(SOLUTIONS.known(kind) or {})) for kind in SOLUTIONS.built_in
     }
+
+
+def parameters(call: Callable[..., object]) -> set[str]:
+    """Return what a call takes by name, as a project file spells it."""
+    return {name.rstrip("_") for name in inspect.signature(call).parameters}
+
+
+@pytest.mark.parametrize(
+    ("call", "keys"),
+    [
+        (jn.Project, grammar.PROJECT.keys() - {"joinery"}),
+        (jn.App, grammar.PROJECT.keys() - {"joinery", "defaults", *BY_CALLS}),
+        (jn.relation, set(keys_of(RelationSpec))),
+        (jn.App.table, keys_of(RelationSpec).keys() - {"append", "product"}),
+        (jn.many, set(keys_of(NodeSpec))),
+        (jn.Stream.lookup_join, keys_of(LookupSpec).keys() - {"lookup"}),
+        (jn.document, {*COMMON, *grammar.FORM_KEYS["root"]}),
+        (jn.aggregate, {*COMMON, *grammar.FORM_KEYS["aggregate"]}),
+        (jn.history, {*COMMON, *grammar.FORM_KEYS["history"]}),
+        (jn.search, {*COMMON, *grammar.FORM_KEYS["search"]}),
+        (jn.pattern, {*COMMON, *grammar.FORM_KEYS["pattern"]}),
+        (jn.fold, {*COMMON, *grammar.FORM_KEYS["fold"]}),
+        (jn.outbox, {"sink", "expect", *grammar.OUTBOX}),
+    ],
+)
+def test_python_says_all_that_a_project_file_can(
+    call: Callable[..., object], keys: set[str]
+) -> None:
+    assert set() == keys - parameters(call)
+
+
+def test_the_vaults_that_python_offers_are_those_there_are() -> None:
+    assert known(VAULTS) == shaped(typing.VaultMap)
 
 
 def test_the_formats_that_python_offers_are_those_there_are() -> None:

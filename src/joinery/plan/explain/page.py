@@ -77,6 +77,8 @@ class Explanation:
         parts += [(section.title, section.text) for section in self.sections]
         return "\n".join(f"-- {title}\n{text.rstrip()}\n" for title, text in parts).rstrip("\n")
 
+    __repr__ = __str__
+
     def to_mermaid(self) -> str:
         """Return the tree, and what the sections draw, as a Mermaid flowchart."""
         lines = ["flowchart RL", *_flowchart(self.product)]
@@ -96,6 +98,10 @@ class Explanation:
     def to_html(self) -> str:
         """Return one page that needs nothing beside itself."""
         return html_page(f"Plan of {self.name}", [("", self.page_sections())])
+
+    def _repr_html_(self) -> str:
+        """Return the picture and the text, as a notebook shows them."""
+        return _in_notebook(svg(self.product), str(self))
 
 
 def _flowchart(product: Product) -> Iterator[str]:
@@ -193,6 +199,8 @@ class StreamExplanation:
         parts += [(section.title, section.text) for section in self._all]
         return "\n".join(f"-- {title}\n{text.rstrip()}\n" for title, text in parts).rstrip("\n")
 
+    __repr__ = __str__
+
     def to_mermaid(self) -> str:
         """Return the steps as a Mermaid flowchart."""
         lines = ["flowchart TD", *_flow(self.stream, "n")[0]]
@@ -215,8 +223,7 @@ class StreamExplanation:
 
     def _repr_html_(self) -> str:
         """Return the picture and the text, as a notebook shows them."""
-        inside = f"{stream_svg(self.stream)}<pre>{escape(str(self))}</pre>"
-        return f'<style>{_scoped()}</style><div class="joinery">{inside}</div>'
+        return _in_notebook(stream_svg(self.stream), str(self))
 
 
 def explain_stream(
@@ -224,6 +231,11 @@ def explain_stream(
 ) -> StreamExplanation:
     """Return the explanation of `stream`, followed by `sections`."""
     return StreamExplanation(stream, tuple(sections), why)
+
+
+def _in_notebook(picture: str, text: str) -> str:
+    inside = f"{picture}<pre>{escape(text)}</pre>"
+    return f'<style>{_scoped()}</style><div class="joinery">{inside}</div>'
 
 
 def _scoped() -> str:

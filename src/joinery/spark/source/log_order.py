@@ -80,7 +80,9 @@ def unreadable(spec: ProjectSpec, relation: Relation) -> str:
     """Return why the log of a relation cannot be read without a run; empty where it can."""
     if relation.personal is not None:
         return "has personal columns: only a run seals them"
-    source = next(each for each in spec.sources if each.name == relation.source)
+    source = next((each for each in spec.sources if each.name == relation.source), None)
+    if source is None:
+        return "has no source"
     if source.kind in CAPTURED and not spool_of(spec, source).is_dir():
         return f'reads source "{source.name}", of which nothing was captured yet'
     if FORMATS[relation.format].registry:
