@@ -291,6 +291,14 @@ def test_a_table_of_somebody_else_is_refused(postgres: Service, schema: str, tab
         PostgresState([PRODUCT], postgres.address, schema=schema)
 
 
+def test_statements_take_as_long_as_they_take(postgres: Service, schema: str) -> None:
+    url = f"{postgres.address}?options=-c%20statement_timeout%3D9s"
+    state = PostgresState([PRODUCT], url, schema=schema)
+
+    assert ("0",) == state._link.execute("SHOW statement_timeout").fetchone()
+    state.close()
+
+
 def test_a_server_that_is_not_there_is_told_without_the_password() -> None:
     with pytest.raises(StoreError, match="could not connect") as told:
         PostgresState([PRODUCT], "postgresql://ada:secret@127.0.0.1:1/shop")

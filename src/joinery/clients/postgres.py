@@ -110,9 +110,10 @@ _SETTINGS: dict[str, Any] = {
     "keepalives_count": 3,
     "tcp_user_timeout": 30_000,
 }
-# By SQLSTATE: no connection, no resources, an operator's doing, a conflict, a read-only standby.
+# By SQLSTATE: no connection, no resources, an operator's doing, a conflict, a read-only standby,
+# a session that stood still in a transaction for too long.
 _PASSING_CLASSES = ("08", "53", "57", "58")
-_PASSING = ("40001", "40P01", "55P03", "25006", "XX000")
+_PASSING = ("40001", "40P01", "55P03", "25006", "25P03", "XX000")
 # What a server that starts, stops or is full says before it has given a SQLSTATE.
 _PASSING_WORDS = (
     "starting up",

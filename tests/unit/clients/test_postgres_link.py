@@ -4,13 +4,27 @@ from __future__ import annotations
 
 import pytest
 
-from joinery.clients.postgres import reason, redacted, shown
+from joinery.clients.postgres import passes, reason, redacted, shown
 
 URLS = [
     "postgresql://ada:s3cret%2Fword@db:5433/shop",
     "postgresql://db:5433/shop?user=ada&password=s3cret%2Fword",
     "host=db port=5433 dbname=shop user=ada password=s3cret/word",
 ]
+
+
+class Refused(Exception):
+    """A failure of the driver that has a SQLSTATE."""
+
+    def __init__(self, sqlstate: str) -> None:
+        self.sqlstate = sqlstate
+
+
+@pytest.mark.parametrize(
+    ("sqlstate", "waited"), [("25P03", True), ("57P01", True), ("40001", True), ("42P01", False)]
+)
+def test_a_session_that_the_server_ended_is_opened_again(sqlstate: str, waited: bool) -> None:
+    assert waited == passes(Refused(sqlstate))
 
 
 @pytest.mark.parametrize("url", URLS)

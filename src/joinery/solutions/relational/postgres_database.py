@@ -151,6 +151,7 @@ _PREPARED_AFTER = 5
 _SETTINGS = (
     "SET timezone = 'UTC'",
     "SET idle_in_transaction_session_timeout = '10min'",
+    "SET statement_timeout = 0",  # a first batch takes as long as it takes
     "SET jit = off",
 )
 _FIND = """SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute
