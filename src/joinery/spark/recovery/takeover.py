@@ -123,7 +123,9 @@ def take_over(
         if old == new:
             return False
         number = _last(query, standing, old, new)
-        _check_columns(_with(origin, old or "", query), products)
+        held = _with(origin, old or "", query)
+        _check_columns(held, products)
+        check_statements(held, products)
         _copy(spec, origin, query, products, number)
         return put_in_place(root, query)
     finally:
@@ -168,6 +170,24 @@ def _check_columns(held: Sequence[Product], wanted: Sequence[Product]) -> None:
                 f" {', '.join(lacking)}.",
                 hint=_HINT,
             )
+
+
+def check_statements(held: Sequence[Product], wanted: Sequence[Product]) -> None:
+    """Refuse documents that one solution makes by statements of the user, and the other does not.
+
+    Args:
+        held: The products of the query, by the solution that keeps them now.
+        wanted: The same by the one that is to go on.
+
+    Raises:
+        TakeoverError: Their statements differ.
+    """
+    if statements_of(held) != statements_of(wanted):
+        raise TakeoverError(
+            f'the documents of query "{held[0].query}" are made by other statements',
+            detail='The option "sql" of rdbms-trigger is part of their plan.',
+            hint=_HINT,
+        )
 
 
 def _copy(

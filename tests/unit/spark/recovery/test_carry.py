@@ -20,7 +20,7 @@ from joinery.solutions.key_value.store import MemoryStore
 from joinery.solutions.relational.sqlite import SqliteState
 from joinery.solutions.stored.driver import StoreDriver
 from joinery.solutions.stored.state import Batch, JoinState
-from joinery.spark.recovery.takeover import carry
+from joinery.spark.recovery.takeover import TakeoverError, carry, check_statements
 from joinery.testing.conformance.runner import load_text
 
 PROJECT = """
@@ -37,6 +37,12 @@ products:
     embed:
       orders: {many: order, on: {user: id}, fields: [total]}
   spent: {aggregate: order, by: [user], values: {orders: "count(*)", total: sum(total)}, group: q}
+"""
+ALONE = """
+relations:
+  user: {{key: [id], fields: {{id: long}}}}
+products:
+  user: {{root: user, solution: {}}}
 """
 Make = Callable[[Sequence[Product], Path], JoinState]
 
@@ -107,3 +113,14 @@ def test_a_store_that_cannot_list_is_not_portable() -> None:
     products = build_plan(load_text(PROJECT)).products
 
     assert StoreDriver(products, KeyValueJoinState(products, MemoryStore())).portable is None
+
+
+def test_documents_of_other_statements_are_not_carried_over() -> None:
+    own = build_plan(load_text(ALONE.format("{rdbms-trigger: {sql: {documents: SELECT 1}}}")))
+    generated, rows = (
+        build_plan(load_text(ALONE.format(each))).products for each in ("rdbms-trigger", "kv")
+    )
+
+    check_statements(generated, rows)
+    with pytest.raises(TakeoverError, match="are made by other statements"):
+        check_statements(own.products, rows)
