@@ -10,7 +10,9 @@ import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.state.State;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 
 /**
  * Remembers, under one join value of parents, those parents, and what each FanOut that they are led
@@ -82,7 +84,7 @@ public final class Gather implements Node {
       List<FannedMessage.Reader> fanned, GatheredRows rows, boolean isAsked) {
     boolean limited = program.limit() > 0 && isAsked && program.entries() && !fanned.isEmpty();
     List<TopRows.Item> before = limited ? first(rows) : List.of();
-    List<ChildDelta> changes = new ArrayList<>();
+    Map<Slice, ChildDelta> changes = new LinkedHashMap<>();
     for (FannedMessage.Reader each : fanned) {
       switch (each.heat()) {
         case HOT -> hot.add(each.value());
@@ -92,11 +94,16 @@ public final class Gather implements Node {
       while (each.hasNext()) {
         ChildDelta change = rows.apply(each.value(), each.next());
         if (change != null && program.limit() == 0) {
-          changes.add(change);
+          changes.merge(change.key(), change, Gather::together);
         }
       }
     }
-    return limited ? ChildDelta.between(before, first(rows)) : changes;
+    return limited ? ChildDelta.between(before, first(rows)) : List.copyOf(changes.values());
+  }
+
+  /** A child that moves in the order is told once: messages about one may overtake each other. */
+  private static ChildDelta together(ChildDelta earlier, ChildDelta later) {
+    return new ChildDelta(later.key(), earlier.before(), later.after());
   }
 
   private List<TopRows.Item> first(GatheredRows rows) {
