@@ -28,6 +28,10 @@ name: shop
 sources: {changes: {files: {path: data}}}
 relations:
   sale: {key: [id], fields: {id: long, shop: string, amount: int, at: timestamp}, time: at}
+  since:
+    key: [id]
+    fields: {id: long, shop: string, amount: int, at: timestamp}
+    derive: {valid_at: to_timestamp(shop)}
   store: {key: [name], fields: {name: string, city: string}}
   alarm: {key: [id], fields: {id: long, text: string}}
 products:
@@ -53,6 +57,20 @@ FORMS = {
     " {sales: {many: sale, on: {shop: name}, fields: [amount]}}}",
 }
 FIRST_WRITTEN = 1_772_000_000
+EVENTS = """
+name: bank
+sources: {log: {files: {path: data}}}
+relations:
+  event: {append: true, fields: {account: long, number: long, type: string, amount: long}}
+products:
+  p:
+    fold: event
+    by: [account]
+    sequence: number
+    state: {sum: "long = 0"}
+    when: {Paid: {sum: sum + event.amount}}
+    wait: 0s
+"""
 OPS = {"insert": "c", "update": "u", "delete": "d"}
 BATCHES = (
     [
@@ -178,3 +196,85 @@ def test_what_waits_for_a_watermark_is_refused(
 
     with pytest.raises(FrameError, match=message):
         product_of(tmp_path, form).documents(spark, {"sale": frame})
+
+
+def without_places(
+    spark: SparkSession, folder: Path, relation: str, product: str, *rows: Any
+) -> list[Any]:
+    """Return what a product makes of a frame without positions, dead letters included."""
+    frame = spark.createDataFrame(list(rows), "id long, shop string, amount int, at string")
+    frames = {relation: frame.withColumn("at", F.to_timestamp("at"))}
+    documents = product_of(folder, product).documents(
+        spark, frames, format="json", dead_letters=True
+    )
+    return documents.collect()
+
+
+def letters(rows: list[Any]) -> list[tuple[str, str]]:
+    errors = [json.loads(each.error) for each in rows if each.error]
+    return sorted((each["reason"], each["key"]) for each in errors)
+
+
+def test_two_versions_of_one_time_without_positions_are_dead_letters(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    rows = without_places(
+        spark,
+        tmp_path,
+        "sale",
+        "p: {history: sale, valid: at, track: [shop]}",
+        (1, "north", 1, "2026-03-01T10:00:00Z"),
+        (1, "south", 1, "2026-03-01T11:00:00Z"),
+        (2, "north", 1, "2026-03-01T10:00:00Z"),
+        (2, "south", 1, "2026-03-01T10:00:00Z"),
+    )
+
+    assert [("ambiguous_order", '{"id":2}')] * 2 == letters(rows)
+    shown = [json.loads(each.value)["shop"] for each in rows if each.value]
+    assert ["north", "south"] == sorted(shown)
+
+
+def test_versions_without_positions_are_known_in_the_order_of_their_times(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    rows = without_places(
+        spark,
+        tmp_path,
+        "since",
+        "p: {history: since, valid: valid_at, track: [amount], known_at: at}",
+        (1, "2026-01-01T00:00:00Z", 30, "2026-03-03T00:00:00Z"),
+        (1, "2026-01-01T00:00:00Z", 90, "2026-03-02T00:00:00Z"),
+        (1, "2026-01-01T00:00:00Z", 10, "2026-03-01T00:00:00Z"),
+    )
+
+    known = [json.loads(each.value) for each in rows]
+    assert [
+        (10, "2026-03-01T00:00:00Z", "2026-03-02T00:00:00Z"),
+        (90, "2026-03-02T00:00:00Z", "2026-03-03T00:00:00Z"),
+        (30, "2026-03-03T00:00:00Z", None),
+    ] == sorted(
+        ((each["amount"], each["known_from"], each["known_to"]) for each in known),
+        key=lambda each: each[1],
+    )
+
+
+def test_two_events_of_one_number_without_positions_are_a_conflict(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    frame = spark.createDataFrame(
+        [(1, 1, "Paid", 5), (1, 1, "Paid", 7), (2, 1, "Paid", 3), (2, 1, "Paid", 3)],
+        "account long, number long, type string, amount long",
+    )
+    file = tmp_path / "joinery.yaml"
+    file.write_text(EVENTS, encoding="utf-8")
+
+    rows = (
+        jn.load(file)
+        .products["p"]
+        .documents(spark, {"event": frame}, format="json", dead_letters=True)
+        .collect()
+    )
+
+    assert [("sequence_conflict", '{"account":1}')] == letters(rows)
+    sums = sorted(json.loads(each.value)["sum"] for each in rows if each.value)
+    assert sums in ([3, 5], [3, 7])

@@ -51,6 +51,11 @@ public record NumberedEvent(long number, long since, long major, long minor, Sli
     return byMajor != 0 ? byMajor : Long.compare(minor, other.minor);
   }
 
+  /** True where it stands nowhere in its batch, as of a frame without positions. */
+  public boolean isOrderless() {
+    return minor == RawChange.ORDERLESS;
+  }
+
   /** The same event, waiting since an earlier time. */
   public NumberedEvent since(long time) {
     return new NumberedEvent(number, time, major, minor, row);

@@ -109,6 +109,11 @@ public record RawChange(
         && (op != other.op || !row.equals(other.row) || !Arrays.equals(absent, other.absent));
   }
 
+  /** True where it stands nowhere in its batch, as of a frame without positions. */
+  public boolean isOrderless() {
+    return minor == ORDERLESS;
+  }
+
   public boolean isErasure() {
     return op == Message.OP_ERASE;
   }

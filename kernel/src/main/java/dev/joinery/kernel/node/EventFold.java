@@ -221,6 +221,10 @@ public final class EventFold implements Node {
       NumberedEvent standing = NumberedEvent.of(told.number(), kept);
       boolean same = isSame(standing.row(), told.row());
       int order = told.comparePlace(standing);
+      boolean placeless = order == 0 && told.isOrderless();
+      if (placeless) {
+        order = told.row().compareTo(standing.row()); // Whichever it is, it is always the same.
+      }
       long since = earlier(standing.since(), told.since());
       if (order < 0) {
         put(place, told.since(since), !told.row().equals(standing.row()));
@@ -234,7 +238,7 @@ public final class EventFold implements Node {
       String detail =
           "Two events that differ have the number "
               + told.number()
-              + "; the first in the log counts.";
+              + (placeless ? ", and no position tells the first." : "; the first in the log counts.");
       outbox.emit(limit.letter(CONFLICT, detail, keyRow(), timestamp));
     }
 

@@ -12,7 +12,6 @@ import dev.joinery.kernel.program.HistoryProgram;
 import dev.joinery.kernel.state.State;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -83,9 +82,8 @@ public final class History implements Node {
         changes.add(RawChange.read(message));
       }
     }
-    Collections.sort(changes);
     NavigableSet<Long> times = new TreeSet<>();
-    for (RawChange change : changes) {
+    for (RawChange change : log.inOrder(changes, timestamp, outbox)) {
       if (change.isErasure()) {
         log.erase(timeline.versions, change, times::add);
         continue;

@@ -12,7 +12,6 @@ import dev.joinery.kernel.program.HistoryProgram;
 import dev.joinery.kernel.state.State;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -89,9 +88,8 @@ public final class KnownHistory implements Node {
         changes.add(RawChange.read(message));
       }
     }
-    Collections.sort(changes);
     boolean stands = false;
-    for (RawChange change : changes) {
+    for (RawChange change : log.inOrder(changes, timestamp, outbox)) {
       Long time = log.timeOf(change);
       if (time != null) {
         long known = log.knownOf(change);

@@ -233,14 +233,15 @@ public final class RelationRows {
     for (int i = 1; i < changes.size(); i++) {
       RawChange one = changes.get(i - 1);
       RawChange next = changes.get(i);
-      if (one.minor() == RawChange.ORDERLESS || one.isTorn(next)) {
+      if (one.isOrderless() || one.isTorn(next)) {
         return true;
       }
     }
     return false;
   }
 
-  private void refuse(List<RawChange> changes, long timestamp, Outbox outbox) {
+  /** Tells as dead letters changes of which it is not known which is newer. */
+  void refuse(List<RawChange> changes, long timestamp, Outbox outbox) {
     ChangeLetter letters = new ChangeLetter(relation);
     for (RawChange change : changes) {
       count(change, "dead");

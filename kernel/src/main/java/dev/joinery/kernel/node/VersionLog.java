@@ -4,8 +4,14 @@ import dev.joinery.kernel.bytes.BinaryRow;
 import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.message.Counters;
 import dev.joinery.kernel.message.Message;
+import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.message.RawChange;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
 import java.util.function.Consumer;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
@@ -50,18 +56,58 @@ final class VersionLog {
     this.decoded = new UnsafeRow(rows.decodedColumns());
   }
 
+  /** When a change became known, 0 where that is not asked for, and from when it is valid. */
+  private record Moment(long known, long valid) implements Comparable<Moment> {
+    @Override
+    public int compareTo(Moment other) {
+      int byKnown = Long.compare(known, other.known);
+      return byKnown != 0 ? byKnown : Long.compare(valid, other.valid);
+    }
+  }
+
+  /**
+   * Puts changes in the order of their log. Those that stand nowhere in it, as of a frame, are in
+   * that in which they became known; of one moment they are dead letters, unless they are the same.
+   */
+  List<RawChange> inOrder(List<RawChange> changes, long timestamp, Outbox outbox) {
+    Collections.sort(changes);
+    int placeless = 0;
+    while (placeless < changes.size() && isPlaceless(changes.get(placeless))) {
+      placeless++;
+    }
+    if (placeless < 2) {
+      return changes;
+    }
+    List<RawChange> sound = new ArrayList<>(changes.size());
+    Map<Moment, List<RawChange>> byMoment = new TreeMap<>();
+    for (RawChange each : changes.subList(0, placeless)) {
+      Moment moment = momentOf(each);
+      List<RawChange> alike =
+          moment == null ? sound : byMoment.computeIfAbsent(moment, told -> new ArrayList<>(1));
+      alike.add(each);
+    }
+    for (List<RawChange> alike : byMoment.values()) {
+      if (alike.stream().anyMatch(alike.get(0)::isTorn)) {
+        rows.refuse(alike, timestamp, outbox);
+      } else {
+        sound.addAll(alike);
+      }
+    }
+    sound.addAll(changes.subList(placeless, changes.size()));
+    return sound;
+  }
+
+  private static boolean isPlaceless(RawChange change) {
+    return change.isOrderless() && !change.isErasure();
+  }
+
   /** The time from which a change is valid; null where it tells none, which is counted. */
   Long timeOf(RawChange change) {
-    boolean upsert = change.op() == Message.OP_UPSERT;
-    if (!upsert && !tellsTime(change)) {
-      count(change, "ignored_deletes");
-      return null;
+    Moment moment = momentOf(change);
+    if (moment != null) {
+      return moment.valid();
     }
-    BinaryRow.point(visible, rows.derived(change.row()));
-    if (!visible.isNullAt(validFrom) && (known < 0 || !visible.isNullAt(known))) {
-      return visible.getLong(validFrom);
-    }
-    if (upsert) {
+    if (change.op() == Message.OP_UPSERT) {
       timeless.run();
     } else {
       count(change, "ignored_deletes");
@@ -71,8 +117,19 @@ final class VersionLog {
 
   /** When a change became known that tells its time. */
   long knownOf(RawChange change) {
+    return momentOf(change).known();
+  }
+
+  /** Null where a change does not tell it. */
+  private Moment momentOf(RawChange change) {
+    if (change.op() != Message.OP_UPSERT && !tellsTime(change)) {
+      return null;
+    }
     BinaryRow.point(visible, rows.derived(change.row()));
-    return visible.getLong(known);
+    if (visible.isNullAt(validFrom) || (known >= 0 && visible.isNullAt(known))) {
+      return null;
+    }
+    return new Moment(known < 0 ? 0 : visible.getLong(known), visible.getLong(validFrom));
   }
 
   private boolean tellsTime(RawChange change) {
@@ -86,7 +143,7 @@ final class VersionLog {
   /** Applies a change to the version of a time; returns whether it stands now. */
   boolean apply(ByTime versions, long time, RawChange change, long timestamp) {
     RowCell cell = versions.cell(time);
-    switch (cell.standing(change)) {
+    switch (standing(cell, change)) {
       case REPEAT -> {
         count(change, "repeated");
         return false;
@@ -108,6 +165,13 @@ final class VersionLog {
     }
     versions.put(time, Slice.of(cell.toBytes()));
     return true;
+  }
+
+  /** Of changes that stand nowhere in a batch each is newer than those before it. */
+  private static RowCell.Standing standing(RowCell cell, RawChange change) {
+    RowCell.Standing standing = cell.standing(change);
+    boolean repeats = standing == RowCell.Standing.REPEAT && isPlaceless(change);
+    return repeats ? RowCell.Standing.NEWER : standing;
   }
 
   /** Erases a subject from all versions; {@code altered} hears of each before it is another. */

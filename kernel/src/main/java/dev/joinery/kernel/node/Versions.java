@@ -11,7 +11,6 @@ import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.program.VersionsProgram;
 import dev.joinery.kernel.state.State;
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -99,10 +98,9 @@ public final class Versions implements Node {
     for (byte[] message : messages) {
       changes.add(RawChange.read(message));
     }
-    Collections.sort(changes);
     Map<Long, Slice> before = new TreeMap<>();
     boolean applied = false;
-    for (RawChange change : changes) {
+    for (RawChange change : log.inOrder(changes, timestamp, outbox)) {
       if (change.isErasure()) {
         applied |= log.erase(versions, change, time -> note(time, versions, before));
         continue;
