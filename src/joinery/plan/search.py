@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from joinery.expression.typed import Apply, Constant, Read, Typed, parts
 from joinery.model.type import STRING, DataType, Field, Struct
 from joinery.plan.nodes import Computed, JoinPair, Relation
 from joinery.project.form import SearchSpec
@@ -68,6 +69,20 @@ class SearchForm:
         """What `fields` may name."""
         return {each.name: each.row for each in self.relations}
 
+    @property
+    def read_of_queries(self) -> frozenset[str]:
+        """The columns of the queries on which matches depend."""
+        joined = (pair.child for pair in self.on)
+        return frozenset((*self.queries.key, self.query, *joined, *self._shown_of_queries()))
+
+    def _shown_of_queries(self) -> Iterator[str]:
+        """Yield the columns of the queries that a match shows; all where that cannot be told."""
+        for each in self.fields:
+            typed = each.expression.typed
+            columns = None if typed is None else _fields_of(typed, self.queries.name)
+            known = (field.name for field in self.queries.row.fields)
+            yield from known if columns is None else columns
+
     def invariants(self) -> Iterator[tuple[bool, str]]:
         """Yield each invariant in words, with whether it holds."""
         yield all(each.key for each in self.relations), "both relations have a key"
@@ -80,3 +95,16 @@ class SearchForm:
 def key_of(relation: Relation) -> Struct:
     """Return the columns of a relation's key."""
     return Struct(tuple(Field(each, relation.type_of(each)) for each in relation.key))
+
+
+def _fields_of(typed: Typed, name: str) -> list[str] | None:
+    """Return the fields that are taken of an object; None where it is read whole."""
+    nodes = list(parts(typed))
+    taken = [each for each in nodes if isinstance(each, Apply) and each.function == "field"]
+    columns = []
+    for each in taken:
+        match each.arguments:
+            case (Read(of), Constant(column)) if of == name:
+                columns.append(str(column))
+    whole = sum(isinstance(each, Read) and each.name == name for each in nodes)
+    return columns if whole == len(columns) else None

@@ -132,11 +132,15 @@ class SearchReference:
         return {key: row for key, row in documents.items() if self._documents.get(key) != row}
 
     def _standing(self, queries: _ByKey, documents: _ByKey) -> Iterator[Match]:
-        """Yield the matches neither of whose rows has changed."""
+        """Yield the matches of which neither the document nor what is read of the query changed."""
         for query, document in self._matched:
-            same = queries.get(query) == self._queries[query]
+            same = self._read_of(queries.get(query)) == self._read_of(self._queries[query])
             if same and documents.get(document) == self._documents[document]:
                 yield query, document
+
+    def _read_of(self, query: Row | None) -> Row | None:
+        read = self._form.read_of_queries
+        return None if query is None else {name: query[name] for name in read}
 
     # What a match is sent as
 

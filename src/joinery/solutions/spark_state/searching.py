@@ -5,13 +5,12 @@ Everything here follows from the plan alone; nothing depends on the rest of a pr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from joinery.expression.condition import LENGTHENING, MOST_CHARACTERS
 from joinery.expression.functions import AGGREGATES, FUNCTIONS
 from joinery.expression.operator import OPERATORS
 from joinery.expression.resolve import HIGHER_ORDER
-from joinery.expression.typed import Apply, Constant, Read, Typed, parts
 from joinery.model.type import Field, Struct, quoted
 from joinery.plan.nodes import Relation
 from joinery.plan.search import DOCUMENT, QUERY, SearchForm, key_of
@@ -40,8 +39,7 @@ def stored_assembler(name: str, row: Sequence[Slot], form: SearchForm) -> Assemb
         row: The columns of the queries as products see them.
         form: What the product is.
     """
-    wanted = {*form.queries.key, form.query, *(pair.child for pair in form.on)}
-    wanted |= set(_fields_read(form, form.queries))
+    wanted = form.read_of_queries
     kept = [(place, slot) for place, slot in enumerate(row) if slot.name in wanted]
     return Assembler(
         name=f"{name}/queries",
@@ -53,27 +51,6 @@ def stored_assembler(name: str, row: Sequence[Slot], form: SearchForm) -> Assemb
         output=tuple(place for place, _ in kept),
         type=Struct(tuple(Field(slot.name, slot.type) for _, slot in kept)),
     )
-
-
-def _fields_read(form: SearchForm, relation: Relation) -> Iterator[str]:
-    """Yield the columns of a relation that a match shows; all where that cannot be told."""
-    for each in form.fields:
-        typed = each.expression.typed
-        columns = None if typed is None else _columns_of(typed, relation.name)
-        yield from [field.name for field in relation.row.fields] if columns is None else columns
-
-
-def _columns_of(typed: Typed, name: str) -> list[str] | None:
-    """Return the fields that are taken of an object; None where it is read whole."""
-    nodes = list(parts(typed))
-    taken = [each for each in nodes if isinstance(each, Apply) and each.function == "field"]
-    columns = []
-    for each in taken:
-        match each.arguments:
-            case (Read(of), Constant(column)) if of == name:
-                columns.append(str(column))
-    whole = sum(isinstance(each, Read) and each.name == name for each in nodes)
-    return columns if whole == len(columns) else None
 
 
 def match_assembler(

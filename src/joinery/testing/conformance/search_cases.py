@@ -366,6 +366,7 @@ LATER_CASES = (
         when(insert("listing", id=8, price=300), then=[_hit(1, 8)]),
         when(update("listing", id=7, price=450), then=[_hit(1, 7)]),
         when(update("listing", id=7, price=600), then=[_left(1, 7)]),
+        when(update("saved", id=1, user="ada")),  # which no match shows
         when(update("saved", id=1, condition="price < 900"), then=[_left(1, 8)]),
         when(update("listing", id=8, price=800), then=[_hit(1, 8)]),
         when(delete("saved", id=1), then=[_left(1, 8)]),
