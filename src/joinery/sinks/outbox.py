@@ -33,6 +33,7 @@ from joinery.sinks.protocol import Guarantee, Refusal, SinkError, StagedBatch, W
 
 POSITION_HEADER = "joinery.position"
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
+_RESERVED = frozenset({".", ".."})
 _COLUMN = re.compile(r"\{([^{}]*)\}")
 
 
@@ -251,8 +252,8 @@ class _Reading:
 
     def _event(self, row: StagedRow, columns: Mapping[str, Any], origin: SentEvent) -> Event | None:
         shape = self._shape
-        topic = _COLUMN.sub(lambda found: str(columns.get(found[1]) or "?"), shape.topic)
-        if not _TOPIC.fullmatch(topic):
+        topic = topic_of(shape.topic, columns)
+        if topic is None:
             detail = f'Its columns make no name of a topic of "{shape.topic}".'
             self.refused.append(Refusal(row, "unroutable", detail))
             return None
@@ -267,6 +268,28 @@ class _Reading:
 
     def _encoded(self, column: str, columns: Mapping[str, Any]) -> bytes | None:
         return _bytes_of(columns.get(column), self._types[column])
+
+
+def topic_of(route: str, columns: Mapping[str, Any]) -> str | None:
+    """Return the topic that a row's columns make of a route; None where Kafka takes no such name.
+
+    Example:
+        >>> topic_of("shop.{shard}", {"shard": 0})
+        'shop.0'
+        >>> topic_of("shop.{shard}", {"shard": None}) is None
+        True
+    """
+    parts = [_text_of(columns.get(name)) for name in _COLUMN.findall(route)]
+    topic = _COLUMN.sub(lambda found: _text_of(columns.get(found[1])), route)
+    named = all(parts) and topic not in _RESERVED and _TOPIC.fullmatch(topic)
+    return topic if named else None
+
+
+def _text_of(value: Any) -> str:
+    """Return a value as a topic's name has it: as JSON writes it; nothing for a null."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _bytes_of(value: Any, type_: DataType) -> bytes | None:
