@@ -27,6 +27,7 @@ from joinery.project.read import raise_all
 from joinery.project.reader import Reader
 from joinery.project.tree import Entry, ListTree, MapTree, Scalar, Tree
 from joinery.testing.case import DELETED, POSITION, Case, CaseStep, Target, read_value
+from joinery.testing.changes import ended_by
 
 _FILE = ("product", "stream", "cases")
 _STEP = ("given", "after", "until_closed", "expect", "dead_letters")
@@ -223,7 +224,9 @@ def _change(reader: Reader, tree: Tree, relation: Relation) -> Change | None:
     if len(reader.problems) > known:
         return None
     key = {name: row[name] for name in relation.key}
-    return Change(relation.name, key, None if deleted else row, position)
+    if deleted:
+        return Change(relation.name, key, None, position, ended=ended_by(relation, row))
+    return Change(relation.name, key, row, position)
 
 
 def _read_row(

@@ -105,9 +105,10 @@ def compare_dead(
 
 
 def key_label(key: Row, target: Target) -> str:
-    """Return a key for people, such as `owner="ann", number=1`."""
+    """Return a key for people, such as `owner="ann", number=1`; the product of an empty one."""
     types = {each.name: each.type for each in target.key.fields}
-    return ", ".join(f"{name}={document_json(key[name], types[name])}" for name in types)
+    parts = (f"{name}={document_json(key[name], types[name])}" for name in types)
+    return ", ".join(parts) or target.plan.name
 
 
 def _names(entry: Tree, dead: DeadDocument, target: Target) -> bool:
@@ -325,7 +326,7 @@ def _stream(target: Target, driver: StreamDriver) -> Send:
 def _row(key: Any, shape: Struct) -> Row:
     """Return a driver's key by its columns; a column that is an object has a key of its own."""
     fields = shape.fields
-    values = key if len(fields) > 1 else (key,)
+    values = (key,) if len(fields) == 1 else key
     return {
         each.name: _row(value, each.type)
         if isinstance(each.type, Struct) and value is not None

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from joinery.errors import JoineryError
 from joinery.expression.convert import micros_of
-from joinery.model.change import Change
+from joinery.model.change import Change, Row
 from joinery.model.type import TIMESTAMP, Array, Atomic, DataType, Decimal, Map, Struct, opened
 from joinery.plan.nodes import Relation
 from joinery.project.kinds import FORMATS
@@ -64,6 +64,13 @@ def _atomic(value: Any, name: str) -> bool:
     if name == "date":
         return isinstance(value, dt.date) and not isinstance(value, dt.datetime)
     return isinstance(value, _KINDS[name])
+
+
+def ended_by(relation: Relation, values: Row) -> Row | None:
+    """Return what a flat delete tells beside its key; an event's `before` is the old row."""
+    if FORMATS[relation.format].events:
+        return None
+    return {name: each for name, each in values.items() if name not in relation.key} or None
 
 
 class ChangeError(JoineryError):
@@ -121,7 +128,7 @@ class RowChange:
             tombstone=self.op == "tombstone",
             partition=self.partition,
             snapshot=self.snapshot,
-            ended=self._ended(values, relation),
+            ended=ended_by(relation, values) if self.op == "delete" else None,
             logged_us=self._logged_us(),
         )
 
@@ -132,13 +139,6 @@ class RowChange:
         if self.op == "insert":
             return {column.name: values.get(column.name) for column in relation.columns}
         return values if self.op == "update" else None
-
-    def _ended(self, values: Mapping[str, Any], relation: Relation) -> Mapping[str, Any] | None:
-        """Return what a flat delete tells beside its key; an event's `before` is the old row."""
-        if self.op != "delete" or FORMATS[relation.format].events:
-            return None
-        beside = {name: each for name, each in values.items() if name not in relation.key}
-        return beside or None
 
     def _typed(self, name: str, value: Any, relation: Relation) -> Any:
         types = {column.name: column.type for column in relation.columns}

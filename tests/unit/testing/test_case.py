@@ -228,6 +228,72 @@ cases:
     assert found.passed
 
 
+VERSIONS = """\
+name: shop
+sources: {{changes: {{files: {{path: data}}}}}}
+relations:
+  rate:
+    key: [id]
+    fields: {{id: long, percent: int, at: timestamp}}
+    time: at
+    format: {format}
+products:
+  rates: {{history: rate, valid: at}}
+"""
+ENDED_RATE = """\
+product: rates
+cases:
+  - name: a rate ends when it is deleted
+    given:
+      rate:
+        - {id: 1, percent: 7, at: 2026-03-01T00:00:00Z}
+        - {id: 1, at: 2026-03-05T00:00:00Z, __deleted: true}
+    expect:
+      - {id: 1, valid_to: END}
+"""
+
+
+@pytest.mark.parametrize(
+    ("format", "end"), [("json", "2026-03-05T00:00:00Z"), ("debezium-json", "null")]
+)
+def test_a_delete_that_tells_its_time_ends_a_version_as_its_format_does(
+    format: str, end: str, folder: Path
+) -> None:
+    (folder / "joinery.yaml").write_text(VERSIONS.format(format=format))
+
+    found = outcome(folder, ENDED_RATE.replace("END", end))
+
+    assert () == found.differences
+
+
+def test_a_product_whose_key_is_empty_has_one_document(folder: Path) -> None:
+    (folder / "joinery.yaml").write_text("""\
+name: bank
+sources: {log: {files: {path: data}}}
+relations: {event: {append: true, fields: {number: long, type: string, amount: long}}}
+products:
+  balance:
+    fold: event
+    sequence: number
+    state: {balance: "long = 0"}
+    when: {Deposited: {balance: balance + event.amount}}
+    wait: 0s
+""")
+
+    found = outcome(
+        folder,
+        """\
+product: balance
+cases:
+  - name: there is one state
+    given: {event: [{number: 1, type: Deposited, amount: 5}]}
+    expect: [{balance: 6}]
+""",
+    )
+
+    assert ["balance balance: expected 6, got 5"] == [str(each) for each in found.differences]
+
+
 def test_a_dead_letter_nobody_expects_fails_a_case(folder: Path) -> None:
     text = """
 stream: known
