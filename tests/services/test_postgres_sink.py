@@ -19,6 +19,7 @@ from joinery.model.type import LONG, STRING, Field, Struct
 from joinery.sinks.line import StagedRow
 from joinery.sinks.postgres import PostgresSink
 from joinery.sinks.protocol import SinkError, SinkUnavailableError, StagedBatch, make_sink
+from joinery.sinks.reader import make_reader
 from joinery.testing.conformance import SinkCase, SinkTarget, by_tasks, sink_cases
 from joinery.testing.conformance.sink import document
 
@@ -195,6 +196,51 @@ def test_an_object_in_a_key_is_jsonb(postgres: Service, tmp_path: Path) -> None:
     sink.write(replace(staged(tmp_path, "id", gone, 1), key=pair))
 
     assert [two] == list(sink.keys(begun))
+    sink.close()
+
+
+@pytest.mark.parametrize("mode", ["jsonb", "columns"])
+def test_a_key_without_columns_has_one_row(postgres: Service, tmp_path: Path, mode: str) -> None:
+    table = f"total_{uuid.uuid4().hex[:8]}"
+    options = {"url": postgres.address, "table": table, "mode": mode}
+    sink = make_sink("postgres", "p", options, tmp_path)
+
+    sink.open()
+    for number, value in enumerate(('{"id":"1"}', '{"id":"2"}')):
+        line = f'{{"key":{{}},"value":{value},"version":{7 + number}}}\n'
+        begun = replace(staged(tmp_path, "id", line, number), key=Struct(()))
+        sink.write(begun)
+
+    assert ["{}"] == list(sink.keys(begun))
+    if mode == "jsonb":  # tables of columns cannot be read back
+        reader = make_reader(
+            "postgres", options, product="p", folder=tmp_path, key=Struct(()), value=Struct(())
+        )
+        assert ["{}"] == list(reader.keys())
+        assert 8 == reader.read(["{}"])["{}"].version
+    sink.close()
+
+
+def test_a_key_with_a_null_is_refused_and_no_other_is_taken_for_it(
+    postgres: Service, tmp_path: Path
+) -> None:
+    table = f"groups_{uuid.uuid4().hex[:8]}"
+    options = {"url": postgres.address, "table": table}
+    lines = "".join(
+        f'{{"key":{{"id":{each}}},"value":{{"t":1}},"version":7}}\n' for each in ("null", '"None"')
+    )
+    sink = make_sink("postgres", "p", options, tmp_path)
+
+    sink.open()
+    written = sink.write(staged(tmp_path, "id", lines, 0))
+    gone = staged(tmp_path, "id", '{"key":{"id":null},"value":null,"version":8}\n', 1)
+    again = sink.write(gone)
+
+    assert [('{"id":null}', "document_refused")] == [
+        (each.row.key, each.reason) for each in written.refused
+    ]
+    assert () == again.refused
+    assert ['{"id":"None"}'] == list(sink.keys(gone))
     sink.close()
 
 

@@ -13,9 +13,42 @@ import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
+from typing import Any
 
-from joinery.model.type import Atomic, Struct
+from joinery.model.type import INT, Atomic, Field, Struct
 from joinery.model.type import Decimal as DecimalType
+
+_ONLY = Field("joinery_key", INT)
+
+
+def stored_key(key: Struct) -> Struct:
+    """Return the columns that a table has of a key: of an empty one a column that is always 0.
+
+    Example:
+        >>> [each.name for each in stored_key(Struct(())).fields]
+        ['joinery_key']
+    """
+    return key if key.fields else Struct((_ONLY,))
+
+
+def stored_values(key: Struct, told: Mapping[str, Any]) -> list[Any]:
+    """Return the values of the columns that a table has of a key.
+
+    Args:
+        key: The key's columns and types.
+        told: Its values by name.
+    """
+    return [told[each.name] for each in key.fields] or [0]
+
+
+def key_of_stored(key: Struct, values: Sequence[object]) -> str:
+    """Return the JSON object of a root key from the values of the columns that a table has of it.
+
+    Example:
+        >>> key_of_stored(Struct(()), [0])
+        '{}'
+    """
+    return key_object(key, values[: len(key.fields)])
 
 
 def key_object(key: Struct, values: Sequence[object]) -> str:
@@ -40,6 +73,8 @@ def key_object(key: Struct, values: Sequence[object]) -> str:
 
 
 def _value_text(type: object, value: object) -> str:
+    if value is None:
+        return "null"
     if isinstance(type, Struct):
         parts = json.loads(value, parse_float=Decimal) if isinstance(value, str) else value
         assert isinstance(parts, Mapping)
@@ -82,6 +117,7 @@ def _number(value: object) -> str:
     return f"{value.normalize():f}"
 
 
+_NULL = "null"
 _NUMBERS = ("byte", "short", "int", "long", "float", "double", "boolean")
 
 
@@ -89,17 +125,19 @@ def key_text(key: Mapping[str, object]) -> str:
     """Return the one value of `key` as text, or the JSON text of the list of its values.
 
     Different keys of one relation have different texts, none of them empty: a text that is
-    empty or begins with a quote is shown as JSON.
+    empty, begins with a quote or is that of a null is shown as JSON.
 
     Example:
         >>> key_text({"email": "ada@example.org"})
         'ada@example.org'
         >>> key_text({"owner": "ada", "number": 7})
         '["ada",7]'
+        >>> key_text({"region": None}), key_text({"region": "null"})
+        ('null', '"null"')
     """
     if len(key) == 1:
         (value,) = key.values()
-        plain = isinstance(value, str) and value and value[0] != '"'
+        plain = isinstance(value, str) and value and value[0] != '"' and value != _NULL
         return str(value) if plain else key_json(value)
     return f"[{','.join(key_json(value) for value in key.values())}]"
 
@@ -125,7 +163,7 @@ def key_of_text(text: str, key: Struct) -> str:
         number = isinstance(type, DecimalType) or (
             isinstance(type, Atomic) and type.name in _NUMBERS
         )
-        shown = number or text.startswith('"')
+        shown = number or text.startswith('"') or text == _NULL
         values = [json.loads(text, parse_float=Decimal) if shown else text]
     else:
         values = json.loads(text, parse_float=Decimal)

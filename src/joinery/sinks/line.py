@@ -54,6 +54,11 @@ class StagedRow(NamedTuple):
         values: dict[str, object] = _JSON.decode(self.key)
         return values
 
+    @property
+    def null_in_key(self) -> bool:
+        """Whether a column of the key is null, as of a group of nulls."""
+        return "null" in self.key and None in self.key_values().values()
+
 
 def parse_line(line: str) -> StagedRow:
     """Return the parts of a staged line.

@@ -22,7 +22,7 @@ from joinery.clients.postgres import connect, database_errors, failure, shown
 from joinery.errors import SinkOptionError
 from joinery.model.type import Struct
 from joinery.project.option import Target, count, options, text, word
-from joinery.sinks.key import key_object
+from joinery.sinks.key import key_of_stored
 from joinery.sinks.line import StagedRow, read_chunks
 from joinery.sinks.postgres_part import PostgresPart
 from joinery.sinks.postgres_reader import PostgresReader
@@ -152,7 +152,7 @@ class PostgresSink:
                 cursor = self._connections[0].cursor(name="joinery_keys")
                 cursor.itersize = _CHUNK_ROWS
                 for values in cursor.execute(query):
-                    yield key_object(batch.key, values)
+                    yield key_of_stored(batch.key, values)
 
     def close(self) -> None:
         """Close all connections."""

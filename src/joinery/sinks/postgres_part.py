@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from joinery.clients.postgres import database_errors, reason, refuses_document
 from joinery.model.type import BINARY, Struct
-from joinery.sinks.key import key_json
+from joinery.sinks.key import key_json, stored_key, stored_values
 from joinery.sinks.line import StagedRow
 from joinery.sinks.postgres_table import PostgresTable, Statements
 from joinery.sinks.protocol import FencedError, Refusal, SinkError, StagedBatch
@@ -75,7 +75,7 @@ class PostgresPart:
 
     def apply(self, rows: Sequence[StagedRow]) -> None:
         """Apply rows; where the database refuses one, the others are applied without it."""
-        rows = newest(rows)
+        rows = self._with_keys(newest(rows))
         try:
             with self._connection.transaction():
                 self._load(self._statements, rows)
@@ -83,6 +83,14 @@ class PostgresPart:
             if not refuses_document(error):
                 raise
             self._refuse(rows, error)
+
+    def _with_keys(self, rows: Sequence[StagedRow]) -> Sequence[StagedRow]:
+        """Return the rows without those whose key has a null, of which there is none."""
+        lacking = [each for each in rows if each.null_in_key]
+        if not lacking:
+            return rows
+        self.refused += [Refusal.of_key(each) for each in lacking if each.value is not None]
+        return [each for each in rows if not each.null_in_key]
 
     def forget(self, table: PostgresTable, before: int) -> None:
         """Forget deletes with a version below `before`."""
@@ -162,11 +170,11 @@ def line_writer(key: Struct) -> Callable[[StagedRow], str]:
     whole, broken = (int, Decimal) if nested else (str, str)
     decode = json.JSONDecoder(parse_int=whole, parse_float=broken).decode
     binary = {each.name for each in key.fields if each.type == BINARY}
-    names = [each.name for each in key.fields]
+    names = [each.name for each in stored_key(key).fields]
 
     def line(row: StagedRow) -> str:
-        values = decode(row.key)
-        cells = [_cell(values[name], hex=name in binary) for name in names]
+        values = zip(names, stored_values(key, decode(row.key)), strict=True)
+        cells = [_cell(value, hex=name in binary) for name, value in values]
         document = "\\N" if row.value is None else row.value.replace("\\", "\\\\")
         return "\t".join((*cells, document, str(row.version))) + "\n"
 

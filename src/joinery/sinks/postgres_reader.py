@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from joinery.clients.postgres import connect, database_errors, failure, shown
 from joinery.clients.sql import listed, quoted
 from joinery.model.type import BINARY, Field, Struct
-from joinery.sinks.key import key_json, key_object
+from joinery.sinks.key import key_json, key_of_stored, stored_key, stored_values
 from joinery.sinks.postgres_table import column_type
 from joinery.sinks.reader import Held
 
@@ -41,12 +41,12 @@ class PostgresReader:
 
     def keys(self) -> Iterator[str]:
         """Yield the root keys of all documents."""
-        names = listed(each.name for each in self._key.fields)
+        names = listed(each.name for each in stored_key(self._key).fields)
         with self._told() as connection, connection.transaction():
             cursor = connection.cursor(name="joinery_keys")
             cursor.itersize = _CHUNK_ROWS
             for values in cursor.execute(f"SELECT {names} FROM {self._place}"):
-                yield key_object(self._key, values)
+                yield key_of_stored(self._key, values)
 
     def read(self, keys: Sequence[str]) -> Mapping[str, Held]:
         """Return the documents of some root keys."""
@@ -54,12 +54,15 @@ class PostgresReader:
             return {}
         from psycopg import RawCursor
 
-        names = [each.name for each in self._key.fields]
-        values = [_DECODE(each) for each in keys]
-        arrays = [[_cell(each, value[each.name]) for value in values] for each in self._key.fields]
+        columns = stored_key(self._key).fields
+        names = [each.name for each in columns]
+        told = [stored_values(self._key, _DECODE(each)) for each in keys]
+        arrays = [
+            [_cell(each, value) for value in values]
+            for each, values in zip(columns, zip(*told, strict=True), strict=True)
+        ]
         typed = ", ".join(
-            f"${at}::text[]::{column_type(each.type)}[]"
-            for at, each in enumerate(self._key.fields, 1)
+            f"${at}::text[]::{column_type(each.type)}[]" for at, each in enumerate(columns, 1)
         )
         slots = ", ".join(f"v{at}" for at in range(len(names)))
         same = " AND ".join(f"kept.{quoted(each)} = sought.v{at}" for at, each in enumerate(names))
@@ -89,8 +92,10 @@ class PostgresReader:
             raise failure(error, self._url, f"could not read {self._place} of") from error
 
 
-def _cell(field: Field, value: Any) -> str:
+def _cell(field: Field, value: Any) -> str | None:
     """Return one value of a key as text that PostgreSQL casts to the column's type."""
+    if value is None:
+        return None  # equal to nothing, and no key of the table has one
     if isinstance(value, bool):
         return "t" if value else "f"
     if isinstance(value, dict):

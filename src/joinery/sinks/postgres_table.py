@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from joinery.model.type import Atomic, DataType, Decimal, Field, Struct
+from joinery.sinks.key import stored_key
 from joinery.sinks.protocol import SinkError
 
 if TYPE_CHECKING:
@@ -72,9 +73,9 @@ class PostgresTable:
     def __init__(self, name: str, schema: str, *, key: Struct, value: Struct, mode: Mode) -> None:
         self.name = name
         self._schema = schema
-        self._key = key.fields
+        self._key = stored_key(key).fields
         self._mode = mode
-        names = {each.name for each in key.fields}
+        names = {each.name for each in self._key}
         self._fields = tuple(each for each in value.fields if each.name not in names)
         self._version = "version" if mode == "jsonb" else "joinery_version"
         self._check_names()

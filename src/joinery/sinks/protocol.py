@@ -117,6 +117,12 @@ class Refusal:
     reason: str
     detail: str
 
+    @classmethod
+    def of_key(cls, row: StagedRow) -> Refusal:
+        """Return the refusal of a document by a target that has its key as a primary key."""
+        detail = "A column of its key is null, which no primary key holds."
+        return cls(row, "document_refused", detail)
+
 
 @dataclass(frozen=True, slots=True)
 class Written:

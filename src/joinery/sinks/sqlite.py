@@ -25,11 +25,12 @@ from joinery.clients.sql import quoted
 from joinery.clients.sqlite import passes
 from joinery.model.type import Array, Atomic, DataType, Decimal, Field, Map, Struct
 from joinery.project.option import Target, check_path, options, path_in, text, word
-from joinery.sinks.key import key_object
+from joinery.sinks.key import key_of_stored, stored_key, stored_values
 from joinery.sinks.line import read_rows
 from joinery.sinks.protocol import (
     FencedError,
     Guarantee,
+    Refusal,
     SinkError,
     SinkUnavailableError,
     StagedBatch,
@@ -56,8 +57,8 @@ class SqliteTable:
     """
 
     def __init__(self, name: str, *, key: Struct, value: Struct, mode: Mode) -> None:
-        self._name, self._key, self._mode = name, key.fields, mode
-        keys = {each.name for each in key.fields}
+        self._name, self._key, self._mode = name, stored_key(key).fields, mode
+        keys = {each.name for each in self._key}
         self._fields = tuple(each for each in value.fields if each.name not in keys)
         self._version = "version" if mode == "document" else "joinery_version"
 
@@ -226,19 +227,19 @@ class SqliteSink:
         if self._database is None:
             raise SinkError(f'sink "sqlite" for table "{self._table}" is not open')
         with self._told(), self._transaction(self._database):
-            self._apply(self._database, batch)
+            refused = self._apply(self._database, batch)
             batch.check()
-        return Written()
+        return Written(refused=refused)
 
     def keys(self, batch: StagedBatch) -> Iterator[str]:
         """Yield the root keys of all documents in the table."""
         if self._database is not None:
             with self._told():
                 self._prepared(self._database, batch)
-                columns = ", ".join(quoted(each.name) for each in batch.key.fields)
+                columns = ", ".join(quoted(each.name) for each in stored_key(batch.key).fields)
                 place = quoted(self._table)
                 for values in self._database.execute(f"SELECT {columns} FROM {place}"):
-                    yield key_object(batch.key, values)
+                    yield key_of_stored(batch.key, values)
 
     def close(self) -> None:
         """Close the database file."""
@@ -261,14 +262,15 @@ class SqliteSink:
                 database.execute("ROLLBACK")
             raise
 
-    def _apply(self, database: sqlite3.Connection, batch: StagedBatch) -> None:
+    def _apply(self, database: sqlite3.Connection, batch: StagedBatch) -> tuple[Refusal, ...]:
+        """Apply a batch; return the documents that no row can have."""
         table = self._prepared(database, batch)
         self._fence(database, batch)
-        names = [each.name for each in batch.key.fields]
-        gone: list[tuple[object, ...]] = []
-        database.executemany(table.upsert, _upserts(batch, names, gone))
-        database.executemany(table.delete, gone)
-        database.executemany(table.remember, gone)
+        rows = _Rows(batch)
+        database.executemany(table.upsert, rows.upserts())
+        database.executemany(table.delete, rows.gone)
+        database.executemany(table.remember, rows.gone)
+        return tuple(rows.refused)
 
     def _prepared(self, database: sqlite3.Connection, batch: StagedBatch) -> SqliteTable:
         if self._prepared_table is None:
@@ -333,14 +335,27 @@ class SqliteOptions:
         return SqliteReader(path_in(folder, self.path), self.table or product, key)
 
 
-def _upserts(
-    batch: StagedBatch, names: list[str], gone: list[tuple[object, ...]]
-) -> Iterator[tuple[object, ...]]:
-    """Yield the parameters of each upsert; put those of the tombstones into `gone`."""
-    for row in read_rows(batch.files):
-        key = row.key_values()
-        values = tuple(stored_value(key[name]) for name in names)
-        if row.value is None:
-            gone.append((*values, row.version))
-        else:
-            yield (*values, row.value, row.version)
+class _Rows:
+    """The rows of a batch as parameters of statements.
+
+    Attributes:
+        gone: Of the tombstones, once the documents are read.
+        refused: Documents whose key has a null, which no primary key can have.
+    """
+
+    def __init__(self, batch: StagedBatch) -> None:
+        self._batch = batch
+        self.gone: list[tuple[object, ...]] = []
+        self.refused: list[Refusal] = []
+
+    def upserts(self) -> Iterator[tuple[object, ...]]:
+        """Yield the parameters of each document."""
+        for row in read_rows(self._batch.files):
+            if row.null_in_key:
+                self.refused += [Refusal.of_key(row)] if row.value is not None else []
+                continue
+            values = map(stored_value, stored_values(self._batch.key, row.key_values()))
+            if row.value is None:
+                self.gone.append((*values, row.version))
+            else:
+                yield (*values, row.value, row.version)

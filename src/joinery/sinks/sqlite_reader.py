@@ -12,7 +12,7 @@ from pathlib import Path
 from joinery.clients.sql import listed, quoted
 from joinery.errors import SinkError
 from joinery.model.type import Struct
-from joinery.sinks.key import key_json, key_object
+from joinery.sinks.key import key_json, key_of_stored, stored_key, stored_values
 from joinery.sinks.reader import Held
 
 _WAIT_S = 30.0
@@ -31,7 +31,7 @@ class SqliteReader:
     def __init__(self, path: Path, table: str, key: Struct) -> None:
         self.target = f"sqlite {path}, table {table}"
         self._path, self._table, self._key = path, table, key
-        self._names = [each.name for each in key.fields]
+        self._names = [each.name for each in stored_key(key).fields]
         self._database: sqlite3.Connection | None = None
 
     def keys(self) -> Iterator[str]:
@@ -39,7 +39,7 @@ class SqliteReader:
         with self._told() as database:
             statement = f"SELECT {listed(self._names)} FROM {quoted(self._table)}"
             for values in database.execute(statement):
-                yield key_object(self._key, values)
+                yield key_of_stored(self._key, values)
 
     def read(self, keys: Sequence[str]) -> Mapping[str, Held]:
         """Return the documents of some root keys."""
@@ -48,8 +48,7 @@ class SqliteReader:
         found: dict[str, Held] = {}
         with self._told() as database:
             for key in keys:
-                told = _DECODE(key)
-                values = [stored_value(told[each]) for each in self._names]
+                values = [*map(stored_value, stored_values(self._key, _DECODE(key)))]
                 row = database.execute(statement, values).fetchone()
                 if row is not None:
                     found[key] = Held(*row)
@@ -79,4 +78,4 @@ def stored_value(value: object) -> object:
     """Return one value of a key as the table holds it."""
     if isinstance(value, Mapping):
         return key_json(value)
-    return value if isinstance(value, str | int | float) else str(value)
+    return value if isinstance(value, str | int | float | None) else str(value)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from decimal import Decimal
 
 import pytest
 
-from joinery.sinks.key import key_text
+from joinery.model.type import STRING, Field, Struct
+from joinery.sinks.key import key_of_text, key_text
 
 
 @pytest.mark.parametrize(
@@ -34,3 +36,14 @@ def test_an_empty_key_has_a_text_that_is_not_empty() -> None:
 
 def test_a_key_that_looks_like_the_text_of_another_is_told_apart() -> None:
     assert key_text({"name": '""'}) != key_text({"name": ""})
+
+
+@pytest.mark.parametrize("region", [None, "null", "None", ""])
+def test_the_key_of_nothing_is_told_apart_and_read_back(region: str | None) -> None:
+    others = {"null", "None", "", None} - {region}
+
+    text = key_text({"region": region})
+
+    assert text not in {key_text({"region": each}) for each in others}
+    key = key_of_text(text, Struct((Field("region", STRING),)))
+    assert {"region": region} == json.loads(key)

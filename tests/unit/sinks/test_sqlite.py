@@ -25,7 +25,9 @@ from joinery.sinks.protocol import (
     StagedBatch,
     make_sink,
 )
+from joinery.sinks.reader import Held
 from joinery.sinks.sqlite import SqliteSink
+from joinery.sinks.sqlite_reader import SqliteReader
 
 Stage = Callable[..., StagedBatch]
 KEY = Struct((Field("owner", STRING), Field("number", LONG)))
@@ -81,6 +83,37 @@ def test_a_document_is_a_row_with_the_key_columns(
 
     expected = [("ann", 1, '{"title":"naïve"}', 5), ("bob", 2, '{"title":"b"}', 5)]
     assert expected == rows(tmp_path)
+
+
+def test_a_key_without_columns_has_one_row(sink: SqliteSink, stage: Stage, tmp_path: Path) -> None:
+    def line(value: str, version: int) -> str:
+        return f'{{"key":{{}},"value":{value},"version":{version}}}'
+
+    sink.write(stage(line('{"title":"a"}', 5), key=Struct(())))
+    sink.write(stage(line('{"title":"b"}', 6), batch_id=1, key=Struct(())))
+
+    assert ["{}"] == list(sink.keys(stage(batch_id=2, key=Struct(()))))
+    reader = SqliteReader(tmp_path / "out/documents.db", "ticket", Struct(()))
+    assert {"{}": Held('{"title":"b"}', 6)} == reader.read(["{}"])
+    reader.close()
+    sink.write(stage(line("null", 7), batch_id=3, key=Struct(())))
+    assert [] == list(sink.keys(stage(batch_id=4, key=Struct(()))))
+
+
+def test_a_key_with_a_null_is_refused_and_no_other_is_taken_for_it(
+    sink: SqliteSink, stage: Stage, tmp_path: Path
+) -> None:
+    lacking = '{"key":{"owner":null,"number":1},"value":{"title":"nobody"},"version":5}'
+    gone = '{"key":{"owner":null,"number":1},"value":null,"version":6}'
+    written = sink.write(stage(upsert("None", 1, "a name", version=5), lacking))
+    again = sink.write(stage(gone, batch_id=1))
+
+    assert ["document_refused"] == [each.reason for each in written.refused]
+    assert () == again.refused
+    assert [("None", 1, '{"title":"a name"}', 5)] == rows(tmp_path)
+    reader = SqliteReader(tmp_path / "out/documents.db", "ticket", KEY)
+    assert {} == reader.read(['{"owner":null,"number":1}'])
+    reader.close()
 
 
 def test_an_older_version_never_replaces_a_newer_one(
