@@ -13,7 +13,8 @@ Invariant: the same documents give the same bytes.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,7 +25,7 @@ from joinery.model.change import Key
 from joinery.plan.nodes import Product
 from joinery.semantics.document import SentDocument
 from joinery.semantics.render import document_json, key_row, key_type
-from joinery.sinks.protocol import StagedBatch
+from joinery.sinks.protocol import Refusal, StagedBatch
 from joinery.solutions.stored.state import Batch, BatchResult, Emitted, StoreSolution
 
 
@@ -65,7 +66,12 @@ class ChangeQueue(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What one batch did, by product."""
+    """What one batch did, by product.
+
+    Attributes:
+        documents: How many were given to the sinks.
+        dead: How many were kept back, or refused by a sink; each stands in the log.
+    """
 
     documents: Mapping[str, int]
     dead: Mapping[str, int]
@@ -107,12 +113,9 @@ class Listener:
         if batch is None:
             return None
         outcome = self._solution.apply((), batch)
-        self._write(outcome, batch)
-        emitted = outcome.emitted.items()
-        told = Published(
-            {name: len(each.documents) for name, each in emitted},
-            {name: len(each.dead) for name, each in emitted if each.dead},
-        )
+        dead = self._write(outcome, batch)
+        documents = {name: len(each.documents) for name, each in outcome.emitted.items()}
+        told = Published(documents, dead)
         log.info("queue published", extra={"batch": batch.number, "documents": told.documents})
         return told
 
@@ -122,25 +125,38 @@ class Listener:
         for outlet in self._outlets.values():
             outlet.close()
 
-    def _write(self, outcome: BatchResult, batch: Batch) -> None:
+    def _write(self, outcome: BatchResult, batch: Batch) -> Counter[str]:
+        """Give the sinks what a batch sends; return how many documents have none, by product."""
+        dead: Counter[str] = Counter()
         with TemporaryDirectory(prefix="joinery-queue-") as folder:
             for product in self._products:
                 emitted = outcome.emitted.get(product.name, Emitted())
                 for key, (reason, detail) in emitted.dead.items():
                     log.error("document kept back", extra=_letter(product, key, reason, detail))
+                    dead[product.name] += 1
                 files = stage_documents(product, emitted.documents, Path(folder))
-                self._outlets[product.name].write(
-                    StagedBatch(
-                        product=product.name,
-                        query=product.query,
-                        query_id=batch.query_id,
-                        batch_id=batch.number,
-                        files=files,
-                        key=key_type(product.root.relation),
-                        value=product.root.output,
-                        epoch=batch.epoch,
-                    )
-                )
+                for each in self._refused(product, batch, files):
+                    told = _letter(product, each.row.key, each.reason, each.detail)
+                    log.error("document refused by a sink", extra=told)
+                    dead[product.name] += 1
+        return dead
+
+    def _refused(
+        self, product: Product, batch: Batch, files: tuple[Path, ...]
+    ) -> Iterator[Refusal]:
+        """Write staged documents, and yield what a sink will never take."""
+        staged = StagedBatch(
+            product=product.name,
+            query=product.query,
+            query_id=batch.query_id,
+            batch_id=batch.number,
+            files=files,
+            key=key_type(product.root.relation),
+            value=product.root.output,
+            epoch=batch.epoch,
+        )
+        for result in self._outlets[product.name].write(staged):
+            yield from result.written.refused
 
 
 def _letter(product: Product, key: object, reason: str, detail: str) -> dict[str, str]:
