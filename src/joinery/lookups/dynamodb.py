@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from datetime import date
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,7 @@ class DynamoStore:
 
     def open(self) -> None:
         """Connect, and see that the table is there."""
-        self._client = _driver().client("dynamodb", **self._place)
+        self._client = self._call(partial(_driver().client, "dynamodb", **self._place))
         told = self._call(lambda: self._client.describe_table(TableName=self._name))
         kinds = {each["AttributeName"]: each["KeyType"] for each in told["Table"]["KeySchema"]}
         self._longest = [_LONGEST.get(kinds.get(each.name, ""), 0) for each in self._table.key]
@@ -130,7 +131,7 @@ class DynamoStore:
         except ClientError as error:
             told = error.response.get("Error", {})
             raise self._told(told.get("Code", ""), str(told.get("Message", error))) from error
-        except BotoCoreError as error:
+        except (BotoCoreError, ValueError) as error:  # the latter of an address that is none
             raise self._told("ServiceUnavailable" if _network(error) else "", str(error)) from error
 
     def _told(self, code: str, detail: str) -> LookupStoreError:

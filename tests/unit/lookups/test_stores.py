@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
+from botocore.exceptions import ClientError, NoRegionError
 
 from joinery.errors import LookupOptionError
 from joinery.expression.typed import Expression
@@ -266,6 +266,22 @@ def test_dynamodb_a_key_that_no_item_can_have_has_no_row(
     assert {("ada",): ("ada", b"\x00\xff")} == store.fetch([("",), ("ada",), ("x" * 2_049,)])
     assert {} == store.fetch([("",)])
     store.close()
+
+
+@pytest.mark.parametrize("error", [NoRegionError(), ValueError("Invalid endpoint: nowhere")])
+def test_dynamodb_a_place_that_is_none_is_told(
+    error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Refusing:
+        def client(self, service: str, **place: str) -> Dynamo:
+            raise error
+
+    monkeypatch.setattr("joinery.lookups.dynamodb._driver", Refusing)
+
+    with pytest.raises(LookupStoreError) as refused:
+        make_store("dynamodb", PERSON, {}, tmp_path).open()
+
+    assert f"{str(error).rstrip('.')}." == refused.value.detail
 
 
 def test_redis_is_asked_for_the_key_that_the_sink_redis_wrote() -> None:
