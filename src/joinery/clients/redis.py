@@ -21,10 +21,19 @@ def open_redis(url: str, access: Mapping[str, str]) -> Redis:
     Args:
         url: May hold user and password.
         access: `username` and `password` where the URL does not hold them.
+
+    Raises:
+        SinkError: The driver is missing, or the URL is none of a Redis.
     """
-    client: Redis = _driver().Redis.from_url(
-        url, socket_timeout=_TIMEOUT_S, socket_connect_timeout=_TIMEOUT_S, **access
-    )
+    redis = _driver()
+    try:
+        client: Redis = redis.Redis.from_url(
+            url, socket_timeout=_TIMEOUT_S, socket_connect_timeout=_TIMEOUT_S, **access
+        )
+    except ValueError as error:
+        raise SinkError(
+            f"the address of redis {shown(url)} is none", hint="Write redis://host:6379/0."
+        ) from error
     return client
 
 
@@ -56,7 +65,11 @@ def failure(error: Exception, target: str, what: str) -> SinkError:
 def shown(url: str) -> str:
     """Return where a Redis is, without user and password."""
     parts = urlsplit(url)
-    return f"{parts.hostname}:{parts.port or 6379}{parts.path}" if parts.hostname else parts.path
+    try:
+        port = parts.port or 6379
+    except ValueError:
+        return "that was named"
+    return f"{parts.hostname}:{port}{parts.path}" if parts.hostname else parts.path
 
 
 def _driver() -> Any:

@@ -20,6 +20,7 @@ from joinery.lookups.protocol import (
 from joinery.lookups.value import RowReader, json_value
 from joinery.project.option import Target, options, text
 from joinery.sinks.key import key_text
+from joinery.sinks.protocol import SinkError
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -43,7 +44,10 @@ class RedisStore:
 
     def open(self) -> None:
         """Connect."""
-        self._redis = open_redis(self._url, self._access)
+        try:
+            self._redis = open_redis(self._url, self._access)
+        except SinkError as error:
+            raise as_lookup(error) from error
         self._call(self._redis, lambda client: client.ping())
 
     def fetch(self, keys: Sequence[Key]) -> Mapping[Key, Answer]:

@@ -284,6 +284,17 @@ def test_dynamodb_a_place_that_is_none_is_told(
     assert f"{str(error).rstrip('.')}." == refused.value.detail
 
 
+@pytest.mark.parametrize("url", ["cache:6379", "redis://:secret@cache:first/0"])
+def test_redis_an_address_that_is_none_is_told_without_the_password(
+    url: str, tmp_path: Path
+) -> None:
+    with pytest.raises(LookupStoreError) as refused:
+        make_store("redis", PERSON, {"url": url}, tmp_path).open()
+
+    assert "secret" not in f"{refused.value.message} {refused.value.detail}"
+    assert "Write redis://host:6379/0." == refused.value.hint
+
+
 def test_redis_is_asked_for_the_key_that_the_sink_redis_wrote() -> None:
     columns = (Field("shop", STRING), Field("price", Decimal(6, 2)))
     store = RedisStore(LookupTable("offer", columns, columns), "redis://cache", "offer", {})
