@@ -11,8 +11,7 @@ import pytest
 
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Plan
-from joinery.project.kinds import with_solution
-from joinery.project.product import ProjectSpec
+from joinery.project.product import ProjectSpec, with_solution
 from joinery.spark.testing import SparkRunner
 from joinery.testing import conformance
 

@@ -20,7 +20,8 @@ from joinery.model.change import Change
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Plan
 from joinery.plan.stream import outputs_of
-from joinery.project.product import ProjectSpec, SourceSpec
+from joinery.project.kind import SourceSpec
+from joinery.project.product import ProjectSpec
 from joinery.semantics.read_change import change_line
 from joinery.spark import testing
 from joinery.spark.source import open as opening

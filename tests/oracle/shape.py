@@ -11,8 +11,9 @@ from random import Random
 
 from tests.oracle.names import NUMERIC, Name, condition, expression, of_type
 
+from joinery.project.kind import SinkSpec, SourceSpec
 from joinery.project.node import NodeSpec, ThroughSpec
-from joinery.project.product import ProductSpec, ProjectSpec, SinkSpec, SourceSpec
+from joinery.project.product import ProductSpec, ProjectSpec
 from joinery.project.relation import RelationSpec
 from joinery.project.run import RunSpec
 from joinery.project.value import OrderSpec

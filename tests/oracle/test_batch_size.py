@@ -8,7 +8,7 @@ import pytest
 from tests.oracle.compare import chosen_seeds, make_trial
 
 from joinery.plan.build import build_plan
-from joinery.project.kinds import with_solution
+from joinery.project.product import with_solution
 from joinery.spark.testing import SparkRunner
 from joinery.testing.conformance.runner import ReferenceRunner
 from joinery.testing.conformance.suite import parse

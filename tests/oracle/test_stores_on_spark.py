@@ -12,8 +12,7 @@ from tests.oracle.compare import chosen_seeds, failures, make_trial
 
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Plan
-from joinery.project.kinds import with_solution
-from joinery.project.product import ProjectSpec
+from joinery.project.product import ProjectSpec, with_solution
 from joinery.spark.testing import SparkRunner
 
 if TYPE_CHECKING:

@@ -20,8 +20,9 @@ from joinery.dev.service import Service
 from joinery.model.change import Change
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Relation
+from joinery.project.kind import SinkSpec, SourceSpec
 from joinery.project.load import dump_spec
-from joinery.project.product import ProjectSpec, SinkSpec, SourceSpec
+from joinery.project.product import ProjectSpec
 from joinery.project.run import RunSpec
 from joinery.semantics.read_change import change_line
 from joinery.testing.conformance.runner import ReferenceRunner

@@ -12,7 +12,7 @@ import pytest
 import joinery as jn
 from joinery.app.project import Project
 from joinery.errors import RunError, StateMismatchError
-from joinery.project.kinds import with_solution
+from joinery.project.product import with_solution
 from joinery.spark.batch.run import Run, RunOptions
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 from tests.spark.test_solutions import documents, project, run, write
 
 from joinery.app.project import Project
-from joinery.project.kinds import with_solution
+from joinery.project.product import with_solution
 from joinery.spark.recovery.takeover import TakeoverError, take_over
 
 if TYPE_CHECKING:

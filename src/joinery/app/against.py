@@ -33,8 +33,9 @@ from joinery.model.change import Change
 from joinery.observe.frontier import Position
 from joinery.plan.nodes import Product
 from joinery.project.captured import spool_of
+from joinery.project.kind import SourceSpec
 from joinery.project.postgres import postgres_options, slot_of
-from joinery.project.product import ProjectSpec, SourceSpec
+from joinery.project.product import ProjectSpec
 
 _DELAY_S = 5.0
 _RECORDS = 1_000_000

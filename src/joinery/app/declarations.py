@@ -17,8 +17,9 @@ from joinery.errors import SpecError
 from joinery.model.warning import RunWarning, warn
 from joinery.project.declare import Document, given, relation_of
 from joinery.project.kafka import without_port
+from joinery.project.kind import SinkSpec
 from joinery.project.node import NodeSpec
-from joinery.project.product import ProductSpec, ProjectSpec, SinkSpec
+from joinery.project.product import ProductSpec, ProjectSpec
 from joinery.project.read import read_project
 from joinery.project.relation import RelationSpec
 from joinery.project.stream import StreamSpec

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 from joinery.errors import SpecError
 from joinery.plan.nodes import Plan, Sink
 from joinery.plan.stream import Stream
-from joinery.project.product import ProjectSpec, SinkSpec
+from joinery.project.kind import SinkSpec
+from joinery.project.product import ProjectSpec
 from joinery.semantics.render import document_json
 
 if TYPE_CHECKING:

@@ -28,9 +28,8 @@ from joinery.plan.explain.page import (
 )
 from joinery.plan.stream import outputs_of
 from joinery.project.declare import Document, given
-from joinery.project.kinds import with_solution
 from joinery.project.load import dump_spec, load_spec
-from joinery.project.product import ProductSpec, ProjectSpec
+from joinery.project.product import ProductSpec, ProjectSpec, with_solution
 from joinery.project.read import read_project
 from joinery.project.relation import RelationSpec
 from joinery.project.stream import StreamSpec

@@ -15,7 +15,7 @@ from joinery.app.arguments import listed
 from joinery.app.declarations import Declarations, Table
 from joinery.errors import SpecError, suggesting_methods
 from joinery.project.declare import given
-from joinery.project.product import SinkSpec
+from joinery.project.kind import SinkSpec
 from joinery.project.read import raise_all
 from joinery.project.reader import Reader
 from joinery.project.step import (

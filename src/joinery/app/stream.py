@@ -24,8 +24,8 @@ from joinery.errors import SpecError, suggesting_methods
 from joinery.plan import stream as plan
 from joinery.plan.build import build_plan
 from joinery.plan.explain.page import StreamExplanation, explain_stream
+from joinery.project.kind import read_sinks
 from joinery.project.read import raise_all
-from joinery.project.read_kind import read_sinks
 from joinery.project.reader import Reader
 from joinery.project.step import FilterSpec, UnionSpec
 from joinery.project.stream import StreamSpec

@@ -15,8 +15,9 @@ from joinery.errors import SpecError
 from joinery.model.progress import Waiting
 from joinery.model.warning import RunWarning
 from joinery.project.captured import CAPTURED
+from joinery.project.kind import SourceSpec
 from joinery.project.load import load_spec
-from joinery.project.product import ProjectSpec, SourceSpec
+from joinery.project.product import ProjectSpec
 from joinery.spark.batch.captures import make_capture
 
 _LOOK_S = 0.2

@@ -22,9 +22,8 @@ from joinery.plan.explain.page import (
 )
 from joinery.plan.nodes import Product
 from joinery.plan.stream import Stream
-from joinery.project.kinds import with_solution
 from joinery.project.load import load_spec
-from joinery.project.product import ProjectSpec
+from joinery.project.product import ProjectSpec, with_solution
 from joinery.solutions.spark_state.explain import explain_query
 from joinery.solutions.trigger.explain import explain_statements
 

@@ -77,7 +77,7 @@ def plan_project(
     """
     from joinery.expression.problem import UNCHECKED
     from joinery.plan.build import build_plan
-    from joinery.project.kinds import with_solution
+    from joinery.project.product import with_solution
     from joinery.solutions.auto import choose
 
     if solution is not None:

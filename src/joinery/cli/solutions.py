@@ -25,9 +25,9 @@ from joinery.errors import SpecError
 from joinery.model.progress import BatchProgress
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Plan
-from joinery.project.kinds import SOLUTIONS, with_solution
+from joinery.project.kinds import SOLUTIONS
 from joinery.project.load import load_spec, read_tree
-from joinery.project.product import ProjectSpec
+from joinery.project.product import ProjectSpec, with_solution
 from joinery.project.tree import MapTree, Scalar
 from joinery.solutions.auto import Figures, keep_figures
 from joinery.solutions.choose import store_solutions

@@ -13,7 +13,7 @@ from joinery.cli.columns import aligned
 
 if TYPE_CHECKING:
     from joinery.capture.spool import SpoolFolder
-    from joinery.project.product import SourceSpec
+    from joinery.project.kind import SourceSpec
 
 source = typer.Typer(
     no_args_is_help=True, help="Inspect, pause and drop databases that are sources."

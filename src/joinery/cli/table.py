@@ -18,6 +18,7 @@ from joinery.model.table import SourceTable
 from joinery.plan.build import examine
 from joinery.project.edit import insert
 from joinery.project.kafka import kafka_options
+from joinery.project.kind import SourceSpec
 from joinery.project.load import load_parts, project_files
 from joinery.project.node import embed_data
 from joinery.project.onboard import (
@@ -30,7 +31,7 @@ from joinery.project.onboard import (
     suggestions_for,
     warnings_of,
 )
-from joinery.project.product import ProjectSpec, SourceSpec
+from joinery.project.product import ProjectSpec
 from joinery.project.relation import RelationSpec, relation_data
 from joinery.project.schema_registry import RegistryOptions, registry_options
 from joinery.project.write import Data

@@ -13,9 +13,10 @@ from joinery.dead_letters.folder import (
 )
 from joinery.errors import SpecError
 from joinery.project.kafka import kafka_options
+from joinery.project.kind import SourceSpec
 from joinery.project.kinds import DEAD_LETTER_KINDS
 from joinery.project.option import plain
-from joinery.project.product import ProjectSpec, SourceSpec
+from joinery.project.product import ProjectSpec
 from joinery.project.run import RunSpec
 
 _NOT_IN_TOPICS = re.compile(r"[^A-Za-z0-9._-]")

@@ -28,7 +28,8 @@ from joinery.errors import JoineryError, SpecError
 from joinery.plan.nodes import Plan, Product
 from joinery.plan.stream import outputs_of
 from joinery.project.captured import as_files
-from joinery.project.product import ProjectSpec, SourceSpec
+from joinery.project.kind import SourceSpec
+from joinery.project.product import ProjectSpec
 from joinery.sinks.protocol import Sink, make_sink
 from joinery.vault.sink import opening_sink
 

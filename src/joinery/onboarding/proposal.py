@@ -18,8 +18,9 @@ from joinery.expression.token import RESERVED
 from joinery.model.table import ForeignKey, SourceTable, TableName
 from joinery.model.type import DataType, parse_type, quoted
 from joinery.plan.join import common_type, comparable
+from joinery.project.kind import SinkSpec
 from joinery.project.node import NodeSpec
-from joinery.project.product import ProductSpec, SinkSpec
+from joinery.project.product import ProductSpec
 from joinery.project.relation import RelationSpec
 from joinery.project.value import Pairs
 

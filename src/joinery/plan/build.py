@@ -36,9 +36,10 @@ from joinery.project.form import (
     SearchSpec,
     relations_beside,
 )
+from joinery.project.kind import Options
 from joinery.project.kinds import AUTO, DEFAULT_SOLUTION
 from joinery.project.node import NodeSpec
-from joinery.project.product import Options, ProductSpec, ProjectSpec
+from joinery.project.product import ProductSpec, ProjectSpec
 from joinery.project.relation import RelationSpec
 from joinery.project.tree import Path
 
@@ -221,7 +222,7 @@ def _product(
             group=spec.group,
             solution=planned_solution(spec),
             solution_options=solution_options(context.spec, spec),
-            settle_ms=spec.settle_ms,
+            settle_ms=spec.emit.settle_ms,
             ready=spec.ready,
             removes_erased=spec.erased == "remove",
         )
@@ -263,15 +264,15 @@ def _build_rooted(
     _check_keys(context, spec, root)
     if isinstance(form, OutboxSpec):
         return OutboxForm(root, outbox_of(context, spec, form, root.relation))
-    _check_emit(context, spec, form)
-    return DocumentForm(root, form.emit)
+    _check_emit(context, spec)
+    return DocumentForm(root, spec.emit)
 
 
-def _check_emit(context: Context, spec: ProductSpec, form: DocumentSpec) -> None:
+def _check_emit(context: Context, spec: ProductSpec) -> None:
     """Refuse a product of which no time says when, or in which part, a document is decided."""
     path: Path = ("products", spec.name, "emit")
     if all(each.within is None for each in spec.root.walk()):
-        for name, given, default in _emit_words(form.emit):
+        for name, given, default in _emit_words(spec.emit):
             if given != default:
                 message = f'"{name}" of "emit" needs "aggregate", or "within" in an embed'
                 hint = f'Remove "{name}".'
@@ -279,7 +280,7 @@ def _check_emit(context: Context, spec: ProductSpec, form: DocumentSpec) -> None
         return
     below = [one for each in spec.root.embed for one in each.walk() if one is not each]
     deep = [each for each in below if each.within is not None]
-    if form.emit.when == "closed" and deep:
+    if spec.emit.when == "closed" and deep:
         message = f'embed "{deep[0].name}" has "within" below another embed, and "emit" is closed'
         hint = "Hang it on the root, or write when: changed."
         context.refuse("PLAN_WITHIN", message, (*path, "when"), hint=hint)
@@ -304,13 +305,13 @@ def _check_keys(context: Context, spec: ProductSpec, root: Node) -> None:
 
 def planned_solution(spec: ProductSpec) -> str:
     """Return a product's solution; until a run has chosen one, `auto` is the default."""
-    return DEFAULT_SOLUTION if spec.solution == AUTO else spec.solution
+    return DEFAULT_SOLUTION if spec.solution.name == AUTO else spec.solution.name
 
 
 def solution_options(project: ProjectSpec, spec: ProductSpec) -> Options:
     """Return the options of a product's solution: its own, the project's where it has none."""
-    common = dict(project.run.solutions).get(spec.solution, ())
-    return tuple({**dict(common), **dict(spec.solution_options)}.items())
+    common = dict(project.run.solutions).get(spec.solution.name, ())
+    return tuple({**dict(common), **dict(spec.solution.options)}.items())
 
 
 def _check_ready(context: Context, spec: ProductSpec, read: Sequence[str]) -> None:
@@ -346,11 +347,11 @@ def _check_queries(context: Context) -> None:
             message = f'group "{each.group}" has the name of a product outside it'
             context.refuse("PLAN_GROUP", message, path, hint="Give the group another name.")
         other = first.setdefault(each.group, each)
-        if other.solution != each.solution:
+        if other.solution.name != each.solution.name:
             message = f'group "{each.group}" mixes solutions'
-            detail = f"They are {other.solution} and {each.solution}."
+            detail = f"They are {other.solution.name} and {each.solution.name}."
             context.refuse("PLAN_GROUP", message, path, detail=detail)
         elif solution_options(context.spec, other) != solution_options(context.spec, each):
-            message = f'group "{each.group}" gives "{each.solution}" different options'
+            message = f'group "{each.group}" gives "{each.solution.name}" different options'
             hint = 'Write them once, under "solutions" of "run".'
             context.refuse("PLAN_GROUP", message, path, hint=hint)

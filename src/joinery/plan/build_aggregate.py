@@ -61,7 +61,7 @@ def build_aggregate(
     goes = not relation.append or isinstance(window, Sliding)
     _check_stays(context, aggregates, path, goes=goes)
     aggregates = tuple(replace(each, goes=goes) for each in aggregates)
-    form = AggregateForm(relation, by, where, window, aggregates, values, spec.emit)
+    form = AggregateForm(relation, by, where, window, aggregates, values, product.emit)
     _check_emit(context, form, path)
     _check_bound(context, form, path)
     _check_names(context, spec, form, path)

@@ -20,6 +20,7 @@ from joinery.plan.match_program import MatchProgram, compiled
 from joinery.plan.match_syntax import MatchText, most_rows, parse_match
 from joinery.plan.nodes import Computed, OrderKey, Relation
 from joinery.plan.pattern import START, PatternForm, Variable
+from joinery.project.emit import Emit
 from joinery.project.form import PatternSpec
 from joinery.project.product import ProductSpec
 from joinery.project.tree import Path
@@ -47,7 +48,7 @@ def build_pattern(
         context.unknown("PLAN_UNKNOWN_RELATION", message, place, name=name, known=relations)
         return None
     rules = build_rules(context, spec, path, relations[name], relations)
-    return _Builder(context, spec, path, relations[name], rules).build()
+    return _Builder(context, spec, path, relations[name], rules, product.emit).build()
 
 
 class _Builder:
@@ -60,8 +61,9 @@ class _Builder:
         path: Path,
         known: tuple[Relation, frozenset[str]],
         rules: Rules,
+        emit: Emit,
     ) -> None:
-        self.context, self.spec, self.path = context, spec, path
+        self.context, self.spec, self.path, self.emit = context, spec, path, emit
         self.relation, failed = known
         self.failed = failed | rules.failed
         self.rules = rules.rules
@@ -96,7 +98,7 @@ class _Builder:
             most_rows=most_rows(text.tree),
             reads=tuple(self.reads),
             fields=fields,
-            emit=self.spec.emit,
+            emit=self.emit,
             rules=self.rules,
         )
 
@@ -216,7 +218,7 @@ class _Builder:
         elif text.absent is not None:
             message = f'"not {text.absent}" needs "within", which says until when'
             self.refuse(message, "match", hint="Write within: 10m.")
-        elif spec.emit.when == "closed":
+        elif self.emit.when == "closed":
             message = "a match without an end in time is never closed"
             self.refuse(message, "emit", "when", hint="Write within: 10m, or leave when out.")
         else:

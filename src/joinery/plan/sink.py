@@ -22,9 +22,10 @@ from joinery.plan.context import Context
 from joinery.plan.nodes import Product, Relation, Sink
 from joinery.project.form import OutboxSpec
 from joinery.project.kafka import is_named
+from joinery.project.kind import SinkSpec, SourceSpec
 from joinery.project.kinds import DEAD_LETTER_KINDS, SINKS
 from joinery.project.option import Target, wanted_instead
-from joinery.project.product import ProductSpec, SinkSpec, SourceSpec
+from joinery.project.product import ProductSpec
 from joinery.project.relation import RelationSpec
 from joinery.project.tree import Path
 

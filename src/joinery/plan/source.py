@@ -16,8 +16,8 @@ from joinery.model.type import Field
 from joinery.plan.context import Context
 from joinery.project.captured import CAPTURED, table_in, tables_of
 from joinery.project.kafka import KafkaOptions, is_named, kafka_options, pattern_of
+from joinery.project.kind import SourceSpec
 from joinery.project.kinds import DEBEZIUM_JSON, FORMATS
-from joinery.project.product import SourceSpec
 from joinery.project.relation import RelationSpec
 from joinery.project.schema_registry import RegistryOptions, registry_options
 from joinery.project.tree import Path

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from joinery.project.kind import SourceSpec
 from joinery.project.mysql import mysql_options, replica_of
 from joinery.project.option import path_in
 from joinery.project.postgres import SpoolSpec, postgres_options, slot_of, table_of
-from joinery.project.product import ProjectSpec, SourceSpec
+from joinery.project.product import ProjectSpec
 
 CAPTURED = ("postgres", "mysql")
 """The kinds of sources whose logs are captured."""

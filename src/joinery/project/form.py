@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, TypeAlias, assert_never, get_args
 
 from joinery.model.type import TypeTextError, parse_type
-from joinery.project.emit import AS_CHANGED, Emit
 from joinery.project.part import Part, key, part, part_data, read_part
 from joinery.project.part import key as keyed  # where a field is named key
 from joinery.project.read_window import WINDOW_OR_NAME
@@ -62,15 +61,10 @@ class Form(Part):
 
 @part
 class DocumentSpec(Form):
-    """One document a row of the root.
-
-    Attributes:
-        emit: Of documents with `within`: when they are sent, and what rows do that come late.
-    """
+    """One document a row of the root."""
 
     word: ClassVar[str] = "root"
     about: ClassVar[str] = "The relation with one row per document."
-    emit: Emit = AS_CHANGED
 
 
 DOCUMENTS = DocumentSpec()
@@ -125,7 +119,6 @@ class AggregateSpec(Form):
         WINDOW_OR_NAME, "The windows of time that rows are put into.", default=None
     )
     values: Pairs = key(VALUES, "What a group shows.", default=())
-    emit: Emit = AS_CHANGED
 
 
 _QUERIES_HINT = "Write queries: RELATION, query: its column with the query."
@@ -299,7 +292,6 @@ class PatternSpec(Form):
         _RULES, "By name, relations whose rows give parameters to `define`.", default=()
     )
     fields: Pairs = key(FIELDS, "What a match shows.", default=())
-    emit: Emit = AS_CHANGED
 
 
 @dataclass(frozen=True, slots=True)
@@ -432,11 +424,6 @@ FormSpec: TypeAlias = (
 FORMS: Mapping[str, type[FormSpec]] = {each.word: each for each in get_args(FormSpec)}
 TimedSpec: TypeAlias = DocumentSpec | AggregateSpec | PatternSpec
 """The forms that go by time, and take all keys of `emit`."""
-
-
-def emit_of(form: FormSpec) -> Emit:
-    """Return when a form is sent."""
-    return form.emit if isinstance(form, TimedSpec) else AS_CHANGED
 
 
 def is_below(kind: type[FormSpec]) -> bool:

@@ -1,7 +1,7 @@
 """The names a project file may use, with what each holds, as JSON Schema fragments.
 
-Those of relations, streams, steps, forms, nodes and `run` follow from their specs; the others are
-here.
+Those that are fields of a spec follow from it; the project's own, and those of a schema registry,
+are here.
 
 Invariant: the reader takes its known names from here, so it and the shipped schema agree.
 """
@@ -9,17 +9,16 @@ Invariant: the reader takes its known names from here, so it and the shipped sch
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, get_args
+from typing import Any
 
 from joinery.project.audit import AuditSpec
 from joinery.project.emit import Emit
 from joinery.project.expect import Expectations
 from joinery.project.form import FORMS, DocumentSpec, FormSpec, OutboxSpec, RuleSpec, is_below
-from joinery.project.kinds import DEFAULT_FORMAT, FORMATS
 from joinery.project.node import SHOWN, HotSpec
 from joinery.project.option import Fragment, Names
 from joinery.project.part import Part, keys_of, names_of
-from joinery.project.product import Erased
+from joinery.project.product import DefaultsSpec, ProductSpec
 from joinery.project.relation import PersonalSpec
 from joinery.project.run import LineageSpec, RunSpec
 from joinery.project.step import STEPS, Cache, Limits, step_fragment
@@ -30,10 +29,6 @@ RESERVED_PROJECT = ("functions",)
 
 def _text(description: str, **more: Any) -> Fragment:
     return {"type": "string", "description": description, **more}
-
-
-def _names(description: str) -> Fragment:
-    return {"type": "array", "items": {"type": "string"}, "description": description}
 
 
 def _ref(name: str, description: str = "", **more: Any) -> Fragment:
@@ -57,21 +52,6 @@ PROJECT: Names = {
     "sinks": _map("sink_map", "Sinks that several products or streams share, by name."),
     "vault": _ref("vault", "Where the keys of personal columns are."),
     "run": _ref("run", "How the project runs."),
-}
-VAULT_BESIDE: Names = {
-    "master": _text(
-        "What the keys are wrapped under, 32 characters or more: a secret, best taken from the"
-        " environment.",
-        examples=["${JOINERY_MASTER_KEY}"],
-    ),
-}
-DEFAULTS: Names = {
-    "source": _text("The source of relations that name none."),
-    "format": _text(
-        "The format of relations that name none.",
-        examples=list(FORMATS),
-        default=DEFAULT_FORMAT.name,
-    ),
 }
 OUTBOX: Names = {
     "relation": _text("The relation whose inserted rows are the events."),
@@ -119,23 +99,7 @@ PRODUCT: Names = {
     **{word: _form(kind) for word, kind in FORMS.items()},
     **SHOWN,
     **_of_forms(),
-    "sink": _ref("sinks", "Where documents are written."),
-    "group": _text("Products of one group share a query: they read their sources once."),
-    "solution": _ref("solution", "How join state is kept.", default="spark-state"),
-    "emit": _ref("emit", "When documents are sent; by default at the end of each batch."),
-    "expect": _ref("expect", "What wants attention in `joinery status`; by default failures."),
-    "erased": {
-        "enum": list(get_args(Erased)),
-        "default": "redact",
-        "description": "Of `root`: what becomes of a document with values of an erased person.",
-    },
-    "ready": _names(
-        "Relations that have to be read to the end they had at start before anything is sent."
-    ),
-}
-EMIT: Names = {
-    "settle": _ref("duration", "Send a document once its key has not changed for this long."),
-    **names_of(Emit),
+    **names_of(ProductSpec),
 }
 ID_BYTES = (4, 8)
 REGISTRY: Names = {
@@ -152,6 +116,8 @@ REGISTRY: Names = {
 }
 
 PARTS: Mapping[str, type[Part]] = {
+    "defaults": DefaultsSpec,
+    "emit": Emit,
     "personal": PersonalSpec,
     "watermark": WatermarkSpec,
     "clocks": ClocksSpec,

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from joinery.project.kind import SourceSpec
 from joinery.project.option import (
     Option,
     Target,
@@ -20,7 +21,6 @@ from joinery.project.option import (
     properties,
     text,
 )
-from joinery.project.product import SourceSpec
 from joinery.project.reader import Reader
 from joinery.project.schema_registry import RegistryOptions, registry
 from joinery.project.tree import Entry, MapTree, Scalar, Tree

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -24,9 +24,7 @@ from joinery.errors import (
     SpecError,
     StoreOptionError,
 )
-from joinery.project.form import OutboxSpec
 from joinery.project.option import Option, Target, flag, options, options_in, options_of, size, word
-from joinery.project.product import ProductSpec, ProjectSpec
 
 
 class UnknownKindError(SpecError):
@@ -311,29 +309,3 @@ def format_of(*, events: bool, registry: bool) -> Format:
 
 DEFAULT_SOLUTION = "spark-state"
 AUTO = "auto"
-
-
-def with_solution(spec: ProjectSpec, name: str) -> ProjectSpec:
-    """Return the project whose products all have the solution `name`; outboxes keep theirs.
-
-    A product's own options stay where it names that solution already.
-
-    Raises:
-        SpecError: There is no such solution.
-    """
-    known = SOLUTIONS.names()
-    if name not in known:
-        near = difflib.get_close_matches(name, known, n=1)
-        raise SpecError(
-            f'there is no solution "{name}"',
-            detail=f"Known: {', '.join(known)}.",
-            hint=f'Use "{near[0]}".' if near else "",
-            code="RUN_SELECTION",
-        )
-    return replace(spec, products=tuple(_changed(each, name) for each in spec.products))
-
-
-def _changed(product: ProductSpec, name: str) -> ProductSpec:
-    if isinstance(product.form, OutboxSpec) or product.solution == name:
-        return product
-    return replace(product, solution=name, solution_options=())

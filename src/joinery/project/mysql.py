@@ -6,9 +6,10 @@ import zlib
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from joinery.project.kind import SourceSpec
 from joinery.project.option import Option, Target, count, declared, options, options_of, text
 from joinery.project.postgres import SPOOL_OPTION, SpoolSpec, tables_option
-from joinery.project.product import ProjectSpec, SourceSpec
+from joinery.project.product import ProjectSpec
 from joinery.project.reader import Reader
 from joinery.project.tree import Tree
 

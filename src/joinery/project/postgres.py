@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self, cast, get_args
 
+from joinery.project.kind import SourceSpec
 from joinery.project.option import (
     Option,
     Target,
@@ -17,7 +18,7 @@ from joinery.project.option import (
     plain,
     text,
 )
-from joinery.project.product import ProjectSpec, SourceSpec
+from joinery.project.product import ProjectSpec
 from joinery.project.quantity import duration_ms, size_bytes
 from joinery.project.reader import Reader
 from joinery.project.tree import ListTree, MapTree, Tree

@@ -1,4 +1,4 @@
-"""What a user declares, as values: sources, sinks, products, and the project that all make.
+"""What a user declares, as values: products, and the project that they make with all else.
 
 The same objects come from YAML and from Python. Names and expressions are still text;
 `joinery.plan.build` resolves them.
@@ -8,95 +8,99 @@ Invariant: two projects that declare the same are equal, wherever their parts st
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
-from joinery.errors import Location
-from joinery.project.form import DOCUMENTS, FormSpec, relations_beside
+from joinery.errors import Location, SpecError
+from joinery.project.emit import AS_CHANGED, Emit
+from joinery.project.expect import Expectations
+from joinery.project.form import DOCUMENTS, FormSpec, OutboxSpec, relations_beside
+from joinery.project.kind import (
+    FORMAT,
+    SINK_LIST,
+    SOLUTION,
+    SinkSpec,
+    SolutionSpec,
+    SourceSpec,
+)
+from joinery.project.kinds import DEFAULT_FORMAT, SOLUTIONS
 from joinery.project.node import NodeSpec
+from joinery.project.part import Part, key, nested, part
 from joinery.project.tree import Locations
 from joinery.project.tree import Path as SpecPath
+from joinery.project.value import GROUP, NAMES, TEXT, one_of
 from joinery.project.window import Window
 
 if TYPE_CHECKING:
-    from joinery.project.expect import Expectations
     from joinery.project.relation import RelationSpec
     from joinery.project.run import RunSpec
     from joinery.project.stream import StreamSpec
+    from joinery.project.vault import VaultSpec
 
 Erased = Literal["redact", "remove"]
-Options = tuple[tuple[str, object], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SourceSpec:
-    """A place that changes come from: `kind` such as `files`, with its options."""
-
-    name: str
-    kind: str
-    options: Options = ()
-
-
-@dataclass(frozen=True, slots=True)
-class SinkSpec:
-    """A place for documents.
-
-    Attributes:
-        kind: Such as `files`; empty when `use` names a sink of the project.
-        options: Those of the kind; beside `use`, they replace the named sink's.
-        use: The name of a sink under the project's `sinks`.
-    """
-
-    kind: str = ""
-    options: Options = ()
-    use: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class DefaultsSpec:
+@part
+class DefaultsSpec(Part):
     """What relations take where they do not say it themselves."""
 
-    source: str | None = None
-    format: str | None = None
+    source: str | None = key(TEXT, "The source of relations that name none.", default=None)
+    format: str | None = key(
+        FORMAT.told(default=DEFAULT_FORMAT.name),
+        "The format of relations that name none.",
+        default=None,
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class VaultSpec:
-    """Where the keys of subjects are.
-
-    Attributes:
-        kind: `sqlite` or `postgres`.
-        options: Those of the kind.
-        master: What all keys are wrapped under.
-    """
-
-    kind: str
-    options: Options = field(default=(), repr=False)
-    master: str = field(default="", repr=False)
+NO_DEFAULTS = DefaultsSpec()
+"""What a project says that has no `defaults`."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProductSpec:
+@part
+class ProductSpec(Part):
     """What is kept in sinks under a key: documents, events, groups, matches.
 
     Attributes:
         root: Of another form than documents, the relation alone.
-        form: What is made of the root's rows.
+        emit: When it is sent; of a form that does not go by time, `settle` alone.
         erased: What becomes of a document with values of an erased subject.
+        form: What is made of the root's rows.
     """
 
     name: str
     root: NodeSpec
-    sinks: tuple[SinkSpec, ...] = ()
-    group: str | None = None
-    solution: str = "spark-state"
-    solution_options: Options = ()
-    settle_ms: int | None = None
-    ready: tuple[str, ...] = ()
+    sinks: tuple[SinkSpec, ...] = key(
+        SINK_LIST, "Where documents are written.", name="sink", default=()
+    )
+    group: str | None = key(
+        GROUP,
+        "Products of one group share a query: they read their sources once.",
+        default=None,
+    )
+    solution: SolutionSpec = key(SOLUTION, "How join state is kept.", default=SolutionSpec())
+    emit: Emit = key(
+        nested(Emit, "emit"),
+        "When documents are sent; by default at the end of each batch.",
+        default=AS_CHANGED,
+    )
+    expect: Expectations | None = key(
+        nested(Expectations, "expect"),
+        "What wants attention in `joinery status`; by default failures.",
+        default=None,
+    )
+    erased: Erased = key(
+        one_of(get_args(Erased)),
+        "Of `root`: what becomes of a document with values of an erased person.",
+        default="redact",
+    )
+    ready: tuple[str, ...] = key(
+        NAMES,
+        "Relations that have to be read to the end they had at start before anything is sent.",
+        default=(),
+    )
     form: FormSpec = DOCUMENTS
-    expect: Expectations | None = None
-    erased: Erased = "redact"
 
     @property
     def relations_read(self) -> tuple[str, ...]:
@@ -120,7 +124,7 @@ class ProjectSpec:
 
     name: str
     sources: tuple[SourceSpec, ...] = ()
-    defaults: DefaultsSpec = DefaultsSpec()
+    defaults: DefaultsSpec = NO_DEFAULTS
     relations: tuple[RelationSpec, ...] = ()
     products: tuple[ProductSpec, ...] = ()
     streams: tuple[StreamSpec, ...] = ()
@@ -172,3 +176,29 @@ class ProjectSpec:
     def path_of(self, text: str) -> Path:
         """Return the absolute path that `text` names, relative to the project's folder."""
         return (self.folder / Path(text).expanduser()).absolute()
+
+
+def with_solution(spec: ProjectSpec, name: str) -> ProjectSpec:
+    """Return the project whose products all have the solution `name`; outboxes keep theirs.
+
+    A product's own options stay where it names that solution already.
+
+    Raises:
+        SpecError: There is no such solution.
+    """
+    known = SOLUTIONS.names()
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1)
+        raise SpecError(
+            f'there is no solution "{name}"',
+            detail=f"Known: {', '.join(known)}.",
+            hint=f'Use "{near[0]}".' if near else "",
+            code="RUN_SELECTION",
+        )
+    return replace(spec, products=tuple(_changed(each, name) for each in spec.products))
+
+
+def _changed(product: ProductSpec, name: str) -> ProductSpec:
+    if isinstance(product.form, OutboxSpec) or product.solution.name == name:
+        return product
+    return replace(product, solution=SolutionSpec(name))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from joinery.errors import JoineryError, Location, ProjectErrors
 from joinery.project import grammar
-from joinery.project.kinds import FORMATS
-from joinery.project.product import DefaultsSpec, ProjectSpec, SinkSpec
-from joinery.project.read_kind import read_sink, read_source
+from joinery.project.kind import SinkSpec, read_sink, read_source
+from joinery.project.part import read_part
+from joinery.project.product import NO_DEFAULTS, DefaultsSpec, ProjectSpec
 from joinery.project.read_product import read_product
 from joinery.project.read_window import read_window
 from joinery.project.reader import Reader
@@ -69,7 +69,7 @@ def _project(reader: Reader, parts: Mapping[str, Tree], place: Location | None) 
     return ProjectSpec(
         name=reader.text(parts["name"], '"name"') if "name" in parts else "project",
         sources=tuple(read_source(reader, each) for each in _entries(reader, parts, "sources")),
-        defaults=_defaults(reader, parts.get("defaults")),
+        defaults=_defaults(reader, parts),
         relations=tuple(
             read_relation(reader, each, ("relations", each.name))
             for each in _entries(reader, parts, "relations")
@@ -115,15 +115,7 @@ def _version(reader: Reader, tree: Tree | None) -> None:
         reader.refuse("SPEC_VERSION", message, tree.mark.value, hint=hint)
 
 
-def _defaults(reader: Reader, tree: Tree | None) -> DefaultsSpec:
-    if tree is None:
-        return DefaultsSpec()
-    parts = reader.named(tree, '"defaults"', grammar.DEFAULTS)
-    source = reader.text(parts["source"], '"source" of "defaults"') if "source" in parts else None
-    return DefaultsSpec(source, _word(reader, parts, "format", '"defaults"', FORMATS))
-
-
-def _word(
-    reader: Reader, parts: Mapping[str, Tree], name: str, what: str, known: Collection[str]
-) -> str | None:
-    return reader.word(parts[name], f'"{name}" of {what}', known) if name in parts else None
+def _defaults(reader: Reader, parts: Mapping[str, Tree]) -> DefaultsSpec:
+    if "defaults" not in parts:
+        return NO_DEFAULTS
+    return read_part(reader, parts["defaults"], '"defaults"', DefaultsSpec)

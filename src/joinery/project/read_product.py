@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import get_args
 
 from joinery.project import grammar
-from joinery.project.emit import Emit
-from joinery.project.expect import Expectations
+from joinery.project.emit import AS_CHANGED, Emit
 from joinery.project.form import (
     FORMS,
     DocumentSpec,
@@ -18,15 +16,15 @@ from joinery.project.form import (
     is_below,
 )
 from joinery.project.node import NodeSpec, Parts, read_root
-from joinery.project.part import made_of, read_part
-from joinery.project.product import Erased, ProductSpec
-from joinery.project.read_kind import read_sinks, read_solution
+from joinery.project.part import keys_of, made_of
+from joinery.project.product import ProductSpec
 from joinery.project.reader import Reader
 from joinery.project.tree import Entry, MapTree, Path, Tree
-from joinery.project.value import At, one_of
 
 _OTHERS = tuple(word for word in FORMS if word != DocumentSpec.word)
 """The words of forms but documents; a product with two of them is of the first."""
+_SETTLE = "settle"
+"""The key of `emit` that products of all forms have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +33,12 @@ class _Declared:
 
     Attributes:
         parts: What its keys have.
-        emit: What the keys of its `emit` have.
     """
 
     reader: Reader
     entry: Entry
     path: Path
     parts: Parts
-    emit: Parts
 
     @property
     def what(self) -> str:
@@ -61,29 +57,6 @@ class _Declared:
             return default
         return self.reader.text(self.parts[name], f'"{name}" of {self.what}')
 
-    def erased(self) -> Erased:
-        """Return what becomes of a document with values of an erased subject."""
-        if "erased" not in self.parts:
-            return "redact"
-        known = one_of(get_args(Erased))
-        word: Erased = known.read(At(self.reader, "erased", self.what), self.parts["erased"])
-        return word
-
-    def texts(self, name: str) -> tuple[str, ...]:
-        """Return the texts of a key."""
-        if name not in self.parts:
-            return ()
-        return self.reader.texts(self.parts[name], f'"{name}" of {self.what}')
-
-    def untimed(self) -> None:
-        """Refuse what goes by time of a product that does not."""
-        for name in sorted(self.emit.keys() - {"settle"}):
-            message = (
-                f'"{name}" of "emit" is of products with "aggregate", or with "within" in an embed'
-            )
-            place = self.emit[name].mark.value
-            self.reader.refuse("SPEC_VALUE", message, place, hint=f'Remove "{name}".')
-
     def refuse(self, others: Collection[str], form: str, hints: Mapping[str, str]) -> None:
         """Refuse keys that the form has not; `hints` say where what they mean is written."""
         for name in (each for each in self.parts if each in others):
@@ -100,14 +73,11 @@ def read_product(reader: Reader, entry: Entry, path: Path) -> ProductSpec:
         reader.shape(entry.value, what, "a map")
         return ProductSpec(entry.name, NodeSpec(entry.name, "root", ""))
     parts = reader.named(entry.value, what, grammar.PRODUCT)
-    emit: Parts = {}
-    if "emit" in parts:
-        emit = reader.named(parts["emit"], f'"emit" of {what}', grammar.EMIT)
-    return _product(_Declared(reader, entry, path, parts, emit))
+    return _product(_Declared(reader, entry, path, parts))
 
 
 def _product(declared: _Declared) -> ProductSpec:
-    reader, parts, what = declared.reader, declared.parts, declared.what
+    parts = declared.parts
     word = next((each for each in _OTHERS if each in parts), DocumentSpec.word)
     kind = FORMS[word]
     if word == DocumentSpec.word:
@@ -115,30 +85,40 @@ def _product(declared: _Declared) -> ProductSpec:
         _need_root(declared)
     else:
         declared.refuse(_not_of(word), word, kind.hints)
-    made = _form(declared, kind)
-    group = declared.text("group") if "group" in parts else None
-    if group:
-        reader.folder_name(group, "a group", parts["group"].mark.value)
-    solution, options = read_solution(reader, parts.get("solution"), what)
-    expect = None
-    if "expect" in parts:
-        part = f'"expect" of {what}'
-        expect = read_part(reader, parts["expect"], part, Expectations)
-    settle = declared.emit.get("settle")
-    path = (*declared.path, "sink")
-    return ProductSpec(
+    return made_of(
+        declared.reader,
+        {name: parts[name] for name in parts if name != "emit"},
+        declared.what,
+        ProductSpec,
+        declared.path,
+        place=declared.entry.place,
         name=declared.entry.name,
         root=_root(declared, word),
-        sinks=read_sinks(reader, parts["sink"], what, path) if "sink" in parts else (),
-        group=group,
-        solution=solution,
-        solution_options=options,
-        settle_ms=None if settle is None else reader.duration_ms(settle, '"settle"'),
-        ready=declared.texts("ready"),
-        erased=declared.erased(),
-        form=made,
-        expect=expect,
+        form=_form(declared, kind),
+        emit=_emit(declared, kind),
     )
+
+
+def _emit(declared: _Declared, kind: type[FormSpec]) -> Emit:
+    """Return when the product is sent; of a form that does not go by time, `settle` alone."""
+    reader, parts = declared.reader, declared.parts
+    if "emit" not in parts:
+        return AS_CHANGED
+    found = reader.named(parts["emit"], f'"emit" of {declared.what}', keys_of(Emit))
+    if not issubclass(kind, TimedSpec):
+        if not is_below(kind):
+            _refuse_untimed(reader, found)
+        found = {name: found[name] for name in found if name == _SETTLE}
+    return made_of(reader, found, "", Emit, place=None)
+
+
+def _refuse_untimed(reader: Reader, emit: Parts) -> None:
+    """Refuse what goes by time of a product that does not."""
+    for name in sorted(emit.keys() - {_SETTLE}):
+        message = (
+            f'"{name}" of "emit" is of products with "aggregate", or with "within" in an embed'
+        )
+        reader.refuse("SPEC_VALUE", message, emit[name].mark.value, hint=f'Remove "{name}".')
 
 
 def _root(declared: _Declared, word: str) -> NodeSpec:
@@ -185,16 +165,16 @@ def _need_root(declared: _Declared) -> None:
 
 
 def _form(declared: _Declared, kind: type[FormSpec]) -> FormSpec:
-    """Return the form, with the part of `emit` that it takes."""
-    reader, parts, what = declared.reader, declared.parts, declared.what
     if is_below(kind):
         return _outbox(declared)
-    given = {}
-    if issubclass(kind, TimedSpec):
-        given["emit"] = made_of(reader, declared.emit, "", Emit, place=None)
-    else:
-        declared.untimed()
-    return made_of(reader, parts, what, kind, declared.path, place=declared.entry.place, **given)
+    return made_of(
+        declared.reader,
+        declared.parts,
+        declared.what,
+        kind,
+        declared.path,
+        place=declared.entry.place,
+    )
 
 
 def _outbox(declared: _Declared) -> OutboxSpec:

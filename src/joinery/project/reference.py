@@ -19,18 +19,17 @@ from joinery.project.part import names_of, needed_in
 from joinery.project.read_window import WINDOW, needed_in_window
 from joinery.project.relation import RelationSpec
 from joinery.project.step import STEPS
+from joinery.project.vault import VaultSpec
 
 _STEP_MAPS = {word: kind for word, kind in STEPS.items() if {*names_of(kind)} != {word}}
 """The steps of several keys, each of which has a table."""
 SECTIONS: Mapping[str, Names] = {
     **{name: names_of(kind) for name, kind in grammar.PARTS.items()},
     "project": grammar.PROJECT,
-    "defaults": grammar.DEFAULTS,
     "relation": names_of(RelationSpec),
-    "vault": grammar.VAULT_BESIDE,
+    "vault": names_of(VaultSpec),
     "product": grammar.PRODUCT,
     "embed": EMBED,
-    "emit": grammar.EMIT,
     **{f"window {kind}": names for kind, names in WINDOW.items()},
     "outbox": grammar.OUTBOX,
     "step": grammar.STEP,
@@ -46,7 +45,7 @@ SECTIONS: Mapping[str, Names] = {
 _NEEDED: Mapping[str, Sequence[str]] = {
     **{name: needed_in(kind) for name, kind in grammar.PARTS.items()},
     "relation": ("key", "fields"),
-    "vault": ("master",),
+    "vault": needed_in(VaultSpec),
     "product": ("root",),
     "embed": ("on",),
     **{f"window {kind}": needed_in_window(kind) for kind in WINDOW},

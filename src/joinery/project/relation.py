@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
-from joinery.project.kinds import FORMATS
+from joinery.project.kind import FORMAT
 from joinery.project.part import Part, keys_of, made_of, nested, part, part_data, read_part
 from joinery.project.part import key as keyed  # where a field is named key
 from joinery.project.reader import Reader
@@ -87,9 +87,6 @@ def _read_time(at: At, tree: Tree) -> str | ClocksSpec:
 
 
 _FIELDS = replace(COLUMNS, read=_read_columns)
-_FORMAT = replace(TEXT, read=lambda at, tree: at.reader.word(tree, at.part, FORMATS)).told(
-    examples=list(FORMATS)
-)
 _UNIQUE = Value(
     {"type": "array", "items": NAMES.fragment},
     _read_unique,
@@ -127,7 +124,7 @@ class RelationSpec(Part):
         default=None,
     )
     format: str | None = keyed(
-        _FORMAT, "What a message looks like; by default that of `defaults`.", default=None
+        FORMAT, "What a message looks like; by default that of `defaults`.", default=None
     )
     key: tuple[str, ...] = keyed(SOME_NAMES, "The primary key's columns, in order.", default=())
     fields: Pairs = keyed(_FIELDS, "The columns and their Spark DDL types.", default=())

@@ -9,11 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from joinery.project.audit import AuditSpec
+from joinery.project.kind import Options, SinkSpec, read_sink, read_solutions, sink_data
 from joinery.project.kinds import SINKS
 from joinery.project.option import check_path
 from joinery.project.part import Part, key, nested, part, read_part
-from joinery.project.product import Options, SinkSpec
-from joinery.project.read_kind import read_sink, read_solutions, sink_data
 from joinery.project.reader import Reader
 from joinery.project.tree import MapTree, Scalar, Tree
 from joinery.project.value import DURATION, FLAG, PLAIN, SIZE, TEXT, At, Pairs, Value, options_data

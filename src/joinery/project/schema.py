@@ -15,6 +15,7 @@ from joinery.project.part import Part, names_of, needed_in
 from joinery.project.read_window import WINDOW, needed_in_window
 from joinery.project.relation import RelationSpec
 from joinery.project.step import STEPS, StepSpec, is_flat
+from joinery.project.vault import VaultSpec
 
 _VARIABLE = {"type": "string", "pattern": r"\$\{[A-Za-z_][A-Za-z0-9_]*(:-[^}]*)?\}"}
 _EXPRESSION = {"type": ["string", "number", "boolean"], "description": "A Spark SQL expression."}
@@ -40,7 +41,6 @@ def schema() -> dict[str, Any]:
 
 def _definitions() -> dict[str, Any]:
     return {
-        "defaults": _object(grammar.DEFAULTS),
         "relation": {
             **_part(RelationSpec),
             "anyOf": [
@@ -64,14 +64,13 @@ def _definitions() -> dict[str, Any]:
             "type": "object",
             "properties": {
                 **{kind: _under(VAULTS.known(kind)) for kind in VAULTS.names()},
-                **_object(grammar.VAULT_BESIDE)["properties"],
+                **_part(VaultSpec)["properties"],
             },
             "additionalProperties": False,
-            "required": ["master"],
+            "required": list(needed_in(VaultSpec)),
             "minProperties": 2,
             "maxProperties": 2,
         },
-        "emit": _object(grammar.EMIT),
         "rules": {
             "type": "object",
             "additionalProperties": _part(RuleSpec),

@@ -14,7 +14,8 @@ from pathlib import Path
 
 from joinery.errors import Location
 from joinery.model.warning import RunWarning
-from joinery.project.product import ProjectSpec, SourceSpec
+from joinery.project.kind import SourceSpec
+from joinery.project.product import ProjectSpec
 from joinery.project.relation import RelationSpec
 
 _ALIKE = 0.7

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
 
 from joinery.errors import SpecError
+from joinery.project.kind import Options
 from joinery.project.kinds import LOOKUP_STORES
 from joinery.project.option import check_options
 from joinery.project.part import (
@@ -25,7 +26,6 @@ from joinery.project.part import (
     part_data,
     read_part,
 )
-from joinery.project.product import Options
 from joinery.project.quantity import duration_ms, duration_text
 from joinery.project.reader import Reader
 from joinery.project.tree import ListTree, MapTree, Path, Scalar, Tree

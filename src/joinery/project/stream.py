@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Literal
 
+from joinery.project.kind import SINK_LIST, SinkSpec
 from joinery.project.part import (
     Part,
     key,
@@ -16,9 +17,7 @@ from joinery.project.part import (
     read_part,
     referred,
 )
-from joinery.project.product import SinkSpec
 from joinery.project.quantity import duration_ms
-from joinery.project.read_kind import SINK_LIST
 from joinery.project.reader import Reader
 from joinery.project.step import STEP_LIST, StepSpec
 from joinery.project.tree import Entry, MapTree, Path, Scalar, Tree

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import field, replace
+
+from joinery.project.kind import Options
 from joinery.project.kinds import VAULTS
 from joinery.project.option import check_options, options, text
-from joinery.project.product import VaultSpec
+from joinery.project.part import Part, key, made_of, part
 from joinery.project.reader import Reader
 from joinery.project.tree import MapTree, Tree
+from joinery.project.value import TEXT, At
 
 SHORTEST_MASTER = 32
 _EXAMPLE = 'Write vault: {sqlite: {path: vault.db}, master: "${JOINERY_MASTER_KEY}"}.'
@@ -29,6 +33,38 @@ class PostgresVaultOptions:
     schema: str = text("The schema of its tables.", default="joinery_vault")
 
 
+def _read_master(at: At, tree: Tree) -> str:
+    master = at.reader.text(tree, at.part)
+    if len(master) < SHORTEST_MASTER:
+        message = f"{at.part} is shorter than {SHORTEST_MASTER} characters"
+        hint = "Make one with: openssl rand -base64 48."
+        at.reader.refuse("SPEC_VALUE", message, tree.mark.value, hint=hint)
+    return master
+
+
+@part
+class VaultSpec(Part):
+    """Where the keys of subjects are.
+
+    Attributes:
+        kind: `sqlite` or `postgres`.
+        options: Those of the kind.
+        master: What all keys are wrapped under.
+    """
+
+    kind: str
+    options: Options = field(default=(), repr=False)
+    master: str = key(
+        replace(TEXT, read=_read_master).told(examples=["${JOINERY_MASTER_KEY}"]),
+        "What the keys are wrapped under, 32 characters or more: a secret, best taken from the"
+        " environment.",
+        default="",
+        needed=True,
+        hint=_EXAMPLE,
+        secret=True,
+    )
+
+
 def read_vault(reader: Reader, tree: Tree) -> VaultSpec | None:
     """Return the vault of a project: a kind with its options, and the master key beside."""
     if not isinstance(tree, MapTree):
@@ -44,23 +80,16 @@ def read_vault(reader: Reader, tree: Tree) -> VaultSpec | None:
     if len(kinds) != 1:
         reader.shape(tree, '"vault"', "one kind, and master", _EXAMPLE)
         return None
-    part = f'"{kinds[0].name}" of "vault"'
+    what = f'"{kinds[0].name}" of "vault"'
     known = VAULTS.known(kinds[0].name)
     assert known is not None  # all kinds are ours
-    check_options(reader, kinds[0], part, known)
-    master = _master(reader, tree)
-    return VaultSpec(kinds[0].name, reader.options(kinds[0].value, part), master)
-
-
-def _master(reader: Reader, tree: MapTree) -> str:
-    value = tree.get("master")
-    if value is None:
-        message = '"vault" needs "master"'
-        reader.refuse("SPEC_MISSING_KEY", message, tree.mark.value, hint=_EXAMPLE)
-        return ""
-    master = reader.text(value, '"master" of "vault"')
-    if len(master) < SHORTEST_MASTER:
-        message = f'"master" of "vault" is shorter than {SHORTEST_MASTER} characters'
-        hint = "Make one with: openssl rand -base64 48."
-        reader.refuse("SPEC_VALUE", message, value.mark.value, hint=hint)
-    return master
+    check_options(reader, kinds[0], what, known)
+    return made_of(
+        reader,
+        {each.name: each.value for each in entries},
+        '"vault"',
+        VaultSpec,
+        place=tree.mark.value,
+        kind=kinds[0].name,
+        options=reader.options(kinds[0].value, what),
+    )

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from joinery.project.form import DocumentSpec, emit_of, is_below
+from joinery.project.form import DocumentSpec, is_below
+from joinery.project.kind import Options, sink_data
 from joinery.project.part import part_data
-from joinery.project.product import DefaultsSpec, Options, ProductSpec, ProjectSpec
-from joinery.project.read_kind import sink_data, sinks_data
+from joinery.project.product import ProductSpec, ProjectSpec
 from joinery.project.read_window import window_data
 from joinery.project.relation import relation_data
 from joinery.project.value import options_data
@@ -35,7 +35,7 @@ def project_data(spec: ProjectSpec) -> Data:
     data |= section(
         "sources", {each.name: kind_data(each.kind, each.options) for each in spec.sources}
     )
-    data |= section("defaults", _defaults(spec.defaults))
+    data |= section("defaults", part_data(spec.defaults))
     data["relations"] = {each.name: relation_data(each) for each in spec.relations}
     if spec.products or not spec.streams:
         data["products"] = {each.name: product_data(each) for each in spec.products}
@@ -43,25 +43,13 @@ def project_data(spec: ProjectSpec) -> Data:
     data |= section("windows", {name: window_data(each) for name, each in spec.windows})
     data |= section("sinks", {name: sink_data(each) for name, each in spec.sinks})
     if spec.vault is not None:
-        data["vault"] = kind_data(spec.vault.kind, spec.vault.options)
-        data["vault"] |= {"master": spec.vault.master}
+        data["vault"] = kind_data(spec.vault.kind, spec.vault.options) | part_data(spec.vault)
     return data | section("run", part_data(spec.run))
 
 
 def product_data(spec: ProductSpec) -> Data:
     """Return a product as the map under its name."""
-    data: Data = _form(spec)
-    data |= section("sink", sinks_data(spec.sinks))
-    data |= section("group", spec.group)
-    if spec.solution_options:
-        data["solution"] = {spec.solution: options_data(spec.solution_options)}
-    elif spec.solution != "spark-state":
-        data["solution"] = spec.solution
-    settle = {} if spec.settle_ms is None else {"settle": f"{spec.settle_ms}ms"}
-    data |= section("emit", {**part_data(emit_of(spec.form)), **settle})
-    data |= section("ready", list(spec.ready))
-    data |= section("erased", spec.erased if spec.erased != "redact" else None)
-    return data | ({"expect": part_data(spec.expect)} if spec.expect else {})
+    return _form(spec) | part_data(spec)
 
 
 def _form(spec: ProductSpec) -> Data:
@@ -71,7 +59,3 @@ def _form(spec: ProductSpec) -> Data:
     if is_below(type(spec.form)):
         return {spec.form.word: {"relation": relation, **data} if data else relation}
     return {spec.form.word: relation, **data}
-
-
-def _defaults(spec: DefaultsSpec) -> Data:
-    return section("source", spec.source) | section("format", spec.format)

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from joinery.files import write_whole
+from joinery.project.kind import SolutionSpec
 from joinery.project.kinds import AUTO
 from joinery.project.option import options
 from joinery.project.product import ProductSpec, ProjectSpec
@@ -63,16 +64,16 @@ def keep_figures(checkpoint: Path, figures: Sequence[Figures]) -> None:
 
 def choose(spec: ProjectSpec) -> tuple[ProjectSpec, tuple[Choice, ...]]:
     """Return the project with a solution in place of each `auto`, and the choices made."""
-    queries = dict.fromkeys(_query(each) for each in spec.products if each.solution == AUTO)
+    queries = dict.fromkeys(_query(each) for each in spec.products if each.solution.name == AUTO)
     choices = {query: _choice(spec, query) for query in queries}
     products = tuple(_chosen(each, choices) for each in spec.products)
     return replace(spec, products=products), tuple(choices.values())
 
 
 def _chosen(product: ProductSpec, choices: Mapping[str, Choice]) -> ProductSpec:
-    if product.solution != AUTO:
+    if product.solution.name != AUTO:
         return product
-    return replace(product, solution=choices[_query(product)].solution, solution_options=())
+    return replace(product, solution=SolutionSpec(choices[_query(product)].solution))
 
 
 def _query(product: ProductSpec) -> str:

@@ -29,7 +29,8 @@ from joinery.plan.build import build_plan
 from joinery.plan.nodes import Plan, Relation
 from joinery.plan.step import Lookup
 from joinery.plan.stream import outputs_of
-from joinery.project.product import ProjectSpec, SinkSpec
+from joinery.project.kind import SinkSpec
+from joinery.project.product import ProjectSpec
 from joinery.semantics.merge import KeptRow, RowMerge
 from joinery.semantics.read_change import change_line
 from joinery.semantics.rows import Findings

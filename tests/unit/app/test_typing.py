@@ -221,12 +221,12 @@ def test_the_formats_that_python_offers_are_those_there_are() -> None:
 @pytest.mark.parametrize(
     ("names", "kind"),
     [
-        (grammar.DEFAULTS, typing.DefaultsMap),
-        (grammar.EMIT, typing.EmitMap),
         (grammar.REGISTRY, typing.RegistryMap),
         *(
             (names_of(grammar.PARTS[name]), each)
             for name, each in (
+                ("defaults", typing.DefaultsMap),
+                ("emit", typing.EmitMap),
                 ("watermark", typing.WatermarkMap),
                 ("clocks", typing.ClocksMap),
                 ("personal", typing.PersonalMap),

@@ -332,7 +332,7 @@ def test_a_run_tells_what_auto_has_chosen_and_why(
 ) -> None:
     spec, _ = plan_project(load_spec(project / "joinery.yaml"), solution="auto")
 
-    assert {"spark-state"} == {each.solution for each in spec.products}
+    assert {"spark-state"} == {each.solution.name for each in spec.products}
     assert "runs on spark-state: nothing was measured yet" in capsys.readouterr().err
 
 

@@ -13,8 +13,9 @@ from joinery.plan.build import build_plan, examine
 from joinery.plan.check import check
 from joinery.plan.explain.text import render_product
 from joinery.plan.support import refusals
+from joinery.project.kind import SourceSpec
 from joinery.project.load import dump_spec, load_spec
-from joinery.project.product import ProjectSpec, SourceSpec
+from joinery.project.product import ProjectSpec
 from joinery.testing.conformance.runner import load_text
 
 _VIEWS = """

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from joinery.errors import ProjectErrors
+from joinery.project.kind import SinkSpec, SolutionSpec
 from joinery.project.load import dump_spec, load_spec
-from joinery.project.product import ProjectSpec, SinkSpec
+from joinery.project.product import ProjectSpec
 from joinery.project.run import RunSpec
 from joinery.project.value import OrderSpec
 
@@ -111,8 +112,7 @@ def test_durations_and_sizes_have_units(tmp_path: Path) -> None:
 def test_a_solution_may_have_options(tmp_path: Path) -> None:
     spec = load(tmp_path, ROOT + "    solution: {rdbms-store: {schema: mine}}\n")
 
-    assert "rdbms-store" == spec.products[0].solution
-    assert (("schema", "mine"),) == spec.products[0].solution_options
+    assert SolutionSpec("rdbms-store", (("schema", "mine"),)) == spec.products[0].solution
 
 
 def test_an_environment_variable_is_put_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

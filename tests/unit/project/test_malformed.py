@@ -14,12 +14,21 @@ from tests.unit.project.test_reference import EXAMPLES, REST, merged
 
 from joinery.errors import JoineryError, ProjectErrors
 from joinery.project import grammar
+from joinery.project.emit import Emit
 from joinery.project.load import dump_spec, load_spec
 from joinery.project.part import keys_of
 from joinery.project.relation import RelationSpec
 
 SECTIONS = ("relations", "products", "streams", "windows", "run")
-KEYS = [*grammar.PRODUCT, *keys_of(RelationSpec), *grammar.STEP, *grammar.EMIT, "one", "many", "on"]
+KEYS = [
+    *grammar.PRODUCT,
+    *keys_of(RelationSpec),
+    *grammar.STEP,
+    *keys_of(Emit),
+    "one",
+    "many",
+    "on",
+]
 VALUES: list[Any] = [
     *(None, True, 7, -1, 1.5, "x", "", "10s", "a.b = c.d", "wait:soon", "1 month", "event"),
     *([], {}, ["a"], ["a", "a"], [["a"]], ["2h", "1h"]),

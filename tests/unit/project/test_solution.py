@@ -8,10 +8,11 @@ import pytest
 
 from joinery.errors import ProjectErrors, SpecError
 from joinery.plan.build import build_plan
-from joinery.project.kinds import Registry, with_solution
+from joinery.project.kind import SolutionSpec
+from joinery.project.kinds import Registry
 from joinery.project.load import dump_spec, load_spec
 from joinery.project.option import options, text
-from joinery.project.product import ProjectSpec
+from joinery.project.product import ProjectSpec, with_solution
 from joinery.project.schema import schema
 from joinery.solutions.choose import SolutionPlace, open_solution, store_solutions
 
@@ -51,7 +52,7 @@ def test_a_product_takes_the_projects_options_below_its_own(tmp_path: Path) -> N
 def test_another_solution_leaves_a_products_own_options_behind(tmp_path: Path) -> None:
     spec = with_solution(load(tmp_path, HEAD + RUN), "kv")
 
-    assert [("kv", ()), ("kv", ())] == [(e.solution, e.solution_options) for e in spec.products]
+    assert [SolutionSpec("kv"), SolutionSpec("kv")] == [each.solution for each in spec.products]
 
 
 def test_a_product_that_names_the_solution_keeps_its_options(tmp_path: Path) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from joinery.project.product import DefaultsSpec, ProjectSpec, SourceSpec
+from joinery.project.kind import SourceSpec
+from joinery.project.product import DefaultsSpec, ProjectSpec
 from joinery.project.relation import RelationSpec
 from joinery.project.run import RunSpec
 from joinery.project.source_warning import source_warnings

@@ -42,7 +42,7 @@ def measured(spec: ProjectSpec) -> None:
 def test_without_figures_it_is_the_default(spec: ProjectSpec) -> None:
     chosen, (choice,) = choose(spec)
 
-    assert ["spark-state", "kv"] == [each.solution for each in chosen.products]
+    assert ["spark-state", "kv"] == [each.solution.name for each in chosen.products]
     assert "nothing was measured" in choice.reason
 
 

@@ -27,9 +27,10 @@ from joinery.project.captured import (
     table_in,
     tables_of,
 )
+from joinery.project.kind import SourceSpec
 from joinery.project.mysql import mysql_options, server_id_of
 from joinery.project.postgres import postgres_options
-from joinery.project.product import ProjectSpec, SourceSpec
+from joinery.project.product import ProjectSpec
 from joinery.spark.jar import capture_jar
 from joinery.spark.source.spool_readers import applied_files
 from joinery.vault.tables import open_vault

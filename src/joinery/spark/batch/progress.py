@@ -22,9 +22,10 @@ from joinery.observe.frontier import wait_for
 from joinery.observe.http import RunEndpoints
 from joinery.observe.lineage import Dataset, Job, Lineage
 from joinery.plan.nodes import Plan, Product, Sink
+from joinery.project.kind import SourceSpec
 from joinery.project.kinds import SINKS, SOURCES, Registry
 from joinery.project.part import part_data
-from joinery.project.product import ProjectSpec, SourceSpec
+from joinery.project.product import ProjectSpec
 from joinery.project.source_warning import spec_warnings
 from joinery.spark.kernel import progress_log
 from joinery.spark.source.kafka_watch import KafkaGroups

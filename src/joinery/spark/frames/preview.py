@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 from joinery.model.progress import Progress
 from joinery.plan.nodes import Plan, Sink
 from joinery.plan.stream import Stream
-from joinery.project.product import ProjectSpec, SinkSpec
+from joinery.project.kind import SinkSpec
+from joinery.project.product import ProjectSpec
 from joinery.spark.batch.run import Run, RunOptions
 
 if TYPE_CHECKING:

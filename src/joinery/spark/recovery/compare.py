@@ -18,8 +18,8 @@ from joinery.errors import JoineryError
 from joinery.model.progress import BatchProgress
 from joinery.plan.nodes import Plan
 from joinery.project.form import OutboxSpec
-from joinery.project.kinds import with_solution
-from joinery.project.product import Options, ProjectSpec, SinkSpec
+from joinery.project.kind import Options, SinkSpec
+from joinery.project.product import ProjectSpec, with_solution
 from joinery.solutions.spark_state.fingerprint import SPARK_STATE
 from joinery.spark.batch.run import Run, RunOptions
 from joinery.spark.batch.stores import store_name
@@ -175,9 +175,9 @@ def all_below(spec: ProjectSpec, folder: Path, sample: Sample) -> ProjectSpec:
         replace(
             each,
             sinks=sinks,
-            settle_ms=None,
+            emit=replace(each.emit, settle_ms=None),
             ready=(),
-            solution_options=_unseen(each.solution_options),
+            solution=replace(each.solution, options=_unseen(each.solution.options)),
         )
         for each in spec.products
         if not isinstance(each.form, OutboxSpec)

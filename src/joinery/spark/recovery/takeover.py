@@ -26,8 +26,7 @@ from joinery.errors import RunError
 from joinery.model.change import Key
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Product
-from joinery.project.kinds import with_solution
-from joinery.project.product import ProjectSpec
+from joinery.project.product import ProjectSpec, with_solution
 from joinery.semantics.document import SentDocument
 from joinery.solutions.choose import SolutionPlace, open_solution
 from joinery.solutions.spark_state.decoded import decoded_relations

@@ -22,7 +22,8 @@ from joinery.model.progress import Counts, split_columns
 from joinery.observe.frontier import SeenSizes
 from joinery.plan.nodes import Relation
 from joinery.project.captured import CAPTURED, as_files
-from joinery.project.product import ProjectSpec, SourceSpec
+from joinery.project.kind import SourceSpec
+from joinery.project.product import ProjectSpec
 from joinery.semantics.read_change import read_changes
 from joinery.spark.jar import kernel_jar, spark_home
 from joinery.spark.kernel import formats_json

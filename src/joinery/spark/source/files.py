@@ -28,7 +28,8 @@ from pyspark.sql import functions as F
 
 from joinery.model.progress import Counts
 from joinery.model.warning import RunWarning
-from joinery.project.product import ProjectSpec, SourceSpec
+from joinery.project.kind import SourceSpec
+from joinery.project.product import ProjectSpec
 from joinery.spark.source.source import (
     BatchRoom,
     RawStream,

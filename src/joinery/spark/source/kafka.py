@@ -23,7 +23,8 @@ from pyspark.sql import functions as F
 
 from joinery.dead_letters.replay import KEY_AT, OFFSET_AT, PARTITION_AT, REPLAY
 from joinery.project.kafka import KafkaOptions, kafka_options, pattern_of
-from joinery.project.product import ProjectSpec, SourceSpec
+from joinery.project.kind import SourceSpec
+from joinery.project.product import ProjectSpec
 from joinery.spark.source.kafka_client import (
     Gap,
     KafkaClient,

@@ -16,7 +16,8 @@ from joinery.plan.nodes import Product, Relation
 from joinery.plan.watermark import ordered
 from joinery.project.captured import CAPTURED, as_files, spool_of
 from joinery.project.kafka import is_named
-from joinery.project.product import ProjectSpec, SourceSpec
+from joinery.project.kind import SourceSpec
+from joinery.project.product import ProjectSpec
 from joinery.project.run import RunSpec
 from joinery.vault.erasure import erasures_folder
 

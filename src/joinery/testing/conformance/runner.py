@@ -21,9 +21,10 @@ from joinery.model.type import Field, Struct
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Product
 from joinery.project.form import FormSpec, PatternSpec, SearchSpec
+from joinery.project.kind import SinkSpec
 from joinery.project.load import load_spec
 from joinery.project.node import NodeSpec
-from joinery.project.product import ProductSpec, ProjectSpec, SinkSpec
+from joinery.project.product import ProductSpec, ProjectSpec
 from joinery.project.relation import RelationSpec
 from joinery.semantics.arrivals import LATE_COUNTERS
 from joinery.semantics.reference import ReferenceSolution

@@ -16,8 +16,9 @@ from joinery.model.type import Struct
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Relation
 from joinery.plan.stream import Stream, key_of
+from joinery.project.kind import SinkSpec
 from joinery.project.part import renamed
-from joinery.project.product import ProjectSpec, SinkSpec
+from joinery.project.product import ProjectSpec
 from joinery.project.quantity import duration_ms
 from joinery.project.stream import StreamSpec
 from joinery.semantics.render import document_json

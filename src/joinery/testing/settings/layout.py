@@ -20,9 +20,10 @@ from joinery.clients.kafka import Brokers, create_topic, make_producer
 from joinery.expression.convert import micros_of
 from joinery.files import write_whole
 from joinery.plan.nodes import Relation
+from joinery.project.kind import SinkSpec
 from joinery.project.kinds import FORMATS
 from joinery.project.load import dump_spec
-from joinery.project.product import ProjectSpec, SinkSpec
+from joinery.project.product import ProjectSpec
 from joinery.project.relation import RelationSpec
 from joinery.semantics.merge import RowMerge
 from joinery.semantics.read_change import change_line

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from joinery.model.progress import BatchProgress
 from joinery.plan.nodes import Plan
+from joinery.project.kind import SinkSpec
 from joinery.project.node import NodeSpec
-from joinery.project.product import ProductSpec, ProjectSpec, SinkSpec
+from joinery.project.product import ProductSpec, ProjectSpec
 from joinery.project.run import RunSpec
 from joinery.project.step import UnionSpec
 from joinery.project.stream import StreamSpec

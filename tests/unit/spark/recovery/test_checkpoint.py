@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from joinery.errors import StateMismatchError
-from joinery.project.product import SourceSpec
+from joinery.project.kind import SourceSpec
 from joinery.spark.recovery.checkpoint import (
     begin_empty_batch,
     claim_sources,

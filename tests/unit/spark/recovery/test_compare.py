@@ -61,7 +61,7 @@ def test_a_service_that_bills_requests_counts_its_own() -> None:
 def test_a_measurement_alters_no_view_that_others_read() -> None:
     spec = all_below(load_text(VIEWED), Path("measured"), Sample(1, 1))
 
-    assert [{"schema": "s"}, {}] == [dict(each.solution_options) for each in spec.products]
+    assert [{"schema": "s"}, {}] == [dict(each.solution.options) for each in spec.products]
     assert {"rdbms-trigger": {"schema": "t"}} == {
         name: dict(options) for name, options in spec.run.solutions
     }

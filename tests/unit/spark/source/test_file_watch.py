@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from joinery.model.warning import RunWarning
-from joinery.project.product import ProjectSpec, SourceSpec
+from joinery.project.kind import SourceSpec
+from joinery.project.product import ProjectSpec
 from joinery.project.run import RunSpec
 from joinery.spark.source.files import FileLabels, FileSizes, FileWatch
 from joinery.spark.source.source import SourceRead

@@ -7,7 +7,8 @@ from typing import Any, cast
 
 import pytest
 
-from joinery.project.product import ProjectSpec, SourceSpec
+from joinery.project.kind import SourceSpec
+from joinery.project.product import ProjectSpec
 from joinery.project.run import RunSpec
 from joinery.spark.source.files import open_files
 from joinery.spark.source.source import BatchRoom, SourceNotThereError

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from joinery.model.warning import RunWarning
+from joinery.project.kind import SinkSpec, SourceSpec
 from joinery.project.node import NodeSpec
-from joinery.project.product import ProductSpec, ProjectSpec, SinkSpec, SourceSpec
+from joinery.project.product import ProductSpec, ProjectSpec
 from joinery.project.relation import RelationSpec
 from joinery.project.run import RunSpec
 from joinery.spark.source.source import SourceRead

@@ -1,15 +1,54 @@
-"""What names a kind with its options, read and written: sources, sinks, solutions."""
+"""One kind with its options, as a project names it: a source, a sink, a solution, a format."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
 
-from joinery.project.kinds import DEFAULT_SOLUTION, SINKS, SOLUTIONS, SOURCES, Registry
+from joinery.project.kinds import DEFAULT_SOLUTION, FORMATS, SINKS, SOLUTIONS, SOURCES, Registry
 from joinery.project.option import check_options
-from joinery.project.product import Options, SinkSpec, SourceSpec
 from joinery.project.reader import Reader
 from joinery.project.tree import Entry, ListTree, MapTree, Path, Scalar, Tree
-from joinery.project.value import Value, options_data
+from joinery.project.value import TEXT, At, Value, options_data
+
+Options = tuple[tuple[str, object], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSpec:
+    """A place that changes come from: `kind` such as `files`, with its options."""
+
+    name: str
+    kind: str
+    options: Options = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SinkSpec:
+    """A place for documents.
+
+    Attributes:
+        kind: Such as `files`; empty when `use` names a sink of the project.
+        options: Those of the kind; beside `use`, they replace the named sink's.
+        use: The name of a sink under the project's `sinks`.
+    """
+
+    kind: str = ""
+    options: Options = ()
+    use: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SolutionSpec:
+    """How join state is kept.
+
+    Attributes:
+        name: Of the solution, or `auto`.
+        options: Its own; those of the project's `run` are below them.
+    """
+
+    name: str = DEFAULT_SOLUTION
+    options: Options = ()
 
 
 def read_source(reader: Reader, entry: Entry) -> SourceSpec:
@@ -91,17 +130,27 @@ def _kind(
     return entry.name, reader.options(entry.value, part)
 
 
-def read_solution(reader: Reader, tree: Tree | None, what: str) -> tuple[str, Options]:
-    """Return a solution and its options: a name, or a map from one name to options."""
-    if tree is None:
-        return DEFAULT_SOLUTION, ()
-    part = f'"solution" of {what}'
+def _read_solution(at: At, tree: Tree) -> SolutionSpec:
+    """Return a solution with its options: a name, or a map from one name to options."""
     if isinstance(tree, MapTree) and len(tree.entries) == 1:
-        return _with_options(reader, tree.entries[0], part)
+        return SolutionSpec(*_with_options(at.reader, tree.entries[0], at.part))
     if isinstance(tree, MapTree):
-        reader.shape(tree, part, "one name, or a map with one name")
-        return DEFAULT_SOLUTION, ()
-    return reader.word(tree, part, SOLUTIONS.names()) or DEFAULT_SOLUTION, ()
+        at.reader.shape(tree, at.part, "one name, or a map with one name")
+        return SolutionSpec()
+    return SolutionSpec(at.reader.word(tree, at.part, SOLUTIONS.names()) or DEFAULT_SOLUTION)
+
+
+def _solution_data(spec: SolutionSpec) -> str | dict[str, Any]:
+    """Return a solution: its name, with its options where it has some."""
+    return {spec.name: options_data(spec.options)} if spec.options else spec.name
+
+
+SOLUTION = Value({"$ref": "#/$defs/solution"}, _read_solution, _solution_data)
+"""What the solution of a product is written as."""
+FORMAT = replace(TEXT, read=lambda at, tree: at.reader.word(tree, at.part, FORMATS)).told(
+    examples=list(FORMATS)
+)
+"""What the format of messages is written as."""
 
 
 def read_solutions(reader: Reader, tree: Tree, part: str) -> tuple[tuple[str, Options], ...]:
