@@ -90,6 +90,14 @@ def test_the_reasons_of_dead_letters_are_those_that_are_documented() -> None:
     assert list(REASONS) == re.findall(r"^\| `([a-z_]+)` \|", catalogue, re.MULTILINE)
 
 
+def test_every_reason_that_a_sink_gives_is_one_of_them() -> None:
+    texts = (each.read_text(encoding="utf-8") for each in SOURCES.rglob("*.py"))
+    given = {word for text in texts for word in re.findall(r'Refusal\([^"]+?, "(\w+)"', text)}
+
+    assert "document_refused" in given
+    assert set() == given - set(REASONS)
+
+
 def test_every_reason_of_dead_letters_is_given_somewhere() -> None:
     kernel = (ROOT / "kernel" / "src" / "main").rglob("*.java")
     texts = [each.read_text(encoding="utf-8") for each in (*SOURCES.rglob("*.py"), *kernel)]

@@ -29,6 +29,7 @@ REASONS = (
     "document_too_large",
     "poison",
     "document_refused",
+    "unroutable",
     "overflow",
     "query_broken",
     "sequence_conflict",
