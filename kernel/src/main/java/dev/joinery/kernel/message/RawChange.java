@@ -5,7 +5,8 @@ import dev.joinery.kernel.bytes.Slice;
 import java.util.Arrays;
 
 /**
- * One decoded change on its way to a row: what it does, where it stands in its log, what it sets.
+ * One decoded change on its way to a row: what it does, where it stands in its log, what it sets; in
+ * the order of {@link Message#raw}.
  *
  * @param snapshot as of {@link Change}, like {@code newest} and {@code moved}
  */
@@ -14,44 +15,18 @@ public record RawChange(
     int role,
     int op,
     boolean positioned,
+    boolean snapshot,
+    long newest,
+    long moved,
     long position,
     long major,
     long minor,
     long[] absent,
-    boolean snapshot,
-    long newest,
-    long moved,
     Slice row)
     implements Comparable<RawChange> {
 
   /** The {@code minor} of a change that stands nowhere in its batch. */
   public static final long ORDERLESS = Long.MIN_VALUE;
-
-  /** A change of which no time is known. */
-  public RawChange(
-      int relation,
-      int role,
-      int op,
-      boolean positioned,
-      long position,
-      long major,
-      long minor,
-      long[] absent,
-      Slice row) {
-    this(
-        relation,
-        role,
-        op,
-        positioned,
-        position,
-        major,
-        minor,
-        absent,
-        false,
-        Marks.UNKNOWN,
-        Marks.UNKNOWN,
-        row);
-  }
 
   public static RawChange read(byte[] message) {
     return read(Message.body(message));
@@ -62,31 +37,28 @@ public record RawChange(
     int role = in.readByte();
     int op = in.readByte();
     int told = in.readByte();
-    boolean positioned = (told & Message.POSITIONED) != 0;
-    boolean snapshot = (told & Message.SNAPSHOT) != 0;
-    long newest = (told & Message.TIMED) != 0 ? in.readLong() : Marks.UNKNOWN;
-    long moved = (told & Message.MOVED) != 0 ? in.readLong() : Marks.UNKNOWN;
-    long position = in.readVarLong();
-    long major = in.readVarLong();
-    long minor = in.readVarLong();
+    return new RawChange(
+        relation,
+        role,
+        op,
+        (told & Message.POSITIONED) != 0,
+        (told & Message.SNAPSHOT) != 0,
+        (told & Message.TIMED) != 0 ? in.readLong() : Marks.UNKNOWN,
+        (told & Message.MOVED) != 0 ? in.readLong() : Marks.UNKNOWN,
+        in.readVarLong(),
+        in.readVarLong(),
+        in.readVarLong(),
+        readAbsent(in),
+        in.rest());
+  }
+
+  private static long[] readAbsent(ByteReader in) {
     int words = in.readVarInt();
     long[] absent = words == 0 ? null : new long[words];
     for (int i = 0; i < words; i++) {
       absent[i] = in.readLong();
     }
-    return new RawChange(
-        relation,
-        role,
-        op,
-        positioned,
-        position,
-        major,
-        minor,
-        absent,
-        snapshot,
-        newest,
-        moved,
-        in.rest());
+    return absent;
   }
 
   public boolean isParent() {

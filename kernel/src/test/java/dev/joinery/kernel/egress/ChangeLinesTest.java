@@ -9,6 +9,7 @@ import dev.joinery.kernel.chain.Table;
 import dev.joinery.kernel.chain.Tree;
 import dev.joinery.kernel.chain.TreeProgram;
 import dev.joinery.kernel.door.Years;
+import dev.joinery.kernel.message.Change;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.RawChange;
 import dev.joinery.kernel.render.ByteSink;
@@ -33,7 +34,8 @@ class ChangeLinesTest {
 
   private String line(int op, boolean positioned, long[] absent, Slice row) {
     ByteSink out = new ByteSink(64);
-    lines.write(new RawChange(0, 0, op, positioned, 7, 2, 11, absent, row), out);
+    Change change = new Change(op, positioned, 7, 2, 11, absent);
+    lines.write(RawChange.read(Message.raw(0, 0, 0, change, row)), out);
     return new String(out.toByteArray(), StandardCharsets.UTF_8);
   }
 

@@ -11,6 +11,7 @@ import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.chain.Table;
 import dev.joinery.kernel.chain.Tree;
 import dev.joinery.kernel.chain.TreeProgram;
+import dev.joinery.kernel.message.Change;
 import dev.joinery.kernel.message.Counters;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
@@ -57,7 +58,8 @@ class ErasureTest {
   private RawChange change(int op, String email, String hash) {
     List<Object> values = new ArrayList<>(Arrays.asList(1L, email, hash));
     Slice row = BinaryRow.copy(bytes.apply(USER.internal(values)));
-    return new RawChange(0, Message.ROLE_PRIMARY, op, false, 0, 0, line++, null, row);
+    Change change = new Change(op, false, 0, 0, line++, null);
+    return RawChange.read(Message.raw(0, 0, Message.ROLE_PRIMARY, change, row));
   }
 
   private RawChange upsert(String email) {

@@ -11,6 +11,7 @@ import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.chain.Table;
 import dev.joinery.kernel.chain.Tree;
 import dev.joinery.kernel.chain.TreeProgram;
+import dev.joinery.kernel.message.Change;
 import dev.joinery.kernel.message.Counters;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
@@ -55,16 +56,9 @@ class RelationRowsTest {
     for (int column : absent) {
       words[0] |= 1L << column;
     }
-    return new RawChange(
-        0,
-        Message.ROLE_PRIMARY,
-        op,
-        position >= 0,
-        Math.max(position, 0),
-        0,
-        line++,
-        words,
-        BinaryRow.copy(bytes.apply(USER.internal(values))));
+    Change change = new Change(op, position >= 0, Math.max(position, 0), 0, line++, words);
+    Slice row = BinaryRow.copy(bytes.apply(USER.internal(values)));
+    return RawChange.read(Message.raw(0, 0, Message.ROLE_PRIMARY, change, row));
   }
 
   private RawChange upsert(long position, String name) {
@@ -323,9 +317,8 @@ class RelationRowsTest {
   }
 
   private static RawChange orderless(RawChange change) {
-    return new RawChange(
-        change.relation(), change.role(), change.op(), false, 0, 0, RawChange.ORDERLESS, null,
-        change.row());
+    Change told = new Change(change.op(), false, 0, 0, RawChange.ORDERLESS, null);
+    return RawChange.read(Message.raw(0, change.relation(), change.role(), told, change.row()));
   }
 
   @Test

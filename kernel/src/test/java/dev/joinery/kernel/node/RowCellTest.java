@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.joinery.kernel.bytes.Slice;
+import dev.joinery.kernel.message.Change;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.RawChange;
 import org.junit.jupiter.api.Test;
@@ -13,8 +14,8 @@ class RowCellTest {
   private static final Slice ROW = Slice.of(new byte[] {1, 2, 3, 4, 5, 6, 7, 8});
 
   private static RawChange at(boolean positioned, long position, long major, long minor) {
-    return new RawChange(
-        0, 0, Message.OP_UPSERT, positioned, position, major, minor, null, ROW);
+    Change change = new Change(Message.OP_UPSERT, positioned, position, major, minor, null);
+    return RawChange.read(Message.raw(0, 0, 0, change, ROW));
   }
 
   private static RowCell after(RawChange change) {
