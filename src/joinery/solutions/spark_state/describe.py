@@ -145,6 +145,9 @@ def _slot(assembler: Assembler, slot: int) -> str:
 
 
 def _node(program: KernelProgram, node: KernelNode) -> Iterator[Part]:
+    if isinstance(node, StreamNode):
+        yield from _stream_node(program, node)
+        return
     title = path_title(node.name)
     match node:
         case Retract():
@@ -174,8 +177,6 @@ def _node(program: KernelProgram, node: KernelNode) -> Iterator[Part]:
                     f"{title}: parents are assembled in place",
                     _upward(program, row, node.merge.upward),
                 )
-        case CurrentLookup() | AsOf() | Claim() | MapEvents() | Rolling() | Seen() | PairEvents():
-            yield from _stream_node(program, node)
         case Group():
             yield from _group(program, node)
         case History():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import assert_never
 
 from joinery.model.type import TIMESTAMP, Field, is_personal
 from joinery.plan.build_personal import index_name
@@ -38,15 +39,7 @@ from joinery.solutions.spark_state.program import (
     Versions,
 )
 from joinery.solutions.spark_state.search_program import QueryUse, Search, SearchedUse
-from joinery.solutions.spark_state.stream_program import (
-    AsOf,
-    Claim,
-    CurrentLookup,
-    MapEvents,
-    PairEvents,
-    Rolling,
-    Seen,
-)
+from joinery.solutions.spark_state.stream_program import StreamNode
 from joinery.solutions.spark_state.versioning import History
 from joinery.solutions.spark_state.words import visible_row
 
@@ -115,11 +108,16 @@ def node_keys(program: KernelProgram) -> tuple[NodeKey | None, ...]:
     return tuple(found)
 
 
-_JOINS = ToOne | Match | FanOut | Gather | Interval | Valid
+_ANSWERING_JOINS = Match | FanOut | Gather | Interval | Valid
+_JOINS = ToOne | _ANSWERING_JOINS
 """What is keyed by the columns of those who send to it."""
+_ANSWERING = _ANSWERING_JOINS | Search | Closing | Cuts | Rule | Subjects | StreamNode
+"""What has no row of its own: it answers, by an address that it was told."""
 
 
 def _own_key(program: KernelProgram, node: KernelNode) -> NodeKey | None:
+    if isinstance(node, _ANSWERING):
+        return None
     match node:
         case Retract() | Versions() | Fold() | History():
             relation = program.relations[node.relation]
@@ -128,27 +126,10 @@ def _own_key(program: KernelProgram, node: KernelNode) -> NodeKey | None:
             return _of_fields(program.products[node.product].key.fields)
         case Pattern() | Group():
             return _of_fields(_grouped_by(program, node))
-        case (
-            ToOne()
-            | Match()
-            | FanOut()
-            | Gather()
-            | Interval()
-            | Valid()
-            | Search()
-            | Closing()
-            | Cuts()
-            | Rule()
-            | Subjects()
-            | CurrentLookup()
-            | AsOf()
-            | Claim()
-            | MapEvents()
-            | Rolling()
-            | Seen()
-            | PairEvents()
-        ):
+        case ToOne():
             return None
+        case _:
+            assert_never(node)
 
 
 def _grouped_by(program: KernelProgram, node: Pattern | Group) -> Sequence[Field]:
@@ -183,19 +164,25 @@ _Addressed = tuple[bool, int, tuple[Slot, ...], Address]
 
 
 def _addressed(program: KernelProgram, node: KernelNode) -> Iterator[_Addressed]:
+    if isinstance(node, _ANSWERING):
+        return
     match node:
         case Retract() | Versions():
             own = node.relation if isinstance(node, Retract) else node.versions
             row = visible_row(program, own)
             for use in node.uses:
                 yield from _used(row, use)
-        case ToOne(merge=merge) if merge is not None:
-            up = merge.upward
-            yield True, up.target, visible_row(program, merge.relation), up.address
-        case Fold(upward=upward) if upward is not None:
-            yield True, upward.target, visible_row(program, node.relation), upward.address
+        case ToOne(merge=merge):
+            if merge is not None:
+                up = merge.upward
+                yield True, up.target, visible_row(program, merge.relation), up.address
+        case Fold(upward=up):
+            if up is not None:
+                yield True, up.target, visible_row(program, node.relation), up.address
+        case History() | EventFold() | Pattern() | Group():
+            pass  # what they make is the product
         case _:
-            pass  # it answers, by an address that it was told
+            assert_never(node)
 
 
 def _used(row: tuple[Slot, ...], use: Use) -> Iterator[_Addressed]:
