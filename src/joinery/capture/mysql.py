@@ -19,7 +19,7 @@ from typing import Any, Literal, Self
 
 from joinery.capture.mysql_tables import check_tables, kind_of, user_of
 from joinery.capture.schema_history import HISTORY, dropped_since
-from joinery.capture.server import Prepared, ServerAwayError
+from joinery.capture.server import Prepared, ServerAwayError, pattern_of
 from joinery.capture.spool import ANEW, CaptureError, CaptureLostError, SpoolFolder
 from joinery.clients.mysql import MysqlAddress, MysqlError, MysqlLink
 
@@ -158,7 +158,7 @@ class MysqlDatabase:
             "database.password": address.password,
             "database.server.id": str(self.server_id),
             **_secured(plugin, address),
-            "table.include.list": ",".join(map(_pattern, self.tables)),
+            "table.include.list": ",".join(map(pattern_of, self.tables)),
             "snapshot.mode": "initial",
             # Writers wait while the place in the log is taken, not while rows are read.
             "snapshot.locking.mode": "minimal",
@@ -201,7 +201,7 @@ class MysqlDatabase:
             **kept,
             # Not that of the connector beside it, whose figures are registered under it.
             "topic.prefix": f"{settings['topic.prefix']}_read",
-            "table.include.list": ",".join(map(_pattern, tables)),
+            "table.include.list": ",".join(map(pattern_of, tables)),
             "snapshot.mode": "initial_only",
             "schema.history.internal": "io.debezium.relational.history.MemorySchemaHistory",
         }
@@ -514,8 +514,3 @@ def _secured(plugin: Plugin, address: MysqlAddress) -> dict[str, str]:
         "database.ssl.mode": address.ssl_mode,
         "driver.allowPublicKeyRetrieval": "true",
     }
-
-
-def _pattern(table: str) -> str:
-    """Return a regular expression for exactly one table, as the connector wants it."""
-    return "".join(each if each.isalnum() or each == "_" else f"\\{each}" for each in table)

@@ -273,7 +273,7 @@ def settings(link: Link, database: Database) -> dict[str, str]:
         "topic.prefix": database.slot,
         "database.password": "",
         **given,
-        "table.include.list": ",".join(map(_pattern, database.tables)),
+        "table.include.list": ",".join(map(pattern_of, database.tables)),
         "plugin.name": "pgoutput",
         "slot.name": database.slot,
         "publication.name": database.slot,
@@ -306,7 +306,7 @@ def reading_settings(settings: Mapping[str, str], tables: Sequence[str]) -> dict
         **kept,
         # Not that of the connector beside it, whose figures are registered under it.
         "topic.prefix": f"{settings['topic.prefix']}_read",
-        "table.include.list": ",".join(map(_pattern, tables)),
+        "table.include.list": ",".join(map(pattern_of, tables)),
         "snapshot.mode": "initial_only",
         "snapshot.isolation.mode": "repeatable_read",
     }
@@ -323,7 +323,7 @@ def mark(database: Database) -> int:
             raise database.failure(error) from error
 
 
-def _pattern(table: str) -> str:
+def pattern_of(table: str) -> str:
     """Return a regular expression for exactly one table, as the connector wants it."""
     return "".join(each if each.isalnum() or each == "_" else f"\\{each}" for each in table)
 

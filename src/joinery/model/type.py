@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from joinery.errors import SpecError
@@ -122,6 +123,12 @@ class Struct:
 
 
 DataType = Atomic | Decimal | Array | Map | Struct
+
+
+def typed_names(fields: Iterable[Field]) -> str:
+    """Return names with their types: `id long, name string`."""
+    return ", ".join(f"{each.name} {each.type}" for each in fields)
+
 
 BOOLEAN, INT, LONG, DOUBLE = Atomic("boolean"), Atomic("int"), Atomic("long"), Atomic("double")
 STRING, BINARY, DATE, TIMESTAMP = (

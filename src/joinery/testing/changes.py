@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -190,3 +190,14 @@ def delete(relation: str, /, **columns: object) -> RowChange:
 def tombstone(relation: str, /, **key: object) -> RowChange:
     """Tell a null value under the row's key, as compacted logs hold after a delete."""
     return RowChange("tombstone", relation, key)
+
+
+def flat(
+    changes: Iterable[Change | RowChange | Iterable[Change | RowChange]],
+) -> Iterator[Change | RowChange]:
+    """Yield changes that are given one by one or in lists, in order."""
+    for each in changes:
+        if isinstance(each, Change | RowChange):
+            yield each
+        else:
+            yield from each

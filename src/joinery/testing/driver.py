@@ -41,7 +41,7 @@ from joinery.solutions.stored.state import (
     StoreFencedError,
     StoreSolution,
 )
-from joinery.testing.changes import ChangeError, RowChange
+from joinery.testing.changes import ChangeError, RowChange, flat
 
 _Index = dict[JoinValue, dict[Key, Row]]
 
@@ -284,7 +284,7 @@ class Driver:
 
     def send(self, *changes: Change | RowChange | Iterable[Change | RowChange]) -> list[Emission]:
         """Send one batch of changes, in log order, and return its emissions in key order."""
-        batch = [self._change(each) for each in _flat(changes)]
+        batch = [self._change(each) for each in flat(changes)]
         self._time_us += BATCH_US
         emitted = self._solution.apply(batch, self._time_us)
         self.counters.update(emitted.counters)
@@ -374,13 +374,3 @@ def _solution(
     if isinstance(solution, StoreSolution):
         return StoreBacked(solution, [product])
     return solution
-
-
-def _flat(
-    changes: Iterable[Change | RowChange | Iterable[Change | RowChange]],
-) -> Iterable[Change | RowChange]:
-    for each in changes:
-        if isinstance(each, Change | RowChange):
-            yield each
-        else:
-            yield from each

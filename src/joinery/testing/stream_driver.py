@@ -16,7 +16,7 @@ from joinery.plan.stream import Stream
 from joinery.project.quantity import duration_ms
 from joinery.semantics.stream_reference import StreamReference
 from joinery.solutions.protocol import DeadDocument
-from joinery.testing.changes import ChangeError, RowChange
+from joinery.testing.changes import ChangeError, RowChange, flat
 from joinery.testing.driver import BATCH_US, DriverError, Emission
 
 
@@ -54,7 +54,7 @@ class StreamDriver:
             *changes: Rows of the tables and events, as `insert`, `update` and `delete` tell.
             after: How long after the last batch it is.
         """
-        batch = tuple(self._change(each) for each in _flat(changes))
+        batch = tuple(self._change(each) for each in flat(changes))
         self._time_us += (duration_ms(after) or 0) * 1000 if after != "1s" else BATCH_US
         self._before = deepcopy(self._solution)
         self._last = batch, self._time_us
@@ -86,13 +86,3 @@ def _emission(document: DocumentChange) -> Emission:
     values = tuple(document.key.values())
     key = values[0] if len(values) == 1 else values
     return Emission(key, document.value, document.version)
-
-
-def _flat(
-    changes: Iterable[Change | RowChange | Iterable[Change | RowChange]],
-) -> Iterable[Change | RowChange]:
-    for each in changes:
-        if isinstance(each, Change | RowChange):
-            yield each
-        else:
-            yield from each

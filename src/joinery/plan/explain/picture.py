@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from html import escape
 
-from joinery.model.type import LONG, Field
+from joinery.model.type import LONG, Field, typed_names
 from joinery.plan.explain.document import edge_parts
 from joinery.plan.explain.form import Shown, shown
 from joinery.plan.explain.stream import step_text, switches
@@ -212,11 +212,6 @@ def _parts(node: Node) -> Iterator[str]:
     values += [Field(each.hot_name, Hot(each).type) for each in shown if each.hot_name]
     if values:
         yield f"values: {typed_names(values)}"
-
-
-def typed_names(fields: Iterable[Field]) -> str:
-    """Return names with their types."""
-    return ", ".join(f"{each.name} {each.type}" for each in fields)
 
 
 _WIDE, _TABLE, _GAP_X, _GAP_Y, _SIDE = 430, 250, 56, 24, 44

@@ -1,11 +1,9 @@
 """Join state in a key-value store: tables of rows with their auxiliary tables, and a ledger.
 
+Other processes may read it while one writes.
+
 Invariant: a crash between any two writes is repaired by the batch's next try; see
 `tables.py` and `ledger.py` for the order of the writes.
-
-The columns that the edges of some products join on, on either side.
-
-Rows and documents read from a key-value store while another process writes them.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from joinery.semantics.rows import JoinValue, join_reader
 from joinery.solutions.key_value.codec import RowText, key_bytes, key_of_bytes
 from joinery.solutions.key_value.store import Address, KeyValueStore, ScannableStore
 from joinery.solutions.stored.groups import stored_relations
-from joinery.solutions.stored.state import StoredRow
+from joinery.solutions.stored.state import StoredRow, visible_row
 
 _AT_ONCE = 20_000
 
@@ -117,7 +117,7 @@ class KeyedRows:
         written: dict[Address, bytes | None] = {}
         for key, stored in rows.items():
             sort = self._sorts[key]
-            before, after = _seen(self._standing[key]), _seen(stored)
+            before, after = visible_row(self._standing[key]), visible_row(stored)
             for head, value_of in self._auxiliary.values():
                 old = None if before is None else value_of(before)
                 new = None if after is None else value_of(after)
@@ -165,7 +165,7 @@ class KeyedRows:
     def _entries(self, rows: Mapping[Key, StoredRow]) -> Iterator[Address]:
         """Yield where the auxiliary tables tell of some rows."""
         for key, stored in rows.items():
-            row = _seen(stored)
+            row = visible_row(stored)
             for head, value_of in self._auxiliary.values():
                 value = None if row is None else value_of(row)
                 if value is not None:
@@ -188,10 +188,6 @@ def keyed_rows(
 ) -> dict[str, KeyedRows]:
     """Return the rows of some relations below `head`, by the relation's name."""
     return {each.name: KeyedRows(each, sides.get(each.name, ()), store, head) for each in relations}
-
-
-def _seen(stored: StoredRow | None) -> Row | None:
-    return stored.row if stored is not None and stored.visible else None
 
 
 def escaped(name: str) -> str:

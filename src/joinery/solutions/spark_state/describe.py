@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from joinery.model.type import typed_names
 from joinery.solutions.spark_state.assembler import Assembler, Slot
 from joinery.solutions.spark_state.event_fold_program import EventFold
 from joinery.solutions.spark_state.group_program import (
@@ -77,7 +78,6 @@ from joinery.solutions.spark_state.words import (
     slides,
     sliding_text,
     sql_text,
-    types_text,
     visible_row,
     window_text,
 )
@@ -90,7 +90,7 @@ def parts_of(program: KernelProgram) -> Iterator[Part]:
     for relation in program.relations:
         yield from _relation(program, relation)
     for product in program.products:
-        yield f'product "{product.name}"', f"by {types_text(product.key.fields)}"
+        yield f'product "{product.name}"', f"by {typed_names(product.key.fields)}"
     for assembler in _node_assemblers(program):
         yield from _assembler(assembler)
     for node in program.nodes:
@@ -239,7 +239,7 @@ def _node(program: KernelProgram, node: KernelNode) -> Iterator[Part]:
 def _group(program: KernelProgram, node: Group) -> Iterator[Part]:
     title = path_title(node.name)
     yield f"{title}: kept by", f"a Group at level {node.level}, as sums"
-    yield f"{title}: grouped by", f"{types_text(grouped_by(program, node))}"
+    yield f"{title}: grouped by", f"{typed_names(grouped_by(program, node))}"
     if node.window:
         yield f"{title}: windows", window_text(node.window)
     if node.session:
@@ -275,7 +275,7 @@ def _closing(program: KernelProgram, node: Closing) -> str:
 def _stream_node(program: KernelProgram, node: StreamNode) -> Iterator[Part]:
     title = f'stream node "{node.name}"'
     yield f"{title}: kept by", f"{kept_title(node)} at level {node.level}"
-    yield f"{title}: events", types_text(node.event.fields)
+    yield f"{title}: events", typed_names(node.event.fields)
     onwards: tuple[Onward, ...] = ()
     match node:
         case Claim():

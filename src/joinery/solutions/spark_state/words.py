@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from joinery.model.type import Field
+from joinery.model.type import Field, typed_names
 from joinery.project.emit import AS_CHANGED
 from joinery.project.window import Span
 from joinery.solutions.spark_state.assembler import Address, AggregateColumn, Assembler, Slot, Sql
@@ -139,7 +139,7 @@ def pattern_text(program: KernelProgram, node: Pattern) -> str:
     kept = program.assemblers[node.input]
     order = ", ".join((*(["time"] if node.by_time else []), order_text(kept)))
     within = f", {micros_text(node.within_micros)} long at most" if node.within_micros >= 0 else ""
-    return f"{types_text(kept.type.fields)}; by {order}; matches{within}"
+    return f"{typed_names(kept.type.fields)}; by {order}; matches{within}"
 
 
 def search_text(program: KernelProgram, node: Search) -> str:
@@ -270,11 +270,6 @@ def onward_text(
 def near_text(near: Near | Interval) -> str:
     """Return how far times may be apart: `-60 s to 0 s of its time`."""
     return f"{micros_text(near.from_micros)} to {micros_text(near.to_micros)} of its time"
-
-
-def types_text(fields: Sequence[object]) -> str:
-    """Return columns with their types."""
-    return ", ".join(f"{each.name} {each.type}" for each in fields)  # type: ignore[attr-defined]
 
 
 def sql_text(expression: Sql) -> str:

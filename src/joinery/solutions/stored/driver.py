@@ -42,6 +42,7 @@ from joinery.solutions.stored.state import (
     PortableState,
     SharedState,
     StoredRow,
+    visible_row,
 )
 from joinery.solutions.stored.tactic import Image, RowTactic, Tactic
 
@@ -304,7 +305,7 @@ class _Table:
             if "applied" not in applied and old and old.after_delete == standing.after_delete:
                 continue
             new = rows[key] = self._stored(standing, timestamp_us)
-            images.append((_seen(old), _seen(new)))
+            images.append((visible_row(old), visible_row(new)))
             if self._findings.failures:
                 self._count_failures(old)
         counts = net.counts.setdefault(self._name, Counter())
@@ -340,10 +341,6 @@ def _standing(stored: StoredRow | None) -> KeptRow:
     if stored is None:
         return KeptRow()
     return KeptRow(stored.row, stored.position, stored.after_delete, stored.place)
-
-
-def _seen(stored: StoredRow | None) -> Row | None:
-    return stored.row if stored is not None and stored.visible else None
 
 
 class _Outlet:

@@ -126,6 +126,11 @@ class StoredRow(NamedTuple):
     place: tuple[int, int] | None = None
 
 
+def visible_row(stored: StoredRow | None) -> Row | None:
+    """Return the row that products see; None where there is none, or `where` leaves it out."""
+    return stored.row if stored is not None and stored.visible else None
+
+
 @dataclass(frozen=True, slots=True)
 class Emitted:
     """What one batch did to a product, by root.
