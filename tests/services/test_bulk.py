@@ -21,7 +21,7 @@ from tests.services.test_postgres_source import PROJECT, Changes, documents, tru
 
 from joinery.capture.bulk import BrokenOffError, Reading
 from joinery.capture.capture import Capture, CaptureOptions
-from joinery.capture.server import Database, prepare
+from joinery.capture.postgres import PostgresDatabase, prepare
 from joinery.capture.spool import CaptureError, SpoolFolder
 from joinery.capture.state import drop_source
 from joinery.dev.postgres import postgres as postgres_service
@@ -94,7 +94,7 @@ def captured(
     They are read in "bulk", in "chunks" or by the "connector".
     """
     spool = SpoolFolder.claim(folder, slot=SLOT, tables=tuple(tables))
-    database = Database(server.address, SLOT, tuple(tables))
+    database = PostgresDatabase(server.address, SLOT, tuple(tables))
     options = CaptureOptions(
         name="t",
         program=capture_jar,
@@ -188,7 +188,7 @@ def test_a_reading_broken_off_while_rows_change_loses_nothing_and_brings_nothing
         link.execute(f"create table p{part} partition of purchase for values {bounds}".encode())
     link.execute("insert into purchase select i, i, 1 from generate_series(1, 25000) as i")
     tables = ("public.customer", "public.purchase")
-    database, folder = Database(server.address, SLOT, tables), tmp_path / "spool"
+    database, folder = PostgresDatabase(server.address, SLOT, tables), tmp_path / "spool"
 
     with ExitStack() as capturing, Changes(server.address, seed=7):
         for pieces in (0, 1, 4):

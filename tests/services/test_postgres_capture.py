@@ -19,7 +19,8 @@ from tests.services.captured import Connection, until
 from joinery.capture.capture import Capture, CaptureOptions
 from joinery.capture.joining import Joining
 from joinery.capture.keep import SpoolKeep
-from joinery.capture.server import Database, ServerAwayError, prepare
+from joinery.capture.postgres import PostgresDatabase, prepare
+from joinery.capture.server import ServerAwayError
 from joinery.capture.spool import CaptureError, CaptureLostError, SpoolFolder
 from joinery.capture.state import drop_source, state_of
 from joinery.capture.tending import Tending, TooMuchLogError
@@ -68,13 +69,13 @@ def spool(tmp_path: Path) -> SpoolFolder:
     return SpoolFolder.claim(tmp_path / "spool", slot="joinery_t", tables=(TABLE,))
 
 
-def database(server: Service, user: str = "joinery") -> Database:
-    return Database(server.address.replace("joinery@", f"{user}@"), "joinery_t", (TABLE,))
+def database(server: Service, user: str = "joinery") -> PostgresDatabase:
+    return PostgresDatabase(server.address.replace("joinery@", f"{user}@"), "joinery_t", (TABLE,))
 
 
 @contextmanager
 def capturing(
-    database: Database,
+    database: PostgresDatabase,
     spool: SpoolFolder,
     limit: WalLimit | None = None,
     *,

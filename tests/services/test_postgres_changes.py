@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from joinery.capture.capture import Capture, CaptureOptions
-from joinery.capture.server import Database
+from joinery.capture.postgres import PostgresDatabase
 from joinery.capture.spool import SpoolFolder
 from joinery.capture.state import drop_source
 from joinery.dev.service import Service
@@ -44,7 +44,7 @@ def spool(postgres: Service, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         link.execute(f'create database "{name}"'.encode())
     url = postgres.address.rpartition("/")[0] + f"/{name}"
     tables = tuple(f"public.{each}" for each in TABLES)
-    database = Database(url, name, tables)
+    database = PostgresDatabase(url, name, tables)
     folder = tmp_path_factory.mktemp("odd") / "spool"
     spool = SpoolFolder.claim(folder, slot=name, tables=tables)
     with closing(psycopg.connect(url, autocommit=True)) as link:

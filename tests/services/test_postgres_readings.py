@@ -13,7 +13,7 @@ from tests.services.captured import Connection, until
 from tests.services.test_postgres_capture import TABLE, database, lines
 
 from joinery.capture.joining import Joining
-from joinery.capture.server import prepare
+from joinery.capture.postgres import prepare
 from joinery.capture.spool import SpoolFolder
 from joinery.dev.service import Service
 

@@ -22,7 +22,7 @@ from tests.services.captured import Connection, new_database, until
 
 import joinery as jn
 from joinery.capture.chunks import Chunks
-from joinery.capture.server import Database, mark
+from joinery.capture.postgres import PostgresDatabase, mark
 from joinery.capture.spool import CapturePosition, SpoolFolder
 from joinery.dev.service import Service
 from joinery.spark.source.spool_readers import SpoolShortError
@@ -352,7 +352,7 @@ def ended(process: subprocess.Popen[bytes]) -> int:
 
 def reach_end(spool: SpoolFolder, database: str) -> None:
     """Wait until all that is committed by now is in a spool."""
-    end = mark(Database(database, "", ()))
+    end = mark(PostgresDatabase(database, "", ()))
     until(lambda: joined(spool) and (at := spool.position) is not None and at.lsn >= end)
 
 

@@ -16,7 +16,7 @@ from tests.services.test_postgres_source import Changes, joined, rows_of, stands
 
 from joinery.artifact import Artifact, fetch
 from joinery.capture.capture import Capture, CaptureOptions
-from joinery.capture.server import Database
+from joinery.capture.postgres import PostgresDatabase
 from joinery.capture.spool import SpoolFolder
 from joinery.dev import postgres as recipe
 from joinery.dev.service import Service
@@ -74,7 +74,7 @@ def test_a_capture_loses_nothing_and_brings_nothing_back(
         spool = SpoolFolder.claim(tmp_path / "spool", slot=SLOT, tables=TABLES)
         columns = dict.fromkeys(TABLES, ("id",)) if bulk else None
         options = CaptureOptions(name="t", program=capture_jar, bulk=columns)
-        capture = Capture(Database(server.address, SLOT, TABLES), spool, options)
+        capture = Capture(PostgresDatabase(server.address, SLOT, TABLES), spool, options)
         capture.start()
         try:
             with Changes(server.address, seed=7):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from joinery.capture.bulk import Reading
 from joinery.capture.database import LogDatabase
-from joinery.capture.server import Database, make_slot
+from joinery.capture.postgres import PostgresDatabase, make_slot
 from joinery.capture.spool import SpoolFolder
 from joinery.clients.postgres import database_errors
 
@@ -56,7 +56,7 @@ class Beginning:
         Returns:
             Whether the log can be followed; else another process is at it.
         """
-        assert isinstance(database, Database)  # others have no slot
+        assert isinstance(database, PostgresDatabase)  # others have no slot
         with self._spool.locked() as ours, self._watched():
             if not ours or self._spool.position is not None:
                 return ours
@@ -75,7 +75,7 @@ class Beginning:
             ).run()
             return True
 
-    def _make_slot(self, database: Database) -> None:
+    def _make_slot(self, database: PostgresDatabase) -> None:
         """Make the slot; the tables are read beside the log that follows from it."""
         self._spool.note_begins(database.tables)
         with database.connect() as link:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from joinery.capture.bulk_row import Line, Place, line_of
-from joinery.capture.server import Database
+from joinery.capture.postgres import PostgresDatabase
 from joinery.capture.spool import CaptureError, SpoolFolder
 from joinery.capture.sql import quote_name, quote_table, text_of
 from joinery.clients.postgres import database_errors
@@ -85,7 +85,7 @@ class Reading:
         on_link: Told the connection that may have to wait for others, so that it can be cancelled.
     """
 
-    database: Database
+    database: PostgresDatabase
     spool: SpoolFolder
     begun_at: int
     needed: Mapping[str, Collection[str]] = field(default_factory=dict)

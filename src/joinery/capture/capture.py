@@ -28,9 +28,10 @@ from joinery.capture.bulk import BrokenOffError
 from joinery.capture.database import LogDatabase
 from joinery.capture.joining import Joining
 from joinery.capture.keep import Applied
+from joinery.capture.postgres import PostgresDatabase
 from joinery.capture.program import Plugin, command
 from joinery.capture.sealing import LineSeal, Sealing
-from joinery.capture.server import Database, Prepared, ServerAwayError
+from joinery.capture.server import Prepared, ServerAwayError
 from joinery.capture.spool import CaptureError, SpoolFolder
 from joinery.capture.state import drop_slot
 from joinery.capture.tending import Tending
@@ -288,7 +289,7 @@ class Capture:
     def _begins(self) -> bool:
         """Whether the slot is made here, not by the connector as it reads the tables."""
         by_connector = self._options.once and self._options.bulk is None
-        has_slot = isinstance(self._database, Database)
+        has_slot = isinstance(self._database, PostgresDatabase)
         return self._spool.position is None and has_slot and not by_connector
 
     def _may_begin(self) -> bool:

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from joinery.capture.mysql import MysqlDatabase
-from joinery.capture.server import Database
+from joinery.capture.postgres import PostgresDatabase
 
-LogDatabase = Database | MysqlDatabase
+LogDatabase = PostgresDatabase | MysqlDatabase

@@ -28,8 +28,9 @@ from queue import SimpleQueue
 from joinery.capture.chunks import Chunks, begin_anew
 from joinery.capture.database import LogDatabase
 from joinery.capture.keep import SpoolKeep
+from joinery.capture.postgres import PostgresDatabase
 from joinery.capture.reading_link import ReadingLink
-from joinery.capture.server import Database, Prepared, ServerAwayError, ServerShortError
+from joinery.capture.server import Prepared, ServerAwayError, ServerShortError
 from joinery.capture.spool import CaptureError, Identity, SpoolFolder
 from joinery.capture.tables import replaced
 from joinery.model.warning import RunWarning
@@ -65,7 +66,7 @@ class Joining:
     ) -> None:
         self._database, self._spool, self._sealed = database, spool, sealed
         self._prepared, self._ask, self._on_warning = prepared, ask, on_warning
-        self._link = ReadingLink(database) if isinstance(database, Database) else None
+        self._link = ReadingLink(database) if isinstance(database, PostgresDatabase) else None
         self._closing = False
         self._ready: set[str] = set()
         self._failed: dict[str, int] = {}

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from joinery.capture.chunks import Chunks, begin_session, can_chunk, read_chunk
-from joinery.capture.server import Database
+from joinery.capture.postgres import PostgresDatabase
 from joinery.capture.sql import number_of
 from joinery.capture.tables import oid_of
 from joinery.clients.postgres import database_errors
@@ -38,7 +38,7 @@ class ReadingLink:
         database: Whose tables.
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: PostgresDatabase) -> None:
         self._database = database
         self._link: Link | None = None
 

@@ -12,7 +12,8 @@ from joinery.capture.chunks import Chunks
 from joinery.capture.database import LogDatabase
 from joinery.capture.keep import SpoolKeep
 from joinery.capture.mysql import MysqlDatabase
-from joinery.capture.server import Database, ServerAwayError
+from joinery.capture.postgres import PostgresDatabase
+from joinery.capture.server import ServerAwayError
 from joinery.capture.spool import CaptureError, SpoolFolder
 from joinery.capture.sql import quote_name
 from joinery.capture.tables import table_exists
@@ -128,7 +129,7 @@ def state_of(name: str, database: LogDatabase, spool: SpoolFolder) -> SourceStat
     position = spool.position
     place = position.lsn if position is not None else 0
     match database:
-        case Database():
+        case PostgresDatabase():
             log = _postgres_log(database, place)
         case MysqlDatabase():
             log = _binary_log(database, place)
@@ -141,7 +142,7 @@ def state_of(name: str, database: LogDatabase, spool: SpoolFolder) -> SourceStat
     chunks = {each: Chunks.noted(spool.rows(each)) for each in joining}
     return SourceState(
         name=name,
-        slot=database.slot if isinstance(database, Database) else "",
+        slot=database.slot if isinstance(database, PostgresDatabase) else "",
         capturing=spool.held(),
         read=position is not None and {*unread} != {*database.tables},
         kept_bytes=log.kept_bytes,
@@ -162,7 +163,7 @@ def state_of(name: str, database: LogDatabase, spool: SpoolFolder) -> SourceStat
     )
 
 
-def _postgres_log(database: Database, place: int) -> _Log:
+def _postgres_log(database: PostgresDatabase, place: int) -> _Log:
     statement = (
         "select (pg_current_wal_lsn() - '0/0'::pg_lsn)::bigint,"
         " (pg_current_wal_lsn() - restart_lsn)::bigint, coalesce(wal_status, '')"
@@ -239,14 +240,14 @@ def drop_source(database: LogDatabase, spool: SpoolFolder) -> tuple[str, ...]:
         raise CaptureError(
             f'"{database.slot}" is captured now', hint="End joinery run and joinery capture."
         )
-    found = _drop_on_server(database) if isinstance(database, Database) else []
+    found = _drop_on_server(database) if isinstance(database, PostgresDatabase) else []
     if spool.path.is_dir():
         shutil.rmtree(spool.path)
         found.append(str(spool.path))
     return tuple(found)
 
 
-def _drop_on_server(database: Database) -> list[str]:
+def _drop_on_server(database: PostgresDatabase) -> list[str]:
     found = []
     with database.connect() as link:
         try:

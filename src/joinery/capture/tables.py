@@ -16,7 +16,7 @@ from joinery.clients.postgres import first_line
 if TYPE_CHECKING:
     import psycopg
 
-    from joinery.capture.server import Database
+    from joinery.capture.postgres import PostgresDatabase
 
     Link = psycopg.Connection[tuple[Any, ...]]
 
@@ -26,7 +26,7 @@ def table_exists(link: Link, table: str) -> bool:
     return row_of(link, "select to_regclass(%s)", quote_table(table))[0] is not None
 
 
-def check_table(link: Link, database: Database, table: str, *, reads: bool) -> None:
+def check_table(link: Link, database: PostgresDatabase, table: str, *, reads: bool) -> None:
     """Refuse a table that cannot be followed, or not be read where it is to be.
 
     Raises:
@@ -122,7 +122,7 @@ def oid_of(link: Link, table: str) -> int:
     return number_of(link, "select coalesce(to_regclass(%s)::oid::bigint, 0)", quote_table(table))
 
 
-def make_publication(link: Link, database: Database) -> None:
+def make_publication(link: Link, database: PostgresDatabase) -> None:
     """Have the publication of a database's slot tell the changes of its tables.
 
     Raises:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from joinery.capture.server import Database, check_server
+from joinery.capture.postgres import PostgresDatabase, check_server
 from joinery.capture.spool import CaptureError
 from joinery.cli.init import (
     PROJECT_FILE,
@@ -91,7 +91,7 @@ def _tell(proposal: Proposal, url: str) -> None:
 def _lack(url: str) -> str:
     """Return why changes cannot be captured yet; nothing where they can."""
     try:
-        check_server(Database(url, "", ()))
+        check_server(PostgresDatabase(url, "", ()))
     except CaptureError as error:
         return f"{error.message}; {error.hint}"
     return ""

@@ -12,8 +12,8 @@ from pathlib import Path
 from joinery.capture.capture import Capture, CaptureOptions
 from joinery.capture.database import LogDatabase
 from joinery.capture.mysql import MysqlDatabase
+from joinery.capture.postgres import PostgresDatabase
 from joinery.capture.sealing import LineSeal
-from joinery.capture.server import Database
 from joinery.capture.spool import CaptureError, SpoolFolder
 from joinery.errors import JoineryError
 from joinery.model.progress import Waiting
@@ -64,7 +64,7 @@ def database_of(spec: ProjectSpec, source: SourceSpec) -> tuple[LogDatabase, Spo
     if source.kind == "mysql":
         url, server_id = mysql_options(source).url, server_id_of(spec, source)
         return MysqlDatabase(url, slot, tables, server_id), spool
-    return Database(postgres_options(source).url, slot, tables), spool
+    return PostgresDatabase(postgres_options(source).url, slot, tables), spool
 
 
 def columns_of(spec: ProjectSpec, source: SourceSpec) -> Mapping[str, frozenset[str]]:

@@ -6,10 +6,11 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from joinery.capture.server import Database, ServerAwayError, ServerShortError
+from joinery.capture.postgres import PostgresDatabase
+from joinery.capture.server import ServerAwayError, ServerShortError
 from joinery.capture.spool import CaptureError
 
-DATABASE = Database("postgresql://ada:engine@db/shop", "joinery_t", ())
+DATABASE = PostgresDatabase("postgresql://ada:engine@db/shop", "joinery_t", ())
 FATAL = "connection failed: FATAL:  "
 
 

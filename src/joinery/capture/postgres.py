@@ -1,0 +1,430 @@
+"""What a PostgreSQL server has to have before its log is captured: asked, and made where we may.
+
+Each check says in one line what is wrong and, in its hint, the SQL that mends it. A publication
+is made where it is not there; the slot is made by the connector, which reads the tables as of it.
+
+Invariant: nothing goes on over a gap: a slot that is gone, cannot be used any more, or was moved
+past what the spool has is refused, and so is a database that stands behind the spool, or has
+another table under the name of one that the spool has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
+
+from joinery.capture.server import Prepared, ServerAwayError, ServerShortError, pattern_of
+from joinery.capture.spool import ANEW, CaptureError, CaptureLostError, SpoolFolder
+from joinery.capture.sql import number_of, row_of, text_of
+from joinery.capture.tables import check_same, check_table, make_publication, note_followed
+from joinery.clients.postgres import database_errors, first_line, redacted, shown
+from joinery.errors import needs_extra
+
+if TYPE_CHECKING:
+    import psycopg
+
+    Link = psycopg.Connection[tuple[Any, ...]]
+
+_CONNECT_S = 10
+_SILENT_S = 20
+_QUEUE_BYTES = 32 << 20
+_PREFIX = "joinery"
+# By SQLSTATE: no connection, no resources, an operator's doing, the system.
+_PASSING = ("08", "53", "57", "58")
+_SHORT = ("53", "58")
+_FULL = ("too many connections", "remaining connection slots")
+_LOCK_TIMEOUT = "set lock_timeout = '5s'"
+_HINTS = {
+    "55P03": "Another session has locked the table: end its transaction; see pg_locks.",
+    "53100": "Free room on its disk.",
+    "53200": "Give it more memory, or close sessions.",
+    "58030": "See its log: its disk does not read or write.",
+    "53300": "Close connections, or: alter system set max_connections = …; then restart it.",
+    "42501": "grant select on its tables to its user; or, with row-level security: alter role …"
+    " bypassrls;",
+}
+_CLIENT_SETTINGS = {
+    "host": "database.hostname",
+    "port": "database.port",
+    "user": "database.user",
+    "password": "database.password",
+    "dbname": "database.dbname",
+    "sslmode": "database.sslmode",
+    "sslrootcert": "database.sslrootcert",
+    "sslcert": "database.sslcert",
+    "sslkey": "database.sslkey",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresDatabase:
+    """A database of PostgreSQL whose log is captured.
+
+    Attributes:
+        url: A connection string of PostgreSQL's own client library.
+        slot: The replication slot, and the publication.
+        tables: As schema.table.
+    """
+
+    url: str
+    slot: str
+    tables: tuple[str, ...]
+
+    @property
+    def shown(self) -> str:
+        """Host, port and name, for messages."""
+        return shown(self.url)
+
+    def connect(self) -> Link:
+        """Return a connection whose statements each stand alone.
+
+        Raises:
+            ServerAwayError: The server is not there now.
+            CaptureError: It does not let us in, or the driver is missing.
+        """
+        with needs_extra("postgres", "PostgreSQL needs the package psycopg", CaptureError):
+            import psycopg
+        try:
+            return psycopg.connect(
+                self.url,
+                autocommit=True,
+                connect_timeout=_CONNECT_S,
+                application_name=_PREFIX,
+                keepalives_idle=_SILENT_S,  # not two hours, where the other end has vanished
+            )
+        except psycopg.Error as error:
+            raise self.failure(error) from error
+
+    def following(self, tables: tuple[str, ...]) -> Self:
+        """Return the database with these tables."""
+        return replace(self, tables=tables)
+
+    def prepare(self, spool: SpoolFolder) -> Prepared:
+        """As the function of this name."""
+        return prepare(self, spool)
+
+    def mark(self) -> int:
+        """As the function of this name."""
+        return mark(self)
+
+    def reached(self, spool: SpoolFolder, place: int) -> bool:
+        """Return whether a spool has the log up to a place."""
+        position = spool.position
+        return position is not None and position.lsn >= place
+
+    def check_unmoved(self, spool: SpoolFolder) -> None:
+        """As the function of this name."""
+        check_unmoved(self, spool)
+
+    def check_same(self, spool: SpoolFolder) -> None:
+        """As the function of this name, of `tables`."""
+        with self.connect() as link:
+            try:
+                check_same(link, spool)
+            except database_errors() as error:
+                raise self.failure(error) from error
+
+    def check_joining(self, table: str) -> None:
+        """As the function of this name."""
+        check_joining(self, table)
+
+    def reading_settings(
+        self, settings: Mapping[str, str], tables: Sequence[str]
+    ) -> dict[str, str]:
+        """As the function of this name."""
+        return reading_settings(settings, tables)
+
+    def failure(self, error: Exception) -> CaptureError:
+        """Return what a failure of the driver means."""
+        said = redacted(first_line(error), self.url)
+        full = any(each in said for each in _FULL)  # Who is not let in is told no state.
+        state = getattr(error, "sqlstate", None) or ("53300" if full else "08000")
+        lasting = ("password authentication", "no pg_hba.conf", "does not exist", "no password")
+        if state.startswith(_PASSING) and not any(each in said for each in lasting):
+            short = state.startswith(_SHORT)
+            kind, what = (ServerShortError, "use") if short else (ServerAwayError, "reach")
+            return kind(
+                f"could not {what} the database {self.shown}: {said}",
+                hint=_HINTS.get(state, ""),
+            )
+        return CaptureError(
+            f"the database {self.shown} refuses us",
+            detail=said,
+            hint=_HINTS.get(state, "Check url and its user."),
+        )
+
+
+def prepare(database: PostgresDatabase, spool: SpoolFolder) -> Prepared:
+    """Make a server ready for the capture of a spool; return what that is started with.
+
+    Raises:
+        ServerAwayError: The server is not there now.
+        CaptureLostError: It has no longer all that the spool lacks.
+        CaptureError: Something has to be mended first; the hint says how.
+    """
+    with database.connect() as link:
+        try:
+            _check_settings(link)
+            joining = _joining(database, spool)
+            strict = tuple(each for each in database.tables if each not in joining)
+            for table in strict:
+                check_table(link, database, table, reads=spool.position is None)
+            begun_at = _check_place(link, database, spool)
+            check_same(link, spool)  # before the publication has what has their names now
+            _check_slot(link, database, spool)
+            if strict:
+                make_publication(link, replace(database, tables=strict))
+            lacking = _lacking(link, database, joining)
+            spool.forget_table_oids(lacking)  # what is not followed may become another one
+            note_followed(link, spool, {*joining} - {*lacking})
+            tables = tuple(each for each in database.tables if each not in lacking)
+            if not tables:  # a connector without tables would follow all there are
+                raise next(iter(lacking.values()))
+            return Prepared(settings(link, replace(database, tables=tables)), begun_at, lacking)
+        except database_errors() as error:
+            raise database.failure(error) from error
+
+
+def _joining(database: PostgresDatabase, spool: SpoolFolder) -> tuple[str, ...]:
+    """Return the tables that may have to wait, without ending all: of these nothing is told yet."""
+    known = spool.identity
+    if known is None or spool.position is None:
+        return ()
+    return tuple(each for each in database.tables if each in known.unread)
+
+
+def _lacking(
+    link: Link, database: PostgresDatabase, tables: Sequence[str]
+) -> Mapping[str, CaptureError]:
+    """Return why some tables cannot be followed; make the others so that they can."""
+    lacking: dict[str, CaptureError] = {}
+    if tables:
+        # Nobody follows the log meanwhile, so a lock on one of them is not waited for.
+        link.execute(_LOCK_TIMEOUT)
+    for table in tables:
+        try:
+            check_table(link, database, table, reads=True)
+            make_publication(link, replace(database, tables=(table,)))
+        except CaptureError as error:
+            lacking[table] = error
+        except database_errors() as error:
+            lacking[table] = failure = database.failure(error)
+            if isinstance(failure, ServerAwayError):
+                raise failure from error
+    return lacking
+
+
+def check_joining(database: PostgresDatabase, table: str) -> None:
+    """Refuse a table that cannot be followed and read.
+
+    Raises:
+        ServerAwayError: The server is not there now.
+        CaptureError: Something has to be mended first; the hint says how.
+    """
+    with database.connect() as link:
+        try:
+            for error in _lacking(link, database, (table,)).values():
+                raise error
+        except database_errors() as error:
+            raise database.failure(error) from error
+
+
+def make_slot(link: Link, database: PostgresDatabase) -> int:
+    """Make the slot, once all that runs now has ended; return from where it follows the log."""
+    link.execute("set statement_timeout = 0")
+    made = "pg_create_logical_replication_slot(%s, 'pgoutput')"
+    return number_of(link, f"select (lsn - '0/0'::pg_lsn)::bigint from {made}", database.slot)
+
+
+def settings(link: Link, database: PostgresDatabase) -> dict[str, str]:
+    """Return the settings of Debezium's connector for a database we are connected to."""
+    known = {**link.info.get_parameters(), "password": link.info.password or ""}
+    known |= {"host": link.info.host, "port": str(link.info.port)}
+    given = {ours: known[name] for name, ours in _CLIENT_SETTINGS.items() if known.get(name)}
+    return {
+        "name": database.slot,
+        "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
+        "topic.prefix": database.slot,
+        "database.password": "",
+        **given,
+        "table.include.list": ",".join(map(pattern_of, database.tables)),
+        "plugin.name": "pgoutput",
+        "slot.name": database.slot,
+        "publication.name": database.slot,
+        "publication.autocreate.mode": "disabled",
+        "snapshot.mode": "initial",
+        "decimal.handling.mode": "string",
+        # A timestamp(3) would else count milliseconds where a timestamp(6) counts microseconds.
+        "time.precision.mode": "microseconds",
+        "skipped.operations": "none",
+        "tombstones.on.delete": "false",
+        # Each commit tells its place: the only ones from which the log is read on.
+        "provide.transaction.metadata": "true",
+        "poll.interval.ms": "10",
+        # Rows that wait to be written, however wide they are; the process has 256 MiB.
+        "max.queue.size.in.bytes": str(_QUEUE_BYTES),
+        "errors.max.retries": "0",
+        "lsn.flush.mode": "connector",
+        # Idle tables: what others write moves our position too, so that it frees the log.
+        "heartbeat.interval.ms": "5000",
+        # Rows that the user may not see are refused, not left out.
+        "database.initial.statements": "set row_security = off",
+        "heartbeat.action.query": f"select pg_logical_emit_message(true, '{_PREFIX}', '')",
+    }
+
+
+def reading_settings(settings: Mapping[str, str], tables: Sequence[str]) -> dict[str, str]:
+    """Return the settings of a connector that reads tables whole, and does not follow the log."""
+    kept = {name: each for name, each in settings.items() if name != "heartbeat.action.query"}
+    return {
+        **kept,
+        # Not that of the connector beside it, whose figures are registered under it.
+        "topic.prefix": f"{settings['topic.prefix']}_read",
+        "table.include.list": ",".join(map(pattern_of, tables)),
+        "snapshot.mode": "initial_only",
+        "snapshot.isolation.mode": "repeatable_read",
+    }
+
+
+def mark(database: PostgresDatabase) -> int:
+    """Write a mark into the log and return its place: once captured, all before it is."""
+    with database.connect() as link:
+        try:
+            return number_of(
+                link, "select pg_logical_emit_message(true, %s, '') - '0/0'::pg_lsn", _PREFIX
+            )
+        except database_errors() as error:
+            raise database.failure(error) from error
+
+
+def check_server(database: PostgresDatabase) -> None:
+    """Refuse a server whose log cannot be followed, or not by us.
+
+    Raises:
+        ServerAwayError: The server is not there now.
+        CaptureError: Something has to be mended first; the hint says how.
+    """
+    with database.connect() as link:
+        _check_settings(link)
+
+
+def _check_settings(link: Link) -> None:
+    if (level := text_of(link, "show wal_level")) != "logical":
+        raise CaptureError(
+            f"the server's wal_level is {level}, and changes are captured with logical alone",
+            hint="alter system set wal_level = 'logical'; then restart the server.",
+        )
+    may, user = row_of(
+        link,
+        "select rolsuper or rolreplication or exists (select from pg_roles as given where"
+        " given.rolname in ('rds_replication', 'cloudsqlsuperuser', 'azure_pg_admin')"
+        " and pg_has_role(given.oid, 'member')), quote_ident(rolname)"
+        " from pg_roles where rolname = current_user",
+    )
+    if not may:
+        raise CaptureError(
+            f"user {user} has no right to replicate", hint=f"alter role {user} replication;"
+        )
+
+
+def _check_place(link: Link, database: PostgresDatabase, spool: SpoolFolder) -> int:
+    """Refuse another database than the spool's, and one that was put back; return its place."""
+    system, name, end = row_of(
+        link,
+        "select (select system_identifier::text from pg_control_system()),"
+        " current_database()::text, (pg_current_wal_lsn() - '0/0'::pg_lsn)::bigint",
+    )
+    known, position = spool.identity, spool.position
+    assert known is not None  # claimed before
+    if position is None or not known.system:
+        spool.note_database(system, name)
+    elif (known.system, known.database) != (system, name):
+        raise CaptureLostError(
+            f"{database.shown} is another database than the one whose changes {spool.path} has",
+            hint=f"Give url its old value. If the database has moved: {ANEW}",
+        )
+    elif end < position.lsn:
+        raise CaptureLostError(
+            f"the database {database.shown} is behind what was captured from it",
+            detail="It was put back from a backup, or a standby took over that lacked changes.",
+            hint=ANEW,
+        )
+    return int(end)
+
+
+def _check_slot(link: Link, database: PostgresDatabase, spool: SpoolFolder) -> None:
+    found = link.execute(
+        "select database::text, plugin::text, coalesce(wal_status, ''), active,"
+        " coalesce(confirmed_flush_lsn - '0/0'::pg_lsn, 0)::bigint"
+        " from pg_replication_slots where slot_name = %s",
+        (database.slot,),
+    ).fetchone()
+    position = spool.position
+    if found is None:
+        if position is not None:
+            raise CaptureLostError(
+                f'slot "{database.slot}" is gone, and with it changes that were not captured yet',
+                hint=ANEW,
+            )
+        return
+    place, plugin, status, active, confirmed = found
+    if place != link.info.dbname or plugin != "pgoutput":
+        raise CaptureError(
+            f'slot "{database.slot}" is one of database "{place}" with plugin {plugin}',
+            hint="Write another name: slot: NAME.",
+        )
+    if active and (position is not None or spool.begun):
+        raise ServerAwayError(f'slot "{database.slot}" is in use by another process')
+    if position is None:
+        _begin_anew(link, database, spool)
+    elif status == "lost":
+        raise CaptureLostError(
+            f'slot "{database.slot}" was invalidated by the server: changes are lost',
+            detail="It kept more of the log than max_slot_wal_keep_size.",
+            hint=ANEW,
+        )
+    elif confirmed > position.lsn:
+        raise _moved(database)
+
+
+def _moved(database: PostgresDatabase) -> CaptureLostError:
+    return CaptureLostError(
+        f'slot "{database.slot}" was moved past what was captured: changes are lost',
+        detail="Somebody else has read it, or made it anew.",
+        hint=ANEW,
+    )
+
+
+def check_unmoved(database: PostgresDatabase, spool: SpoolFolder) -> None:
+    """Refuse a slot that stands past the spool, as one does that was made anew.
+
+    Asked while nothing is confirmed, which would hide it.
+
+    Raises:
+        ServerAwayError: The server is not there now.
+        CaptureLostError: The slot was made anew.
+    """
+    with database.connect() as link:
+        try:
+            confirmed = number_of(
+                link,
+                "select coalesce(max(confirmed_flush_lsn - '0/0'::pg_lsn), 0)::bigint"
+                " from pg_replication_slots where slot_name = %s",
+                database.slot,
+            )
+        except database_errors() as error:
+            raise database.failure(error) from error
+    position = spool.position
+    if position is not None and confirmed > position.lsn:
+        raise _moved(database)
+
+
+def _begin_anew(link: Link, database: PostgresDatabase, spool: SpoolFolder) -> None:
+    """Remove the slot of a first reading that was broken off; refuse one that is not ours."""
+    if not spool.begun:
+        raise CaptureError(
+            f'slot "{database.slot}" is there already, and is not of the spool {spool.path}',
+            hint=f"select pg_drop_replication_slot('{database.slot}'); or write slot: NAME.",
+        )
+    link.execute("select pg_drop_replication_slot(%s)", (database.slot,))
