@@ -1,10 +1,6 @@
-"""What a server of MySQL or MariaDB has to have before its log is captured, and how that stands.
+"""A database of MySQL or MariaDB whose log is captured, and how that stands.
 
-Each check says in one line what is wrong and, in its hint, the SQL that mends it. Nothing is made
-on the server: it keeps its log for as long as it is told to, whoever reads it.
-
-The place of a row is one number, of the number of the log's file and the position in it, as the
-capture's process makes it.
+Nothing is made on the server: it keeps its log for as long as it is told to, whoever reads it.
 
 Invariant: nothing goes on over a gap: a log whose file was purged before it was read is refused,
 and so is a server that stands behind the spool, or is another than the spool's.
@@ -12,61 +8,37 @@ and so is a server that stands behind the spool, or is another than the spool's.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Self
+from typing import Self
 
-from joinery.capture.mysql_tables import check_tables, kind_of, user_of
+from joinery.capture.mysql_log import (
+    LogFiles,
+    Plugin,
+    check_logged,
+    check_rights,
+    check_settings,
+    files_of,
+    place_of,
+    plugin_of,
+    system_of,
+)
+from joinery.capture.mysql_tables import check_tables, kind_of
 from joinery.capture.schema_history import HISTORY, dropped_since
 from joinery.capture.server import Prepared, ServerAwayError, pattern_of
 from joinery.capture.spool import ANEW, CaptureError, CaptureLostError, SpoolFolder
 from joinery.clients.mysql import MysqlAddress, MysqlError, MysqlLink
 
-Plugin = Literal["mysql", "mariadb"]
-
-_POSITION_BITS = 33  # as the capture's process shifts
 _QUEUE_BYTES = 32 << 20
 _SILENT_MS = 60_000
 _ALONE_EVENTS = 2  # of a statement that changes tables: its identifier, and itself
 # No connection, too many of them, the end of the server, a query that was killed.
 _PASSING = (0, 1040, 1053, 1077, 1078, 1079, 1152, 1158, 1159, 1160, 1161, 1317, 1927)
 _CLIENT = range(2000, 3000)
-_DENIED = (1044, 1142, 1227)
-_STATUS_RENAMED = (8, 2)
 _CONNECTORS: Mapping[Plugin, str] = {
     "mysql": "io.debezium.connector.mysql.MySqlConnector",
     "mariadb": "io.debezium.connector.mariadb.MariaDbConnector",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class LogFiles:
-    """The files of a binary log that a server has.
-
-    Attributes:
-        names: With their sizes in bytes, in their order.
-        end: The place of the log's end.
-    """
-
-    names: tuple[tuple[str, int], ...]
-    end: int
-
-    @property
-    def bytes(self) -> int:
-        """The size of all."""
-        return sum(size for _, size in self.names)
-
-    def has(self, place: int) -> bool:
-        """Return whether the log is there from a place on."""
-        return any(_number(name) == place >> _POSITION_BITS for name, _ in self.names)
-
-    def after(self, place: int) -> int:
-        """Return how many bytes of the log come after a place."""
-        file, position = place >> _POSITION_BITS, place & ((1 << _POSITION_BITS) - 1)
-        later = sum(size for name, size in self.names if _number(name) > file)
-        here = next((size for name, size in self.names if _number(name) == file), position)
-        return later + max(0, here - position)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +109,7 @@ class MysqlDatabase:
             try:
                 plugin = plugin_of(link)
                 check_settings(link, plugin, self.server_id)
-                _check_rights(link)
+                check_rights(link)
                 check_logged(link, plugin, self.tables)
                 check_tables(link, self)
                 self._check_place(link, plugin, spool)
@@ -242,7 +214,7 @@ class MysqlDatabase:
         if position is None or position.lsn >= place:
             return position is not None
         file, begin = str(offset["file"]), int(offset["pos"])
-        begun = (_number(file) << _POSITION_BITS) + begin
+        begun = place_of(file, begin)
         mariadb = ":" not in offset.get("gtids", ":")  # else each has the name of a server
         if not mariadb or position.lsn - begun < _ALONE_EVENTS:
             return False
@@ -305,7 +277,7 @@ class MysqlDatabase:
 
     def _check_place(self, link: MysqlLink, plugin: Plugin, spool: SpoolFolder) -> None:
         """Refuse another server than the spool's, and a log that lacks what the spool does."""
-        files, system = files_of(link, plugin), _system(link)
+        files, system = files_of(link, plugin), system_of(link)
         known, position = spool.identity, spool.position
         assert known is not None  # claimed before
         if position is None:
@@ -334,175 +306,6 @@ class MysqlDatabase:
                 detail="It keeps files for binlog_expire_logs_seconds, or until someone purges.",
                 hint=f"set global binlog_expire_logs_seconds = 604800; {ANEW}",
             )
-
-
-def plugin_of(link: MysqlLink) -> Plugin:
-    """Return which connector a server needs."""
-    ((version,),) = link.rows("select version()")
-    return "mariadb" if "mariadb" in str(version).lower() else "mysql"
-
-
-def files_of(link: MysqlLink, plugin: Plugin) -> LogFiles:
-    """Return the files of a server's log.
-
-    Raises:
-        CaptureError: We may not ask for them.
-        MysqlError: The server is gone.
-    """
-    try:
-        file, position, *_ = _log_status(link, plugin)
-        names = link.rows("show binary logs")
-    except MysqlError as error:
-        if error.number in _DENIED:
-            raise _lacks(link, "REPLICATION CLIENT") from error
-        raise
-    named = tuple((str(each[0]), int(each[1])) for each in names)
-    return LogFiles(named, (_number(file) << _POSITION_BITS) + int(position))
-
-
-def _log_status(link: MysqlLink, plugin: Plugin) -> tuple[Any, ...]:
-    """Return a log's last file, its end, and the databases that are in it alone or left out.
-
-    Raises:
-        CaptureError: The server writes none.
-        MysqlError: We may not ask, or the server is gone.
-    """
-    renamed = plugin == "mysql" and _version(link) >= _STATUS_RENAMED
-    found = link.rows("show binary log status" if renamed else "show master status")
-    if not found:
-        raise _no_log()
-    return found[0]
-
-
-def check_logged(link: MysqlLink, plugin: Plugin, tables: Sequence[str]) -> None:
-    """Refuse tables of databases that the server leaves out of its log.
-
-    Raises:
-        CaptureError: It does.
-        MysqlError: We may not ask, or the server is gone.
-    """
-    _, _, only, never, *_ = (str(each or "") for each in _log_status(link, plugin))
-    for table in tables:
-        schema = table.split(".", 1)[0]
-        if setting := _left_out(schema, only, never):
-            raise CaptureError(
-                f"the server leaves database {schema} out of its log, from which changes of"
-                f" {table} are captured",
-                hint=f"Change {setting} in the server's configuration, and restart it.",
-            )
-
-
-def _left_out(schema: str, only: str, never: str) -> str:
-    """Return the setting that leaves a database out of the log; empty where none does.
-
-    Example:
-        >>> _left_out("shop", "", "test,shop"), _left_out("shop", "crm", "")
-        ('binlog_ignore_db', 'binlog_do_db')
-        >>> _left_out("shop", "crm,shop", "test"), _left_out("shop", "", "")
-        ('', '')
-    """
-    if never and schema in never.split(","):
-        return "binlog_ignore_db"
-    return "binlog_do_db" if only and schema not in only.split(",") else ""
-
-
-def check_settings(link: MysqlLink, plugin: Plugin, server_id: int) -> None:
-    """Refuse a server that does not write all of every row into its log.
-
-    Raises:
-        CaptureError: Something has to be mended first; the hint says how.
-    """
-    if not _on(_setting(link, "log_bin")):
-        raise _no_log()
-    for name, needed in (("binlog_format", "ROW"), ("binlog_row_image", "FULL")):
-        if (given := _setting(link, name)) != needed:
-            raise CaptureError(
-                f"the server's {name} is {given}, and changes are captured with {needed} alone",
-                detail="Sessions that are open keep what they have.",
-                hint=f"set global {name} = '{needed}';",
-            )
-    packed = "log_bin_compress" if plugin == "mariadb" else "binlog_transaction_compression"
-    if _on(_setting(link, packed)):
-        raise CaptureError(
-            f"the server's {packed} is ON, and rows have no place of their own in its log",
-            hint=f"set global {packed} = OFF;",
-        )
-    if _setting(link, "binlog_row_value_options"):
-        raise CaptureError(
-            "the server's binlog_row_value_options lets its log lack parts of a row",
-            hint="set global binlog_row_value_options = '';",
-        )
-    if _setting(link, "server_id") == str(server_id):
-        raise CaptureError(
-            f"the server has the server_id {server_id} itself", hint="Write another: server_id: N."
-        )
-
-
-def _no_log() -> CaptureError:
-    return CaptureError(
-        "the server writes no binary log, from which changes are captured",
-        hint="Write log_bin = binlog under [mysqld] in its configuration, and restart it.",
-    )
-
-
-def _check_rights(link: MysqlLink) -> None:
-    grants = [str(each) for (each,) in link.rows("show grants")]
-    if any(" ON " not in each for each in grants):
-        return  # a role: what it may is not told
-    found = ", ".join(each for each in grants if " ON *.* TO " in each)
-    for right, names in {
-        "REPLICATION SLAVE": ("REPLICATION SLAVE", "REPLICATION REPLICA"),
-        "REPLICATION CLIENT": ("REPLICATION CLIENT", "BINLOG MONITOR"),
-        "RELOAD": ("RELOAD", "FLUSH_TABLES"),
-    }.items():
-        if not any(each in found for each in (*names, "ALL PRIVILEGES")):
-            raise _lacks(link, right)
-
-
-def _lacks(link: MysqlLink, right: str) -> CaptureError:
-    user = user_of(link)
-    return CaptureError(
-        f"user {user} has no right {right}",
-        detail="The log, and the place in it as of which tables are read, need it.",
-        hint=f"grant {right.lower()} on *.* to {user};",
-    )
-
-
-def _system(link: MysqlLink) -> str:
-    """Return what tells a server from others: what it calls itself, else its machine and port."""
-    told = _settings(link, ("server_uuid", "server_uid"))
-    named = _settings(link, ("hostname", "port", "server_id"))
-    return next(iter(told.values()), "") or "/".join(f"{each}" for each in named.values())
-
-
-def _settings(link: MysqlLink, names: Collection[str]) -> dict[str, str]:
-    listed = ", ".join("%s" for _ in names)
-    rows = link.rows(f"show global variables where variable_name in ({listed})", *names)
-    return {str(name): str(value) for name, value in sorted(rows)}
-
-
-def _setting(link: MysqlLink, name: str) -> str:
-    """Return a setting; empty where the server has none of the name."""
-    return _settings(link, (name,)).get(name, "")
-
-
-def _on(value: str) -> bool:
-    return value.upper() in ("ON", "1")
-
-
-def _version(link: MysqlLink) -> tuple[int, ...]:
-    ((version,),) = link.rows("select version()")
-    return tuple(int(each) for each in re.findall(r"\d+", str(version))[:2])
-
-
-def _number(file: str) -> int:
-    """Return the number of a file of the log.
-
-    Example:
-        >>> _number("binlog.000012")
-        12
-    """
-    return int(file.rpartition(".")[2])
 
 
 def _secured(plugin: Plugin, address: MysqlAddress) -> dict[str, str]:

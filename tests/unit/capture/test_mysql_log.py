@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from joinery.capture.mysql import LogFiles
+from joinery.capture.mysql_log import LogFiles
 from joinery.clients.mysql import MysqlAddress, MysqlError
 
 FILE = 1 << 33
