@@ -41,13 +41,13 @@ from joinery.solutions.spark_state.flow import (
     split,
 )
 from joinery.solutions.spark_state.program import ROLE_PRIMARY, KernelProgram, ProductProgram, Route
+from joinery.solutions.spark_state.stream_level import leveled
 from joinery.solutions.spark_state.stream_node import (
     Place,
     Relations,
     added_by,
     columns_of_other,
     event_address,
-    leveled,
     make_claim,
     make_node,
     node_name,
