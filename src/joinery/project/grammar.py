@@ -1,7 +1,6 @@
 """The names a project file may use, with what each holds, as JSON Schema fragments.
 
-Those that are fields of a spec follow from it; the project's own, and those of a schema registry,
-are here.
+Those that are fields of a spec follow from it; the project's own are here.
 
 Invariant: the reader takes its known names from here, so it and the shipped schema agree.
 """
@@ -100,19 +99,6 @@ PRODUCT: Names = {
     **SHOWN,
     **_of_forms(),
     **names_of(ProductSpec),
-}
-ID_BYTES = (4, 8)
-REGISTRY: Names = {
-    "url": _text("Its address; several of one registry with commas between."),
-    "user": _text("The user of basic authentication."),
-    "password": _text("The password of basic authentication."),
-    "token": _text("The token of bearer authentication."),
-    "wait": _ref("duration", "How long to wait for a registry that is down.", default="60s"),
-    "id_bytes": {
-        "enum": list(ID_BYTES),
-        "default": 4,
-        "description": "The size of the schema id in front of a message, in bytes.",
-    },
 }
 
 PARTS: Mapping[str, type[Part]] = {

@@ -18,6 +18,7 @@ from joinery.project.option import Fragment, Names, fragments, options_in
 from joinery.project.part import names_of, needed_in
 from joinery.project.read_window import WINDOW, needed_in_window
 from joinery.project.relation import RelationSpec
+from joinery.project.schema_registry import RegistryOptions
 from joinery.project.step import STEPS
 from joinery.project.vault import VaultSpec
 
@@ -34,7 +35,7 @@ SECTIONS: Mapping[str, Names] = {
     "outbox": grammar.OUTBOX,
     "step": grammar.STEP,
     **{word: names_of(kind) for word, kind in _STEP_MAPS.items()},
-    "registry": grammar.REGISTRY,
+    "registry": names_of(RegistryOptions),
     "delivery": fragments(SINKS.beside),
     **{
         f"{registry.noun.split()[-1]} {kind}": fragments(options_in(registry.find(kind)))
@@ -51,7 +52,7 @@ _NEEDED: Mapping[str, Sequence[str]] = {
     **{f"window {kind}": needed_in_window(kind) for kind in WINDOW},
     "outbox": ("relation",),
     **{word: needed_in(kind) for word, kind in _STEP_MAPS.items()},
-    "registry": ("url",),
+    "registry": needed_in(RegistryOptions),
     **{
         f"{registry.noun.split()[-1]} {kind}": [
             name for name, each in options_in(registry.find(kind)).items() if each.needed

@@ -26,12 +26,14 @@ from joinery.project.kinds import (
 from joinery.project.node import NodeSpec
 from joinery.project.option import Names, fragments
 from joinery.project.part import keys_of, names_of
+from joinery.project.product import ProductSpec
 from joinery.project.relation import RelationSpec
+from joinery.project.schema_registry import RegistryOptions
 from joinery.project.step import LookupSpec
 
 ROOT = Path(__file__).parents[3]
 BY_CALLS = ("relations", "products", "streams")
-COMMON = {"sink", "group", "solution", "emit", "expect", "ready"}
+COMMON = keys_of(ProductSpec).keys() - {"erased"}
 PROGRAM = """\
 from pyspark.sql import DataFrame, SparkSession
 
@@ -221,7 +223,7 @@ def test_the_formats_that_python_offers_are_those_there_are() -> None:
 @pytest.mark.parametrize(
     ("names", "kind"),
     [
-        (grammar.REGISTRY, typing.RegistryMap),
+        (names_of(RegistryOptions), typing.RegistryMap),
         *(
             (names_of(grammar.PARTS[name]), each)
             for name, each in (
