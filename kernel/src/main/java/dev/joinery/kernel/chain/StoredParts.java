@@ -1,6 +1,7 @@
 package dev.joinery.kernel.chain;
 
 import dev.joinery.kernel.bytes.Slice;
+import dev.joinery.kernel.state.Mapped;
 import dev.joinery.kernel.state.PatchedValues;
 import java.util.Iterator;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
@@ -36,17 +37,7 @@ final class StoredParts implements PatchedValues.Parts {
   public Iterator<Slice> get(byte[] address) {
     Iterator<UnsafeRow> rows =
         CollectionConverters.asJava(store.valuesIterator(row(key, address), name));
-    return new Iterator<>() {
-      @Override
-      public boolean hasNext() {
-        return rows.hasNext();
-      }
-
-      @Override
-      public Slice next() {
-        return bytesOf(rows.next());
-      }
-    };
+    return new Mapped<>(rows, StoredParts::bytesOf);
   }
 
   /** A copy: by some encodings of state the next value is in the same array. */

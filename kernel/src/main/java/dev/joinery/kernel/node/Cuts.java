@@ -134,11 +134,7 @@ public final class Cuts implements Node {
     ByteWriter out = new ByteWriter(64).writeByte(noted ? 1 : 0);
     sessions.write(out);
     rows.write(out);
-    if (sessions.areNone() && !noted) {
-      state.clear();
-    } else {
-      state.write(out.toBytes());
-    }
+    state.writeOrClear(out, sessions.areNone() && !noted);
   }
 
   private void forgetLater(State state) {

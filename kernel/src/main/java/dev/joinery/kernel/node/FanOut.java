@@ -195,10 +195,6 @@ public final class FanOut implements Node {
   private static void write(State state, long rows, Slice children, EntryMap gathers) {
     ByteWriter out = new ByteWriter(1024).writeVarLong(rows).writeBlob(children);
     gathers.write(out);
-    if (rows == 0 && children.isEmpty() && gathers.size() == 0) {
-      state.clear();
-    } else {
-      state.write(out.toBytes());
-    }
+    state.writeOrClear(out, rows == 0 && children.isEmpty() && gathers.size() == 0);
   }
 }

@@ -123,10 +123,6 @@ public final class Gather implements Node {
     hot.write(out);
     out.writeBlob(new Slice(told.array(), 0, told.size()));
     rows.write(out);
-    if (parents.isEmpty() && rows.isEmpty() && total == 0 && hot.isEmpty()) {
-      state.clear();
-    } else {
-      state.write(out.toBytes());
-    }
+    state.writeOrClear(out, parents.isEmpty() && rows.isEmpty() && total == 0 && hot.isEmpty());
   }
 }

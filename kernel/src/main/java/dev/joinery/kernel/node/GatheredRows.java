@@ -6,6 +6,7 @@ import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.message.Child;
 import dev.joinery.kernel.message.FannedMessage;
 import dev.joinery.kernel.state.EntryMap;
+import dev.joinery.kernel.state.Mapped;
 import dev.joinery.kernel.state.OrderedMap;
 import dev.joinery.kernel.state.Pages;
 import java.util.ArrayList;
@@ -85,20 +86,12 @@ final class GatheredRows {
   }
 
   private Iterator<TopRows.Item> iterator() {
-    Iterator<EntryMap.Entry> entries = map.from(Slice.EMPTY);
-    return new Iterator<>() {
-      @Override
-      public boolean hasNext() {
-        return entries.hasNext();
-      }
+    return new Mapped<>(map.from(Slice.EMPTY), GatheredRows::itemOf);
+  }
 
-      @Override
-      public TopRows.Item next() {
-        EntryMap.Entry entry = entries.next();
-        Child child = childOf(entry.key(), entry.value());
-        int from = child.order().length();
-        return new TopRows.Item(entry.key().sub(from, entry.key().length() - from), child);
-      }
-    };
+  private static TopRows.Item itemOf(EntryMap.Entry entry) {
+    Child child = childOf(entry.key(), entry.value());
+    int from = child.order().length();
+    return new TopRows.Item(entry.key().sub(from, entry.key().length() - from), child);
   }
 }

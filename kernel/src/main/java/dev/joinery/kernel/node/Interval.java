@@ -118,11 +118,7 @@ public final class Interval implements Node {
     ByteWriter out = new ByteWriter(512);
     parents.write(out);
     children.write(out);
-    if (parents.size() == 0 && children.size() == 0) {
-      state.clear();
-    } else {
-      state.write(out.toBytes());
-    }
+    state.writeOrClear(out, parents.size() == 0 && children.size() == 0);
   }
 
   private static List<Delta> applyChildren(Map<Slice, ChildMessage> told, TimedMap children) {

@@ -7,6 +7,7 @@ import dev.joinery.kernel.message.BranchMessage;
 import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.message.ParentMessage;
 import dev.joinery.kernel.state.EntryMap;
+import dev.joinery.kernel.state.Mapped;
 import dev.joinery.kernel.state.Pages;
 import java.util.ArrayList;
 import java.util.Iterator;
@@ -148,32 +149,24 @@ final class Parents {
     if (changes.isEmpty()) {
       return;
     }
-    Iterator<EntryMap.Entry> all = epochs.iterator();
     Iterator<Runnable> messages =
-        new Iterator<>() {
-          @Override
-          public boolean hasNext() {
-            return all.hasNext();
-          }
-
-          @Override
-          public Runnable next() {
-            EntryMap.Entry parent = all.next();
-            return () -> {
-              if (!announced.containsKey(parent.key())) {
-                long epoch = new ByteReader(parent.value()).readLong();
-                for (BranchMessage change : changes) {
-                  byte[] message = change.toBytes(timestamp, epoch);
-                  outbox.send(fold, parent.key().toBytes(), message);
-                }
-              }
-            };
-          }
-        };
+        new Mapped<>(epochs.iterator(), each -> () -> tell(each, changes, timestamp, outbox));
     if (epochs.size() * changes.get(0).size() <= BranchMessage.MAX_BYTES / 4) {
       messages.forEachRemaining(Runnable::run);
     } else {
       outbox.later(messages);
+    }
+  }
+
+  /** Tells one of those that were here before, unless it was announced again. */
+  private void tell(
+      EntryMap.Entry parent, List<BranchMessage> changes, long timestamp, Outbox outbox) {
+    if (announced.containsKey(parent.key())) {
+      return;
+    }
+    long epoch = new ByteReader(parent.value()).readLong();
+    for (BranchMessage change : changes) {
+      outbox.send(fold, parent.key().toBytes(), change.toBytes(timestamp, epoch));
     }
   }
 }

@@ -9,6 +9,7 @@ import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.program.RuleProgram;
 import dev.joinery.kernel.state.EntryMap;
+import dev.joinery.kernel.state.Mapped;
 import dev.joinery.kernel.state.State;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -124,32 +125,19 @@ public final class Rule implements Node {
   private static void write(State state, Slice row, EntryMap keys) {
     ByteWriter out = new ByteWriter(256).writeBlob(row);
     keys.write(out);
-    if (row.isEmpty() && keys.size() == 0) {
-      state.clear();
-    } else {
-      state.write(out.toBytes());
-    }
+    state.writeOrClear(out, row.isEmpty() && keys.size() == 0);
   }
 
   private Iterator<Runnable> tellingAll(
       EntryMap keys, Set<Slice> told, Slice value, Slice row, long timestamp, Outbox outbox) {
-    Iterator<EntryMap.Entry> all = keys.iterator();
-    return new Iterator<>() {
-      @Override
-      public boolean hasNext() {
-        return all.hasNext();
-      }
-
-      @Override
-      public Runnable next() {
-        EntryMap.Entry each = all.next();
-        return () -> {
-          if (!told.contains(each.key())) {
-            tell(each.key(), value, row, timestamp, outbox);
-          }
-        };
-      }
-    };
+    return new Mapped<>(
+        keys.iterator(),
+        each ->
+            () -> {
+              if (!told.contains(each.key())) {
+                tell(each.key(), value, row, timestamp, outbox);
+              }
+            });
   }
 
   private void tell(Slice key, Slice value, Slice row, long timestamp, Outbox outbox) {

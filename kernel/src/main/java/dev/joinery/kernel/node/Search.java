@@ -17,6 +17,7 @@ import dev.joinery.kernel.search.QuerySet;
 import dev.joinery.kernel.search.StoredQueries;
 import dev.joinery.kernel.search.StoredQuery;
 import dev.joinery.kernel.state.EntryMap;
+import dev.joinery.kernel.state.Mapped;
 import dev.joinery.kernel.state.State;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -227,19 +228,8 @@ public final class Search implements Node {
     }
 
     private Iterator<StoredQueries.Source> sources() {
-      Iterator<EntryMap.Entry> entries = queries.iterator();
-      return new Iterator<>() {
-        @Override
-        public boolean hasNext() {
-          return entries.hasNext();
-        }
-
-        @Override
-        public StoredQueries.Source next() {
-          EntryMap.Entry each = entries.next();
-          return source(each.key().detach(), each.value().detach());
-        }
-      };
+      return new Mapped<>(
+          queries.iterator(), each -> source(each.key().detach(), each.value().detach()));
     }
 
     /** All buckets have the query; one of them tells that it is broken. */

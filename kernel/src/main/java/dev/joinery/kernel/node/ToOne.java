@@ -13,6 +13,7 @@ import dev.joinery.kernel.message.ParentMessage;
 import dev.joinery.kernel.message.RawChange;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.state.EntryMap;
+import dev.joinery.kernel.state.Mapped;
 import dev.joinery.kernel.state.State;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -246,11 +247,7 @@ public final class ToOne implements Node {
     ByteWriter out = new ByteWriter(512);
     out.writeBlob(child);
     parents.write(out);
-    if (child.isEmpty() && parents.size() == 0) {
-      state.clear();
-    } else {
-      state.write(out.toBytes());
-    }
+    state.writeOrClear(out, child.isEmpty() && parents.size() == 0);
   }
 
   private void tell(
@@ -274,26 +271,17 @@ public final class ToOne implements Node {
       Child childAfter,
       long timestamp,
       Outbox outbox) {
-    Iterator<EntryMap.Entry> all = parents.iterator();
-    return new Iterator<>() {
-      @Override
-      public boolean hasNext() {
-        return all.hasNext();
-      }
-
-      @Override
-      public Runnable next() {
-        EntryMap.Entry parent = all.next();
-        return () -> {
-          if (!told.containsKey(parent.key())) {
-            ParentDelta same = unchanged(parent.value());
-            if (same.after() != null) {
-              tell(parent.key(), same, childBefore, childAfter, timestamp, outbox);
-            }
-          }
-        };
-      }
-    };
+    return new Mapped<>(
+        parents.iterator(),
+        parent ->
+            () -> {
+              if (!told.containsKey(parent.key())) {
+                ParentDelta same = unchanged(parent.value());
+                if (same.after() != null) {
+                  tell(parent.key(), same, childBefore, childAfter, timestamp, outbox);
+                }
+              }
+            });
   }
 
   private ParentDelta unchanged(Slice stored) {

@@ -5,6 +5,7 @@ import dev.joinery.kernel.bytes.ByteWriter;
 import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.message.Child;
 import dev.joinery.kernel.state.EntryMap;
+import dev.joinery.kernel.state.Mapped;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Iterator;
@@ -98,18 +99,7 @@ final class TopRows {
   }
 
   static Iterator<Item> items(Iterator<EntryMap.Entry> children) {
-    return new Iterator<>() {
-      @Override
-      public boolean hasNext() {
-        return children.hasNext();
-      }
-
-      @Override
-      public Item next() {
-        EntryMap.Entry entry = children.next();
-        return new Item(entry.key(), Child.read(entry.value()));
-      }
-    };
+    return new Mapped<>(children, each -> new Item(each.key(), Child.read(each.value())));
   }
 
   void read(ByteReader in) {

@@ -1,5 +1,6 @@
 package dev.joinery.kernel.state;
 
+import dev.joinery.kernel.bytes.ByteWriter;
 import dev.joinery.kernel.bytes.Slice;
 
 /** The state of the address that is being handled: one value, and numbered pages. */
@@ -10,6 +11,15 @@ public interface State extends Pages {
   void write(byte[] value);
 
   void clear();
+
+  /** Writes what there is, or clears the value where that is nothing. */
+  default void writeOrClear(ByteWriter value, boolean nothing) {
+    if (nothing) {
+      clear();
+    } else {
+      write(value.toBytes());
+    }
+  }
 
   /** Clears the value, from within {@code Node.expire}; its numbers were none above this. */
   default void forget(long number) {
