@@ -15,7 +15,7 @@ from tests.services.log import Log
 from joinery.clients.kafka import Brokers, Topic, describe_topic
 from joinery.clients.kafka_reader import read_topic
 from joinery.dead_letters.dead_letter import DeadLetter
-from joinery.dead_letters.queue import DeadLetterQueue, Kept, Selection
+from joinery.dead_letters.queue import DeadLetterQueue, NotReplayed, Selection
 from joinery.delivery.outlet import SinkDeadLetters
 from joinery.dev.service import Service
 from joinery.plan.build import build_plan
@@ -77,7 +77,7 @@ class Shop:
         letters = self.folder / f".joinery/dead_letters/profile-000001-{self.sent:010}.jsonl"
         SinkDeadLetters(letters).add(product.name, sink.target, refused)
 
-    def replay(self) -> list[Kept]:
+    def replay(self) -> list[NotReplayed]:
         """Let the topic take large documents, and put all dead letters back."""
         self.log.set(self.topic, **{"max.message.bytes": "1000000"})
         until = time.monotonic() + 30

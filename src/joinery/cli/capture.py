@@ -10,7 +10,7 @@ from pathlib import Path
 
 from joinery.cli.live import waiting_line
 from joinery.cli.project import DONE
-from joinery.cli.run import Ending
+from joinery.cli.run import StopSignals
 from joinery.errors import SpecError
 from joinery.model.progress import Waiting
 from joinery.model.warning import RunWarning
@@ -54,7 +54,7 @@ def run_capture(file: Path, names: Sequence[str]) -> int:
     Raises:
         JoineryError: A capture failed.
     """
-    spec, ending, asked = load_spec(file), Ending(), threading.Event()
+    spec, ending, asked = load_spec(file), StopSignals(), threading.Event()
     ending.listen()
     ending.attach(asked.set)
     captures = [make_capture(spec, each, _tell, _warn) for each in captured_sources(spec, names)]

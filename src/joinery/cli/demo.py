@@ -22,7 +22,7 @@ from joinery.cli.follow import Follower
 from joinery.cli.live import Targets, summary_line, waiting_line
 from joinery.cli.project import DONE, write_warning
 from joinery.cli.real import RealOptions, run_real_demo
-from joinery.cli.run import Ending, RunArguments, run_project
+from joinery.cli.run import RunArguments, StopSignals, run_project
 from joinery.errors import SpecError
 from joinery.files import write_whole
 from joinery.model.progress import BatchProgress, Phase, Progress, Totals, Waiting
@@ -66,7 +66,7 @@ def _wait(until: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
-class Story:
+class DemoHistory:
     """The change files of the demo: a history to begin with, and slices that follow."""
 
     def __init__(self, folder: Path, seed: int) -> None:
@@ -117,7 +117,7 @@ class Story:
 class DemoDisplay:
     """Shows the followed documents, and ends the run when the story is told and read."""
 
-    def __init__(self, story: Story, follower: Follower, ending: Ending) -> None:
+    def __init__(self, story: DemoHistory, follower: Follower, ending: StopSignals) -> None:
         self._story = story
         self._follower = follower
         self._ending = ending
@@ -199,7 +199,7 @@ def run_demo(folder: Path | None, *, seed: int, real: RealOptions | None = None)
 
 
 def _run_on_files(place: Path, seed: int) -> int:
-    story = Story(place / "data" / "changes", seed)
+    story = DemoHistory(place / "data" / "changes", seed)
     project = place / "joinery.yaml"
     project.write_text(project_text(), encoding="utf-8")
     story.begin()
@@ -208,7 +208,7 @@ def _run_on_files(place: Path, seed: int) -> int:
         f"{story.records:,} changes of a code-hosting company are in {place}.\n"
         f"Following {', '.join(followed.values())}: + came, - left, ~ changed.\n\n"
     )
-    ending = Ending()
+    ending = StopSignals()
     follower = Follower(place / "out" / "user_profile", followed, "email")
     run_project(RunArguments(file=project), DemoDisplay(story, follower, ending), ending)
     _close(place, follower)

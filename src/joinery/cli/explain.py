@@ -57,7 +57,7 @@ class ExplainArguments:
     why: bool = False
 
 
-class Asked(NamedTuple):
+class ExplainRequest(NamedTuple):
     """A project, the database that is asked for plans, and whether the kernel is shown."""
 
     spec: ProjectSpec
@@ -75,7 +75,7 @@ def run_explain(file: Path, arguments: ExplainArguments) -> int:
     known: list[Product | Stream] = [*plan.products, *plan.streams]
     named = _chosen(known, arguments.products)
     chosen = [each for each in named if isinstance(each, Product)]
-    asked = Asked(spec, arguments.database, arguments.kernel)
+    asked = ExplainRequest(spec, arguments.database, arguments.kernel)
     explained: list[Explanation | StreamExplanation] = [
         explain(each, _sections(each, chosen, plan.products, asked))
         if isinstance(each, Product)
@@ -97,7 +97,7 @@ def run_explain(file: Path, arguments: ExplainArguments) -> int:
 
 
 def _sections(
-    product: Product, chosen: Sequence[Product], known: Sequence[Product], asked: Asked
+    product: Product, chosen: Sequence[Product], known: Sequence[Product], asked: ExplainRequest
 ) -> tuple[Section, ...]:
     """Return what the solution of a product's query adds, once for all that share it."""
     first = next(each for each in chosen if each.query == product.query)

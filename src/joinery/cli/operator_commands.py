@@ -71,9 +71,9 @@ def ui(
     ] = False,
 ) -> None:
     """Serve a page of all products of one or more projects; read-only unless --actions."""
-    from joinery.cli.ui import Acting, run_ui
+    from joinery.cli.ui import ActionAccess, run_ui
 
-    acting = Acting(token=token, remote=allow_remote) if actions else None
+    acting = ActionAccess(token=token, remote=allow_remote) if actions else None
     raise typer.Exit(run_ui(files or [DEFAULT], listen, acting))
 
 

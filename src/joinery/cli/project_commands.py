@@ -214,9 +214,9 @@ def add(
 ) -> None:
     """Write the relations of tables into the project, and suggest where they embed."""
     from joinery.cli.table import AddArguments, run_add
-    from joinery.project.onboard import Wish
+    from joinery.project.onboard import TableChoices
 
-    wish = Wish(
+    choices = TableChoices(
         name=name,
         topic=topic,
         source=from_source,
@@ -227,7 +227,7 @@ def add(
         source=source,
         names=names or (),
         file=file,
-        wish=wish,
+        choices=choices,
         into=into,
         embed_as=embed_as,
         write=not dry_run,

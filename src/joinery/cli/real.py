@@ -37,7 +37,7 @@ from joinery.capture.state import drop_source
 from joinery.cli.follow import Followed
 from joinery.cli.live import Targets, summary_line, waiting_line
 from joinery.cli.project import DONE, FAILED, write_warning
-from joinery.cli.run import Ending, RunArguments, run_project
+from joinery.cli.run import RunArguments, StopSignals, run_project
 from joinery.dev import connect
 from joinery.dev.debezium import capture
 from joinery.dev.development import DevelopmentStack
@@ -57,7 +57,7 @@ _AT = "2026-01-01T00:00:00Z"
 
 
 @dataclass(frozen=True, slots=True)
-class Beats:
+class Latencies:
     """How long the last beats took, in seconds.
 
     Attributes:
@@ -71,7 +71,7 @@ class Beats:
     p95: float
 
 
-class Pulse:
+class LatencyProbe:
     """Commits a change again and again, and waits until the document shows it.
 
     Args:
@@ -89,13 +89,13 @@ class Pulse:
         self._took: deque[float] = deque(maxlen=_KEPT)
         self._count = 0
 
-    def beats(self) -> Beats | None:
+    def beats(self) -> Latencies | None:
         """Return what was measured, once there are two beats."""
         took = list(self._took)
         if len(took) < 2:
             return None
         cuts = statistics.quantiles(took, n=20, method="inclusive")
-        return Beats(self._count, statistics.median(took), cuts[-1])
+        return Latencies(self._count, statistics.median(took), cuts[-1])
 
     def run(self, stop: threading.Event) -> None:
         """Beat until `stop`; the first beat, which waits for the run to start, is not counted."""
@@ -220,7 +220,7 @@ class Company:
         self._threads: list[threading.Thread] = []
         self.history = History(_CHANGES, seed=options.seed, users=_USERS)
         self.index = index
-        self.pulse = Pulse(database, index.read)
+        self.pulse = LatencyProbe(database, index.read)
 
     def fill(self) -> int:
         """Create the tables with their first rows."""
@@ -273,7 +273,7 @@ def _plain(document: Mapping[str, Any] | None) -> object:
 class RealDisplay:
     """Shows the followed documents and the pulse, and ends the run when the time is over."""
 
-    def __init__(self, company: Company, ending: Ending, seconds: float) -> None:
+    def __init__(self, company: Company, ending: StopSignals, seconds: float) -> None:
         self.differing: list[str] | None = None
         self._company = company
         self._ending = ending
@@ -374,7 +374,7 @@ def run_real_demo(folder: Path, options: RealOptions) -> int:
     with _servers(folder, KAFKA_SERVICES if options.kafka else SERVICES) as addresses:
         os.environ.update(addresses)
         company = Company(addresses["POSTGRES"], Index(addresses["OPENSEARCH"]), options)
-        ending = Ending()
+        ending = StopSignals()
         display = RealDisplay(company, ending, options.seconds)
         _say(f"{company.fill():,} rows were written, changed or deleted in PostgreSQL.\n")
         with captured(folder, addresses["POSTGRES"]):

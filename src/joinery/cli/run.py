@@ -128,7 +128,7 @@ class RunArguments:
     master: str | None = None
 
 
-class Ending:
+class StopSignals:
     """What the signals of the user ask for: once to end after the batch, twice at once."""
 
     def __init__(self) -> None:
@@ -160,7 +160,7 @@ class Ending:
 
 
 def run_project(
-    arguments: RunArguments, display: Display | None = None, ending: Ending | None = None
+    arguments: RunArguments, display: Display | None = None, ending: StopSignals | None = None
 ) -> int:
     """Run a project to its end.
 
@@ -172,7 +172,7 @@ def run_project(
     Raises:
         JoineryError: The project, an argument or the run failed.
     """
-    ending = ending or Ending()
+    ending = ending or StopSignals()
     ending.listen()
     _check(arguments)
     settings = (*arguments.settings, *(("run.real_time=true",) if arguments.real_time else ()))
@@ -268,7 +268,7 @@ class Command:
         arguments: RunArguments,
         spec: ProjectSpec,
         plan: Plan | None,
-        ending: Ending,
+        ending: StopSignals,
         display: Display,
         driver: Driver | None = None,
     ) -> None:

@@ -24,7 +24,7 @@ from joinery.project.node import embed_data
 from joinery.project.onboard import (
     OnboardError,
     Suggestion,
-    Wish,
+    TableChoices,
     chosen,
     large_warning,
     relation_for,
@@ -134,7 +134,7 @@ class AddArguments:
         source: Where the tables are, as `read_source` takes it.
         names: Of tables.
         file: The project.
-        wish: What the user wants otherwise.
+        choices: What the user wants otherwise.
         into: The product that is to embed them.
         embed_as: The name of the embed.
         write: Whether the project is changed.
@@ -143,7 +143,7 @@ class AddArguments:
     source: str
     names: Sequence[str]
     file: Path
-    wish: Wish
+    choices: TableChoices
     into: str | None
     embed_as: str | None
     write: bool
@@ -151,12 +151,12 @@ class AddArguments:
 
 def run_add(arguments: AddArguments) -> int:
     """Write the relations of tables into a project, and suggest where they embed."""
-    file, wish = arguments.file, arguments.wish
+    file, choices = arguments.file, arguments.choices
     try:
         project = Editing(file)
-        tables = read_source(arguments.source, arguments.names, project.spec, wish.source)
+        tables = read_source(arguments.source, arguments.names, project.spec, choices.source)
         for found in tables:
-            _join(project, found, wish, into=arguments.into, embed_as=arguments.embed_as)
+            _join(project, found, choices, into=arguments.into, embed_as=arguments.embed_as)
         _warn(each for each in (large_warning(tables),) if each)
         project.finish(write=arguments.write)
     except JoineryError as error:
@@ -212,9 +212,14 @@ class Editing:
 
 
 def _join(
-    project: Editing, found: SourceTable, wish: Wish, *, into: str | None, embed_as: str | None
+    project: Editing,
+    found: SourceTable,
+    choices: TableChoices,
+    *,
+    into: str | None,
+    embed_as: str | None,
 ) -> None:
-    relation = relation_for(found, project.spec, wish)
+    relation = relation_for(found, project.spec, choices)
     project.put(("relations",), relation.name, relation_data(relation))
     _warn(warnings_of(found))
     suggestions = tuple(suggestions_for(found, relation, project.spec))

@@ -31,7 +31,7 @@ class UiActionsError(SpecError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Acting:
+class ActionAccess:
     """How people may act on the page.
 
     Attributes:
@@ -43,7 +43,7 @@ class Acting:
     remote: bool = False
 
 
-def run_ui(files: Sequence[Path], listen: str, acting: Acting | None = None) -> int:
+def run_ui(files: Sequence[Path], listen: str, acting: ActionAccess | None = None) -> int:
     """Serve the page until Ctrl-C; without `acting` it only reads."""
     host, _, port = listen.rpartition(":")
     door = None if acting is None else _door(acting, host)
@@ -64,7 +64,7 @@ def run_ui(files: Sequence[Path], listen: str, acting: Acting | None = None) -> 
     return DONE
 
 
-def _door(acting: Acting, host: str) -> Door:
+def _door(acting: ActionAccess, host: str) -> Door:
     """Return the door of a page that people act on."""
     if host not in _OWN and not acting.remote:
         raise UiActionsError(

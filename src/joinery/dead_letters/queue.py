@@ -87,7 +87,7 @@ class DeadLetterGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class NotReplayed:
     """A letter that was not put back, and why."""
 
     letter: DeadLetter
@@ -142,7 +142,7 @@ class DeadLetterQueue:
         """
         self._mark(letters, "dropped", by)
 
-    def replay(self, letters: Sequence[DeadLetter], *, by: str = "") -> list[Kept]:
+    def replay(self, letters: Sequence[DeadLetter], *, by: str = "") -> list[NotReplayed]:
         """Put letters back, and return those that were not.
 
         Records go back to where they are read, documents to the sink that refused them.
@@ -151,26 +151,29 @@ class DeadLetterQueue:
             letters: Which.
             by: Who puts them back; the user of this process where nobody is named.
         """
-        kept: list[Kept] = []
+        kept: list[NotReplayed] = []
         for (kind, of, where), group in groupby(sorted(letters, key=_way), _way):
             some = list(group)
             kept += self._attempt(partial(self._ways[kind], of, where), some, by)
         return kept
 
     def _attempt(
-        self, way: Callable[[list[DeadLetter]], list[Kept]], letters: list[DeadLetter], by: str
-    ) -> list[Kept]:
+        self,
+        way: Callable[[list[DeadLetter]], list[NotReplayed]],
+        letters: list[DeadLetter],
+        by: str,
+    ) -> list[NotReplayed]:
         try:
             kept = way(letters)
         except JoineryError as error:
             why = " ".join(part for part in (error.message, error.detail, error.hint) if part)
-            return [Kept(each, why) for each in letters]
+            return [NotReplayed(each, why) for each in letters]
         left = {each.letter.id for each in kept}
         self._mark([each for each in letters if each.id not in left], "replayed", by)
         return kept
 
     @property
-    def _ways(self) -> dict[str, Callable[[str, str, list[DeadLetter]], list[Kept]]]:
+    def _ways(self) -> dict[str, Callable[[str, str, list[DeadLetter]], list[NotReplayed]]]:
         return {
             "record": self._records,
             "document": self._documents,
@@ -178,7 +181,7 @@ class DeadLetterQueue:
             "event": self._events,
         }
 
-    def _records(self, topic: str, source: str, letters: list[DeadLetter]) -> list[Kept]:
+    def _records(self, topic: str, source: str, letters: list[DeadLetter]) -> list[NotReplayed]:
         found = next((each for each in self._spec.sources if each.name == source), None)
         if found is None:
             raise ReplayError(f'the project has no source "{source}"')
@@ -189,12 +192,12 @@ class DeadLetterQueue:
             try:
                 put_back([letter] if letter.cut else [])
             except ReplayError as error:
-                kept.append(Kept(letter, f"{error.message}. {error.detail} {error.hint}"))
+                kept.append(NotReplayed(letter, f"{error.message}. {error.detail} {error.hint}"))
         return kept
 
-    def _documents(self, name: str, target: str, letters: list[DeadLetter]) -> list[Kept]:
+    def _documents(self, name: str, target: str, letters: list[DeadLetter]) -> list[NotReplayed]:
         product, sink = self._refuser(name, target)
-        unfit = [Kept(each, told) for each in letters if (told := why_unfit(each))]
+        unfit = [NotReplayed(each, told) for each in letters if (told := why_unfit(each))]
         left = {each.letter.id for each in unfit}
         whole = [each for each in letters if each.id not in left]
         if not whole:
@@ -202,7 +205,7 @@ class DeadLetterQueue:
         deletes_ms = self._spec.run.tombstone_retention_ms
         why = replay_documents(sink, product, whole, deletes_ms=deletes_ms)
         reasons = ((each, why.get(str(each.facts["key"]))) for each in whole)
-        return unfit + [Kept(each, reason) for each, reason in reasons if reason is not None]
+        return unfit + [NotReplayed(each, reason) for each, reason in reasons if reason is not None]
 
     def _refuser(self, name: str, target: str) -> tuple[Product, Sink]:
         """Return a product and its sink that refused documents, not yet opened."""
@@ -230,13 +233,13 @@ class DeadLetterQueue:
             raise ReplayError(f'product "{name}" has no sink "{target}" any more')
         return product, sink
 
-    def _held(self, name: str, _: str, letters: list[DeadLetter]) -> list[Kept]:
+    def _held(self, name: str, _: str, letters: list[DeadLetter]) -> list[NotReplayed]:
         why = "the document is sent by itself once it is back within its limits"
-        return [Kept(each, why) for each in letters]
+        return [NotReplayed(each, why) for each in letters]
 
-    def _events(self, name: str, _: str, letters: list[DeadLetter]) -> list[Kept]:
+    def _events(self, name: str, _: str, letters: list[DeadLetter]) -> list[NotReplayed]:
         why = f'stream "{name}" looks it up again once it is back in its topic'
-        return [Kept(each, why) for each in letters]
+        return [NotReplayed(each, why) for each in letters]
 
     def _mark(self, letters: Sequence[DeadLetter], state: State, by: str) -> None:
         now = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -18,7 +18,7 @@ _LARGEST_FOLDER = 32 << 20  # bytes of dead letters that are counted one by one
 
 
 @dataclass(frozen=True, slots=True)
-class Handled:
+class HandledLetters:
     """Dead letters that somebody replayed or dropped at once.
 
     Attributes:
@@ -51,11 +51,11 @@ class KeptLetters:
         """Those about which nothing was done."""
         return tuple(each for each in self.letters if each.state == "open")
 
-    def handled(self) -> list[Handled]:
+    def handled(self) -> list[HandledLetters]:
         """Return what was done about them, the oldest first."""
         ordered = sorted(self.marks, key=_done)
         return [
-            Handled(state, at, by, len({each.id for each in some}))
+            HandledLetters(state, at, by, len({each.id for each in some}))
             for (at, state, by), some in groupby(ordered, _done)
         ]
 

@@ -26,7 +26,7 @@ class OnboardError(SpecError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class TableChoices:
     """What a user says of a table beyond its name; None is up to the table.
 
     Attributes:
@@ -70,30 +70,30 @@ class Suggestion:
         return f"{self.embed.name} in {where} ({self.embed.cardinality} on {{{on}}})"
 
 
-def relation_for(table: SourceTable, project: ProjectSpec, wish: Wish) -> RelationSpec:
+def relation_for(table: SourceTable, project: ProjectSpec, choices: TableChoices) -> RelationSpec:
     """Return the relation that a table becomes.
 
     Raises:
         OnboardError: Its name is taken, it has no key, or its source is not told.
     """
-    name = wish.name or _WORD.sub("_", table.name.table)
+    name = choices.name or _WORD.sub("_", table.name.table)
     if any(each.name == name for each in project.relations):
         raise OnboardError(
             f'the project has a relation "{name}" already', hint="Give another: --name NAME."
         )
     return RelationSpec(
         name=name,
-        key=_key(table, wish),
+        key=_key(table, choices),
         fields=tuple((each.name, each.type) for each in table.columns),
-        topic=_topic(table, project, wish, name),
-        source=_source(project, wish),
-        format=_format(table, project, wish),
+        topic=_topic(table, project, choices, name),
+        source=_source(project, choices),
+        format=_format(table, project, choices),
         time_unit="millis" if {each.unit for each in table.columns} >= {"millis"} else "micros",
     )
 
 
-def _key(table: SourceTable, wish: Wish) -> tuple[str, ...]:
-    key = wish.key or table.key or table.identity_columns
+def _key(table: SourceTable, choices: TableChoices) -> tuple[str, ...]:
+    key = choices.key or table.key or table.identity_columns
     known = [each.name for each in table.columns]
     if not key:
         raise OnboardError(
@@ -110,11 +110,13 @@ def _key(table: SourceTable, wish: Wish) -> tuple[str, ...]:
     return key
 
 
-def _topic(table: SourceTable, project: ProjectSpec, wish: Wish, name: str) -> str | None:
+def _topic(
+    table: SourceTable, project: ProjectSpec, choices: TableChoices, name: str
+) -> str | None:
     """Return the topic, by what its siblings are called; None where it is the relation's name."""
-    if wish.topic is not None:
+    if choices.topic is not None:
         parts = {"schema": table.name.schema, "table": table.name.table}
-        topic = re.sub(r"\{(schema|table)\}", lambda found: parts[found[1]], wish.topic)
+        topic = re.sub(r"\{(schema|table)\}", lambda found: parts[found[1]], choices.topic)
     elif table.topic is not None:
         topic = table.topic
     else:
@@ -130,26 +132,26 @@ def _prefix(relation: RelationSpec) -> str | None:
     return parts[0] if len(parts) == 3 and ":" not in parts[0] else None
 
 
-def _source(project: ProjectSpec, wish: Wish) -> str | None:
+def _source(project: ProjectSpec, choices: TableChoices) -> str | None:
     known = [each.name for each in project.sources]
-    if wish.source is not None and wish.source not in known:
+    if choices.source is not None and choices.source not in known:
         raise OnboardError(
-            f'there is no source "{wish.source}"', detail=f"Known are {', '.join(known)}."
+            f'there is no source "{choices.source}"', detail=f"Known are {', '.join(known)}."
         )
-    if wish.source is None and project.defaults.source is None and len(known) > 1:
+    if choices.source is None and project.defaults.source is None and len(known) > 1:
         raise OnboardError(
             "the project has several sources",
             detail=f"They are {', '.join(known)}.",
             hint="Name one: --source NAME.",
         )
-    return None if wish.source == project.defaults.source else wish.source
+    return None if choices.source == project.defaults.source else choices.source
 
 
-def _format(table: SourceTable, project: ProjectSpec, wish: Wish) -> str | None:
+def _format(table: SourceTable, project: ProjectSpec, choices: TableChoices) -> str | None:
     """Return the format where it is not the project's; a captured table is Debezium's."""
     default = project.defaults.format or DEFAULT_FORMAT.name
-    if wish.format or table.format:
-        chosen = wish.format or table.format
+    if choices.format or table.format:
+        chosen = choices.format or table.format
     else:
         chosen = default if FORMATS[default].events else DEBEZIUM_JSON.name
     return None if chosen == default else chosen

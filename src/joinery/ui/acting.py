@@ -21,7 +21,7 @@ from joinery.plan.build import build_plan
 from joinery.ui.fleet import Fleet, Standing
 
 if TYPE_CHECKING:
-    from joinery.dead_letters.queue import Kept
+    from joinery.dead_letters.queue import NotReplayed
     from joinery.plan.nodes import Plan
     from joinery.project.product import ProjectSpec
 
@@ -33,7 +33,7 @@ _DONE: dict[LetterVerb, str] = {"replay": "replayed", "drop": "dropped"}
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ActionResult:
     """What became of an action.
 
     Attributes:
@@ -47,7 +47,7 @@ class Told:
     refused: bool = False
 
     @classmethod
-    def of(cls, error: JoineryError | OSError) -> Told:
+    def of(cls, error: JoineryError | OSError) -> ActionResult:
         """Return why nothing was done."""
         if isinstance(error, OSError):
             return cls("It could not be done, or only in part", (f"{error}",), refused=True)
@@ -55,7 +55,7 @@ class Told:
         return cls(f"{error.message[:1].upper()}{error.message[1:]}", lines, refused=True)
 
 
-NOT_LISTED = Told(
+NOT_LISTED = ActionResult(
     "Dead letters of this project are not handled here",
     ("They are kept in a topic, are more than 32 MB, or cannot be read.", "Use joinery dlq."),
     refused=True,
@@ -63,7 +63,7 @@ NOT_LISTED = Told(
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class LetterSelection:
     """Which open dead letters of a product are meant: some, or all of a reason.
 
     Attributes:
@@ -101,22 +101,24 @@ class Actions:
     wait_s: float = _WAIT_S
     _one_at_a_time: threading.Lock = field(default_factory=threading.Lock)
 
-    def pause(self, standing: Standing, verb: PauseVerb, *, by: str, why: str = "") -> Told:
+    def pause(self, standing: Standing, verb: PauseVerb, *, by: str, why: str = "") -> ActionResult:
         """Pause a product, and those that share its query, or let them go on."""
         spec = standing.place.spec
         try:
             names = sharing(spec, standing.status.query)
             [request] = ask(spec, names, Action.now(verb, why, by=by))
-            return Told(*_outcome(request.before, outcome(request, self._until())))
+            return ActionResult(*_outcome(request.before, outcome(request, self._until())))
         except PauseTimeoutError as error:
             hint = "This product's page shows when it is done."
-            return Told(error.message, tuple(e for e in (request.before, error.detail, hint) if e))
+            return ActionResult(
+                error.message, tuple(e for e in (request.before, error.detail, hint) if e)
+            )
         except (JoineryError, OSError) as error:
-            return Told.of(error)
+            return ActionResult.of(error)
         finally:
             self.fleet.forget()
 
-    def letters(self, standing: Standing, asked: Asked) -> list[DeadLetter] | None:
+    def letters(self, standing: Standing, asked: LetterSelection) -> list[DeadLetter] | None:
         """Return the letters that are meant, newest first; None where they are not listed here."""
         kept = self.fleet.letters(standing)
         if kept is None:
@@ -128,11 +130,11 @@ class Actions:
         self,
         standing: Standing,
         verb: LetterVerb,
-        asked: Asked,
+        asked: LetterSelection,
         *,
         by: str,
         value: str | None = None,
-    ) -> Told:
+    ) -> ActionResult:
         """Replay or drop dead letters of a product.
 
         Args:
@@ -146,13 +148,19 @@ class Actions:
             with self._one_at_a_time:
                 return self._handled(standing, verb, asked, by=by, value=value)
         except (JoineryError, OSError) as error:
-            return Told.of(error)
+            return ActionResult.of(error)
         finally:
             self.fleet.forget()
 
     def _handled(
-        self, standing: Standing, verb: LetterVerb, asked: Asked, *, by: str, value: str | None
-    ) -> Told:
+        self,
+        standing: Standing,
+        verb: LetterVerb,
+        asked: LetterSelection,
+        *,
+        by: str,
+        value: str | None,
+    ) -> ActionResult:
         from joinery.dead_letters.queue import DeadLetterQueue
 
         found = self.letters(standing, asked)
@@ -170,7 +178,7 @@ class Actions:
         lines = [*_put_by(kept), *_before(found), *_missing(asked, found)]
         title = f"{counted_text(done, 'dead letter')} {_DONE[verb]}"
         none = f"No dead letter was {_DONE[verb]}"
-        return Told(title if done else none, _short(lines), refused=not done)
+        return ActionResult(title if done else none, _short(lines), refused=not done)
 
     def _until(self) -> float:
         return time.monotonic() + self.wait_s
@@ -209,7 +217,7 @@ def _plan(spec: ProjectSpec) -> Plan | None:
         return None
 
 
-def _put_by(kept: Sequence[Kept]) -> list[str]:
+def _put_by(kept: Sequence[NotReplayed]) -> list[str]:
     return [f"{each.letter.id} was not put back: {each.why}" for each in kept]
 
 
@@ -221,7 +229,7 @@ def _before(found: Sequence[DeadLetter]) -> list[str]:
     ]
 
 
-def _missing(asked: Asked, found: Sequence[DeadLetter]) -> list[str]:
+def _missing(asked: LetterSelection, found: Sequence[DeadLetter]) -> list[str]:
     there = {each.id for each in found}
     return [f"{each} is no dead letter of this product" for each in asked.ids if each not in there]
 

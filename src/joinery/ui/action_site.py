@@ -15,7 +15,15 @@ from urllib.parse import quote
 from joinery.errors import JoineryError
 from joinery.operate.pause import members_of, sharing
 from joinery.ui.access import Door, SignInError, Visit, new_secret, same, spoken
-from joinery.ui.acting import NOT_LISTED, Actions, Asked, LetterVerb, PauseVerb, Told, fixable
+from joinery.ui.acting import (
+    NOT_LISTED,
+    ActionResult,
+    Actions,
+    LetterSelection,
+    LetterVerb,
+    PauseVerb,
+    fixable,
+)
 from joinery.ui.fleet import Fleet
 from joinery.ui.form import (
     Fields,
@@ -40,12 +48,12 @@ _PRODUCT = "/p/{project}/{product}"
 _LONGEST_WHY = 200
 _LONGEST_VALUE = 100_000
 _SHOWN = 20
-_STRANGE = Told(
+_STRANGE = ActionResult(
     "Nothing was done: this form is not of a page that you were shown",
     ("You may have been signed out: sign in, and open the page again.",),
     refused=True,
 )
-_NONE_CHOSEN = Told(
+_NONE_CHOSEN = ActionResult(
     "No dead letters are chosen", ("Mark some, or take all of a reason.",), refused=True
 )
 
@@ -116,7 +124,9 @@ class ActionSite:
 
         return HTMLResponse(self.pages.render(template, **facts), status_code=status)
 
-    def told(self, visit: Visit | None, told: Told, status: int = 0, **facts: object) -> Response:
+    def told(
+        self, visit: Visit | None, told: ActionResult, status: int = 0, **facts: object
+    ) -> Response:
         """Answer with what became of an action."""
         code = status or (409 if told.refused else 200)
         known = {"standing": None, **facts}
@@ -226,7 +236,7 @@ class _Pausing:
         try:
             members = members_of(spec, sharing(spec, query))[query]
         except JoineryError as error:
-            return self.site.told(visit, Told.of(error), standing=standing)
+            return self.site.told(visit, ActionResult.of(error), standing=standing)
         paused = fleet.paused(standing)
         return self.site.answer(
             "pause.html",
@@ -243,7 +253,7 @@ class _Pausing:
         standing = standing_of(self.site.actions.fleet, request)
         why = spoken(first(fields, "why"))
         if why is None or len(why) > _LONGEST_WHY:
-            told = Told(
+            told = ActionResult(
                 "The reason cannot be kept",
                 (f"Write one line of at most {_LONGEST_WHY} characters.",),
                 refused=True,
@@ -262,7 +272,7 @@ class _Handling:
 
     def page(self, request: Request, visit: Visit) -> Response:
         query = request.query_params
-        asked = Asked(tuple(query.getlist("id")), query.get("reason", ""))
+        asked = LetterSelection(tuple(query.getlist("id")), query.get("reason", ""))
         standing = standing_of(self.site.actions.fleet, request)
         if not (asked.ids or asked.reason):
             return self.site.told(visit, _NONE_CHOSEN, 400, standing=standing)
@@ -288,7 +298,7 @@ class _Handling:
     def done(self, request: Request, visit: Visit, fields: Fields) -> Response:
         standing = standing_of(self.site.actions.fleet, request)
         ids = tuple(dict.fromkeys(fields.get("id", ())))
-        asked = Asked(ids, first(fields, "reason"), first(fields, "until"))
+        asked = LetterSelection(ids, first(fields, "reason"), first(fields, "until"))
         if not (asked.ids or (asked.reason and _moment(asked.until))):
             return self.site.told(visit, _NONE_CHOSEN, 400, standing=standing)
         value = first(fields, "value") if "value" in fields else None

@@ -10,7 +10,7 @@ from joinery.delivery.control import Action
 from joinery.model.status import ProductTotals, QueryStatus, moment_text
 from joinery.observe.figure import seconds_text, share_text, size_text
 from joinery.observe.history_file import Minute
-from joinery.observe.kept_letters import Handled
+from joinery.observe.kept_letters import HandledLetters
 from joinery.observe.status import ProductStatus
 from joinery.ui.fleet import Snapshot, Standing
 from joinery.ui.table import Column, Row, Table, Value
@@ -236,7 +236,7 @@ def minute_table(minutes: Sequence[Minute]) -> Table:
     return Table("minutes", "the last 24 hours", columns, rows, "nothing was sent")
 
 
-def action_table(actions: Sequence[Action], handled: Sequence[Handled] = ()) -> Table:
+def action_table(actions: Sequence[Action], handled: Sequence[HandledLetters] = ()) -> Table:
     """Return what operators asked of a product's query, the newest first.
 
     Args:

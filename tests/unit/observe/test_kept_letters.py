@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from joinery.observe.kept_letters import Handled, KeptLetters, kept_letters
+from joinery.observe.kept_letters import HandledLetters, KeptLetters, kept_letters
 from joinery.testing.conformance.runner import load_text
 
 PROJECT = """
@@ -60,8 +60,8 @@ def test_what_somebody_did_at_once_is_one(folder: Path) -> None:
     assert found is not None
     assert () == found.open
     assert [
-        Handled("dropped", NOON, "ada", 2),
-        Handled("replayed", later, "ben", 1),
+        HandledLetters("dropped", NOON, "ada", 2),
+        HandledLetters("replayed", later, "ben", 1),
     ] == found.handled()
 
 
@@ -72,7 +72,7 @@ def test_a_mark_of_before_who_was_kept_is_nobodys(folder: Path) -> None:
     found = kept(folder)
 
     assert found is not None
-    assert [Handled("dropped", NOON, "", 1)] == found.handled()
+    assert [HandledLetters("dropped", NOON, "", 1)] == found.handled()
 
 
 def test_what_was_done_about_others_is_left_out(folder: Path) -> None:

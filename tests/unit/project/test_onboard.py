@@ -12,7 +12,7 @@ from joinery.project.load import load_spec
 from joinery.project.onboard import (
     OnboardError,
     Suggestion,
-    Wish,
+    TableChoices,
     chosen,
     large_warning,
     relation_for,
@@ -61,13 +61,13 @@ def project(tmp_path: Path) -> ProjectSpec:
 
 
 def suggested(table: SourceTable, project: ProjectSpec) -> list[Suggestion]:
-    return list(suggestions_for(table, relation_for(table, project, Wish()), project))
+    return list(suggestions_for(table, relation_for(table, project, TableChoices()), project))
 
 
 def test_a_relation_takes_key_columns_and_the_topic_its_siblings_have(
     project: ProjectSpec,
 ) -> None:
-    made = relation_for(ORDER, project, Wish())
+    made = relation_for(ORDER, project, TableChoices())
 
     assert (made.name, made.topic) == ("order", "shop.public.order")
     assert (made.key, made.fields) == (
@@ -77,10 +77,12 @@ def test_a_relation_takes_key_columns_and_the_topic_its_siblings_have(
     assert (made.source, made.format) == (None, None)
 
 
-def test_a_wish_comes_first(project: ProjectSpec) -> None:
-    wish = Wish(name="o", topic="x.{schema}.{table}", format="debezium-avro", key=("id", "total"))
+def test_what_the_user_chooses_comes_first(project: ProjectSpec) -> None:
+    choices = TableChoices(
+        name="o", topic="x.{schema}.{table}", format="debezium-avro", key=("id", "total")
+    )
 
-    made = relation_for(ORDER, project, wish)
+    made = relation_for(ORDER, project, choices)
 
     assert (made.name, made.topic, made.format) == ("o", "x.public.order", "debezium-avro")
     assert made.key == ("id", "total")
@@ -89,36 +91,38 @@ def test_a_wish_comes_first(project: ProjectSpec) -> None:
 def test_a_captured_table_is_in_debeziums_format(project: ProjectSpec) -> None:
     flat = replace(project, defaults=replace(project.defaults, format="json"))
 
-    assert relation_for(ORDER, flat, Wish()).format == "debezium-json"
+    assert relation_for(ORDER, flat, TableChoices()).format == "debezium-json"
 
 
 def test_siblings_in_several_places_tell_no_topic(project: ProjectSpec) -> None:
     first, second = project.relations
     mixed = replace(project, relations=(first, replace(second, topic="line")))
 
-    assert relation_for(ORDER, mixed, Wish()).topic is None
+    assert relation_for(ORDER, mixed, TableChoices()).topic is None
 
 
 def test_timestamps_in_milliseconds_are_told(project: ProjectSpec) -> None:
     columns = (*ORDER.columns, Column("at", "timestamp_ntz", unit="millis"))
 
-    assert relation_for(replace(ORDER, columns=columns), project, Wish()).time_unit == "millis"
+    assert (
+        relation_for(replace(ORDER, columns=columns), project, TableChoices()).time_unit == "millis"
+    )
 
 
 @pytest.mark.parametrize(
-    ("odd", "wish", "message"),
+    ("odd", "choices", "message"),
     [
-        (table("customer", "id"), Wish(), 'has a relation "customer" already'),
-        (replace(ORDER, key=()), Wish(), '"public.order" has no primary key'),
-        (ORDER, Wish(key=("nothing",)), '"public.order" has no column "nothing"'),
-        (ORDER, Wish(source="b"), 'there is no source "b"'),
+        (table("customer", "id"), TableChoices(), 'has a relation "customer" already'),
+        (replace(ORDER, key=()), TableChoices(), '"public.order" has no primary key'),
+        (ORDER, TableChoices(key=("nothing",)), '"public.order" has no column "nothing"'),
+        (ORDER, TableChoices(source="b"), 'there is no source "b"'),
     ],
 )
 def test_what_cannot_join_is_refused(
-    project: ProjectSpec, odd: SourceTable, wish: Wish, message: str
+    project: ProjectSpec, odd: SourceTable, choices: TableChoices, message: str
 ) -> None:
     with pytest.raises(OnboardError) as caught:
-        relation_for(odd, project, wish)
+        relation_for(odd, project, choices)
 
     assert message in caught.value.message
 
