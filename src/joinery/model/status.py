@@ -122,7 +122,8 @@ class QueryStatus:
         began_at: When the run began, in seconds since 1970.
         written_at: Likewise.
         paused: Whether it stands still because somebody paused it.
-        caught_up: Whether nothing was left to read.
+        live: Whether it runs in real time, which takes each change as it comes.
+        caught_up: Whether nothing was left to read, as far as can be told.
         caught_up_at: When nothing was, last; None where the run has not come so far yet.
         batch: The last batch that is through; None before the first.
         batches: The last few, the newest first.
@@ -142,6 +143,7 @@ class QueryStatus:
     why: str = ""
     code: str = ""
     paused: bool = False
+    live: bool = False
     caught_up: bool = False
     caught_up_at: float | None = None
     batch: LastBatch | None = None
@@ -164,6 +166,7 @@ class QueryStatus:
             "began_at": moment_text(self.began_at),
             "written_at": moment_text(self.written_at),
             "paused": self.paused,
+            "live": self.live,
             "caught_up": self.caught_up,
             "caught_up_at": None if self.caught_up_at is None else moment_text(self.caught_up_at),
             "batch": None if self.batch is None else self.batch.to_json(),
@@ -193,6 +196,7 @@ class QueryStatus:
             began_at=seconds_of(told["began_at"]),
             written_at=seconds_of(told["written_at"]),
             paused=told.get("paused", False),
+            live=told.get("live", False),
             caught_up=told["caught_up"],
             caught_up_at=None if caught_up_at is None else seconds_of(caught_up_at),
             batch=None if batch is None else LastBatch.of_json(batch),

@@ -64,7 +64,7 @@ class ProductStatus:
 
     Attributes:
         query: The query that runs it.
-        because: Why, in words; empty while it is live.
+        because: Why, in words; empty while it is live, and nobody paused it.
         fresh_s: How old what it does not show yet is: while it keeps up, the mean age of changes
             when their documents were published, in the last minute; else the time since it last
             had all that its sources had. None where nobody can tell.
@@ -183,7 +183,7 @@ def project_status(
     found = []
     for name, query in queries.items():
         status = runs[query].product(name, now)
-        if letters is not None:
+        if letters is not None and not runs[query].live:  # whose letters are in a topic
             status = replace(status, dead=_dead(spec, letters, name, runs[query]))
         status = _audited(status, root, runs[query], now)
         if costs[name]:
@@ -257,6 +257,11 @@ class _Run:
     def going_on(self) -> bool:
         return self.holder is not None and self.holder.alive
 
+    @property
+    def live(self) -> bool:
+        """Whether the run is, or was last, in real time."""
+        return self.told is not None and self.told.live
+
     def cost_us(self, name: str) -> int:
         """Return what tasks took for a product."""
         told = self.told.products.get(name) if self.told is not None else None
@@ -309,6 +314,8 @@ class _Run:
             for_s = now - each.since
             if for_s > each.grace_s and each.product in (name, self.query):
                 return "waiting", f"{each.target}: {each.reason.rstrip('.')}, for {for_s:.0f} s"
+        if self.paused is not None and told.live:
+            return "live", f"paused {self.paused}; real time goes on, the next run begins paused"
         if self.paused is not None:
             begun = "it stops once the current batch is done"
             return "paused", f"paused {self.paused}; {begun}"

@@ -134,6 +134,9 @@ class StatusFiles:
         caught_up: bool,
     ) -> QueryStatus:
         batch = progress.latest.get(query)
+        live = batch is not None and batch.live
+        # Real time takes each change as it comes; what is left then, Spark does not tell.
+        caught_up = caught_up or live
         if caught_up:
             self._caught_up_at[query] = now
         elif batch is not None and not _left(batch):
@@ -146,6 +149,7 @@ class StatusFiles:
             began_at=self._began_at,
             written_at=now,
             paused=query in self._paused,
+            live=live,
             caught_up=caught_up,
             caught_up_at=self._caught_up_at.get(query),
             batch=None if batch is None else _last(batch),

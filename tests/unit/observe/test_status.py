@@ -227,6 +227,25 @@ def test_open_dead_letters_of_its_topics_count(spec: ProjectSpec, tmp_path: Path
     assert (1, ("dead: 1, expected 0",)) == (found.dead, found.missed)
 
 
+def test_dead_letters_of_real_time_are_those_that_the_run_counted(spec: ProjectSpec) -> None:
+    """They are in a topic, also where the project's own place is a folder."""
+    totals = replace(CAUGHT_UP.products["person"], dead=3)
+
+    found = told(spec, replace(CAUGHT_UP, live=True, products={"person": totals}))
+
+    assert (3, ("dead: 3, expected 0",)) == (found.dead, found.missed)
+
+
+def test_real_time_goes_on_where_somebody_paused_it_and_says_so(spec: ProjectSpec) -> None:
+    paths = QueryPaths.of(spec.path_of(spec.run.checkpoint), "person")
+    ControlLog(paths.control_file).ask(Action.now("pause"))
+
+    found = told(spec, replace(CAUGHT_UP, live=True))
+
+    assert "live" == found.state
+    assert found.because.endswith("real time goes on, the next run begins paused")
+
+
 def test_a_file_cut_short_is_as_none(spec: ProjectSpec) -> None:
     paths = QueryPaths.of(spec.path_of(spec.run.checkpoint), "person")
     paths.status_file.parent.mkdir(parents=True)

@@ -1,0 +1,41 @@
+"""What a run tells of its queries in their status files."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from joinery.model.progress import BatchProgress, Progress
+from joinery.observe.status import read_status
+from joinery.observe.status_file import StatusFiles
+
+
+def batch(*, live: bool) -> BatchProgress:
+    return BatchProgress(
+        query="person",
+        batch_id=0,
+        relations={"user": {"read": 3}},
+        documents={},
+        counters={},
+        dead=0,
+        seconds=1.0,
+        ended_at=time.time() - 3600,
+        live=live,
+    )
+
+
+def caught_up(folder: Path, progress: Progress) -> bool:
+    file = folder / "person.json"
+    StatusFiles({"person": file}, {"person": ()}, {}, lambda: progress).begin()
+    told, unreadable = read_status(file)
+    assert told is not None, unreadable
+    return told.caught_up
+
+
+def test_a_query_in_real_time_is_not_behind_while_nothing_comes(tmp_path: Path) -> None:
+    """Spark does not tell what is left to read then, and what comes is taken at once."""
+    assert caught_up(tmp_path, Progress().plus(batch(live=True)))
+
+
+def test_a_query_in_batches_is_caught_up_where_spark_says_so(tmp_path: Path) -> None:
+    assert not caught_up(tmp_path, Progress().plus(batch(live=False)))
