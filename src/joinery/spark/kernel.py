@@ -162,7 +162,8 @@ class RealTimeKernel:
             raw: As `Kernel.chain` takes it.
             topics: As `Kernel.chain` takes them.
             target: Where records go.
-            max_bytes: Of a record, by topic; a larger document is a dead letter.
+            max_bytes: Of a record, by topic; a larger document is a dead letter, of a larger
+                letter the beginning is kept.
             lease: Held; once another run holds it, nothing more is sent.
         """
         session, products = self._kernel.session, self._kernel.program.products

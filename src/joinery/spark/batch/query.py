@@ -195,6 +195,10 @@ class QueryRun:
             each.product.name: tuple(sink.target for sink in each.sinks) for each in self.members
         }
 
+    def note_sent(self, documents: Mapping[str, Counts]) -> None:
+        """Note that the sinks have documents, counted by product."""
+        self._sent.note(documents, self.targets)
+
     def open(self) -> None:
         """Open all sinks, and clear what a run that crashed had staged."""
         shutil.rmtree(self._staging, ignore_errors=True)
@@ -289,7 +293,7 @@ class QueryRun:
             self._letters.keep(dead, query_id=query_id, batch_id=batch_id)
             reached = self.times.end(batch_id, summary)
             times = (started, staged, time.monotonic())
-            self._sent.note(summary.get("documents", {}), self.targets)
+            self.note_sent(summary.get("documents", {}))
             self._count_batch(
                 summary,
                 counters,

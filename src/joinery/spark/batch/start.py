@@ -131,6 +131,7 @@ class QueryStarter:
             checkpoint=self.mode.paths(query.name).checkpoint,
             lease=query.lease,
             times=query.times,
+            sent=query.note_sent,
             catch_up=partial(self._start_batches, query, kernel, at_end=True),
         )
 

@@ -280,10 +280,7 @@ class Watch:
                 return not query.ending.is_set() and self._begin_again(query)
             self._fail(failed_query(query.name, failure))
         elif self._real_time and not query.ending.is_set():
-            following = self._real_time.after(query.name, active)
-            if following is not None:
-                self._active[query.name] = following
-            return following is not None
+            return self._goes_on(self._real_time, query)
         elif self._missed_timers(query, active) and not query.ending.is_set():
             self._begin_overdue(query)
             return True
@@ -293,6 +290,19 @@ class Watch:
 
     def _still_resting(self, query: QueryRun) -> bool:
         """Look after a paused query; start it once it is to go on."""
+    def _goes_on(self, real_time: RealTimeRun, query: QueryRun) -> bool:
+        """Start what follows on a pass of batches of real time; return whether something does."""
+        try:
+            following = real_time.after(query.name)
+        except Exception as error:
+            if spark_died(error):
+                raise
+            self._fail(failed_query(query.name, error))
+            return False
+        if following is not None:
+            self._active[query.name] = following
+        return following is not None
+
         if query.lease.lost is not None:
             self._fail(failed_query(query.name, query.lease.lost))
             return False

@@ -76,17 +76,25 @@ class RealTimeTarget:
     topics: Mapping[str, tuple[KafkaTopic, ...]]
     dead_letters: KafkaTopic
 
+    @property
+    def places(self) -> tuple[KafkaTopic, ...]:
+        """All topics, that of dead letters last."""
+        return (*(each for found in self.topics.values() for each in found), self.dead_letters)
+
     def to_json(self, products: Sequence[str], max_bytes: Mapping[str, int]) -> str:
         """Return the target as the kernel reads it.
 
         Args:
             products: In the order of the program.
-            max_bytes: Of a record, by topic.
+            max_bytes: Of a record, by topic, that of dead letters included.
         """
         written = [
             [one.to_map(max_bytes[one.topic]) for one in self.topics[each]] for each in products
         ]
-        return json.dumps({"topics": written, "deadLetters": self.dead_letters.topic})
+        letters = self.dead_letters
+        return json.dumps(
+            {"topics": written, "deadLetters": letters.to_map(max_bytes[letters.topic])}
+        )
 
 
 def real_time_target(
@@ -108,11 +116,14 @@ def real_time_target(
 
 
 def kafka_topics(products: Sequence[Product]) -> Mapping[str, tuple[KafkaTopic, ...]]:
-    """Return, by product, the topics that its Kafka sinks write."""
+    """Return, by product, the topics that its Kafka sinks write in JSON."""
     return {
-        each.name: tuple(_topic(sink) for sink in each.sinks if sink.kind == "kafka")
-        for each in products
+        each.name: tuple(_topic(sink) for sink in each.sinks if _is_json(sink)) for each in products
     }
+
+
+def _is_json(sink: Sink) -> bool:
+    return sink.kind == "kafka" and dict(sink.options).get("format", "json") == "json"
 
 
 def _topic(sink: Sink) -> KafkaTopic:
@@ -146,8 +157,11 @@ def _reasons(
         found.append(_letters(spec))
     except DeadLetterPlaceError as error:
         yield f"{error.message}; real time needs run.dead_letters: {{kafka: {{topic: …}}}}"
-    if len({(each.bootstrap, each.properties) for each in found}) > 1:
+    if len({each.bootstrap for each in found}) > 1:
         yield "its topics are in several Kafkas; real time writes to one"
+    elif len({each.properties for each in found}) > 1:
+        named = ", ".join(dict.fromkeys(each.topic for each in found))
+        yield f"its topics ({named}) have different properties; real time takes one set of them"
     names = [each.topic for each in found]
     shared = sorted({each for each in names if names.count(each) > 1})
     for topic in shared:

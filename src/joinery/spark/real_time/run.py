@@ -13,6 +13,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -30,7 +31,6 @@ from joinery.project.product import ProjectSpec
 from joinery.spark.batch.progress import ProgressBoard
 from joinery.spark.batch.watermarks import QueryTimes
 from joinery.spark.real_time.rules import (
-    KafkaTopic,
     RealTimeTarget,
     check_slots,
     real_time_target,
@@ -41,7 +41,7 @@ from joinery.spark.recovery.checkpoint import committed_positions, last_batch
 from joinery.spark.source.kafka import subscription
 from joinery.spark.source.kafka_client import KafkaClient
 from joinery.spark.source.open import open_sources
-from joinery.spark.source.source import SourceRead
+from joinery.spark.source.source import SourceRead, positions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -52,11 +52,9 @@ if TYPE_CHECKING:
 
 _SHORT_PASS = 10_000
 _TICK_S = 1.0
-_PRODUCER = (
-    ("max.request.size", str(17 << 20)),
-    ("compression.type", "lz4"),
-)
-Counts = Mapping[str, Mapping[str, Mapping[str, int]]]
+_BUFFER = 32 << 20  # Kafka's own default
+DocumentCounts = Mapping[str, Mapping[str, int]]
+Counts = Mapping[str, DocumentCounts]
 
 
 @dataclass(slots=True)
@@ -69,9 +67,11 @@ class RealTimeQuery:
         target: Where its records go.
         interval_ms: How often real-time mode commits.
         catch_up: Starts a pass of batches over what stands in the logs.
-        records: Makes the stream of records for the sink.
+        max_bytes: Asks for the size of the largest record of each topic.
+        records: Makes the stream of records for the sink, of at most these sizes.
         counts: Tells what real-time mode has counted since it began.
         close_counts: Ends the counting.
+        sent: Notes that the sinks have documents, by product.
         times: Knows how far event times had come in batches.
         board: Notified of the counts.
     """
@@ -81,27 +81,42 @@ class RealTimeQuery:
     target: RealTimeTarget
     interval_ms: int
     catch_up: Callable[[], StreamingQuery]
-    records: Callable[[], DataFrame]
+    max_bytes: Callable[[], Mapping[str, int]]
+    records: Callable[[Mapping[str, int]], DataFrame]
     counts: Callable[[], Counts]
     close_counts: Callable[[], None]
+    sent: Callable[[DocumentCounts], None]
     times: QueryTimes
     board: ProgressBoard
     live: bool = False
     _ticker: Ticker | None = field(default=None, repr=False)
+    _begun: tuple[str, ...] = ()
 
     def start(self) -> StreamingQuery:
         """Start the first pass of batches."""
-        return self.catch_up()
+        return self._catch_up()
 
-    def after(self, ended: StreamingQuery) -> StreamingQuery:
+    def after(self) -> StreamingQuery:
         """Start what follows on a pass of batches that ended well."""
-        if rows_of(ended) > _SHORT_PASS:
-            return self.catch_up()
-        RealTimeMark(self.checkpoint).begin()
+        if rows_between(self._begun, committed_positions(self.checkpoint)) > _SHORT_PASS:
+            return self._catch_up()
+        mark = RealTimeMark(self.checkpoint)
+        mark.begin()
         started = self._start_live()
         self.live = True
-        self._ticker = Ticker(self.name, self.counts, self.times, self.board)
+        heed = partial(self._heed, mark)
+        self._ticker = Ticker(self.name, self.counts, self.times, self.board, heed)
         return started
+
+    def _catch_up(self) -> StreamingQuery:
+        self._begun = committed_positions(self.checkpoint)
+        return self.catch_up()
+
+    def _heed(self, mark: RealTimeMark, counts: Counts) -> None:
+        """Note what the next run has to know, but for a disk that takes nothing."""
+        with suppress(OSError):
+            mark.follow()
+            self.sent(counts.get("documents", {}))
 
     def close(self) -> None:
         """Tell the last counts."""
@@ -110,9 +125,10 @@ class RealTimeQuery:
         self.close_counts()
 
     def _start_live(self) -> StreamingQuery:
-        place = self.target.dead_letters
-        options = {f"kafka.{name}": value for name, value in (*_PRODUCER, *place.properties)}
-        records = self.records()
+        place, sizes = self.target.dead_letters, self.max_bytes()
+        told = {**producer_properties(max(sizes.values())), **dict(place.properties)}
+        options = {f"kafka.{name}": value for name, value in told.items()}
+        records = self.records(sizes)
         last, _ = last_batch(self.checkpoint)
         self.times.begin(records.sparkSession, 0 if last is None else last + 1)
         # PySpark's own types do not know the trigger yet.
@@ -128,9 +144,32 @@ class RealTimeQuery:
         return started
 
 
-def rows_of(ended: StreamingQuery) -> int:
-    """Return how many rows the last batches of a query read."""
-    return sum(each.numInputRows for each in ended.recentProgress)
+def producer_properties(max_bytes: int) -> dict[str, str]:
+    """Return the properties of a producer of records of at most so many bytes; a user's win."""
+    return {
+        "compression.type": "lz4",
+        "max.request.size": str(max_bytes),
+        "buffer.memory": str(max(_BUFFER, max_bytes)),
+    }
+
+
+def rows_between(begun: Sequence[str], ended: Sequence[str]) -> int:
+    """Return how many records lie between two positions of a query's sources.
+
+    Args:
+        begun: The position of each source, as Spark writes it; empty for the beginnings of logs.
+        ended: The same, later.
+
+    Example:
+        >>> rows_between(['{"t": {"0": 5}}', "-"], ['{"t": {"0": 7, "1": 2}}', '{"u": {"0": 1}}'])
+        5
+    """
+    return _records_up_to(ended) - _records_up_to(begun)
+
+
+def _records_up_to(told: Sequence[str]) -> int:
+    found = (offsets for each in told for offsets in positions(each).values())
+    return sum(sum(offsets.values()) for offsets in found)
 
 
 class Ticker:
@@ -141,11 +180,18 @@ class Ticker:
         counts: Tells what was counted since the query began.
         times: Knows how far event times had come before.
         board: Notified of what came since.
+        heed: Called each time with all that was counted, also where nothing came.
     """
 
     def __init__(
-        self, query: str, counts: Callable[[], Counts], times: QueryTimes, board: ProgressBoard
+        self,
+        query: str,
+        counts: Callable[[], Counts],
+        times: QueryTimes,
+        board: ProgressBoard,
+        heed: Callable[[Counts], None] = lambda counts: None,
     ) -> None:
+        self._heed = heed
         self._query = query
         self._counts = counts
         self._times = times
@@ -170,6 +216,7 @@ class Ticker:
 
     def _tick(self) -> None:
         counts, now = self._counts(), time.time()
+        self._heed(counts)
         fresh = since(self._told, counts)
         if fresh:
             self._tell(fresh, self._times.live(counts), now)
@@ -249,6 +296,7 @@ class RealTimeRun:
         checkpoint: Path,
         lease: Lease,
         times: QueryTimes,
+        sent: Callable[[DocumentCounts], None],
         catch_up: Callable[[], StreamingQuery],
     ) -> StreamingQuery:
         """Start a query: first the batches that `catch_up` starts.
@@ -271,19 +319,21 @@ class RealTimeRun:
             self._targets[name],
             interval_ms=self._spec.run.checkpoint_interval_ms,
             catch_up=catch_up,
+            max_bytes=partial(_sizes, self._targets[name]),
             records=partial(self._records, spark, name, door, checkpoint, lease),
             counts=door.counts,
             close_counts=door.close,
+            sent=sent,
             times=times,
             board=self._board,
         )
         self._queries[name] = query
         return query.start()
 
-    def after(self, name: str, ended: StreamingQuery) -> StreamingQuery | None:
+    def after(self, name: str) -> StreamingQuery | None:
         """Start what follows on a query that ended well; None where nothing does."""
         query = self._queries[name]
-        return None if query.live else query.after(ended)
+        return None if query.live else query.after()
 
     def live(self, name: str) -> bool:
         """Return whether a query takes a change at a time by now."""
@@ -301,6 +351,7 @@ class RealTimeRun:
         door: RealTimeKernel,
         checkpoint: Path,
         lease: Lease,
+        sizes: Mapping[str, int],
     ) -> DataFrame:
         begun, target = committed_positions(checkpoint), self._targets[name]
         # Real-time mode takes what comes; Spark refuses it a bound.
@@ -309,8 +360,6 @@ class RealTimeRun:
         raw = open_sources(spark, spec, self._reads[name], begun)
         for warning in raw.warnings:
             self._board.warn(warning)
-        topics = [each for found in target.topics.values() for each in found]
-        sizes = {each.topic: _max_bytes(each) for each in topics}
         return door.records(raw.frame, raw.topics, target, max_bytes=sizes, lease=lease)
 
     def _partitions(self, spark: SparkSession, name: str) -> int:
@@ -322,9 +371,12 @@ class RealTimeRun:
         return found
 
 
-def _max_bytes(place: KafkaTopic) -> int:
-    """Return the size of the largest record that a topic takes."""
-    return (describe_topic(place.brokers, place.topic) or Topic()).max_bytes
+def _sizes(target: RealTimeTarget) -> dict[str, int]:
+    """Return the size of the largest record that each topic takes."""
+    return {
+        each.topic: (describe_topic(each.brokers, each.topic) or Topic()).max_bytes
+        for each in target.places
+    }
 
 
 def real_time_settings(*, master_given: bool) -> dict[str, str]:

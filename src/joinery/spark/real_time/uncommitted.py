@@ -5,9 +5,12 @@ and join state knows nothing of it; the same changes may later give other docume
 So the next run reads the ends of the topics, and its first batch sends those roots again.
 
 Limits: a tombstone that the broker has compacted away is not found, so a run that ended
-without a commit is to be started again within the topic's `delete.retention.ms` (a day).
+without a commit is to be started again within the topic's `delete.retention.ms` (a day). The
+roots are in memory at once.
 
-Invariant: the mark is at the checkpoint before the first document is sent.
+Invariant: the mark is at the checkpoint before the first document is sent, and never tells of a
+later commit than there was: what a copy of the checkpoint, or a batch that `joinery rescale`
+adds to it, has for times does not count.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ from joinery.spark.real_time.rules import KafkaTopic
 from joinery.spark.source.kafka_client import KafkaClient
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 _FILE = "real_time.json"
 # The commit log is written beside the first records of the next batch, and clocks differ.
@@ -40,7 +43,7 @@ class PendingRoots:
 
     Attributes:
         batch: The batch that sends them: the first after the last commit.
-        roots: A JSON list of `{"product", "key", "version"}`.
+        roots: A JSON list of `{"product", "key", "version"}`; the key is a text of JSON.
     """
 
     batch: int
@@ -57,10 +60,25 @@ class RealTimeMark:
     def __init__(self, checkpoint: Path) -> None:
         self._checkpoint = checkpoint
         self._file = checkpoint / _FILE
+        self._noted = -1
 
     def begin(self) -> None:
         """Note that real-time mode begins to send."""
+        self._noted, _ = last_commit(self._checkpoint)
         self._write({"since": time.time()})
+
+    def follow(self) -> None:
+        """Note the last commit, if there is a new one; what was sent before it is committed."""
+        last, committed_at = last_commit(self._checkpoint)
+        if last > self._noted:
+            self._write({"since": committed_at})
+            self._noted = last
+
+    def renumber(self) -> None:
+        """Have what is still to be sent again wait for a batch behind one that is added now."""
+        mark, (last, _) = self._read(), last_commit(self._checkpoint)
+        if mark is not None and _untold(mark, last):
+            self._write({"since": mark["since"]})
 
     def pending(
         self, spark: SparkSession, topics: Mapping[str, Sequence[KafkaTopic]]
@@ -74,18 +92,18 @@ class RealTimeMark:
         mark = self._read()
         if mark is None:
             return None
-        last, committed_at = last_commit(self._checkpoint)
-        if "told_in" in mark and mark["told_in"] <= last:
-            self._file.unlink()
-            return None
-        since = max(committed_at, float(mark["since"])) - _MARGIN_S
-        found = [
-            root
-            for product, places in topics.items()
-            for place in places
-            for root in _newest(spark, product, place, since)
-        ]
+        last, _ = last_commit(self._checkpoint)
+        found: list[dict[str, Any]] = []
+        if _untold(mark, last):
+            since = float(mark["since"]) - _MARGIN_S
+            found = [
+                root
+                for product, places in topics.items()
+                for place in places
+                for root in _newest(spark, product, place, since)
+            ]
         if not found:
+            self._file.unlink()
             return None
         self._write({**mark, "told_in": last + 1})
         return PendingRoots(last + 1, json.dumps(_highest(found)))
@@ -97,7 +115,12 @@ class RealTimeMark:
             return None
 
     def _write(self, mark: Mapping[str, Any]) -> None:
-        write_whole(self._file, json.dumps(mark), synced=False)
+        write_whole(self._file, json.dumps(mark), synced=True)
+
+
+def _untold(mark: Mapping[str, Any], last: int) -> bool:
+    """Return whether no batch up to the last commit has sent again what a mark is about."""
+    return "told_in" not in mark or mark["told_in"] > last
 
 
 def last_commit(checkpoint: Path) -> tuple[int, float]:
@@ -113,8 +136,6 @@ def _newest(
     spark: SparkSession, product: str, place: KafkaTopic, since: float
 ) -> Iterable[dict[str, Any]]:
     """Yield the keys that a topic was given since a moment, with their highest version."""
-    from pyspark.sql import functions as F
-
     options = KafkaOptions(bootstrap=place.bootstrap, properties=dict(place.properties))
     with KafkaClient(spark, place.topic, options) as client:
         if not client.partitions(re.escape(place.topic)):
@@ -127,25 +148,35 @@ def _newest(
         **{f"kafka.{name}": value for name, value in place.properties},
         "kafka.bootstrap.servers": place.bootstrap,
     }
-    frame = spark.read.format("kafka").options(**read).load()
-    header = F.filter("headers", lambda each: each["key"] == _VERSION)
-    version = F.element_at(header, -1)["value"].cast("string").cast("long")
-    newest = (
-        frame.where(F.col("key").isNotNull())
-        .select(F.col("key").cast("string").alias("key"), version.alias("version"))
+    newest = highest_versions(spark.read.format("kafka").options(**read).load())
+    for row in newest.toLocalIterator():
+        # As it is: a key may have more digits than a float of Python.
+        yield {"product": product, "key": row["key"], "version": row["version"]}
+
+
+def highest_versions(records: DataFrame) -> DataFrame:
+    """Return the keys of Kafka's records as texts, with their highest version.
+
+    Records without a key or a version are none of ours, whatever headers they have.
+    """
+    from pyspark.sql import functions as F
+
+    ours = F.filter("headers", lambda each: each["key"] == _VERSION)
+    told = F.try_element_at(ours, F.lit(-1))["value"].cast("string")
+    return (
+        records.where(F.col("key").isNotNull())
+        .select(F.col("key").cast("string").alias("key"), told.try_cast("long").alias("version"))
         .where(F.col("version").isNotNull())
         .groupBy("key")
         .agg(F.max("version").alias("version"))
     )
-    for row in newest.toLocalIterator():
-        yield {"product": product, "key": json.loads(row["key"]), "version": row["version"]}
 
 
 def _highest(found: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return each root once, with its highest version over all topics of its product."""
     roots: dict[tuple[str, str], dict[str, Any]] = {}
     for each in found:
-        name = (each["product"], json.dumps(each["key"]))
+        name = (each["product"], each["key"])
         known = roots.get(name)
         if known is None or known["version"] < each["version"]:
             roots[name] = each

@@ -26,6 +26,7 @@ from joinery.spark.batch.mode import mark_done, put_in_place
 from joinery.spark.batch.stores import solution_of
 from joinery.spark.kernel import class_of, load_jar
 from joinery.spark.partitions import MOST
+from joinery.spark.real_time.uncommitted import RealTimeMark
 from joinery.spark.recovery.checkpoint import last_batch, partitions_of
 
 if TYPE_CHECKING:
@@ -122,6 +123,7 @@ def _move(root: Path, query: str, partitions: int, session: SparkSession) -> Non
     shutil.rmtree(fresh, ignore_errors=True)
     shutil.copytree(standing, fresh)
     relocate(fresh)
+    RealTimeMark(fresh).renumber()
     try:
         manager = session._jsparkSession.streamingCheckpointManager()
         manager.repartition(str(fresh), partitions, True)

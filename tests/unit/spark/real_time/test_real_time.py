@@ -76,17 +76,26 @@ def test_a_sink_may_name_its_own_kafka(tmp_path: Path) -> None:
     assert {"profile": (KafkaTopic("profiles", "there:9092"),)} == found
 
 
+def test_a_topic_in_avro_has_no_keys_that_could_be_read_back(tmp_path: Path) -> None:
+    """A query may have gone on in batches, into another topic."""
+    avro = "{kafka: {topic: profiles, format: avro, registry: {url: 'http://there:8081'}}}"
+    spec = declared(tmp_path, sink=avro)
+
+    assert {"profile": ()} == kafka_topics(build_plan(spec).products)
+
+
 def test_the_kernel_is_told_topics_in_its_order_with_the_size_they_take_and_their_names() -> None:
     here = RealTimeTarget(
         {"b": (KafkaTopic("two", "here:9092"),), "a": (KafkaTopic("one", "here:9092"),)},
         KafkaTopic("dead", "here:9092"),
     )
 
-    told = here.to_json(["a", "b"], {"one": 1, "two": 2})
+    told = here.to_json(["a", "b"], {"one": 1, "two": 2, "dead": 3})
 
     one = {"topic": "one", "maxBytes": 1, "sink": "kafka topic one at here:9092"}
     two = {"topic": "two", "maxBytes": 2, "sink": "kafka topic two at here:9092"}
-    assert {"topics": [[one], [two]], "deadLetters": "dead"} == json.loads(told)
+    dead = {"topic": "dead", "maxBytes": 3, "sink": "kafka topic dead at here:9092"}
+    assert {"topics": [[one], [two]], "deadLetters": dead} == json.loads(told)
 
 
 def test_the_kernel_names_a_sink_as_a_replay_does(tmp_path: Path) -> None:
@@ -123,6 +132,15 @@ def test_two_kafkas_are_refused(tmp_path: Path) -> None:
     spec = declared(tmp_path, sink="{kafka: {topic: profiles, bootstrap: 'there:9092'}}")
 
     assert "its topics are in several Kafkas" in refusal(spec)
+
+
+def test_topics_of_one_kafka_that_are_written_in_different_ways_are_told_so(tmp_path: Path) -> None:
+    sink = "{kafka: {topic: profiles, bootstrap: 'here:9092', properties: {linger.ms: 5}}}"
+
+    told = refusal(declared(tmp_path, sink=sink))
+
+    assert "its topics (profiles, dead) have different properties" in told
+    assert "several Kafkas" not in told
 
 
 def test_all_reasons_are_told_at_once(tmp_path: Path) -> None:

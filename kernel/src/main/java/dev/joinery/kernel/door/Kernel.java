@@ -20,6 +20,7 @@ import dev.joinery.kernel.spark.HadoopSettings;
 import dev.joinery.kernel.spark.PlanCut;
 import java.io.IOException;
 import java.util.List;
+import org.apache.spark.SparkContext;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.Dataset;
@@ -65,7 +66,7 @@ public final class Kernel {
    * @return two binary columns, a message and its address; for {@link #stage} or {@link #documents}
    */
   public Dataset<Row> chain(Reading reading) {
-    return chain(reading, PendingRoots.NONE);
+    return levels(wire(ingress(reading), reading)).toDF();
   }
 
   /**
@@ -74,7 +75,7 @@ public final class Kernel {
    * @param ended the batch
    */
   public Dataset<Row> chainTo(Reading reading, long ended) {
-    Dataset<Tuple2<byte[], byte[]>> wire = wire(reading, PendingRoots.NONE);
+    Dataset<Tuple2<byte[], byte[]>> wire = wire(ingress(reading), reading);
     SparkSession session = reading.raw().sparkSession();
     return levels(wire.union(new EndedLogs(program, ended).wire(session))).toDF();
   }
@@ -86,20 +87,18 @@ public final class Kernel {
    * @param roots what {@link PendingRoots#read} reads
    */
   public Dataset<Row> chain(Reading reading, long batch, String roots) {
-    return chain(reading, PendingRoots.read(program, batch, roots));
+    SparkContext context = reading.raw().sparkSession().sparkContext();
+    // Within the closure they would travel with each batch from then on.
+    Broadcast<PendingRoots> pending =
+        JavaSparkContext.fromSparkContext(context).broadcast(PendingRoots.read(program, roots));
+    return levels(wire(ingress(reading).telling(pending, batch), reading)).toDF();
   }
 
-  private Dataset<Row> chain(Reading reading, PendingRoots pending) {
-    return levels(wire(reading, pending)).toDF();
+  private Ingress ingress(Reading reading) {
+    return reading.ingress(program).sendingTo(destinations(program, shared)).deriving(shared);
   }
 
-  private Dataset<Tuple2<byte[], byte[]>> wire(Reading reading, PendingRoots pending) {
-    Ingress ingress =
-        reading
-            .ingress(program)
-            .sendingTo(destinations(program, shared))
-            .deriving(shared)
-            .telling(pending);
+  private static Dataset<Tuple2<byte[], byte[]>> wire(Ingress ingress, Reading reading) {
     return PlanCut.teaching(reading.through(ingress, BatchTime.micros()));
   }
 

@@ -12,7 +12,6 @@ import dev.joinery.kernel.message.Tally;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.render.ByteSink;
 import dev.joinery.kernel.render.JsonWriter;
-import java.io.IOException;
 import java.io.Serializable;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
@@ -47,12 +46,12 @@ public final class SinkRows
   record Place(String topic, int maxBytes, String sink) implements Serializable {}
 
   /** Where records go: the topics of each product, and that of dead letters. */
-  public record Target(List<List<Place>> topics, String deadLetters) implements Serializable {
+  public record Target(List<List<Place>> topics, Place deadLetters) implements Serializable {
     /**
      * Reads a target.
      *
-     * @param json {@code {"topics": [[{"topic", "maxBytes", "sink"}]], "deadLetters"}}, products in
-     *     the order of the program
+     * @param json {@code {"topics": [[place]], "deadLetters": place}}, products in the order of the
+     *     program; a place is {@code {"topic", "maxBytes", "sink"}}
      */
     public static Target read(String json) {
       try {
@@ -63,7 +62,7 @@ public final class SinkRows
           product.forEach(each -> places.add(place(each)));
           topics.add(places);
         }
-        return new Target(topics, told.path("deadLetters").asText());
+        return new Target(topics, place(told.path("deadLetters")));
       } catch (JsonProcessingException error) {
         throw new UncheckedIOException(error);
       }
@@ -170,17 +169,13 @@ public final class SinkRows
       }
     }
 
-    private void deadLetter(byte[] letter) {
+    private void deadLetter(byte[] told) {
       counters.add(Counters.DEAD_LETTERS, "", "count", 1);
-      ready.add(new Tuple5<>(target.deadLetters(), null, letter, REASON, utf8(reasonOf(letter))));
-    }
-  }
-
-  private static String reasonOf(byte[] letter) {
-    try {
-      return new ObjectMapper().readTree(letter).path("reason").asText();
-    } catch (IOException error) {
-      throw new UncheckedIOException(error);
+      Place place = target.deadLetters();
+      KeptLetter letter = KeptLetter.of(told, place.maxBytes() - OVERHEAD);
+      byte[] id = utf8(letter.id());
+      ready.add(
+          new Tuple5<>(place.topic(), id, letter.toBytes(), REASON, utf8(letter.reason())));
     }
   }
 

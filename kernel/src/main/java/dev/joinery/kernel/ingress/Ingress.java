@@ -46,7 +46,8 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
   final String[] topics;
   final boolean[] severalTopics;
   final int[][] relationsOf;
-  private PendingRoots pending = PendingRoots.NONE;
+  private long tellingIn = -1;
+  private Broadcast<PendingRoots> pending;
   Clock[] clocks = {};
   Broadcast<SharedProgram> shared;
   Tally tally;
@@ -163,9 +164,10 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
     return this;
   }
 
-  /** Also tells pending roots, in the one batch that is theirs. */
-  public Ingress telling(PendingRoots roots) {
+  /** Also tells pending roots, in one batch: the others never fetch them. */
+  public Ingress telling(Broadcast<PendingRoots> roots, long batch) {
     pending = roots;
+    tellingIn = batch;
     return this;
   }
 
@@ -182,7 +184,9 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
     RecordSender sender = new RecordSender(this, outbox, sealed);
     if (isTelling()) {
       outbox.later(
-          pending.roots().stream().<Runnable>map(root -> () -> root.tell(outbox)).iterator());
+          pending.value().roots().stream()
+              .<Runnable>map(root -> () -> root.tell(outbox))
+              .iterator());
     }
     Iterator<Row> read = sealed == null ? rows : sealed.decoded(rows, formats);
     outbox.later(new RowByRow<>(read, sender::take, sender::finish));
@@ -208,9 +212,9 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
 
   private boolean isTelling() {
     TaskContext task = TaskContext.get();
-    return !pending.roots().isEmpty()
+    return pending != null
         && task.partitionId() == 0
-        && Long.toString(pending.batch()).equals(task.getLocalProperty(BATCH));
+        && Long.toString(tellingIn).equals(task.getLocalProperty(BATCH));
   }
 
   /** Sends a change to each first node of its relation. */

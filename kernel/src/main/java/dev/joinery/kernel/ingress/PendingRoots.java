@@ -1,8 +1,10 @@
 package dev.joinery.kernel.ingress;
 
+import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.joinery.kernel.bytes.Address;
 import dev.joinery.kernel.bytes.BinaryRow;
@@ -32,14 +34,10 @@ import org.apache.spark.sql.types.StructType;
  * The roots whose documents a sink was given by a batch that was never committed: real-time mode
  * sends before it commits, and what it sent may be what no later batch would send.
  *
- * <p>One batch tells the nodes that sent them, and each sends its document again, above the version
- * it had.
- *
- * @param batch the batch that tells them: the first after the last commit
+ * <p>One batch, the first after the last commit, tells the nodes that sent them, and each sends its
+ * document again, above the version it had.
  */
-public record PendingRoots(long batch, List<Root> roots) implements Serializable {
-  public static final PendingRoots NONE = new PendingRoots(-1, List.of());
-
+public record PendingRoots(List<Root> roots) implements Serializable {
   /**
    * @param key the row of the key's columns; of a match the codes of its two keys
    * @param version the one that the sink holds
@@ -53,9 +51,10 @@ public record PendingRoots(long batch, List<Root> roots) implements Serializable
   /**
    * Reads roots as sinks hold them.
    *
-   * @param json a list of {@code {"product", "key": {column: value}, "version"}}, each root once
+   * @param json a list of {@code {"product", "key", "version"}}, each root once; the key is the
+   *     text of a JSON object, {@code {column: value}}, so that it keeps all its digits
    */
-  public static PendingRoots read(Program program, long batch, String json) {
+  public static PendingRoots read(Program program, String json) {
     List<Root> roots = new ArrayList<>();
     Reader[] readers = new Reader[program.products().size()];
     try {
@@ -64,12 +63,12 @@ public record PendingRoots(long batch, List<Root> roots) implements Serializable
         if (readers[product] == null) {
           readers[product] = Reader.of(program, product);
         }
-        roots.add(readers[product].root(each.path("key"), each.path("version").asLong()));
+        roots.add(readers[product].root(each.path("key").asText(), each.path("version").asLong()));
       }
     } catch (IOException error) {
       throw new UncheckedIOException(error);
     }
-    return new PendingRoots(batch, roots);
+    return new PendingRoots(roots);
   }
 
   private static int productOf(Program program, String name) {
@@ -83,7 +82,7 @@ public record PendingRoots(long batch, List<Root> roots) implements Serializable
 
   /** Reads the keys of one product. */
   private interface Reader {
-    Root root(JsonNode key, long version);
+    Root root(String key, long version) throws IOException;
 
     static Reader of(Program program, int product) {
       int sender = senderOf(program, product);
@@ -114,13 +113,19 @@ public record PendingRoots(long batch, List<Root> roots) implements Serializable
         StructType part = (StructType) type.fields()[i].dataType();
         parts[i] = new KeyReader(part, part.length());
       }
+      ObjectMapper exact =
+          new ObjectMapper()
+              .enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS)
+              .setNodeFactory(JsonNodeFactory.withExactBigDecimals(true));
       return (key, version) -> {
-        byte[] query = parts[0].code(parts[0].row(key.path(type.fields()[0].name())));
-        byte[] document = parts[1].code(parts[1].row(key.path(type.fields()[1].name())));
-        ByteWriter both = new ByteWriter(query.length + document.length + 8);
-        both.writeBlob(Slice.of(query)).writeBlob(Slice.of(document));
+        JsonNode both = exact.readTree(key);
+        byte[] query = parts[0].code(parts[0].row(both.path(type.fields()[0].name()).toString()));
+        byte[] document =
+            parts[1].code(parts[1].row(both.path(type.fields()[1].name()).toString()));
+        ByteWriter codes = new ByteWriter(query.length + document.length + 8);
+        codes.writeBlob(Slice.of(query)).writeBlob(Slice.of(document));
         byte[] bucket = program.buckets().get(sender).of(document);
-        return new Root(Address.of(sender, bucket), both.toBytes(), version);
+        return new Root(Address.of(sender, bucket), codes.toBytes(), version);
       };
     }
 
@@ -169,9 +174,9 @@ public record PendingRoots(long batch, List<Root> roots) implements Serializable
       return "[" + relation + "]";
     }
 
-    byte[] row(JsonNode key) {
+    byte[] row(String key) {
       row = null;
-      format.decode(0, null, key.toString().getBytes(StandardCharsets.UTF_8), this);
+      format.decode(0, null, key.getBytes(StandardCharsets.UTF_8), this);
       if (row == null) {
         throw new IllegalArgumentException("no key of type " + type.sql());
       }

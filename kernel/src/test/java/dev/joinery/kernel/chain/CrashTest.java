@@ -3,6 +3,7 @@ package dev.joinery.kernel.chain;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.fasterxml.jackson.databind.node.TextNode;
 import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.ingress.PendingRoots;
 import dev.joinery.kernel.state.MemoryState;
@@ -129,9 +130,9 @@ class CrashTest {
         roots.add(
             String.format(
                 "{\"product\":\"%s\",\"key\":%s,\"version\":%d}",
-                each.product(), each.key(), each.version()));
+                each.product(), TextNode.valueOf(each.key()), each.version()));
       }
-      return PendingRoots.read(chain.program(), 0, "[" + String.join(",", roots) + "]");
+      return PendingRoots.read(chain.program(), "[" + String.join(",", roots) + "]");
     }
 
     private Map<String, String> documents(Recomputation expected) {

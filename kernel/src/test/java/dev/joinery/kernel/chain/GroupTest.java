@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeFalse;
 
+import com.fasterxml.jackson.databind.node.TextNode;
 import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.ingress.PendingRoots;
 import dev.joinery.kernel.message.Message;
@@ -209,7 +210,7 @@ class GroupTest {
     apply(uncommitted, versions, sink);
     network.restore(checkpoint);
 
-    PendingRoots roots = PendingRoots.read(chain.program(), 0, told(uncommitted, versions));
+    PendingRoots roots = PendingRoots.read(chain.program(), told(uncommitted, versions));
     int cut = random.nextInt(lost.size());
     apply(network.batch(lost.subList(0, cut), roots, START + 1, random), versions, sink);
     apply(network.batch(lost.subList(cut, lost.size()), START + 2, random), versions, sink);
@@ -225,7 +226,7 @@ class GroupTest {
             key ->
                 String.format(
                     "{\"product\":\"%s\",\"key\":%s,\"version\":%d}",
-                    GroupSample.PRODUCT, key, versions.get(key)))
+                    GroupSample.PRODUCT, TextNode.valueOf(key), versions.get(key)))
         .collect(Collectors.joining(",", "[", "]"));
   }
 

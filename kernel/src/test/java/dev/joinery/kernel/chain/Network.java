@@ -155,7 +155,7 @@ final class Network {
 
   /** Handles one batch, level by level; the messages of a group come in random order. */
   List<Emission> batch(List<LogChange> changes, long timestamp, Random random) {
-    return batch(changes, PendingRoots.NONE, timestamp, random);
+    return batch(changes, new PendingRoots(List.of()), timestamp, random);
   }
 
   /** The same, and tells pending roots. */

@@ -29,7 +29,7 @@ class SinkRowsTest {
   private static final StructType VALUE = new StructType().add("name", DataTypes.StringType);
   private static final String TARGET =
       "{\"topics\": [[{\"topic\": \"t\", \"maxBytes\": 2000, \"sink\": \"kafka topic t at k:1\"}]],"
-          + " \"deadLetters\": \"d\"}";
+          + " \"deadLetters\": {\"topic\": \"d\", \"maxBytes\": 1000000, \"sink\": \"\"}}";
 
   private static Slice row(StructType type, Object value) {
     InternalRow row = new GenericInternalRow(new Object[] {value});
@@ -38,7 +38,10 @@ class SinkRowsTest {
 
   private static Iterator<Tuple5<String, byte[], byte[], String, byte[]>> records(int length) {
     UTF8String name = UTF8String.fromString("x".repeat(length));
-    byte[] message = Message.document(1, 0, 7, row(KEY, 5L), row(VALUE, name));
+    return records(Message.document(1, 0, 7, row(KEY, 5L), row(VALUE, name)));
+  }
+
+  private static Iterator<Tuple5<String, byte[], byte[], String, byte[]>> records(byte[] message) {
     SinkRows rows =
         new SinkRows(
             List.of(new Program.ProductProgram("p", KEY, VALUE)),
@@ -80,5 +83,19 @@ class SinkRowsTest {
 
     assertEquals("true", letter.path("cut").toString());
     assertEquals(64 * 1024, letter.path("value").asText().length());
+  }
+
+  @Test
+  void aDeadLetterAboveItsTopicIsCutAndHasItsIdForKey() throws IOException {
+    String value = "x".repeat(2_000_000);
+    byte[] told = ("{\"reason\":\"undecodable\",\"value\":\"" + value + "\"}").getBytes();
+
+    Tuple5<String, byte[], byte[], String, byte[]> record =
+        records(Message.deadLetter(1, told)).next();
+
+    JsonNode kept = new ObjectMapper().readTree(record._3());
+    assertEquals("true", kept.path("cut").toString());
+    assertEquals(KeptLetter.of(record._3(), 1_000_000).id(), new String(record._2()));
+    assertEquals("undecodable", new String(record._5()));
   }
 }
