@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from joinery.delivery.control import Action, ControlLog
+from joinery.delivery.control import Action, ControlLog, Verb
 from joinery.delivery.query_paths import QueryPaths
 from joinery.errors import RunError, SpecError
 from joinery.observe.status import known_products, queries_of, read_status
@@ -70,18 +70,18 @@ def ask(spec: ProjectSpec, names: Sequence[str], action: Action) -> list[Request
     root = spec.path_of(spec.run.checkpoint)
     return [
         _asked(QueryPaths.of(root, query), members, action)
-        for query, members in members_of(spec, names).items()
+        for query, members in members_of(spec, names, action.verb).items()
     ]
 
 
-def members_of(spec: ProjectSpec, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def members_of(spec: ProjectSpec, names: Sequence[str], verb: Verb) -> dict[str, tuple[str, ...]]:
     """Return the members of the queries that are named; see `ask`."""
     known = queries_of(spec)
     for name in names:
         if name not in known:
             hint = f"Known: {', '.join(known_products(spec))}. Another project: --file FILE."
             raise PauseError(f'there is no product or stream "{name}" to run', hint=hint)
-    if spec.run.real_time:
+    if spec.run.real_time and verb == "pause":
         raise PauseError(
             "a run in real-time mode cannot be paused", hint="End it, and start it again."
         )
@@ -121,7 +121,7 @@ def outcome(request: Request, until: float) -> str:
             raise PauseTimeoutError(
                 f"{names}: requested, and not done yet",
                 detail="The batch under way is finished first. A run that was started with"
-                " --real-time is never paused.",
+                " --real-time is never paused; the next one begins paused.",
                 hint=f"See joinery status {' '.join(request.members)}.",
             )
         time.sleep(_LOOKED_S)

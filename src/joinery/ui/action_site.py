@@ -234,7 +234,7 @@ class _Pausing:
         standing = standing_of(fleet, request)
         spec, query = standing.place.spec, standing.status.query
         try:
-            members = members_of(spec, sharing(spec, query))[query]
+            members = members_of(spec, sharing(spec, query), self.verb)[query]
         except JoineryError as error:
             return self.site.told(visit, ActionResult.of(error), standing=standing)
         paused = fleet.paused(standing)

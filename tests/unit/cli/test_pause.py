@@ -90,3 +90,14 @@ def test_real_time_is_not_paused(
 
     assert 2 == joinery(monkeypatch, "pause", "card")
     assert "real-time mode cannot be paused" in capsys.readouterr().err
+
+
+def test_what_was_paused_before_goes_on_in_real_time_once_it_is_resumed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    assert 0 == joinery(monkeypatch, "pause", "card")
+    (folder / "joinery.yaml").write_text(PROJECT + "run: {real_time: true}\n")
+    capsys.readouterr()
+
+    assert 0 == joinery(monkeypatch, "resume", "card")
+    assert "card: no run is going on; the next one runs it\n" == capsys.readouterr().out

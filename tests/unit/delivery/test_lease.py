@@ -71,6 +71,17 @@ def test_a_run_has_a_higher_epoch_than_the_rebuild_whose_checkpoint_it_goes_on_f
     run.release()
 
 
+def test_the_kernel_sees_that_a_lease_was_given_back(tmp_path: Path) -> None:
+    """It looks for these words (`Fence`)."""
+    lease = Lease(tmp_path / "q.lease", "q")
+    lease.take()
+    held = lease.file.read_text()
+    lease.release()
+
+    assert '"released": false' in held
+    assert '"released": true' in lease.file.read_text()
+
+
 def test_a_lapsed_lease_is_taken_over_and_the_first_run_fenced(tmp_path: Path) -> None:
     first, second = Lease(tmp_path / "q.lease", "q"), Lease(tmp_path / "q.lease", "q")
     first.take()

@@ -343,8 +343,8 @@ class Run:
             self._board.warn(self._tasks.warning)
 
     def _switches(self) -> dict[str, PauseSwitch]:
-        """Return what tells whether a query is paused; real time and a rebuild are never."""
-        if self._real_time is not None or self._rebuild:
+        """Return what tells whether a query is paused; a rebuild never is."""
+        if self._rebuild:
             return {}
         names = (each.name for each in self._queries)
         logs = {name: ControlLog(self._mode.paths(name).control_file) for name in names}

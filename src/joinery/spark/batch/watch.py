@@ -161,7 +161,8 @@ class Watch:
         files: Compares change files with what was read of them; closed with this.
         overdue: By query, what came due before it was started, where something can.
         ended: By query, the end of its logs, where the run is to close what is open then.
-        pauses: Tells which queries somebody paused.
+        pauses: Tells which queries somebody paused; those of real time rest until they go on, and
+            are not paused after that.
 
     Attributes:
         error: Why the run failed, once it has.
@@ -255,7 +256,8 @@ class Watch:
         if query.name in self._pauses.resting:
             return self._still_resting(query)
         active = self._active[query.name]
-        self._pauses.heed(query)
+        if self._real_time is None:  # which is never paused once it has begun
+            self._pauses.heed(query)
         query.repair()
         if active.isActive:
             self._outages[query.name].seen(self._topics.unreachable(query.name))
@@ -288,8 +290,6 @@ class Watch:
             return self._end_logs(query)
         return False
 
-    def _still_resting(self, query: QueryRun) -> bool:
-        """Look after a paused query; start it once it is to go on."""
     def _goes_on(self, real_time: RealTimeRun, query: QueryRun) -> bool:
         """Start what follows on a pass of batches of real time; return whether something does."""
         try:
@@ -303,6 +303,8 @@ class Watch:
             self._active[query.name] = following
         return following is not None
 
+    def _still_resting(self, query: QueryRun) -> bool:
+        """Look after a paused query; start it once it is to go on."""
         if query.lease.lost is not None:
             self._fail(failed_query(query.name, query.lease.lost))
             return False

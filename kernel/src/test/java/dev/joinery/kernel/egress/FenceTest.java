@@ -37,6 +37,15 @@ final class FenceTest {
   }
 
   @Test
+  void aRunThatGaveItsLeaseBackIsRefused() throws IOException {
+    Files.writeString(lease, "{\"owner\": \"me\", \"released\": false}");
+    assertDoesNotThrow(fence::checkNow);
+    Files.writeString(lease, "{\"owner\": \"me\", \"released\": true}");
+
+    assertThrows(IllegalStateException.class, fence::checkNow);
+  }
+
+  @Test
   void aCommitLooksAnewHoweverFreshTheLastLook() throws IOException {
     fence.check();
     Files.writeString(lease, "{\"owner\": \"other\"}");

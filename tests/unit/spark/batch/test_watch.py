@@ -1,0 +1,113 @@
+"""The watch of a run in real time: what follows on a pass of batches, and who rests."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+from joinery.delivery.control import Action, ControlLog, PauseSwitch
+from joinery.spark.batch.pause import Pauses
+from joinery.spark.batch.progress import ProgressBoard
+from joinery.spark.batch.watch import Watch
+from joinery.spark.source.kafka_client import KafkaUnreachableError
+
+
+@dataclass
+class Active:
+    """A query of Spark's: one that runs until it is stopped, or one that has ended well."""
+
+    isActive: bool
+
+    def exception(self) -> None:
+        """It never fails."""
+
+    def stop(self) -> None:
+        """End."""
+        self.isActive = False
+
+
+@dataclass
+class Query:
+    """What the watch needs of a query."""
+
+    name: str
+    failure: Exception | None = None
+    ending: threading.Event = field(default_factory=threading.Event)
+    pausing: threading.Event = field(default_factory=threading.Event)
+    lease: Any = field(default_factory=lambda: SimpleNamespace(lost=None))
+    products: tuple[Any, ...] = ()
+
+    def repair(self) -> None:
+        """Nothing is asked for."""
+
+
+def watch(
+    queries: Sequence[Query],
+    after: Callable[[str], Active | None],
+    *,
+    start: Callable[[Any], Any] = lambda query: Active(True),
+    switches: dict[str, PauseSwitch] | None = None,
+) -> Watch:
+    unwatched: Any = SimpleNamespace(found=lambda name: None, unreachable=lambda name: None)
+    return Watch(
+        cast("Any", queries),
+        start,
+        cast("Any", SimpleNamespace(after=after, live=lambda name: True)),
+        ProgressBoard(),
+        unwatched,
+        unwatched,
+        {},
+        {},
+        Pauses(switches or {}, ends=False),
+    )
+
+
+def test_where_real_time_cannot_begin_the_run_fails_and_the_other_queries_end() -> None:
+    def away(name: str) -> Active:
+        raise KafkaUnreachableError("nobody is there")
+
+    passed, live = Active(False), Active(True)
+    watched = watch([Query("a"), Query("b")], away)
+    watched.begin(cast("Any", {"a": passed, "b": live}))
+
+    assert watched.running()
+    assert not live.isActive
+    assert not watched.running()
+    assert watched.error is not None
+    assert 'query "a" failed: nobody is there' == watched.error.message
+
+
+def test_what_follows_on_a_pass_of_batches_is_watched() -> None:
+    following = Active(True)
+    watched = watch([Query("a")], lambda name: following)
+    watched.begin(cast("Any", {"a": Active(False)}))
+
+    assert watched.running()
+    watched.request_stop()
+    assert watched.running()
+    assert not following.isActive
+
+
+def test_a_query_that_was_paused_before_rests_in_real_time_until_it_goes_on(tmp_path: Path) -> None:
+    control = ControlLog(tmp_path / "a.jsonl")
+    control.ask(Action.now("pause"))
+    now = iter(range(1000))
+    query, live = Query("a"), Active(True)
+    switch = PauseSwitch(control, clock=lambda: float(next(now)))
+    watched = watch([query], lambda name: None, start=lambda query: live, switches={"a": switch})
+
+    assert watched.begins_paused(cast("Any", query))
+    assert watched.running()
+    assert {"a"} == watched.paused
+    control.ask(Action.now("resume"))
+    assert watched.running()
+    assert not watched.paused
+
+    control.ask(Action.now("pause"))
+    assert watched.running()
+    assert live.isActive
+    assert not query.pausing.is_set()
