@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from joinery.app.declarations import Declarations, Table
 from joinery.app.groups import Groups, begun
-from joinery.app.project import Project, run
+from joinery.app.project import Project, run, unknown_name
 from joinery.app.stream import Stream
 from joinery.errors import SpecError, suggesting_methods
 from joinery.model.progress import BatchProgress
@@ -260,6 +260,28 @@ class App:
         """
         for each in documents:
             self.declarations.add_product(_product(each))
+
+    def drop(self, *names: str) -> None:
+        """Forget the tables, streams and products of some names, such as those of a wrong cell.
+
+        What is in sinks, and in the checkpoint, stays.
+
+        Raises:
+            UnknownNameError: Nothing has a name.
+
+        Example:
+            >>> import joinery as jn
+            >>> app = jn.App("shop")
+            >>> _ = app.stream("orders", fields={"id": "long"}).filter("x > 1").sink(console={})
+            >>> app.drop("enriched_orders")
+            >>> list(app.streams)
+            []
+        """
+        for each in names:
+            if not self.declarations.drop(each):
+                known = (*self.declarations.tables, *self.declarations.streams)
+                known += tuple(product.name for product in self.spec.products)
+                raise unknown_name("table, stream or product", each, dict.fromkeys(known))
 
     @property
     def tables(self) -> Mapping[str, Table]:

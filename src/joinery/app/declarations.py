@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from joinery.errors import SpecError
 from joinery.model.warning import RunWarning, warn
@@ -280,6 +281,31 @@ class Declarations:
         if before and before != spec and not _goes_on(before, spec):
             _warn_replaced("stream", spec.name)
         self.streams[spec.name] = spec
+
+    def drop(self, name: str) -> bool:
+        """Forget what has a name, and return whether something had it."""
+        known: list[dict[str, Any]] = [self.tables, self.streams, self.frames]
+        held = [each for each in (*known, self._relations, self._products) if name in each]
+        for each in held:
+            del each[name]
+        return bool(held)
+
+    def check_sinks(self, sinks: Sequence[object]) -> None:
+        """Refuse the names of sinks that the app does not have.
+
+        Raises:
+            SpecError: It has none of a name.
+        """
+        known = {**self._sinks, DATABASE: None}
+        for each in sinks:
+            if isinstance(each, str) and each not in known:
+                near = get_close_matches(each, known, n=1)
+                raise SpecError(
+                    f'the app has no sink "{each}"',
+                    code="PLAN_UNKNOWN_SINK",
+                    detail=f"It has {', '.join(known)}.",
+                    hint=f'Use "{near[0]}".' if near else 'Write files={"path": …}, or the like.',
+                )
 
     def spec(self, *more: StreamSpec) -> ProjectSpec:
         """Return the project that is declared so far.

@@ -230,7 +230,7 @@ class Groups:
             **plugins: A kind that a package adds, with its options.
 
         Raises:
-            SpecError: No sink is given.
+            SpecError: No sink is given, or one of a name that the app does not have.
             ProjectErrors: With every problem.
 
         Example:
@@ -244,6 +244,7 @@ class Groups:
         kinds |= {"sqlite": sqlite, "opensearch": opensearch, "redis": redis}
         kinds |= {"foreach": foreach, "console": console, **plugins}
         found = sinks_given(sinks, kinds, needing="the groups need")
+        self.declared.check_sinks(found)
         made = replace(self, sinks=tuple(found))
         return made.named(name or self.name or self._default_name, group=group)
 

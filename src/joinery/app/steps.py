@@ -182,7 +182,7 @@ class Steps:
         """
         if isinstance(function, str):
             return self._step({"map": {"function": function, "output": output}})
-        named = _importable(function)
+        named = _importable(_function(function))
         if named is not None:
             return self._step({"map": {"function": named, "output": output}})
         reader = Reader()
@@ -228,7 +228,7 @@ class Steps:
 
     def join(
         self,
-        relation: str,
+        relation: str | Steps,
         on: str | Columns,
         within: Interval,
         fields: Fields | None = None,
@@ -238,7 +238,7 @@ class Steps:
         """Make a pair of each event and each event of another log whose times are near.
 
         Args:
-            relation: The other log.
+            relation: The other log: its name, or the stream that begins there, without steps.
             on: Its columns and those of the event, compared.
             within: How far the other's time may be from the event's, such as `["0s", "30m"]`.
             fields: What it adds; by default all columns that the event lacks.
@@ -258,7 +258,8 @@ class Steps:
             >>> [each.name for each in pairs.plan.columns]
             ['visitor', 'at', 'q', 'item']
         """
-        data: dict[str, object] = {"join": relation, "on": [on] if isinstance(on, str) else on}
+        data: dict[str, object] = {"join": _log(relation)}
+        data["on"] = [on] if isinstance(on, str) else on
         data |= {"within": list(within), "fields": fields, "retention": retention}
         return self._step(given(data))
 
@@ -282,7 +283,7 @@ class Steps:
         return (*found, self.filter(" and ".join(before)) if before else self)
 
     def _table(self, table: Table | str) -> Table:
-        name = table if isinstance(table, str) else table.name
+        name = table if isinstance(table, str) else getattr(table, "name", table)
         known = self.declared.tables
         if name not in known:
             raise SpecError(
@@ -306,6 +307,29 @@ class Steps:
 
     def _with(self, step: StepSpec) -> Self:
         return replace(self, steps=(*self.steps, step), name=None, sinks=())
+
+
+def _function(given: object) -> Callable[..., Any]:
+    """Return what was given as a function, which it has to be."""
+    if callable(given):
+        return given
+    message = f"map needs a function, not an object of type {type(given).__name__}"
+    raise SpecError(message, code="SPEC_SHAPE")
+
+
+def _log(relation: object) -> str:
+    """Return the name of a log, which a stream without steps stands for."""
+    if isinstance(relation, str):
+        return relation
+    if isinstance(relation, Steps) and not relation.steps:
+        return relation.origin
+    raise SpecError(
+        f"{relation!r} is no log: it has steps"
+        if isinstance(relation, Steps)
+        else f"an object of type {type(relation).__name__} is no log",
+        code="SPEC_SHAPE",
+        hint="Pass the log itself, and put the steps after the join.",
+    )
 
 
 def _importable(function: Callable[..., Any]) -> str | None:

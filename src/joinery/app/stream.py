@@ -149,11 +149,25 @@ class Stream(Steps):
         return begun(self.declared, self.origin, names, computed, where=where or None)
 
     def union(self, other: Stream) -> Stream:
-        """Add the events of another stream of the same app, with the same columns."""
+        """Add the events of another stream of the same app, with the same columns.
+
+        Raises:
+            SpecError: The other is no stream, or one of another app.
+        """
+        self._check_mine(other)
         part = other.spec_named(f"{other.origin}_part")
         named = other if other.name else other.named(self.declared.name_for(part))
         assert named.name is not None  # as above
         return self._with(UnionSpec(named.name))
+
+    def _check_mine(self, other: object) -> None:
+        if not isinstance(other, Stream):
+            message = f"an object of type {type(other).__name__} is no stream"
+            raise SpecError(message, code="SPEC_SHAPE", hint='Pass one such as app.stream("log").')
+        if other.declared is not self.declared:
+            raise SpecError(
+                f"{other!r} is of another app, {other.declared.name}", code="PLAN_UNKNOWN_STREAM"
+            )
 
     def named(self, name: str) -> Stream:
         """Give the stream its name in the project.
@@ -201,7 +215,7 @@ class Stream(Steps):
             **plugins: A kind that a package adds, with its options.
 
         Raises:
-            SpecError: No sink is given.
+            SpecError: No sink is given, or one of a name that the app does not have.
             ProjectErrors: With every problem.
 
         Example:
@@ -214,6 +228,7 @@ class Stream(Steps):
         kinds |= {"sqlite": sqlite, "opensearch": opensearch, "redis": redis}
         kinds |= {"foreach": foreach, "console": console, **plugins}
         found = sinks_given(sinks, kinds, needing="the stream needs")
+        self.declared.check_sinks(found)
         reader = Reader()
         read = read_sinks(reader, tree_of(found), "the stream", ("sink",))
         raise_all(tuple(reader.problems))

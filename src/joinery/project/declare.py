@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol, Self, TypeAlias
+from typing import Any, Literal, Protocol, Self, TypeAlias
 
 from joinery.errors import SpecError, suggesting, suggesting_methods
 from joinery.project.node import NodeSpec, read_embed
@@ -272,6 +272,7 @@ def relation_of(name: str, parts: Mapping[str, object]) -> RelationSpec:
         ProjectErrors: With every problem.
     """
     reader = Reader()
+    check_name(name, "a relation")
     key = parts.get("key")
     told = given({**parts, "key": [key] if isinstance(key, str) else key})
     spec = read_relation(reader, Entry(name, tree_of(told)), ("relations", name))
@@ -335,7 +336,7 @@ def document(
     parts |= {"sink": sink, "group": group, "solution": solution, "emit": emit, "ready": ready}
     parts |= {"expect": expect, "erased": erased}
     made = Document(product_of(name, parts), objects_of(root))
-    for each, below in (embed or {}).items():
+    for each, below in embeds_given(embed).items():
         made = made._with(each, below)
     return made
 
@@ -462,9 +463,8 @@ def _embed(
                 hint=f"Use embed_{relation.spec.cardinality} with its name alone.",
             )
         return relation
-    below, through = told.pop("embed", {}), told.pop("through", {})
-    assert isinstance(below, Mapping)  # as both callers have it
-    assert isinstance(through, Mapping)
+    below, through = embeds_given(told.pop("embed", {})), told.pop("through", {})
+    assert isinstance(through, Mapping)  # as both callers have it
     if through:
         told["through"] = {relation_name(each): on for each, on in through.items()}
     reader = Reader()
@@ -479,12 +479,46 @@ def _embed(
     return made
 
 
+def check_name(name: object, what: str) -> None:
+    """Refuse what is no text as the name of something.
+
+    Raises:
+        SpecError: It is none.
+    """
+    if not isinstance(name, str):
+        raise SpecError(
+            f"{what} is named by a text, not by an object of type {type(name).__name__}",
+            code="SPEC_NAME",
+            hint="Its name comes first.",
+        )
+
+
 def product_of(name: str, parts: Mapping[str, object]) -> ProductSpec:
     """Return the product of a name that these keys declare, as the file's reader reads them."""
     reader = Reader()
+    check_name(name, "a product")
     spec = read_product(reader, Entry(name, tree_of(given(parts))), ("products", name))
     raise_all(tuple(reader.problems))
     return spec
+
+
+def embeds_given(given: object) -> dict[str, Embed]:
+    """Return embeds by name, as a call was given them.
+
+    Raises:
+        SpecError: They are no map, or one is no embed.
+    """
+    named: dict[str, Any] = dict(given) if isinstance(given, Mapping) else {}
+    told = named.values() if isinstance(given, Mapping | None) else (given,)
+    wrong = [each for each in told if not isinstance(each, Embed)]
+    if wrong:
+        raise SpecError(
+            "embeds are jn.one(…) or jn.many(…) by name, not an object of"
+            f" type {type(wrong[0]).__name__}",
+            code="SPEC_SHAPE",
+            hint='Write {"name": jn.many(RELATION, on=…)}.',
+        )
+    return named
 
 
 def _attached(parent: NodeSpec, name: str, embed: Embed) -> NodeSpec:

@@ -25,13 +25,16 @@ if TYPE_CHECKING:
 class Folded(Document):
     """A product that folds events, under construction; every method returns a new one."""
 
-    def when(self, kind: str, /, **assigned: str) -> Self:
+    def when(
+        self, kind: str, assigned: Mapping[str, str] | None = None, /, **computed: str
+    ) -> Self:
         """Return this with what one more kind of event makes of the state.
 
         Args:
             kind: What has happened, as the log's column of kinds says it.
             assigned: Columns of the state, and what they become: expressions over the state
                 before the event, and over the event: `event.amount`.
+            computed: Further columns.
 
         Raises:
             JoineryError: The kind is there already.
@@ -48,7 +51,8 @@ class Folded(Document):
             raise SpecError(message, code="SPEC_DUPLICATE_KEY")
         reader = Reader()
         read = read_when(
-            At(reader, "when", f'product "{self.spec.name}"'), tree_of({kind: assigned})
+            At(reader, "when", f'product "{self.spec.name}"'),
+            tree_of({kind: {**(assigned or {}), **computed}}),
         )
         raise_all(tuple(reader.problems))
         folded = replace(spec, when=(*spec.when, *read))

@@ -14,6 +14,7 @@ from joinery.project.declare import (
     Document,
     Embed,
     RelationLike,
+    embeds_given,
     objects_of,
     product_of,
     relation_name,
@@ -193,8 +194,9 @@ def pattern(
     parts |= {"define": define, "match": match, "within": within, "after": after}
     parts |= {"fields": fields, "emit": emit, "sink": sink}
     parts |= {"group": group, "solution": solution, "ready": ready, "expect": expect}
-    parts["rules"] = {name: _rule(name, each) for name, each in (rules or {}).items()} or None
-    others = (other for each in (rules or {}).values() for other in each.relations)
+    told = embeds_given(rules)
+    parts["rules"] = {name: _rule(name, each) for name, each in told.items()} or None
+    others = (other for each in told.values() for other in each.relations)
     return Document(product_of(name, parts), (*objects_of(relation), *others))
 
 

@@ -24,6 +24,7 @@ from joinery.errors import JoineryError
 from joinery.model.change import Change, DocumentChange, Key, Row
 from joinery.model.type import DataType
 from joinery.plan.nodes import Product, Relation
+from joinery.project.declare import Document
 from joinery.semantics.document import SentDocument
 from joinery.semantics.read_change import typed
 from joinery.semantics.reference import ReferenceSolution
@@ -257,7 +258,7 @@ class Driver:
     """Runs one product and shows what it sends.
 
     Args:
-        product: A product's plan, or a product of a loaded project.
+        product: A product of a project, its plan, or what `jn.document` makes.
         solution: `"reference"`, `"memory"` (the driver of store-backed solutions over rows in
             memory), a store-backed solution by name, or a solution made for this product.
         options: Of a solution by name, as in a project file.
@@ -266,13 +267,13 @@ class Driver:
 
     def __init__(
         self,
-        product: Product | Planned,
+        product: Product | Planned | Document,
         solution: str | Solution | StoreSolution = "reference",
         *,
         options: Mapping[str, object] | None = None,
         folder: str | Path | None = None,
     ) -> None:
-        self.product = product if isinstance(product, Product) else product.plan
+        self.product = _plan(product)
         if self.product.outbox:
             raise DriverError(f'product "{self.product.name}" has an outbox, and no documents')
         self.counters: Counter[str] = Counter()
@@ -341,6 +342,26 @@ class Driver:
                 detail=f"It reads {', '.join(self._relations)}.",
             )
         return self._relations[name]
+
+
+def _plan(product: object) -> Product:
+    """Return the plan of a product, in one of the ways in which it is given.
+
+    Raises:
+        DriverError: It is none.
+        ProjectErrors: It cannot be planned.
+    """
+    if isinstance(product, Document):
+        from joinery.app.project import Project
+
+        product = Project(products=[product]).products[product.spec.name]
+    plan = getattr(product, "plan", product)
+    if isinstance(plan, Product):
+        return plan
+    raise DriverError(
+        f"an object of type {type(product).__name__} is no product",
+        hint='Pass one such as project.products["profile"].',
+    )
 
 
 def _plain_key(key: Row) -> Any:

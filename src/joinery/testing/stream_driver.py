@@ -17,7 +17,7 @@ from joinery.project.quantity import duration_ms
 from joinery.semantics.stream_reference import StreamReference
 from joinery.solutions.protocol import DeadDocument
 from joinery.testing.changes import ChangeError, RowChange, flat
-from joinery.testing.driver import BATCH_US, DriverError, Emission
+from joinery.testing.driver import DriverError, Emission
 
 
 class PlannedStream(Protocol):
@@ -36,7 +36,7 @@ class StreamDriver:
     """
 
     def __init__(self, stream: Stream | PlannedStream) -> None:
-        self.stream = stream if isinstance(stream, Stream) else stream.plan
+        self.stream = _plan(stream)
         self.counters: Counter[str] = Counter()
         self.dead_letters: list[DeadDocument] = []
         self._solution = StreamReference(self.stream)
@@ -53,9 +53,12 @@ class StreamDriver:
         Args:
             *changes: Rows of the tables and events, as `insert`, `update` and `delete` tell.
             after: How long after the last batch it is.
+
+        Raises:
+            DriverError: `after` is no duration.
         """
         batch = tuple(self._change(each) for each in flat(changes))
-        self._time_us += (duration_ms(after) or 0) * 1000 if after != "1s" else BATCH_US
+        self._time_us += _micros(after)
         self._before = deepcopy(self._solution)
         self._last = batch, self._time_us
         emitted = self._solution.apply(batch, self._time_us)
@@ -80,6 +83,24 @@ class StreamDriver:
                 detail=f"It reads {', '.join(self._relations)}.",
             )
         return told.change(self._relations[told.relation])
+
+
+def _plan(stream: object) -> Stream:
+    """Return the plan of a stream, in one of the ways in which it is given."""
+    plan = getattr(stream, "plan", stream)
+    if isinstance(plan, Stream):
+        return plan
+    raise DriverError(
+        f"an object of type {type(stream).__name__} is no stream",
+        hint='Pass one such as project.streams["enriched"].',
+    )
+
+
+def _micros(after: str) -> int:
+    milliseconds = duration_ms(str(after))
+    if milliseconds is None:
+        raise DriverError(f'"{after}" is no time to pass', hint="Write it as 30s or 5m.")
+    return milliseconds * 1000
 
 
 def _emission(document: DocumentChange) -> Emission:

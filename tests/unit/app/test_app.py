@@ -560,6 +560,16 @@ def test_tables_are_relations_of_documents_embeds_and_groups() -> None:
         (lambda app, log: jn.document("a", None), "Pass what jn.relation or app.table gives"),
         (lambda app, log: app.group_by(5, "id"), "Pass what jn.relation or app.table gives"),
         (lambda app, log: app.add(log), "Pass what jn.document"),
+        (lambda app, log: log.union("clicks"), "Pass one such as app.stream"),
+        (lambda app, log: log.lookup_join(None, "id"), "Write app.table("),
+        (
+            lambda app, log: log.join(log.filter("id > 1"), ["id"], ["0s", "1m"]),
+            "Pass the log itself",
+        ),
+        (lambda app, log: jn.document(log, "a"), "Its name comes first."),
+        (lambda app, log: jn.document("a", "b", embed={"c": "d"}), "jn.many(RELATION, on=…)"),
+        (lambda app, log: jn.document("a", "b", embed=[jn.one("c", on=["d"])]), "jn.many("),
+        (lambda app, log: jn.pattern("a", "b", match="A", rules={"r": "c"}), "jn.many("),
         (lambda app, log: jn.many(jn.one("a", on=["b"]), on=["b"]), "Use embed_one"),
     ],
 )
@@ -572,6 +582,56 @@ def test_what_is_no_relation_is_refused_in_one_line(
         wrong(app, app.stream("clicks", fields={"id": "long"}))
 
     assert hint in refused.value.hint
+
+
+def test_a_stream_stands_for_its_log_in_a_join() -> None:
+    app = jn.App("shop")
+    searches = app.stream("searches", fields={"v": "long", "at": "timestamp"}, time="at")
+    clicks = app.stream("clicks", fields={"v": "long", "at": "timestamp"}, time="at")
+
+    joined = [searches.join(each, ["v"], ["0s", "1m"], []).steps for each in (clicks, "clicks")]
+
+    assert joined[0] == joined[1]
+
+
+def test_a_stream_of_another_app_is_refused() -> None:
+    one, other = (jn.App(name).stream("clicks", fields={"id": "long"}) for name in ("one", "two"))
+
+    with pytest.raises(SpecError, match="is of another app, two"):
+        one.union(other)
+
+
+def test_what_is_no_function_is_refused_at_the_call() -> None:
+    clicks = jn.App("web").stream("clicks", fields={"id": "long"})
+
+    with pytest.raises(SpecError, match="map needs a function, not an object of type int"):
+        clicks.map(5, {"id": "long"})  # type: ignore[arg-type]
+
+
+def test_a_sink_that_is_not_there_is_refused_before_the_stream_has_its_place() -> None:
+    app = jn.App("web", sinks={"archive": {"files": {"path": "out"}}})
+    clicks = app.stream("clicks", fields={"id": "long"})
+
+    for call in (clicks.sink, clicks.group_by("id").aggregate(n="count(*)").sink):
+        with pytest.raises(SpecError, match='the app has no sink "archiv"') as refused:
+            call("archiv")
+        assert 'Use "archive".' == refused.value.hint
+
+    assert ({}, ()) == (app.streams, app.spec.products)
+
+
+def test_what_a_wrong_cell_declared_can_be_dropped() -> None:
+    app = jn.App("web")
+    clicks = app.stream("clicks", fields={"id": "long"})
+    clicks.filter("idd > 1").sink(console={}, name="wrong")
+    right = clicks.filter("id > 1").sink(console={}, name="right")
+
+    app.drop("wrong")
+
+    assert ["id"] == [each.name for each in right.plan.columns]
+    with pytest.raises(KeyError, match='no table, stream or product "rihgt"') as refused:
+        app.drop("rihgt")
+    assert 'Use "right".' == refused.value.hint  # type: ignore[attr-defined]
 
 
 def test_an_app_has_sources_windows_and_a_vault() -> None:

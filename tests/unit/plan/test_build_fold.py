@@ -173,6 +173,14 @@ def test_python_refuses_a_kind_that_is_there_already() -> None:
         made.when("A", n="n + 2")
 
 
+def test_python_takes_assignments_as_a_map_too() -> None:
+    made = jn.fold("n", "entry", sequence="no", state={"n": "long = 0", "kind": "string"})
+
+    both = made.when("A", {"kind": "event.type"}, n="n + 1")
+
+    assert (("A", (("kind", "event.type"), ("n", "n + 1"))),) == both.spec.form.when
+
+
 def test_python_reads_the_state_as_a_file_does() -> None:
     with pytest.raises(ProjectErrors, match="there is no type"):
         jn.fold("n", "entry", sequence="no", state={"n": "lnog"})

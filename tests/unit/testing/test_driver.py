@@ -180,6 +180,27 @@ products: {p: {root: user, fields: [name]}}
     assert [upsert(1, {"name": "a"})] == driver.send(insert("user", id=1, name="a"))
 
 
+def test_a_product_is_driven_before_it_has_a_project() -> None:
+    user = jn.relation("user", key="id", fields={"id": "long", "name": "string"})
+
+    driver = Driver(jn.document("profile", user, fields=["name"]))
+
+    assert [upsert(1, {"name": "a"})] == driver.send(insert("user", id=1, name="a"))
+
+
+@pytest.mark.parametrize("kind", [Driver, kit.StreamDriver])
+def test_what_is_nothing_to_drive_is_refused_in_one_line(kind: type[Driver]) -> None:
+    with pytest.raises(DriverError, match="an object of type str is no"):
+        kind("profile")  # type: ignore[arg-type]
+
+
+def test_a_time_that_is_no_duration_does_not_pass_as_none() -> None:
+    clicks = jn.App("web").stream("clicks", fields={"id": "long"}, key="id")
+
+    with pytest.raises(DriverError, match='"5 minutes" is no time to pass'):
+        kit.StreamDriver(clicks).send(insert("clicks", id=1), after="5 minutes")
+
+
 def test_the_kit_has_the_names_it_promises() -> None:
     assert sorted(kit.__all__) == [name for name in sorted(kit.__all__) if hasattr(kit, name)]
 
