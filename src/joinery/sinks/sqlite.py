@@ -25,18 +25,17 @@ from joinery.clients.sql import quoted
 from joinery.clients.sqlite import passes
 from joinery.model.type import Array, Atomic, DataType, Decimal, Field, Map, Struct
 from joinery.project.option import Target, check_path, options, path_in, text, word
-from joinery.sinks.key import key_of_stored, stored_key, stored_values
+from joinery.sinks.key import stored_key, stored_values
 from joinery.sinks.line import read_rows
 from joinery.sinks.protocol import (
     FencedError,
     Guarantee,
-    Refusal,
     SinkError,
     SinkUnavailableError,
     StagedBatch,
     Written,
 )
-from joinery.sinks.sqlite_reader import SqliteReader, stored_value
+from joinery.sinks.sqlite_reader import SqliteReader, key_of_row, stored_value
 
 Mode = Literal["document", "columns"]
 _AFFINITY = {
@@ -227,9 +226,9 @@ class SqliteSink:
         if self._database is None:
             raise SinkError(f'sink "sqlite" for table "{self._table}" is not open')
         with self._told(), self._transaction(self._database):
-            refused = self._apply(self._database, batch)
+            self._apply(self._database, batch)
             batch.check()
-        return Written(refused=refused)
+        return Written()
 
     def keys(self, batch: StagedBatch) -> Iterator[str]:
         """Yield the root keys of all documents in the table."""
@@ -239,7 +238,7 @@ class SqliteSink:
                 columns = ", ".join(quoted(each.name) for each in stored_key(batch.key).fields)
                 place = quoted(self._table)
                 for values in self._database.execute(f"SELECT {columns} FROM {place}"):
-                    yield key_of_stored(batch.key, values)
+                    yield key_of_row(batch.key, values)
 
     def close(self) -> None:
         """Close the database file."""
@@ -262,15 +261,13 @@ class SqliteSink:
                 database.execute("ROLLBACK")
             raise
 
-    def _apply(self, database: sqlite3.Connection, batch: StagedBatch) -> tuple[Refusal, ...]:
-        """Apply a batch; return the documents that no row can have."""
+    def _apply(self, database: sqlite3.Connection, batch: StagedBatch) -> None:
         table = self._prepared(database, batch)
         self._fence(database, batch)
-        rows = _Rows(batch)
-        database.executemany(table.upsert, rows.upserts())
-        database.executemany(table.delete, rows.gone)
-        database.executemany(table.remember, rows.gone)
-        return tuple(rows.refused)
+        gone: list[tuple[object, ...]] = []
+        database.executemany(table.upsert, _upserts(batch, gone))
+        database.executemany(table.delete, gone)
+        database.executemany(table.remember, gone)
 
     def _prepared(self, database: sqlite3.Connection, batch: StagedBatch) -> SqliteTable:
         if self._prepared_table is None:
@@ -335,27 +332,11 @@ class SqliteOptions:
         return SqliteReader(path_in(folder, self.path), self.table or product, key)
 
 
-class _Rows:
-    """The rows of a batch as parameters of statements.
-
-    Attributes:
-        gone: Of the tombstones, once the documents are read.
-        refused: Documents whose key has a null, which no primary key can have.
-    """
-
-    def __init__(self, batch: StagedBatch) -> None:
-        self._batch = batch
-        self.gone: list[tuple[object, ...]] = []
-        self.refused: list[Refusal] = []
-
-    def upserts(self) -> Iterator[tuple[object, ...]]:
-        """Yield the parameters of each document."""
-        for row in read_rows(self._batch.files):
-            if row.null_in_key:
-                self.refused += [Refusal.of_key(row)] if row.value is not None else []
-                continue
-            values = map(stored_value, stored_values(self._batch.key, row.key_values()))
-            if row.value is None:
-                self.gone.append((*values, row.version))
-            else:
-                yield (*values, row.value, row.version)
+def _upserts(batch: StagedBatch, gone: list[tuple[object, ...]]) -> Iterator[tuple[object, ...]]:
+    """Yield the parameters of each upsert; put those of the tombstones into `gone`."""
+    for row in read_rows(batch.files):
+        values = map(stored_value, stored_values(batch.key, row.key_values()))
+        if row.value is None:
+            gone.append((*values, row.version))
+        else:
+            yield (*values, row.value, row.version)

@@ -39,7 +39,7 @@ class SqliteReader:
         with self._told() as database:
             statement = f"SELECT {listed(self._names)} FROM {quoted(self._table)}"
             for values in database.execute(statement):
-                yield key_of_stored(self._key, values)
+                yield key_of_row(self._key, values)
 
     def read(self, keys: Sequence[str]) -> Mapping[str, Held]:
         """Return the documents of some root keys."""
@@ -74,8 +74,19 @@ class SqliteReader:
             ) from error
 
 
+NULL = b""
+"""What a column of a key holds for null, which is distinct from all else: a key has no blobs."""
+
+
 def stored_value(value: object) -> object:
     """Return one value of a key as the table holds it."""
+    if value is None:
+        return NULL
     if isinstance(value, Mapping):
         return key_json(value)
-    return value if isinstance(value, str | int | float | None) else str(value)
+    return value if isinstance(value, str | int | float) else str(value)
+
+
+def key_of_row(key: Struct, values: Sequence[object]) -> str:
+    """Return the JSON object of a root key from the columns that the table has of it."""
+    return key_of_stored(key, [None if each == NULL else each for each in values])

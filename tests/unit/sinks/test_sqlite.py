@@ -100,19 +100,24 @@ def test_a_key_without_columns_has_one_row(sink: SqliteSink, stage: Stage, tmp_p
     assert [] == list(sink.keys(stage(batch_id=4, key=Struct(()))))
 
 
-def test_a_key_with_a_null_is_refused_and_no_other_is_taken_for_it(
+def test_a_key_with_a_null_is_a_row_of_its_own(
     sink: SqliteSink, stage: Stage, tmp_path: Path
 ) -> None:
-    lacking = '{"key":{"owner":null,"number":1},"value":{"title":"nobody"},"version":5}'
-    gone = '{"key":{"owner":null,"number":1},"value":null,"version":6}'
-    written = sink.write(stage(upsert("None", 1, "a name", version=5), lacking))
-    again = sink.write(stage(gone, batch_id=1))
+    key = '{"owner":null,"number":1}'
 
-    assert ["document_refused"] == [each.reason for each in written.refused]
-    assert () == again.refused
-    assert [("None", 1, '{"title":"a name"}', 5)] == rows(tmp_path)
+    def line(value: str, version: int) -> str:
+        return f'{{"key":{key},"value":{value},"version":{version}}}'
+
+    sink.write(stage(upsert("None", 1, "a name", version=5), line('{"title":"nobody"}', 5)))
+    sink.write(stage(line('{"title":"none"}', 6), line('{"title":"old"}', 4), batch_id=1))
+
     reader = SqliteReader(tmp_path / "out/documents.db", "ticket", KEY)
-    assert {} == reader.read(['{"owner":null,"number":1}'])
+    assert {key: Held('{"title":"none"}', 6)} == reader.read([key])
+    assert {key, '{"owner":"None","number":1}'} == set(reader.keys())
+    assert {key, '{"owner":"None","number":1}'} == set(sink.keys(stage(batch_id=2)))
+    sink.write(stage(line("null", 7), batch_id=3))
+    sink.write(stage(line('{"title":"late"}', 6), batch_id=4))
+    assert {} == reader.read([key])
     reader.close()
 
 
