@@ -152,6 +152,7 @@ class SingleTableState:
             for sorts in slices((sort.decode() for (_, sort), _ in entries), _AT_ONCE):
                 deleted = {s: r for s, r in table.stored(sorts).items() if r.row is None}
                 kept = {s for s, each in deleted.items() if each.changed_us >= before_us}
+                self._ledger.check()
                 table.remove(deleted.keys() - kept)
                 self._store.put_many({self._gone(name, s): None for s in sorts if s not in kept})
         self._ledger.forget(before_us)
