@@ -9,6 +9,7 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -312,6 +313,19 @@ def test_a_queue_that_is_left_is_filled_no_more_once_all_of_it_is_published(
     writer.execute("UPDATE profile__user SET name = 'joe'")
 
     assert (0,) == writer.execute("SELECT count(*) FROM profile__queue").fetchone()
+
+
+def test_those_who_start_at_once_do_not_hinder_each_other(
+    queued: dict[str, object], outlets: Outlets, tmp_path: Path
+) -> None:
+    place = SolutionPlace(tmp_path, "profile")
+    open_solution("rdbms-trigger", [product()], queued, place).close()
+
+    def start(_: int) -> None:
+        open_listener([product()], typed(queued), {"profile": outlets}).close()
+
+    with ThreadPoolExecutor(8) as starting:
+        assert [None] * 24 == list(starting.map(start, range(24)))
 
 
 def test_an_empty_queue_publishes_nothing(ingester: StoreSolution, listener: Listener) -> None:

@@ -269,9 +269,15 @@ class PostgresState(RelationalState[Any]):
             self._learn()
         return super().last_number(query_id)
 
-    def _create_fence(self) -> None:
-        # One at a time, since two that create a table at once make one of them fail.
+    def _define_alone(self) -> None:
+        """Wait, within a transaction, for others that create tables or triggers.
+
+        Two that create one at once make one of them fail.
+        """
         self._link.execute("SELECT pg_advisory_xact_lock(hashtext('joinery'), 0)")
+
+    def _create_fence(self) -> None:
+        self._define_alone()
         standing = columns_of_table(self._link, self._fence_table)
         if standing and {**standing, _PROJECT: "text"} != {**_FENCE, _PROJECT: "text"}:
             raise foreign_table(self._fence_table, f"Its columns are {', '.join(standing)}.")

@@ -76,6 +76,7 @@ class PostgresTriggerState(PostgresState):
     def define(self, statements: Iterable[str]) -> None:
         """Run statements that make something beside the tables, all or none."""
         with self._told(), self._transaction():
+            self._define_alone()
             for statement in statements:
                 self._link.execute(statement.encode())
 
@@ -155,8 +156,8 @@ class PostgresIngestState(PostgresTriggerState):
         owner: Owner = NOBODY,
     ) -> None:
         super().__init__(products, url, schema=schema, name=name, owner=owner)
-        queue = queue_of(products, name or products[0].query, schema)
-        self.define(queue.create())
+        for part in queue_of(products, name or products[0].query, schema).parts():
+            self.define(part)
 
     def emitted(self, batch: Batch) -> Mapping[str, Emitted]:
         """Return nothing: no batch sends."""
@@ -191,7 +192,8 @@ class PostgresQueueState(PostgresTriggerState):
         self._roots: Mapping[str, Relation] = {e.name: e.root.relation for e in products}
         self._waiting = connect(url)
         self._waiting.autocommit = True
-        self.define(self._queue.create())
+        for part in self._queue.parts():
+            self.define(part)
         with self._told():
             taken = self._link.execute(
                 f"UPDATE {self._queue.counter} SET epoch = epoch + 1 RETURNING epoch".encode()

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from joinery.clients.sql import quoted
 from joinery.plan.nodes import Node, Product, Relation
@@ -173,6 +174,18 @@ class Queue:
 
     def create(self) -> Iterator[str]:
         """Yield the statements that make the queue where it is missing."""
+        yield from chain.from_iterable(self.parts())
+
+    def parts(self) -> Iterator[Sequence[str]]:
+        """Yield the same in parts, a transaction each, of which none locks two tables of rows.
+
+        So whoever reads or writes several of them meanwhile waits, and is in no deadlock.
+        """
+        yield tuple(self._tables())
+        for relation in self.relations:
+            yield tuple(self._triggers(relation))
+
+    def _tables(self) -> Iterator[str]:
         yield (
             f"CREATE TABLE IF NOT EXISTS {self.table} (id bigint GENERATED ALWAYS AS IDENTITY"
             " PRIMARY KEY, relation text NOT NULL, image jsonb NOT NULL,"
@@ -184,8 +197,6 @@ class Queue:
             f" WHERE NOT EXISTS (SELECT 1 FROM {self.counter})"
         )
         yield self._function()
-        for relation in self.relations:
-            yield from self._triggers(relation)
 
     def drop(self) -> Iterator[str]:
         """Yield the statements that stop the filling of the queue; what is in it stays."""
