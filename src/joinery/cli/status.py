@@ -73,7 +73,7 @@ def run_top(file: Path, names: Sequence[str]) -> int:
     try:
         with Live(console=console, screen=True, auto_refresh=False) as live:
             while True:
-                lines = status_lines(project_status(spec, names), console.height - 6)
+                lines = status_lines(project_status(spec, names), max(1, console.height - 6))
                 text = Text("\n".join(lines), no_wrap=True, overflow="ellipsis")
                 live.update(text, refresh=True)
                 time.sleep(_REDRAWN_S)

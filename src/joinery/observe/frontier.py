@@ -181,6 +181,43 @@ def seen_sizes(checkpoints: Sequence[Path]) -> SeenSizes:
     return found
 
 
+BegunOffsets = Mapping[str, Mapping[str, Mapping[str, int]]]
+"""By source, topic and partition, the first offset that is read."""
+
+
+def begun_offsets(checkpoints: Sequence[Path]) -> BegunOffsets:
+    """Return at which offsets of Kafka some queries began to read.
+
+    A partition that is left out is read from its beginning; where queries began at different
+    offsets it is the lowest.
+
+    Args:
+        checkpoints: The folders of the queries.
+    """
+    told = [_begun(each) for each in checkpoints]
+    found: dict[str, dict[str, dict[str, int]]] = {}
+    for source, topic, partition in told[0] if told else ():
+        place = source, topic, partition
+        if all(place in each for each in told):
+            first = min(each[place] for each in told)
+            found.setdefault(source, {}).setdefault(topic, {})[partition] = first
+    return found
+
+
+def _begun(checkpoint: Path) -> Mapping[tuple[str, str, str], int]:
+    """Return, by source, topic and partition, the offset that Spark noted at the first start."""
+    found = {}
+    with suppress(FileNotFoundError):  # Nothing was read yet.
+        for number, each in enumerate(json.loads(_text(checkpoint / "joinery.sources.json"))):
+            if each["kind"] == "kafka":
+                with suppress(FileNotFoundError):
+                    _, _, told = _text(checkpoint / "sources" / str(number) / "0").partition("\n")
+                    for topic, partitions in json.loads(told).items():
+                        for partition, offset in partitions.items():
+                            found[each["name"], topic, partition] = int(offset)
+    return found
+
+
 def _sizes(checkpoint: Path) -> SeenSizes:
     try:
         sources = json.loads(_text(checkpoint / "joinery.sources.json"))
@@ -263,6 +300,11 @@ def _target(
             f'product "{name}" holds documents back ("{held}"), so they may not be sent although'
             " its logs are read",
             hint="Wait for another product of the same relations.",
+        )
+    if any(dict(each.options).get("spool") is True for each in found.sinks):
+        raise WaitError(
+            f'a sink of "{name}" has a spool, so it may not have what is read',
+            hint="Wait for a product whose sinks have none.",
         )
     return found
 

@@ -203,9 +203,11 @@ def _audited(status: ProductStatus, root: Path, run: _Run, now: float) -> Produc
     """Return the status with what the last comparison of each of its sinks found."""
     notes = AuditNote.of_product(root, status.product)
     told = run.told.products.get(status.product) if run.told is not None else None
-    if told is not None and told.targets:
-        notes = tuple(each for each in notes if each.target in told.targets)
-    at = audited_at(notes)
+    targets = told.targets if told is not None else ()
+    if targets:
+        notes = tuple(each for each in notes if each.target in targets)
+    whole = {each.target for each in notes} >= {*targets}
+    at = audited_at(notes) if whole else None
     return replace(
         status,
         audited_s=None if at is None else max(0.0, now - at),

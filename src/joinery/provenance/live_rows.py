@@ -5,7 +5,7 @@ Invariant: what `matching` finds is what `semantics.rows.Rows` finds over the sa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from joinery.model.change import Change, Key, Row
@@ -73,7 +73,7 @@ class LiveRows:
         """Return what the log has told of a key; None where it never told of it."""
         return self._known[relation].get(key)
 
-    def keys(self, relation: str) -> Iterable[Key]:
+    def keys(self, relation: str) -> Collection[Key]:
         """Return all keys that the log has told of."""
         return self._known[relation]
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 from joinery.model.change import Change, Key, Row
 from joinery.model.type import DataType
 from joinery.plan.nodes import Relation
 from joinery.semantics.render import document_json, map_key_text
+
+_DECODE = json.JSONDecoder(parse_float=Decimal).decode
 
 Files = Mapping[str, Mapping[int, str]]
 """The names of a relation's files, by the number that places have."""
@@ -57,8 +61,10 @@ def key_text(relation: Relation, key: Key) -> str:
     return map_key_text(key, [relation.type_of(column) for column in relation.key])
 
 
-def key_named(relation: Relation, keys: Iterable[Key], text: str) -> Key | None:
+def key_named(relation: Relation, keys: Collection[Key], text: str) -> Key | None:
     """Return the key that a text names, of those that are known; None for none of them.
+
+    Where it names several, as commas in their values may have it, the one of this very text counts.
 
     Args:
         relation: Whose keys they are.
@@ -66,7 +72,8 @@ def key_named(relation: Relation, keys: Iterable[Key], text: str) -> Key | None:
         text: As `names_key` takes it.
     """
     types = [relation.type_of(column) for column in relation.key]
-    return next((each for each in keys if names_key(text, each, types)), None)
+    own = (each for each in keys if map_key_text(each, types) == text)
+    return next(own, None) or next((each for each in keys if names_key(text, each, types)), None)
 
 
 def names_key(text: str, values: Sequence[Any], types: Sequence[DataType]) -> bool:
@@ -83,11 +90,15 @@ def names_key(text: str, values: Sequence[Any], types: Sequence[DataType]) -> bo
         [True, True, False]
     """
     told = map_key_text(values, types)
-    if text == told or (text.lstrip().startswith("[") and _packed(text) == _packed(told)):
+    if text == told or (text.lstrip().startswith("[") and _is_array(text, told)):
         return True
     each = (map_key_text([value], [type_]) for value, type_ in zip(values, types, strict=True))
     return len(values) > 1 and text == ",".join(each)
 
 
-def _packed(text: str) -> str:
-    return "".join(text.split())
+def _is_array(text: str, told: str) -> bool:
+    """Return whether a text is another one's JSON array, however it is written."""
+    try:
+        return bool(_DECODE(text) == _DECODE(told))
+    except ValueError:
+        return False

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import joinery as jn
-from joinery.observe.frontier import WaitError, WaitTimeoutError, seen_sizes
+from joinery.observe.frontier import WaitError, WaitTimeoutError, begun_offsets, seen_sizes
 
 PROJECT = """\
 name: shop
@@ -25,6 +25,7 @@ products:
     embed: {orders: {many: orders, on: {customer_id: id}}}
     sink: {files: {path: out}}
   calm: {root: customer, emit: {settle: 2s}, sink: {files: {path: out}}}
+  kept: {root: customer, sink: {files: {path: out, spool: true}}}
 """
 FILES = {
     "format": 1,
@@ -116,6 +117,7 @@ def test_a_batch_that_is_committed_meanwhile_is_waited_for(file: Path, checkpoin
         ("profile", "customer/1.jsonl/0", "1s", "no line of a file"),
         ("profile", "orders/0/1", "soon", "no time to wait"),
         ("calm", "customer/1.jsonl", "1s", "holds documents back"),
+        ("kept", "customer/1.jsonl", "1s", 'a sink of "kept" has a spool'),
     ],
 )
 def test_what_cannot_be_waited_for_is_told(
@@ -152,3 +154,16 @@ def test_a_file_that_one_query_has_not_seen_is_read_whole(tmp_path: Path) -> Non
     assert {"data": {("customer", "1.jsonl"): 9}} == seen_sizes([first, second])
     assert {"data": {}} == seen_sizes([first, tmp_path / "never ran"])
     assert {} == seen_sizes([tmp_path / "never ran"])
+
+
+def test_topics_are_begun_where_spark_noted_it(checkpoint: Path, tmp_path: Path) -> None:
+    noted = {"orders": {"0": 5, "1": 0, "2": 8}}
+    write(checkpoint / "sources" / "1" / "0", "\0v1\n" + json.dumps(noted))
+    other = tmp_path / "other"
+    sources = [{"name": "log", "kind": "kafka"}]
+    write(other / "joinery.sources.json", json.dumps(sources))
+    write(other / "sources" / "0" / "0", "\0v1\n" + json.dumps({"orders": {"0": 3, "1": 1}}))
+
+    assert {"log": noted} == begun_offsets([checkpoint])
+    assert {"log": {"orders": {"0": 3, "1": 0}}} == begun_offsets([checkpoint, other])
+    assert {} == begun_offsets([checkpoint, tmp_path / "none"])

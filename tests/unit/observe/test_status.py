@@ -297,3 +297,24 @@ def test_documents_are_expected_to_be_compared(
     )
 
     assert missed == found.missed
+
+
+def test_documents_are_compared_once_they_are_in_all_sinks(spec: ProjectSpec) -> None:
+    root = spec.path_of(spec.run.checkpoint)
+    totals = replace(CAUGHT_UP.products["person"], targets=("files out", "a new one"))
+    status = replace(CAUGHT_UP, products={"person": totals})
+    found = []
+
+    for target in totals.targets:
+        AuditNote(
+            product="person",
+            target=target,
+            ended_at=NOW - 60.0,
+            share=1.0,
+            compared=90,
+            differ=0,
+            unsettled=0,
+        ).write(root)
+        found.append(told(spec, status).audited_s)
+
+    assert [None, 60.0] == found
