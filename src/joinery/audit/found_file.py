@@ -36,7 +36,8 @@ class FoundFile:
         except (FileNotFoundError, ValueError):
             return None
         begun = told.get("format") == _FORMAT and told.get("state") == "going"
-        return _found(told["found"]) if begun and told.get("about") == dict(self.about) else None
+        about = json.loads(json.dumps(dict(self.about)))  # JSON has lists in the place of tuples.
+        return _found(told["found"]) if begun and told.get("about") == about else None
 
     def write(self, found: Found, state: State = "going") -> None:
         """Write down what was found."""

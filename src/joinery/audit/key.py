@@ -18,6 +18,7 @@ from joinery.semantics.render import document_json, key_type, key_values, render
 from joinery.sinks.key import canonical_key
 
 _PARTS = 1_000_000
+_BITS = {"byte": 8, "short": 16, "int": 32, "long": 64}
 
 
 class KeyTexts:
@@ -63,8 +64,32 @@ def _parser(kind: DataType) -> Callable[[Any], Any]:
             return base64.b64decode
         case Atomic("float" | "double"):
             return float
+        case Atomic("string"):
+            return _of(str)
+        case Atomic("boolean"):
+            return _of(bool)
+        case Atomic("byte" | "short" | "int" | "long" as name):
+            return _whole(_BITS[name])
         case _:
             return lambda value: value
+
+
+def _of(kind: type) -> Callable[[Any], Any]:
+    def parse(value: Any) -> Any:
+        if not isinstance(value, kind):
+            raise TypeError(f"{value} is no {kind.__name__}")
+        return value
+
+    return parse
+
+
+def _whole(bits: int) -> Callable[[Any], Any]:
+    def parse(value: Any) -> Any:
+        if type(value) is not int or not -(1 << bits - 1) <= value < 1 << bits - 1:
+            raise TypeError(f"{value} is no whole number of {bits} bits")
+        return value
+
+    return parse
 
 
 def in_sample(text: str, share: float) -> bool:

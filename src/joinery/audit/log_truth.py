@@ -7,15 +7,15 @@ the reference's rules; so what a log lacks is not found.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 
 from joinery.audit.key import KeyTexts
 from joinery.audit.look import Shown
 from joinery.model.change import Change, Key
 from joinery.plan.nodes import Product
-from joinery.provenance.documents_log import DocumentsLog
+from joinery.provenance.documents_log import DocumentsLog, told
 from joinery.provenance.live_rows import LiveRows
-from joinery.semantics.document import DocumentBuilder
+from joinery.semantics.document import Built, DocumentBuilder
 from joinery.semantics.rows import Findings
 
 
@@ -71,19 +71,23 @@ class LogTruth:
             log = DocumentsLog(self._product, keys, max_document_bytes=self._most)
             log.tell(self._changes)
             last = frozenset((key, each.relation, each.place) for key, each in log.last.items())
-            return Shown(self._readings, log.texts, {}, last)
-        return Shown(self._readings, {key: self._made(key) for key in keys}, {}, frozenset())
+            return Shown(self._readings, log.texts, _unreadable(log.refused), last)
+        made = {key: told(self._made(key)) for key in keys}
+        refused = {key: reason for key, (_, reason) in made.items() if reason}
+        texts = {key: text for key, (text, _) in made.items()}
+        return Shown(self._readings, texts, _unreadable(refused), frozenset())
 
-    def _made(self, key: Key) -> str | None:
+    def _made(self, key: Key) -> Built | None:
         known = self._rows.known(self._root.name, key)
         root = None if known is None else known.seen
-        built = None if root is None else self._builder.build(root, self._rows)
-        return None if built is None or built.reason is not None else built.text
+        return None if root is None else self._builder.build(root, self._rows)
 
     def _look(self) -> None:
         ends = self._ends()
         if self._readings and ends == self._stood:
             return
+        # The one before goes first: memory may not hold two of them.
+        self._stood, self._changes, self._rows = None, (), LiveRows(())
         self._changes, self._stood = self._read(), ends
         self._rows = LiveRows(self._product.form.relations)
         for change in self._changes:
@@ -91,3 +95,8 @@ class LogTruth:
         keys = self._rows.keys(self._root.name)
         self._roots = sorted((self._texts.text(key), key) for key in keys)
         self._readings += 1
+
+
+def _unreadable(refused: Mapping[Key, str]) -> Mapping[Key, str]:
+    """Return what cannot be compared: a sink holds the last document that was not refused."""
+    return {key: f"it has no document: {reason}" for key, reason in refused.items()}

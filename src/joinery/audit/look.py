@@ -159,7 +159,8 @@ class Comparison:
         self.found = found
 
     def run(self) -> Found:
-        """Compare all that is left to be compared."""
+        """Compare all that is left to be compared; what differed at an earlier time, once more."""
+        self._doubt_again()
         if not self.found.all_seen:
             self._compare_roots()
             self._look_for_extra()
@@ -167,6 +168,14 @@ class Comparison:
             self._save()
         self._settle()
         return self.found
+
+    def _doubt_again(self) -> None:
+        """Have all looked at again that a comparison found which was broken off: it was then."""
+        found = self.found
+        keys = [*found.doubtful, *(each.key for each in found.differences)]
+        keys += [each.key for each in found.unsettled]
+        found.doubtful = [*dict.fromkeys(keys)]
+        found.differences, found.unsettled = [], []
 
     def _save(self) -> None:
         """Write down what was found, but so that it takes little of the time."""
@@ -283,6 +292,9 @@ class Comparison:
         for text, key in keys.items():
             if key in second.unreadable:
                 self.found.unreadable.append(Open(text, second.unreadable[key]))
+                continue
+            if key in first.unreadable:
+                left.append(text)
                 continue
             wanted, then = first.documents.get(key), second.documents[key]
             one, other = before.get(text), after.get(text)

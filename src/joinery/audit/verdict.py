@@ -16,6 +16,7 @@ Cause = Literal["sink", "input", "joinery", "unknown"]
 CAUSES: tuple[Cause, ...] = ("sink", "input", "joinery", "unknown")
 _SHOWN = 5
 _DECODE = json.JSONDecoder(parse_float=Decimal).decode
+_BOOLEANS = ("true", "false")
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,10 +198,22 @@ def same(expected: str | None, held: str | None) -> bool:
     Example:
         >>> same('{"a":1.50,"b":null}', '{"b": null, "a": 1.5}'), same("{}", None)
         (True, False)
+        >>> same('{"a":true}', '{"a": true}'), same('{"a":true}', '{"a":1}')
+        (True, False)
     """
     if expected is None or held is None or expected == held:
         return expected == held
+    booleans = any(word in text for word in _BOOLEANS for text in (expected, held))
+    decode = _DECODE_APART if booleans else _DECODE
     try:
-        return bool(_DECODE(expected) == _DECODE(held))
+        return bool(decode(expected) == decode(held))
     except ValueError:  # Somebody wrote what is no JSON.
         return False
+
+
+def _apart(number: str) -> tuple[Decimal]:
+    """Return a number as what equals no boolean: in Python, 1 is true."""
+    return (Decimal(number),)
+
+
+_DECODE_APART = json.JSONDecoder(parse_float=_apart, parse_int=_apart).decode

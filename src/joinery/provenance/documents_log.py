@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from joinery.model.change import Change, Key, Row
 from joinery.plan.nodes import Product
 from joinery.provenance.live_rows import Effect, LiveRows, Place
-from joinery.semantics.document import DocumentBuilder
+from joinery.semantics.document import Built, DocumentBuilder
 from joinery.semantics.rows import Findings, JoinValue, join_value
 
 
@@ -23,6 +23,11 @@ class DocumentsLog:
         keys: The documents'.
         max_document_bytes: Above it there is no document.
         altered: Called with a key, its document (None for none) and the change that made it so.
+
+    Attributes:
+        texts: The documents; None where there is none, or where it is kept from the sinks.
+        refused: Why documents are kept from the sinks, which then hold what they were before.
+        last: The change that altered each last.
     """
 
     def __init__(
@@ -40,6 +45,7 @@ class DocumentsLog:
         self._keys = set(keys)
         self._asked: dict[Place, dict[JoinValue, set[Key]]] = defaultdict(lambda: defaultdict(set))
         self.texts: dict[Key, str | None] = dict.fromkeys(keys)
+        self.refused: dict[Key, str] = {}
         self.last: dict[Key, Change] = {}
 
     def tell(self, changes: Iterable[Change]) -> None:
@@ -68,7 +74,10 @@ class DocumentsLog:
         known = self._rows.known(self._root.name, key)
         root = None if known is None else known.seen
         built = None if root is None else self._builder.build(root, _Noting(self, key))
-        text = None if built is None or built.reason is not None else built.text
+        text, reason = told(built)
+        self.refused.pop(key, None)
+        if reason:
+            self.refused[key] = reason
         if text != self.texts[key]:
             self.texts[key], self.last[key] = text, change
             self._altered(key, text, change)
@@ -80,6 +89,13 @@ class DocumentsLog:
         if value is not None:
             self._asked[relation, columns][value].add(key)
         return self._rows.matching(relation, columns, value)
+
+
+def told(built: Built | None) -> tuple[str | None, str]:
+    """Return the text of a document that is sent, else why it is kept from the sinks."""
+    if built is None or built.reason is None:
+        return None if built is None else built.text, ""
+    return None, built.detail or built.reason
 
 
 class _Noting:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from decimal import Decimal
 from pathlib import Path
 
@@ -35,11 +35,15 @@ class SqliteReader:
         self._database: sqlite3.Connection | None = None
 
     def keys(self) -> Iterator[str]:
-        """Yield the root keys of all documents."""
+        """Yield the root keys of all documents.
+
+        What is no key of the product, since SQLite takes any value in any column, is yielded as
+        a JSON list.
+        """
         with self._told() as database:
             statement = f"SELECT {listed(self._names)} FROM {quoted(self._table)}"
             for values in database.execute(statement):
-                yield key_of_row(self._key, values)
+                yield _key_or_list(self._key, values)
 
     def read(self, keys: Sequence[str]) -> Mapping[str, Held]:
         """Return the documents of some root keys."""
@@ -51,7 +55,7 @@ class SqliteReader:
                 values = [*map(stored_value, stored_values(self._key, _DECODE(key)))]
                 row = database.execute(statement, values).fetchone()
                 if row is not None:
-                    found[key] = Held(*row)
+                    found[key] = _held(*row)
         return found
 
     def close(self) -> None:
@@ -76,6 +80,19 @@ class SqliteReader:
 
 NULL = b""
 """What a column of a key holds for null, which is distinct from all else: a key has no blobs."""
+
+
+def _key_or_list(key: Struct, values: Sequence[object]) -> str:
+    with suppress(ValueError, KeyError):
+        text = key_of_row(key, values)
+        json.loads(text)
+        return text
+    return json.dumps(values, default=str)
+
+
+def _held(document: object, version: object) -> Held:
+    """Return a document as it stands, also where somebody wrote no text, or no version."""
+    return Held(str(document), version if isinstance(version, int) else 0)
 
 
 def stored_value(value: object) -> object:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from joinery.audit.key import KeyTexts
 from joinery.audit.look import Comparison, Found, Pace, Shown
+from joinery.audit.verdict import Difference, Open
 from joinery.model.change import Key
 from joinery.model.type import LONG, Field
 from joinery.plan.nodes import Relation
@@ -184,3 +185,21 @@ def test_a_comparison_goes_on_where_another_one_stopped() -> None:
     found = Comparison(KeyTexts(ITEM), Database(rows), target, Run(), pace=pace, found=begun).run()
 
     assert ([('{"id":950}', "differs")], 1000) == (wrong(found), found.compared)
+
+
+def test_what_a_comparison_found_before_it_stopped_is_looked_at_once_more() -> None:
+    rows = {1: '"a"', 2: '"a"', 3: '"a"'}
+    before = [Difference(f'{{"id":{each}}}', '"a"', '"x"', 1) for each in (1, 2)]
+    begun = Found(after='{"id":3}', differences=before, unsettled=[Open('{"id":3}', "late")])
+
+    pace = Pace(pause=lambda seconds: None)
+    target = Target({1: '"a"', 2: '"b"', 3: '"a"'})
+    found = Comparison(KeyTexts(ITEM), Database(rows), target, Run(), pace=pace, found=begun).run()
+
+    assert ([('{"id":2}', "differs")], []) == (wrong(found), found.unsettled)
+
+
+def test_a_document_whose_truth_became_a_number_is_wrong() -> None:
+    found = compared(Database({1: '{"ok":true}'}), Target({1: '{"ok":1}'}))
+
+    assert [('{"id":1}', "differs")] == wrong(found)

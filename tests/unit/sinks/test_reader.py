@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import sqlite3
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -97,3 +100,18 @@ def test_what_cannot_be_read_back_is_refused(
 ) -> None:
     with pytest.raises(SinkError, match=why):
         reader_of(kind, tmp_path, **more)
+
+
+def test_what_somebody_wrote_into_sqlite_is_read_all_the_same(tmp_path: Path) -> None:
+    write("sqlite", tmp_path, 1, StagedRow(ONE, '{"a":1}', 10), StagedRow(TWO, '{"a":2}', 10))
+    with closing(sqlite3.connect(tmp_path / "out.db")) as database:
+        database.execute("UPDATE item SET document = x'00', version = 'x' WHERE number = 1")
+        database.execute("UPDATE item SET number = 'none' WHERE number = 2")
+        database.commit()
+    reader = reader_of("sqlite", tmp_path)
+
+    held, keys = reader.read([ONE]), [*map(json.loads, reader.keys())]
+    reader.close()
+
+    assert {ONE: Held(str(b"\x00"), 0)} == held
+    assert [["b", "none", "2.00"]] == [each for each in keys if isinstance(each, list)]
