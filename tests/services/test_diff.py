@@ -205,6 +205,8 @@ def test_planted_differences_are_found_and_no_others_while_changes_go_on(
         again = jn.diff(project)
         with hanging(database, "update customer set name = 'hangs' where id = 470"):
             until(lambda: name_of(sink, 470) == "hangs")
+            link.execute("update purchase set amount = 5000 where id = 469")
+            until(lambda: "5000" in document_of(sink, 470))
             hung = jn.diff(project)
         settled = jn.diff(project)
     plant(sink)
@@ -313,6 +315,11 @@ def kill_in_the_midst(folder: Path) -> None:
     [file] = found.glob("*.json")
     told = json.loads(file.read_text())
     assert ("going", False) == (told["state"], told["found"]["all_seen"])
+
+
+def document_of(sink: Connection, id: int) -> str:
+    found = sink.execute("select document::text from profile where id = %s", (id,)).fetchone()
+    return str(found[0]) if found else ""
 
 
 def name_of(sink: Connection, id: int) -> object:

@@ -32,7 +32,8 @@ from joinery.delivery.query_paths import QueryPaths
 from joinery.model.change import Change
 from joinery.observe.frontier import Position
 from joinery.plan.nodes import Product
-from joinery.project.captured import spool_of
+from joinery.project.captured import CAPTURED, as_files, spool_of
+from joinery.project.kafka import REPLAY
 from joinery.project.kind import SourceSpec
 from joinery.project.postgres import postgres_options, slot_of
 from joinery.project.product import ProjectSpec
@@ -40,6 +41,7 @@ from joinery.project.product import ProjectSpec
 _DELAY_S = 5.0
 _RECORDS = 1_000_000
 _SUFFIX = ".jsonl"
+_UNFINISHED = (".", "_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +196,23 @@ def _changes(spec: ProjectSpec, product: Product) -> Sequence[Change]:
             f"the logs of {', '.join(logs.left)} have more than {_RECORDS:,} records",
             hint="Name the database: --database URL.",
         )
+    if logs.gone:
+        told = "; ".join(f"of {name} {gone}" for name, gone in logs.gone.items())
+        raise DiffError(
+            f'product "{product.name}" cannot be compared with its logs: they no longer have all'
+            " that was read",
+            detail=f"Gone is {told}.",
+            hint=_anew(spec, product),
+        )
     return logs.changes
+
+
+def _anew(spec: ProjectSpec, product: Product) -> str:
+    """Return what helps where logs do not have all."""
+    captured = [name for name, each in _sources(spec, product).items() if each.kind in CAPTURED]
+    if captured:
+        return f"Run joinery source read-again {captured[0]}: the tables are read once more."
+    return "Name the database: --database URL."
 
 
 def _ends(spec: ProjectSpec, product: Product) -> tuple[Position, ...]:
@@ -206,11 +224,14 @@ def _ends(spec: ProjectSpec, product: Product) -> tuple[Position, ...]:
 
 def _ends_of(spec: ProjectSpec, source: SourceSpec, topic: str) -> Iterator[Position]:
     if source.kind == "kafka":
-        for partition, end in sorted(read_ends(source_brokers(source), topic).items()):
-            yield Position(source.name, topic, str(partition), end - 1)
+        brokers = source_brokers(source)
+        for each in (topic, f"{topic}{REPLAY}"):
+            for partition, end in sorted(read_ends(brokers, each).items()):
+                yield Position(source.name, each, str(partition), end - 1)
         return
-    folder = spec.path_of(str(dict(source.options)["path"])) / topic
+    files = as_files(spec, source) if source.kind in CAPTURED else source
+    folder = spec.path_of(str(dict(files.options)["path"])) / topic
     names = sorted(each.name for each in folder.iterdir()) if folder.is_dir() else ()
     for name in names:
-        if name.endswith(_SUFFIX) and not name.startswith("."):
+        if name.endswith(_SUFFIX) and not name.startswith(_UNFINISHED):
             yield Position(source.name, topic, name, None)

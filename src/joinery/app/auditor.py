@@ -76,11 +76,15 @@ class Auditor(threading.Thread):
             return  # The run has ended, or failed, and says so itself.
 
     def _compare(self) -> None:
-        for each in self._comparisons:
+        for each in [*self._comparisons]:
             named = {"product": each.product.name}
             try:
                 found = each.run()
-            except JoineryError as error:
+            except SpecError as error:
+                log.warning("documents cannot be compared", extra={**named, "why": str(error)})
+                self._comparisons.remove(each)
+                continue
+            except (JoineryError, OSError) as error:
                 log.warning("documents could not be compared", extra={**named, "why": str(error)})
                 continue
             told = {**named, "sink": found.target, "compared": found.compared}

@@ -6,16 +6,20 @@
 | what the database has | what the logs gave once, under a later version | `sink` |
 | something else | | `input` |
 
+What logs prove that no longer have their beginning is what they give; what they do not give is
+`unknown`.
+
 Invariant: where a change is in the logs that the database does not show yet, as of a commit that
-hangs, nothing is called wrong.
+hangs, nothing is called wrong. Nor is it against the logs themselves where they have gone on since.
 """
 
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -24,18 +28,42 @@ from joinery.app.logs import Logs, WhyError
 from joinery.audit.key import KeyTexts
 from joinery.audit.verdict import Difference, Open, same
 from joinery.errors import RunError
-from joinery.model.change import Change, Key
-from joinery.plan.nodes import Product
-from joinery.project.captured import CAPTURED, spool_of
+from joinery.model.change import Change
+from joinery.observe.kept_letters import kept_letters
+from joinery.plan.nodes import Product, Relation
+from joinery.project.captured import CAPTURED, as_files
+from joinery.project.kind import SourceSpec
 from joinery.project.kinds import FORMATS
 from joinery.project.product import ProjectSpec
 from joinery.provenance.document_log import differences
 from joinery.provenance.documents_log import DocumentsLog
+from joinery.sinks.key import canonical_key
 
 _RECORDS = 1_000_000
 _TRIES = 3
 _SHOWN = 3
 _LONGEST = 40
+_NEWEST = 500
+
+
+@dataclass(slots=True)
+class _Told:
+    """What the logs tell of the document of a difference.
+
+    Attributes:
+        held_once: Whether it ever was what the sink holds.
+        newest: The changes that altered it, the last one first, some hundreds of them: what a
+            database does not show yet is no older.
+    """
+
+    wrong: Difference
+    held_once: bool = False
+    newest: deque[Change] = field(default_factory=lambda: deque(maxlen=_NEWEST))
+
+    def note(self, text: str | None, change: Change) -> None:
+        """Note what a change has made of it."""
+        self.held_once = self.held_once or same(text, self.wrong.held)
+        self.newest.appendleft(change)
 
 
 class Causes:
@@ -62,26 +90,39 @@ class Causes:
         except (WhyError, RunError) as error:
             detail = f" ({error.detail})" if error.detail else ""
             return [*wrong], [], f"causes are not known: {error.message}{detail}"
-        keys = {self._keys.key(each.key): each for each in wrong}
-        were: dict[Key, Change] = {}
-
-        def note(key: Key, text: str | None, change: Change) -> None:
-            if same(text, keys[key].held):
-                were[key] = change
-
-        log = DocumentsLog(
-            self._product,
-            keys,
-            max_document_bytes=self._spec.run.max_document_bytes,
-            altered=note,
-        )
-        log.tell(logs.changes)
         if logs.left:
             names = ", ".join(logs.left)
             return [*wrong], [], f"causes are not known: not all records of {names} were read"
-        judged = [self._judged(each, key, log, logs, were.get(key)) for key, each in keys.items()]
+        judged = self.judged(wrong, logs)
         told = [each for each in judged if isinstance(each, Difference)]
         return told, [each for each in judged if isinstance(each, Open)], ""
+
+    def judged(self, wrong: Sequence[Difference], logs: Logs) -> list[Difference | Open]:
+        """Return differences with their causes by some logs, or why they are none."""
+        told = {self._keys.key(each.key): _Told(each) for each in wrong}
+        log = DocumentsLog(
+            self._product,
+            told,
+            max_document_bytes=self._spec.run.max_document_bytes,
+            altered=lambda key, text, change: told[key].note(text, change),
+        )
+        log.tell(logs.changes)
+        refused = self._refused()
+        return [
+            self._judged(
+                each, log.texts[key], logs, refused=canonical_key(each.wrong.key) in refused
+            )
+            for key, each in told.items()
+        ]
+
+    def _refused(self) -> frozenset[str]:
+        """Return the keys of the documents that a sink has refused, by open letters."""
+        kept = kept_letters(self._spec)
+        return frozenset(
+            canonical_key(str(each.facts["key"]))
+            for each in (kept.open if kept is not None else ())
+            if each.kind == "document" and each.of == self._product.name
+        )
 
     def _logs(self) -> Logs:
         """Return the logs; read again where that failed, since they go on meanwhile."""
@@ -91,23 +132,48 @@ class Causes:
         return Logs.of(self._spec, self._product, records=self._records)
 
     def _judged(
-        self, wrong: Difference, key: Key, log: DocumentsLog, logs: Logs, was: Change | None
+        self, told: _Told, text: str | None, logs: Logs, *, refused: bool
     ) -> Difference | Open:
-        text, last = log.texts[key], log.last.get(key)
-        if last is not None and not self._is_shown(last, wrong, logs):
-            at = logs.naming.place(last)
-            return Open(wrong.key, f"the database does not show its last change yet ({at})")
+        """Return a difference with its cause, or why it is none.
+
+        Args:
+            told: What the logs told of its document.
+            text: The document that they give.
+            logs: All of them.
+            refused: Whether a sink has refused a document of its key.
+        """
+        wrong = told.wrong
+        hidden = next((e for e in told.newest if not self._is_shown(e, wrong, logs)), None)
+        if hidden is not None:
+            at = logs.naming.place(hidden)
+            return Open(wrong.key, f"the database does not show a change of it yet ({at})")
         if not same(text, wrong.expected):
-            told = "; ".join(islice(_told(text, wrong.expected), _SHOWN))
+            if not self._placed:
+                return Open(wrong.key, "its logs have gone on since it was compared")
+            if logs.gone:
+                return replace(wrong, why=f"the logs do not tell: {_gone(logs)}")
+            lacking = "; ".join(islice(_lacking(text, wrong.expected), _SHOWN))
             dead = sum(logs.dead.values())
             letters = f"; {dead:,} records are dead letters" if dead else "; no dead letter"
-            return replace(wrong, cause="input", why=f"the logs lack it: {told}{letters}")
+            return replace(wrong, cause="input", why=f"the logs lack it: {lacking}{letters}")
+        if refused:
+            return replace(wrong, cause="sink", why="the sink refused it: see joinery dlq")
+        return self._blamed(told, logs)
+
+    def _blamed(self, told: _Told, logs: Logs) -> Difference:
+        """Return the difference of a document that is right by the logs, with its cause."""
+        wrong = told.wrong
         if wrong.held is None:
             return replace(wrong, cause="sink", why="the logs give it, and the sink lacks it")
-        if was is None or last is None:
+        if not told.held_once or not told.newest:
+            if logs.gone:
+                return replace(wrong, why=f"the sink may hold what was right once: {_gone(logs)}")
             return replace(wrong, cause="sink", why="the logs never gave what the sink holds")
-        at = logs.naming.place(last)
-        if wrong.version is not None and wrong.version >= self._written_us(last, logs):
+        last = told.newest[0]
+        at, written_us = logs.naming.place(last), self._written_us(last, logs)
+        if written_us is None:
+            return replace(wrong, why=f"the sink holds what was right before {at}")
+        if wrong.version is not None and wrong.version >= written_us:
             why = f"what was right before {at}, under a version from after it"
             return replace(wrong, cause="sink", why=why)
         return replace(wrong, cause="joinery", why=f"{at} altered it, and that was not sent")
@@ -116,7 +182,7 @@ class Causes:
         """Return whether the snapshot shows a change; by its transaction, else by its place."""
         if not self._placed:
             return True
-        relation = next(e for e in self._product.relations if e.name == change.relation)
+        relation = self._relation(change)
         # Positions of flat rows are whatever somebody wrote there.
         told = FORMATS[relation.format].events and not relation.position
         if told and (change.position or 0) > (wrong.position or 0):
@@ -126,27 +192,49 @@ class Causes:
 
     def _transaction(self, change: Change, logs: Logs) -> int | None:
         """Return the transaction that a record of the capture tells."""
-        file = self._file(change, logs)
-        if file is None or change.place is None:
+        if self._source(change).kind not in CAPTURED or change.place is None:
             return None
-        with file.open(encoding="utf-8") as lines:
-            told: Any = json.loads(next(islice(lines, change.place[1] - 1, None), "{}"))
+        file = self._file(change, logs)
+        if file is None:
+            return None
+        try:
+            with file.open(encoding="utf-8") as lines:
+                told: Any = json.loads(next(islice(lines, change.place[1] - 1, None), "{}"))
+        except FileNotFoundError:  # As old as what a spool keeps no longer.
+            return None
         found = told.get("source", {}).get("txId")
         return found if isinstance(found, int) else None
 
-    def _file(self, change: Change, logs: Logs) -> Path | None:
-        relation = next(e for e in self._product.relations if e.name == change.relation)
-        source = next(each for each in self._spec.sources if each.name == relation.source)
-        if source.kind not in CAPTURED or change.place is None:
-            return None
-        name = logs.naming.files.get(relation.name, {}).get(change.place[0])
-        return (
-            None if name is None else spool_of(self._spec, source) / "files" / relation.topic / name
-        )
+    def _relation(self, change: Change) -> Relation:
+        return next(each for each in self._product.relations if each.name == change.relation)
 
-    def _written_us(self, change: Change, logs: Logs) -> int:
+    def _source(self, change: Change) -> SourceSpec:
+        name = self._relation(change).source
+        return next(each for each in self._spec.sources if each.name == name)
+
+    def _file(self, change: Change, logs: Logs) -> Path | None:
+        """Return the change file that a record stands in; None in Kafka."""
+        source, place = self._source(change), change.place
+        files = as_files(self._spec, source) if source.kind in CAPTURED else source
+        name = None if place is None else logs.naming.files.get(change.relation, {}).get(place[0])
+        if name is None or files.kind != "files":
+            return None
+        folder = self._spec.path_of(str(dict(files.options)["path"]))
+        return folder / self._relation(change).topic / name
+
+    def _written_us(self, change: Change, logs: Logs) -> int | None:
+        """Return when a record came into its log; None where nothing tells it."""
         file = self._file(change, logs)
-        return 0 if file is None or not file.is_file() else file.stat().st_mtime_ns // 1000
+        if file is not None:
+            return file.stat().st_mtime_ns // 1000 if file.is_file() else None
+        logged_s = logs.logged_s.get(change.relation, {}).get(change.place or (0, 0), 0.0)
+        return round(logged_s * 1_000_000) or None
+
+
+def _gone(logs: Logs) -> str:
+    """Return what is gone of the logs."""
+    told = "; ".join(f"of {name} {gone}" for name, gone in logs.gone.items())
+    return f"gone is {told}"
 
 
 def is_visible(transaction: int, snapshot: str) -> bool:
@@ -172,7 +260,7 @@ def is_visible(transaction: int, snapshot: str) -> bool:
     )
 
 
-def _told(logged: str | None, wanted: str | None) -> Iterator[str]:
+def _lacking(logged: str | None, wanted: str | None) -> Iterator[str]:
     """Yield how what the logs give differs from what the database has."""
     if logged is None or wanted is None:
         yield "they give none" if logged is None else "they give a document"

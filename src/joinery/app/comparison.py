@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 
-from joinery.app.against import against_of, captured_source
+from joinery.app.against import Against, against_of, captured_source
 from joinery.app.cause import Causes
 from joinery.app.document_product import document_product
 from joinery.app.logs import WhyError
@@ -17,6 +17,7 @@ from joinery.audit.found_file import FoundFile, found_path
 from joinery.audit.key import KeyTexts
 from joinery.audit.look import Comparison, Found, Pace
 from joinery.audit.verdict import Difference, ProductDiff
+from joinery.errors import SinkError
 from joinery.observe.audit_note import AuditNote
 from joinery.plan.nodes import DocumentForm, Product
 from joinery.project.product import ProjectSpec
@@ -114,12 +115,21 @@ class ProductComparison:
         self._placed = bool(options.database) or captured_source(spec, product) is not None
         self._checkpoint = spec.path_of(spec.run.checkpoint)
 
+    def check(self) -> None:
+        """Look whether it can be compared: its columns with those of the database, its sink.
+
+        Raises:
+            DiffError: It cannot.
+            DatabaseError: The database does not let us in.
+        """
+        with self._against(), closing(self._reader()):
+            pass
+
     def run(self) -> ProductDiff:
         """Compare, and return what was found."""
         begun = time.monotonic()
         options = self._options
-        against = against_of(self._spec, self.product, options.database, wait_s=options.wait_s)
-        with against, closing(self._reader()) as reader:
+        with self._against() as against, closing(self._reader()) as reader:
             file = self._file(reader.target)
             comparison = Comparison(
                 KeyTexts(self.product.root.relation),
@@ -175,19 +185,35 @@ class ProductComparison:
     def _file(self, target: str) -> FoundFile:
         path = found_path(self._checkpoint, self.product.name, target, self._options.by)
         return FoundFile(
-            path, {"sample": self._options.share, "key": self.product.root.relation.key}
+            path,
+            {
+                "sample": self._options.share,
+                "key": self.product.root.relation.key,
+                "ordered_by": "database" if self._placed else "logs",
+            },
         )
+
+    def _against(self) -> Against:
+        options = self._options
+        return against_of(self._spec, self.product, options.database, wait_s=options.wait_s)
 
     def _reader(self) -> DocumentReader:
         product, folder = self.product, self._spec.path_of(".")
-        return make_reader(
-            self._sink.kind,
-            dict(self._sink.options),
-            product=product.name,
-            folder=folder,
-            key=product.key,
-            value=product.output,
-        )
+        try:
+            return make_reader(
+                self._sink.kind,
+                dict(self._sink.options),
+                product=product.name,
+                folder=folder,
+                key=product.key,
+                value=product.output,
+            )
+        except SinkError as error:
+            raise DiffError(
+                f'product "{product.name}" cannot be compared: {error.message}',
+                detail=error.detail,
+                hint=error.hint,
+            ) from error
 
 
 def _with_cause(still: Difference, wrong: Sequence[Difference]) -> Difference:

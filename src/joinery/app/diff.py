@@ -39,7 +39,7 @@ def diff(
         ProjectErrors: The file has problems.
         DiffError: A product cannot be compared.
         DiffFailedError: The database went away; `resume` goes on.
-        SinkError: No sink of a product can be read.
+        SinkError: A sink is away.
     """
     spec = project_of(project).spec
     options = DiffOptions(
@@ -50,7 +50,10 @@ def diff(
         repair=repair,
         wait=wait,
     )
-    return DiffReport(tuple(each.run() for each in comparisons(spec, products, options)))
+    found = comparisons(spec, products, options)
+    for each in found:
+        each.check()
+    return DiffReport(tuple(each.run() for each in found))
 
 
 def _per_second(rate: float | str) -> float:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from joinery.app.log_start import gone_of
 from joinery.delivery.query_paths import QueryPaths
 from joinery.errors import SpecError
 from joinery.model.change import Change, Key
-from joinery.observe.frontier import Frontier, seen_sizes
+from joinery.observe.frontier import Frontier, begun_offsets, seen_sizes
 from joinery.plan.nodes import Product, Relation
 from joinery.project.product import ProjectSpec
 from joinery.provenance.logs import Ordered
@@ -34,6 +35,8 @@ class Logs:
         read: How many records were read, by relation.
         left: How many were not, by relation; empty where all were.
         dead: How many records are dead letters, by topic.
+        gone: What is gone of logs that no longer have all that was read of them, by relation.
+        logged_s: By relation of a topic in Kafka, when that took each record, by its place.
     """
 
     changes: Sequence[Change]
@@ -42,6 +45,8 @@ class Logs:
     read: Mapping[str, int]
     left: Mapping[str, int]
     dead: Mapping[str, int]
+    gone: Mapping[str, str]
+    logged_s: Mapping[str, Mapping[tuple[int, int], float]]
 
     @classmethod
     def of(
@@ -54,7 +59,8 @@ class Logs:
     ) -> Self:
         """Return those that some products read, decoded as their queries decode them.
 
-        What was added to a file after a query saw it is left out, since the query reads no more.
+        What was added to a file after a query saw it is left out, since the query reads no more;
+        so is what stands in a topic before where it began.
 
         Args:
             spec: The project, which names the folders.
@@ -78,8 +84,10 @@ class Logs:
                 raise WhyError(f'why cannot read relation "{each.name}", which {reason}')
         root = spec.path_of(spec.run.checkpoint)
         queries = dict.fromkeys(each.query for each in products)
-        seen = seen_sizes([QueryPaths.of(root, each).checkpoint for each in queries])
-        found = read_files(spec, as_decoded(spec, relations, *products), most=records, seen=seen)
+        checkpoints = [QueryPaths.of(root, each).checkpoint for each in queries]
+        seen, begun = seen_sizes(checkpoints), begun_offsets(checkpoints)
+        decoded = as_decoded(spec, relations, *products)
+        found = read_files(spec, decoded, most=records, seen=seen, begun=begun)
         ordered, changes = in_written_order(spec, relations, found, at)
         if frontier is not None:
             changes = filter(reached(frontier, relations, found), changes)
@@ -94,6 +102,8 @@ class Logs:
             {name: counts.get("read", 0) for name, counts in found.counts.items()},
             found.left,
             dead,
+            gone_of(spec, relations, seen, begun, [Frontier.read(each) for each in checkpoints]),
+            found.logged_s,
         )
 
     def key(self, relation: Relation, text: str) -> Key:
@@ -119,6 +129,8 @@ class Logs:
         told = []
         if left := self.left.get(relation.name, 0):
             told.append(f"{left:,} more records were not read; --records takes more.")
+        if gone := self.gone.get(relation.name):
+            told.append(f"Its log no longer has {gone}.")
         if dead := self.dead.get(relation.topic, 0):
             told.append(f"{dead:,} records of {relation.topic} are dead letters.")
         return told

@@ -71,6 +71,7 @@ def why(
         ordered=logs.ordered,
         read=logs.read,
         left=logs.left,
+        gone=logs.gone,
     )
 
 

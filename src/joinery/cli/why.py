@@ -119,6 +119,8 @@ def _small_print(found: Why) -> Iterator[str]:
     yield f"read: {read}; records of different logs are in the order of {by}"
     for name, left in found.left.items():
         yield f"warning: {left:,} more records of {name} were not read; --records takes more"
+    for name, gone in found.gone.items():
+        yield f"warning: the log of {name} no longer has {gone}; what a run read there is not shown"
 
 
 def _reached(found: list[Reach]) -> Iterator[str]:

@@ -83,11 +83,30 @@ def read_ends(brokers: Brokers, topic: str) -> dict[int, int]:
         consumer.close()
 
 
+def read_edges(brokers: Brokers, topic: str) -> dict[int, tuple[int, int]]:
+    """Return the first offset and the end of each partition, also of those that hold nothing.
+
+    Raises:
+        SinkUnavailableError: The brokers do not answer.
+        SinkError: They refuse us.
+    """
+    consumer = make_consumer(brokers)
+    try:
+        return _edges(brokers, consumer, topic)
+    finally:
+        consumer.close()
+
+
 def _ends(brokers: Brokers, consumer: Any, topic: str) -> dict[int, tuple[int, int]]:
     """Return first offset and end of each partition that holds anything."""
+    edges = _edges(brokers, consumer, topic)
+    return {each: (low, high) for each, (low, high) in edges.items() if high > low}
+
+
+def _edges(brokers: Brokers, consumer: Any, topic: str) -> dict[int, tuple[int, int]]:
     try:
         told = consumer.list_topics(topic, ANSWER_S).topics[topic]
-        ends = {
+        return {
             each: consumer.get_watermark_offsets(topic_partition(topic, each), ANSWER_S)
             for each in told.partitions
         }
@@ -95,7 +114,6 @@ def _ends(brokers: Brokers, consumer: Any, topic: str) -> dict[int, tuple[int, i
         if code_of(error) in ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC"):
             return {}
         raise failure(brokers, error, f'could not read topic "{topic}" of') from error
-    return {each: (low, high) for each, (low, high) in ends.items() if high > low}
 
 
 def _until(brokers: Brokers, consumer: Any, ends: dict[int, int]) -> Iterator[Record]:

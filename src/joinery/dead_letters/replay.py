@@ -27,6 +27,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
@@ -217,7 +218,7 @@ def row_of(facts: Mapping[str, Any]) -> StagedRow:
 PARTITION_AT, OFFSET_AT = (1, 10), (11, 19)  # first byte, from 1, and length
 KEY_AT = 31
 
-__all__ = ["KEY_AT", "OFFSET_AT", "PARTITION_AT", "REPLAY", "replay_key"]
+__all__ = ["KEY_AT", "OFFSET_AT", "PARTITION_AT", "REPLAY", "at_first_place", "replay_key"]
 
 
 def replay_key(partition: int, offset: int, key: bytes | None) -> bytes:
@@ -228,6 +229,26 @@ def replay_key(partition: int, offset: int, key: bytes | None) -> bytes:
         b'00000000030000000000000000042kada'
     """
     return b"%010d%019d%s" % (partition, offset, b"n" if key is None else b"k" + key)
+
+
+def at_first_place(record: Record) -> Record:
+    """Return a record of a topic of replays as it was read at first: its place, and its own key.
+
+    One that nobody put back is returned as it is.
+
+    Example:
+        >>> again = at_first_place(Record(0, 7, replay_key(3, 42, b"ada"), b"{}"))
+        >>> again.partition, again.offset, again.key
+        (3, 42, b'ada')
+    """
+    key = record.key or b""
+    own = KEY_AT - 1
+    places = [key[first - 1 : first - 1 + length] for first, length in (PARTITION_AT, OFFSET_AT)]
+    if not all(each.isdigit() for each in places):
+        return record
+    partition, offset = map(int, places)
+    known = key[own:] if key[own - 1 : own] == b"k" else None
+    return replace(record, partition=partition, offset=offset, key=known)
 
 
 _SETTINGS: Mapping[str, Any] = {"enable.idempotence": True, "acks": "all"}

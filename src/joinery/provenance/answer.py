@@ -78,6 +78,8 @@ class Why:
         ordered: What orders records of different logs: `position` or `time`.
         read: How many records were read, by relation.
         left: How many were not read, by relation; with any, the answer may be an older one.
+        gone: What is gone of logs that no longer have all that was read of them, by relation;
+            with any, rows may lack that a run has.
     """
 
     product: str
@@ -92,6 +94,7 @@ class Why:
     ordered: Ordered
     read: Mapping[str, int]
     left: Mapping[str, int]
+    gone: Mapping[str, str]
 
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON has it, the document as an object."""
@@ -166,6 +169,7 @@ class Answering:
         ordered: Ordered,
         read: Mapping[str, int],
         left: Mapping[str, int],
+        gone: Mapping[str, str],
     ) -> Why:
         """Return it.
 
@@ -174,6 +178,7 @@ class Answering:
             ordered: What orders records of different logs.
             read: How many records were read, by relation.
             left: How many were not.
+            gone: What of their logs is gone.
         """
         document, absence = self.log.document, Absence(self.product, self.log, self.naming)
         found = self._levels()
@@ -191,6 +196,7 @@ class Answering:
             ordered=ordered,
             read=read,
             left=left,
+            gone=gone,
         )
 
     def _levels(self) -> list[Level]:

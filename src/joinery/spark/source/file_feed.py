@@ -19,7 +19,7 @@ from joinery.dead_letters.open import source_brokers
 from joinery.errors import RunError
 from joinery.model.change import Change
 from joinery.model.progress import Counts, split_columns
-from joinery.observe.frontier import SeenSizes
+from joinery.observe.frontier import BegunOffsets, SeenSizes
 from joinery.plan.nodes import Relation
 from joinery.project.captured import CAPTURED, as_files
 from joinery.project.kind import SourceSpec
@@ -29,9 +29,10 @@ from joinery.spark.jar import kernel_jar, spark_home
 from joinery.spark.kernel import formats_json
 from joinery.spark.source.feed import feed_program
 from joinery.spark.source.files import changed_sizes
-from joinery.spark.source.hand_over import HandedOver
+from joinery.spark.source.hand_over import HandedOver, log_records
 
 NOTHING_SEEN: SeenSizes = {}
+NOTHING_BEGUN: BegunOffsets = {}
 _FEED = "dev.joinery.kernel.door.FileFeed"
 _JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx1g", "-Dlog4j2.level=OFF")
 _OPENED = ("java.lang", "java.nio", "java.util", "sun.nio.ch")
@@ -73,6 +74,7 @@ def read_files(
     *,
     most: int,
     seen: SeenSizes = NOTHING_SEEN,
+    begun: BegunOffsets = NOTHING_BEGUN,
 ) -> FileChanges:
     """Return what the change files, or the topics in Kafka, of some relations tell.
 
@@ -81,6 +83,7 @@ def read_files(
         relations: Their sources are folders, databases whose spool is one, or in Kafka.
         most: How many records of a topic are read.
         seen: Of these files no more is read, as a query that saw them so reads no more.
+        begun: Of these topics nothing before is read, as a query that began there does not.
 
     Raises:
         RunError: Java is missing, or the records cannot be read.
@@ -94,7 +97,9 @@ def read_files(
         handed = HandedOver(Path(output, "records"))
         for place, (name, topic) in enumerate(topics):
             if name in brokers:
-                handed.take(source_brokers(_source(spec, name)), topic, place, most=most)
+                records = log_records(source_brokers(_source(spec, name)), topic)
+                first = begun.get(name, {}).get(topic, {})
+                handed.take(records, place, most=most, begun=first)
         told = _ask(
             {
                 "program": feed_program(relations).to_json(),

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from joinery.clients.kafka import Brokers
 from joinery.clients.kafka_reader import Record, read_topic
+from joinery.dead_letters.replay import at_first_place
+from joinery.project.kafka import REPLAY
 
 
 @dataclass(slots=True)
@@ -26,21 +29,38 @@ class HandedOver:
     logged_s: dict[int, dict[tuple[int, int], float]] = field(default_factory=dict)
     left: dict[int, int] = field(default_factory=dict)
 
-    def take(self, brokers: Brokers, topic: str, number: int, *, most: int) -> None:
+    def take(
+        self, records: Iterable[Record], number: int, *, most: int, begun: Mapping[str, int]
+    ) -> None:
         """Take the first records of a topic, none where it is not there.
 
-        Raises:
-            SinkUnavailableError: The brokers do not answer.
-            SinkError: They refuse us.
+        Args:
+            records: Of the topic.
+            number: The topic's.
+            most: How many are taken.
+            begun: By partition, the first offset; by default 0.
         """
         times = self.logged_s.setdefault(number, {})
         with self.file.open("a", encoding="ascii") as out:
-            for each in read_topic(brokers, topic):
+            for each in records:
+                if each.offset < begun.get(str(each.partition), 0):
+                    continue
                 if len(times) >= most:
                     self.left[number] = self.left.get(number, 0) + 1
                     continue
-                times[each.partition, each.offset] = max(0, each.logged_ms) / 1000
+                times.setdefault((each.partition, each.offset), max(0, each.logged_ms) / 1000)
                 out.write(f"{json.dumps(_line(each, number))}\n")
+
+
+def log_records(brokers: Brokers, topic: str) -> Iterator[Record]:
+    """Yield the records of a topic, then those of it that were put back, at their first places.
+
+    Raises:
+        SinkUnavailableError: The brokers do not answer.
+        SinkError: They refuse us.
+    """
+    yield from read_topic(brokers, topic)
+    yield from map(at_first_place, read_topic(brokers, f"{topic}{REPLAY}"))
 
 
 def _line(record: Record, number: int) -> dict[str, object]:

@@ -1,0 +1,98 @@
+"""What cannot be compared is said before anything is, and left out where a run compares."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+
+import joinery as jn
+from joinery.app.against import against_of
+from joinery.app.auditor import Auditor
+from joinery.audit.error import DiffError
+from joinery.plan.build import build_plan
+from joinery.project.audit import AuditSpec
+from joinery.project.load import load_spec
+from joinery.project.product import ProjectSpec
+
+PROJECT = """\
+name: shop
+sources:
+  data: {files: {path: data}}
+  db: {mysql: {url: "mysql://joinery@127.0.0.1:1/shop", spool: {path: spool}}}
+defaults: {source: data, format: json}
+relations:
+  user: {key: [id], fields: {id: long}}
+  item: {source: db, format: debezium-json, key: [id], fields: {id: long}}
+products:
+  person: {root: user, sink: {files: {path: out}}}
+  shown: {root: user, sink: {console: {}}}
+  stock: {root: item, sink: {files: {path: out}}}
+"""
+
+
+class Run:
+    """A run that ends after some looks."""
+
+    def __init__(self, looks: int) -> None:
+        self._looks = looks
+
+    def await_termination(self, timeout: float | None = None) -> bool:
+        self._looks -= 1
+        return self._looks < 0
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> ProjectSpec:
+    (tmp_path / "joinery.yaml").write_text(PROJECT, encoding="utf-8")
+    return load_spec(tmp_path)
+
+
+def test_a_sink_that_cannot_be_read_is_refused_before_any_product_is_compared(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "joinery.yaml").write_text(PROJECT, encoding="utf-8")
+
+    with pytest.raises(DiffError, match=r'product "shown" cannot be compared.*console'):
+        jn.diff(tmp_path, "person", "shown")
+
+    assert not (tmp_path / ".joinery").exists()
+
+
+def test_a_run_says_once_what_it_cannot_compare(
+    spec: ProjectSpec, caplog: pytest.LogCaptureFixture
+) -> None:
+    auditor = Auditor(spec, AuditSpec(), ["shown"], Run(3), between_s=0.0)
+
+    with caplog.at_level(logging.WARNING, "joinery.run"):
+        auditor.run()
+
+    assert ["documents cannot be compared"] == [each.message for each in caplog.records]
+
+
+def test_files_that_are_being_written_are_not_waited_for(spec: ProjectSpec) -> None:
+    folder = spec.path_of("data") / "user"
+    folder.mkdir(parents=True)
+    person = build_plan(spec.alone("person")).products[0]
+    reached = []
+
+    for name in (".1.jsonl", "_2.jsonl", "3.jsonl"):
+        (folder / name).touch()
+        with against_of(spec, person, "", wait_s=0.0) as against:
+            reached.append(against.applied.reach(0))
+
+    assert [True, True, False] == reached
+
+
+def test_the_spool_of_mysql_is_compared_with(spec: ProjectSpec) -> None:
+    stock = build_plan(spec.alone("stock")).products[0]
+    folder = spec.path_of("spool") / "db" / "files" / stock.root.relation.topic
+    reached = []
+
+    for make in (lambda: None, lambda: folder.mkdir(parents=True), (folder / "1.jsonl").touch):
+        make()
+        with against_of(spec, stock, "", wait_s=0.0) as against:
+            reached.append(against.applied.reach(0))
+
+    assert [True, True, False] == reached
