@@ -297,7 +297,7 @@ class Declarations:
             SpecError: It has none of a name.
         """
         known = {**self._sinks, DATABASE: None}
-        for each in sinks:
+        for each in (one.get("use") if isinstance(one, Mapping) else one for one in sinks):
             if isinstance(each, str) and each not in known:
                 near = get_close_matches(each, known, n=1)
                 raise SpecError(

@@ -339,7 +339,8 @@ def check_sourced(project: Project, products: Collection[str] = ()) -> None:
             raise FrameError(
                 f'"{each.name}" reads "{framed[0]}", which was declared with a DataFrame',
                 detail="A run reads sources.",
-                hint="Declare it without frame=…, or go on from .to_dataframe().",
+                hint="Declare it without frame=…, or take a stream's .to_dataframe(),"
+                " a product's .documents(…).",
             )
 
 

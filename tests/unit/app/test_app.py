@@ -613,9 +613,10 @@ def test_a_sink_that_is_not_there_is_refused_before_the_stream_has_its_place() -
     clicks = app.stream("clicks", fields={"id": "long"})
 
     for call in (clicks.sink, clicks.group_by("id").aggregate(n="count(*)").sink):
-        with pytest.raises(SpecError, match='the app has no sink "archiv"') as refused:
-            call("archiv")
-        assert 'Use "archive".' == refused.value.hint
+        for sink in ("archiv", {"use": "archiv"}):
+            with pytest.raises(SpecError, match='the app has no sink "archiv"') as refused:
+                call(sink)
+            assert 'Use "archive".' == refused.value.hint
 
     assert ({}, ()) == (app.streams, app.spec.products)
 
