@@ -208,8 +208,8 @@ def _atomic(value: Any, name: str) -> Any:
             return dt.date.fromisoformat(value)
         case ("binary", str()):
             return base64.b64decode(value, validate=True)
-        case ("float" | "double", int() | str()):
-            return float(value)
+        case ("float" | "double", int() | float() | str()):
+            return float(value) + 0.0  # a negative zero becomes zero, as where a record is decoded
         case _:
             return value
 

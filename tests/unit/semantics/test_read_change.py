@@ -7,9 +7,9 @@ import json
 from decimal import Decimal
 
 from joinery.model.change import Change
-from joinery.model.type import LONG, STRING, Field, parse_type
+from joinery.model.type import DOUBLE, LONG, STRING, Field, parse_type
 from joinery.plan.nodes import Relation
-from joinery.semantics.read_change import change_line, read_changes
+from joinery.semantics.read_change import change_line, read_changes, typed
 
 
 def relation(name: str, /, **columns: str) -> Relation:
@@ -96,6 +96,10 @@ def test_values_have_their_types() -> None:
 COLUMNS = (Field("id", LONG), Field("name", STRING), Field("city", STRING))
 FLAT = Relation("user", "changes", "user", "json", ("id",), COLUMNS)
 DEBEZIUM = Relation("user", "changes", "user", "debezium-json", ("id",), COLUMNS)
+
+
+def test_a_negative_zero_is_zero_as_where_a_record_is_decoded() -> None:
+    assert ["0.0", "0.0"] == [str(typed(each, DOUBLE)) for each in (-0.0, "-0.0")]
 
 
 def test_a_flat_delete_has_its_key_and_its_position() -> None:
