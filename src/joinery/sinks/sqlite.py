@@ -65,7 +65,7 @@ class SqliteTable:
     def columns(self) -> tuple[tuple[str, str], ...]:
         """The table's columns and their affinities."""
         own = [("document", "TEXT")] if self._mode == "document" else _typed(self._fields)
-        return (*_typed(self._key), *own, (self._version, "INTEGER"))
+        return (*_typed_key(self._key), *own, (self._version, "INTEGER"))
 
     def create(self, database: sqlite3.Connection) -> None:
         """Create the tables that are missing, and add the columns that are missing.
@@ -75,7 +75,7 @@ class SqliteTable:
         """
         keys = ", ".join(quoted(each.name) for each in self._key)
         defined = ", ".join(f"{quoted(name)} {kind}" for name, kind in self.columns)
-        sides = ", ".join(f"{quoted(name)} {kind}" for name, kind in _typed(self._key))
+        sides = ", ".join(f"{quoted(name)} {kind}" for name, kind in _typed_key(self._key))
         database.execute(
             f"CREATE TABLE IF NOT EXISTS {self._place} ({defined}, PRIMARY KEY ({keys}))"
         )
@@ -171,6 +171,11 @@ class SqliteTable:
     def _same(self) -> str:
         pairs = zip(self._key, self._numbered, strict=True)
         return " AND ".join(f"{quoted(each.name)} = {at}" for each, at in pairs)
+
+
+def _typed_key(key: tuple[Field, ...]) -> list[tuple[str, str]]:
+    """Return the columns of a key: a primary key of one INTEGER takes nothing but numbers."""
+    return [(name, "INT" if kind == "INTEGER" else kind) for name, kind in _typed(key)]
 
 
 def _typed(fields: tuple[Field, ...]) -> list[tuple[str, str]]:

@@ -121,6 +121,19 @@ def test_a_key_with_a_null_is_a_row_of_its_own(
     reader.close()
 
 
+def test_a_null_is_a_row_of_its_own_beside_numbers(
+    sink: SqliteSink, stage: Stage, tmp_path: Path
+) -> None:
+    key = Struct((Field("number", LONG),))
+    lines = [
+        f'{{"key":{{"number":{each}}},"value":{{"title":"a"}},"version":5}}' for each in (1, "null")
+    ]
+
+    sink.write(stage(*lines, key=key))
+
+    assert {'{"number":1}', '{"number":null}'} == set(sink.keys(stage(batch_id=1, key=key)))
+
+
 def test_an_older_version_never_replaces_a_newer_one(
     sink: SqliteSink, stage: Stage, tmp_path: Path
 ) -> None:
