@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from confluent_kafka import Producer
 from tests.services.log import Log
 from tests.services.secured import PASSWORD, secured_kafka
 
@@ -116,6 +117,23 @@ def shop(kafka_spark: SparkSession, kafka: Service, tmp_path: Path) -> Shop:
     made = Shop(kafka_spark, tmp_path, Log(kafka.address, {}), f"t{uuid.uuid4().hex}")
     made.declare()
     return made
+
+
+def test_what_a_transaction_took_back_was_never_there(shop: Shop) -> None:
+    shop.customer(1, "Ada")
+    told = json.dumps({"id": 1, "name": "Eve"})
+    producer = Producer({"bootstrap.servers": shop.log.bootstrap, "transactional.id": shop.at})
+    producer.init_transactions(60)
+    for name, end in (("Eve", producer.abort_transaction), ("Bob", producer.commit_transaction)):
+        producer.begin_transaction()
+        producer.produce(f"{shop.at}.customer", told.replace("Eve", name), str(2))
+        producer.flush(60)
+        end(60)
+
+    ended, _ = shop.once()
+
+    assert {1: "Bob"} == shop.documents()
+    assert 2 == ended.progress.totals.read
 
 
 def test_a_run_once_reads_the_topics_to_their_end(shop: Shop) -> None:

@@ -154,9 +154,16 @@ def open_kafka(
 
 
 def client_options(options: KafkaOptions) -> dict[str, str]:
-    """Return how to reach the brokers, as options of Spark's connector."""
+    """Return how to reach the brokers, as options of Spark's connector.
+
+    What a transaction took back was never there, unless the project says otherwise.
+    """
     properties = {f"kafka.{name}": value for name, value in options.properties.items()}
-    return {**properties, "kafka.bootstrap.servers": options.bootstrap}
+    return {
+        "kafka.isolation.level": "read_committed",
+        **properties,
+        "kafka.bootstrap.servers": options.bootstrap,
+    }
 
 
 def subscription(topics: Sequence[str]) -> str:
