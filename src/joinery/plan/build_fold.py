@@ -81,7 +81,10 @@ class _Builder:
     def check_relation(self) -> None:
         if not self.relation.append:
             message = f'events never change, and rows of relation "{self.relation.name}" may'
-            self.refuse(message, "fold", hint="Say append: true of it, if it is a log of events.")
+            hint = "Say append: true of it, if it is a log of events."
+            if self.relation.product is not None:
+                hint = "Fold a log of events, not a product."
+            self.refuse(message, "fold", hint=hint)
 
     def check_column(self, word: str, name: str) -> None:
         if name in self.failed:

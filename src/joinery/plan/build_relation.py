@@ -171,12 +171,13 @@ def _told_by_clocks(
 def _not_taken(
     context: Context, spec: RelationSpec, taken: Collection[str | Field], names: Collection[str]
 ) -> bool:
-    """Refuse columns that have the names of those that the three clocks add."""
+    """Refuse columns that have the names of those that clocks, or the log's time, add."""
     known = {each.name if isinstance(each, Field) else each for each in taken}
     path = ("relations", spec.name, "time")
     for name in (found := [each for each in names if each in known]):
         message = f'relation "{spec.name}" has a field "{name}" already'
-        hint = "Rename the field: the three clocks add a column of this name."
+        adds = "the time of the log is" if name == LOG_TIME else "the three clocks add"
+        hint = f"Rename the field: {adds} a column of this name."
         context.refuse("PLAN_DUPLICATE_OUTPUT", message, path, key=True, hint=hint)
     return not found
 

@@ -127,6 +127,22 @@ def test_rows_that_may_change_are_no_events() -> None:
     assert [problem] == refused(f"sequence: no, {STATE}, {SUM}", "key: [no]")
 
 
+def test_a_product_is_no_log_of_events_whatever_is_said_of_it() -> None:
+    text = """
+relations:
+  entry: {append: true, fields: {account: long, amount: long}}
+products:
+  sums: {aggregate: entry, by: [account], group: g, values: {n: count(*), type: max(amount)}}
+  p: {fold: sums, group: g, sequence: n, kind: kind, state: {k: long}, when: {A: {k: k}}, wait: 0s}
+"""
+
+    with pytest.raises(ProjectErrors) as refused_:
+        build_plan(load_text(text))
+
+    hints = [each.hint for each in refused_.value.problems if each.code == "PLAN_FOLD"]
+    assert ["Fold a log of events, not a product."] == hints
+
+
 def test_a_key_of_folds_needs_the_word_fold() -> None:
     text = project("").replace("fold: entry, by: [account],", "root: entry, sequence: no")
 

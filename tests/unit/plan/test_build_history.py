@@ -115,6 +115,20 @@ def test_what_no_history_can_be_is_one_line(history: str, relation: str, problem
     assert [problem] == refused(history, relation)
 
 
+def test_a_field_in_the_place_of_the_time_of_the_log_is_told_so() -> None:
+    text = """
+relations: {r: {key: [id], fields: {id: long, at: timestamp, log_time: timestamp}}}
+products: {p: {history: r, valid: at, known_at: true}}
+"""
+
+    with pytest.raises(ProjectErrors) as refused_:
+        build_plan(load_text(text))
+
+    problems = refused_.value.problems
+    hints = [each.hint for each in problems if each.code == "PLAN_DUPLICATE_OUTPUT"]
+    assert ["Rename the field: the time of the log is a column of this name."] == hints
+
+
 def test_a_history_of_a_column_called_valid_from_is_none_of_these() -> None:
     assert [] == refused("valid: valid_from", "key: [id], derive: {valid_from: since}")
 
