@@ -59,7 +59,7 @@ def _compare(
 ) -> None:
     log = DocumentLog(product, key, max_document_bytes=None)
     log.tell(changes)
-    why = Answering(product, log, Naming()).answer(None, ordered="time", read={}, left={})
+    why = Answering(product, log, Naming()).answer(None, ordered="time", read={}, left={}, gone={})
     if sent is not None:
         assert log.last is not None
         assert (why.document, log.last.change) == sent

@@ -17,11 +17,12 @@ from typing import Any
 import psycopg
 import pytest
 from tests.oracle.compare import chosen_seeds, failures, make_crowded_trial, make_trial
-from tests.unit.solutions.trigger.test_trigger import product
+from tests.unit.solutions.trigger.test_trigger import PROJECT, product
 
 from joinery.delivery.outlet import SinkResult
 from joinery.dev.service import Service
 from joinery.model.change import Change
+from joinery.plan.build import build_plan
 from joinery.plan.nodes import Product
 from joinery.project.kinds import SOLUTIONS
 from joinery.project.product import ProjectSpec
@@ -40,6 +41,7 @@ from joinery.solutions.trigger.tactic import StatementTactic
 from joinery.testing import conformance
 from joinery.testing.changes import insert, update
 from joinery.testing.conformance import Case, all_cases
+from joinery.testing.conformance.runner import load_text
 from joinery.testing.driver import Driver, upsert
 from joinery.testing.stores import Break, StoreRunner
 
@@ -313,6 +315,22 @@ def test_a_queue_that_is_left_is_filled_no_more_once_all_of_it_is_published(
     writer.execute("UPDATE profile__user SET name = 'joe'")
 
     assert (0,) == writer.execute("SELECT count(*) FROM profile__queue").fetchone()
+
+
+def test_a_relation_may_have_the_name_of_the_queue(
+    options: dict[str, object], tmp_path: Path
+) -> None:
+    named = PROJECT.replace("  repo: {key", "  queue: {key").replace("one: repo", "one: queue")
+    [queued] = build_plan(load_text(named)).products
+    place = SolutionPlace(tmp_path, "profile")
+    change = insert("queue", id=7, name="loom").change(
+        next(each for each in queued.relations if each.name == "queue")
+    )
+    opened = open_solution("rdbms-trigger", [queued], options, place)
+    opened.apply([change], Batch("run", 0, 1, 1_000_000))
+    opened.close()
+
+    open_solution("rdbms-trigger", [queued], options, place).close()
 
 
 def test_those_who_start_at_once_do_not_hinder_each_other(

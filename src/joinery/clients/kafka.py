@@ -269,7 +269,10 @@ def make_producer(brokers: Brokers, **settings: Any) -> Any:
 
 
 def make_consumer(brokers: Brokers, group: str = "joinery") -> Any:
-    """Return a consumer that reads from where it is told, tells the end, and commits nothing."""
+    """Return a consumer that reads from where it is told, tells the end, and commits nothing.
+
+    It reads what is committed, unless the brokers' properties say otherwise, as a run does.
+    """
     from confluent_kafka import Consumer
 
     return _made(
@@ -280,7 +283,7 @@ def make_consumer(brokers: Brokers, group: str = "joinery") -> Any:
             "enable.auto.commit": False,
             "enable.partition.eof": True,
             "auto.offset.reset": "earliest",
-            "isolation.level": "read_committed",
+            "isolation.level": brokers.properties.get("isolation.level", "read_committed"),
         },
     )
 

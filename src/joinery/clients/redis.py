@@ -64,8 +64,8 @@ def failure(error: Exception, target: str, what: str) -> SinkError:
 
 def shown(url: str) -> str:
     """Return where a Redis is, without user and password."""
-    parts = urlsplit(url)
     try:
+        parts = urlsplit(url)
         port = parts.port or 6379
     except ValueError:
         return "that was named"

@@ -6,7 +6,6 @@ Reads are eventually consistent unless `consistent: true`, which costs twice the
 
 from __future__ import annotations
 
-import math
 import random
 import time
 from collections.abc import Mapping, Sequence
@@ -179,10 +178,20 @@ def _attribute(value: object) -> dict[str, object]:
 def _fits(value: object, longest: int) -> bool:
     """Return whether a value may be that of a key's attribute, a text of so many bytes."""
     (told,) = _attribute(value).values()
-    if isinstance(value, float) and not math.isfinite(value):
+    if isinstance(value, float) and not _is_number(value):
         return False
     size = len(told if isinstance(told, bytes) else str(told).encode())
     return not longest or 0 < size <= longest
+
+
+def _is_number(value: float) -> bool:
+    """Return whether DynamoDB has a number: zero, and those from 1e-130 to below 1e126.
+
+    Example:
+        >>> [_is_number(each) for each in (0.0, -2.5, 1e200, float("nan"))]
+        [True, True, False, False]
+    """
+    return value == 0 or 1e-130 <= abs(value) < 1e126
 
 
 def _network(error: Exception) -> bool:

@@ -9,7 +9,13 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from joinery.clients import kafka as kafka_client
-from joinery.clients.kafka import Brokers, client_properties, failure, kept_deletes_ms
+from joinery.clients.kafka import (
+    Brokers,
+    client_properties,
+    failure,
+    kept_deletes_ms,
+    make_consumer,
+)
 from joinery.errors import SinkOptionError
 from joinery.sinks.protocol import make_sink
 
@@ -100,3 +106,18 @@ def test_how_long_deletes_stay_follows_from_a_topics_settings(
     settings: dict[str, str], expected: int | None
 ) -> None:
     assert expected == kept_deletes_ms(settings)
+
+
+@pytest.mark.parametrize(
+    ("properties", "level"),
+    [({}, "read_committed"), ({"isolation.level": "read_uncommitted"}, "read_uncommitted")],
+)
+def test_what_is_committed_is_read_unless_the_project_says_otherwise(
+    properties: dict[str, str], level: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: list[dict[str, object]] = []
+    monkeypatch.setattr("confluent_kafka.Consumer", taken.append)
+
+    make_consumer(Brokers("b:9092", properties))
+
+    assert [level] == [each["isolation.level"] for each in taken]

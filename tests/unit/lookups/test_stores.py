@@ -284,7 +284,9 @@ def test_dynamodb_a_place_that_is_none_is_told(
     assert f"{str(error).rstrip('.')}." == refused.value.detail
 
 
-@pytest.mark.parametrize("url", ["cache:6379", "redis://:secret@cache:first/0"])
+@pytest.mark.parametrize(
+    "url", ["cache:6379", "redis://:secret@cache:first/0", "redis://:secret@[::1/0"]
+)
 def test_redis_an_address_that_is_none_is_told_without_the_password(
     url: str, tmp_path: Path
 ) -> None:

@@ -111,12 +111,13 @@ class RedisStore:
     def _refuse_cache(self) -> None:
         """Refuse a Redis that removes keys of its own accord, where its user may ask for that."""
         try:
-            policy = self._asked("read", self._client.info, "memory").get("maxmemory_policy", "")
+            memory = self._asked("read", self._client.info, "memory")
         except StoreUnavailableError:
             raise
         except StoreError:
             return
-        if str(policy).startswith("allkeys"):
+        policy, limited = memory.get("maxmemory_policy", ""), memory.get("maxmemory", 1) != 0
+        if limited and str(policy).startswith("allkeys"):
             raise StoreError(
                 f"{self._target} is a cache: it removes keys when its memory is full",
                 detail=f"Its maxmemory-policy is {policy}.",

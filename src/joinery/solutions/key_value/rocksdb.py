@@ -67,8 +67,15 @@ class RocksDbEntries:
                 self._check(found)
 
     def close(self) -> None:
-        """Close the database, so that another may open it."""
-        self._database.close()
+        """Close the database, so that another may open it.
+
+        Raises:
+            StoreError: What it still holds in memory cannot be written, as on a full disk.
+        """
+        try:
+            self._database.close()
+        except Exception as error:
+            raise _told(self._folder, error) from error
 
     def _check(self, found: Any) -> None:
         """Raise where an iterator ended because of what it could not read."""

@@ -157,7 +157,7 @@ def claim_checkpoint(
         differences = list(_differences(file, ours))
         if differences:
             raise _mismatch(folder, query, differences, solution)
-        if not statements or _stored(file).statements is not None:
+        if _stored(file).statements is not None:
             return
     write_whole(file, ours.to_json(), synced=True)
 

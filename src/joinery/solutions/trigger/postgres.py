@@ -87,7 +87,8 @@ class PostgresTriggerState(PostgresState):
             StoreError: Changes wait in it whose documents were not published.
         """
         with self._told(), self._transaction():
-            stands = self._link.execute("SELECT to_regclass($1) IS NOT NULL", [queue.table])
+            # A relation may have the name of the queue's table, and none that of its counter.
+            stands = self._link.execute("SELECT to_regclass($1) IS NOT NULL", [queue.counter])
             if stands.fetchone() != (True,):
                 return
             for statement in queue.drop():

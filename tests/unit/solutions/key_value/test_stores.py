@@ -10,9 +10,9 @@ import pytest
 from redis.exceptions import NoPermissionError
 
 from joinery.solutions.key_value.redis import RedisStore
-from joinery.solutions.key_value.rocksdb import RocksDbStore
+from joinery.solutions.key_value.rocksdb import RocksDbEntries, RocksDbStore
 from joinery.solutions.key_value.store import MemoryStore
-from joinery.solutions.stored.state import StoreError
+from joinery.solutions.stored.state import StoreError, StoreUnavailableError
 from joinery.testing.conformance.store_suite import STORE_RULES, Make
 
 EACH_RULE = pytest.mark.parametrize("rule", STORE_RULES, ids=lambda each: each.__name__)
@@ -74,11 +74,23 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     assert refused.value.message.startswith("could not use the store in")
 
 
+class Full:
+    """A database that cannot write what it holds."""
+
+    def close(self) -> None:
+        raise RuntimeError("IO error: No space left on device: while appending to a file")
+
+
+def test_a_full_disk_that_keeps_a_store_from_closing_is_an_outage(tmp_path: Path) -> None:
+    with pytest.raises(StoreUnavailableError):
+        RocksDbEntries(Full(), tmp_path).close()
+
+
 class Remote:
     """A Redis of which nothing is asked but what its memory is."""
 
-    def __init__(self, policy: str | None) -> None:
-        self._policy = policy
+    def __init__(self, policy: str | None, limit: int = 1 << 30) -> None:
+        self._policy, self._limit = policy, limit
 
     def ping(self) -> bool:
         return True
@@ -86,7 +98,7 @@ class Remote:
     def info(self, section: str) -> dict[str, object]:
         if self._policy is None:
             raise NoPermissionError("this user has no permissions to run the 'info' command")
-        return {"maxmemory_policy": self._policy}
+        return {"maxmemory_policy": self._policy, "maxmemory": self._limit}
 
     def register_script(self, script: str) -> None:
         pass
@@ -111,3 +123,7 @@ def test_a_redis_that_keeps_what_has_no_end_is_taken(
     policy: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     open_on(Remote(policy), monkeypatch)
+
+
+def test_a_redis_without_a_limit_removes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    open_on(Remote("allkeys-lru", limit=0), monkeypatch)

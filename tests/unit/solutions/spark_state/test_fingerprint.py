@@ -108,7 +108,10 @@ def test_other_statements_of_the_user_are_refused(tmp_path: Path) -> None:
         assert 'The statements of its solution\'s option "sql" changed.' in refused.value.detail
 
 
-def test_a_checkpoint_from_before_statements_were_noted_goes_on_with_them(tmp_path: Path) -> None:
+@pytest.mark.parametrize("first", ["SELECT 1", ""])
+def test_a_checkpoint_from_before_statements_were_noted_goes_on_with_them(
+    first: str, tmp_path: Path
+) -> None:
     folder, ours = tmp_path / "checkpoint" / "profile", program(tmp_path)
     claim_checkpoint(folder, "profile", ours, "rdbms-trigger")
     begin(folder)
@@ -116,7 +119,7 @@ def test_a_checkpoint_from_before_statements_were_noted_goes_on_with_them(tmp_pa
     del noted["statements"]
     (folder / FILE_NAME).write_text(json.dumps(noted))
 
-    claim_checkpoint(folder, "profile", ours, "rdbms-trigger", statements="SELECT 1")
+    claim_checkpoint(folder, "profile", ours, "rdbms-trigger", statements=first)
 
     with pytest.raises(StateMismatchError):
         claim_checkpoint(folder, "profile", ours, "rdbms-trigger", statements="SELECT 2")
