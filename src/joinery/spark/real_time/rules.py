@@ -159,7 +159,7 @@ def _reasons(
         yield f"{error.message}; real time needs run.dead_letters: {{kafka: {{topic: …}}}}"
     if len({each.bootstrap for each in found}) > 1:
         yield "its topics are in several Kafkas; real time writes to one"
-    elif len({each.properties for each in found}) > 1:
+    elif len({tuple(sorted(each.properties)) for each in found}) > 1:
         named = ", ".join(dict.fromkeys(each.topic for each in found))
         yield f"its topics ({named}) have different properties; real time takes one set of them"
     names = [each.topic for each in found]

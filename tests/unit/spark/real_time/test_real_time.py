@@ -143,6 +143,17 @@ def test_topics_of_one_kafka_that_are_written_in_different_ways_are_told_so(tmp_
     assert "several Kafkas" not in told
 
 
+def test_the_same_properties_in_another_order_are_one_set(tmp_path: Path) -> None:
+    there = "{security.protocol: SSL, ssl.endpoint.identification.algorithm: https}"
+    here = "{ssl.endpoint.identification.algorithm: https, security.protocol: SSL}"
+    source = f"{{kafka: {{bootstrap: 'here:9092', properties: {there}}}}}"
+    sink = f"{{kafka: {{topic: profiles, bootstrap: 'here:9092', properties: {here}}}}}"
+
+    found = target(declared(tmp_path, source=source, sink=sink))
+
+    assert ["profiles", "dead"] == [each.topic for each in found.places]
+
+
 def test_all_reasons_are_told_at_once(tmp_path: Path) -> None:
     told = refusal(
         declared(
