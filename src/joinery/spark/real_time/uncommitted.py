@@ -65,20 +65,20 @@ class RealTimeMark:
     def begin(self) -> None:
         """Note that real-time mode begins to send."""
         self._noted, _ = last_commit(self._checkpoint)
-        self._write({"since": time.time()})
+        self._note(time.time())
 
     def follow(self) -> None:
         """Note the last commit, if there is a new one; what was sent before it is committed."""
         last, committed_at = last_commit(self._checkpoint)
         if last > self._noted:
-            self._write({"since": committed_at})
+            self._note(committed_at)
             self._noted = last
 
     def renumber(self) -> None:
         """Have what is still to be sent again wait for a batch behind one that is added now."""
         mark, (last, _) = self._read(), last_commit(self._checkpoint)
         if mark is not None and _untold(mark, last):
-            self._write({"since": mark["since"]})
+            self._note(mark["since"])
 
     def pending(
         self, spark: SparkSession, topics: Mapping[str, Sequence[KafkaTopic]]
@@ -110,9 +110,16 @@ class RealTimeMark:
 
     def _read(self) -> dict[str, Any] | None:
         try:
-            return dict(json.loads(self._file.read_text(encoding="utf-8")))
+            mark = dict(json.loads(self._file.read_text(encoding="utf-8")))
         except FileNotFoundError:
             return None
+        if "followed" not in mark:  # It was written when real time began, and at no commit.
+            _, committed_at = last_commit(self._checkpoint)
+            mark |= {"since": max(committed_at, float(mark["since"])), "followed": True}
+        return mark
+
+    def _note(self, since: float) -> None:
+        self._write({"since": since, "followed": True})
 
     def _write(self, mark: Mapping[str, Any]) -> None:
         write_whole(self._file, json.dumps(mark), synced=True)

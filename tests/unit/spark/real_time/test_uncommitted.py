@@ -76,6 +76,23 @@ def test_what_was_sent_since_the_last_commit_of_real_time_is_sent_again(
     assert PendingRoots(2, json.dumps([root('{"id":2}')])) == found
 
 
+def test_a_mark_that_no_commit_was_noted_in_is_about_what_came_after_the_last_one(
+    tmp_path: Path, sent: Sent
+) -> None:
+    """As an earlier version left it: the topics hold all that real time has sent."""
+    (tmp_path / "real_time.json").write_text('{"since": 1000.0}', encoding="utf-8")
+    commit(tmp_path, 7, at=10_000)
+    sent += [(9_000, root('{"id":1}')), (10_400, root('{"id":2}'))]
+
+    found = pending(RealTimeMark(tmp_path))
+
+    assert PendingRoots(8, json.dumps([root('{"id":2}')])) == found
+    assert found == pending(RealTimeMark(tmp_path))
+    RealTimeMark(tmp_path).renumber()
+    commit(tmp_path, 8, at=20_000)
+    assert PendingRoots(9, json.dumps([root('{"id":2}')])) == pending(RealTimeMark(tmp_path))
+
+
 def test_a_batch_that_is_added_to_the_checkpoint_later_hides_nothing(
     tmp_path: Path, sent: Sent
 ) -> None:
