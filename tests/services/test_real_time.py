@@ -16,6 +16,8 @@ from tests.oracle.compare import Trial, make_trial
 from tests.services.live_run import LiveRun, Topic, live_run
 from tests.services.log import Log
 
+from joinery.delivery.control import Action, ControlLog
+from joinery.delivery.query_paths import QueryPaths
 from joinery.dev.service import Service
 from joinery.model.change import Change
 from joinery.plan.build import build_plan
@@ -156,6 +158,16 @@ def test_a_machine_with_too_few_slots_is_told_how_many_are_needed(project: Path)
     assert 2 == code, run.said()
     assert 'query "profile" needs' in run.said()
     assert "the session has 3" in run.said()
+
+
+def test_the_slots_of_a_product_that_is_paused_are_counted_too(project: Path) -> None:
+    paths = QueryPaths.of(project / ".joinery" / "checkpoint", "profile")
+    ControlLog(paths.control_file).ask(Action.now("pause"))
+    with live_run(project, "--real-time", "--master", "local[3]") as run:
+        code = run.process.wait(300)
+
+    assert 2 == code, run.said()
+    assert 'query "profile" needs' in run.said()
 
 
 @pytest.mark.exhaustive

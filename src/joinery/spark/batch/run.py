@@ -315,6 +315,9 @@ class Run:
         )
         times = BatchTimes(spark, self._board, reads, groups)
         try:
+            if self._real_time:
+                levels = {each.name: each.lowered.program.levels for each in self._queries}
+                self._real_time.reserve(spark, levels, checkpoints)
             going = [each for each in self._queries if not watch.begins_paused(each)]
             watch.begin(starter.start_all(going))
         except BaseException:

@@ -3,8 +3,9 @@
 Both run on the same checkpoint with the same state. A run begins with batches until one pass
 over the logs was short, so that a backlog costs what it costs in micro-batches.
 
-Invariant: no query is started unless the session has task slots for all that run at once;
-real-time mode begins only where the last pass of batches has committed.
+Invariant: no query is started unless the session has task slots for all that run at once,
+those that rest for now included; real-time mode begins only where the last pass of batches has
+committed.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from joinery.spark.real_time.rules import (
 from joinery.spark.real_time.uncommitted import RealTimeMark, last_commit
 from joinery.spark.recovery.checkpoint import committed_positions, last_batch
 from joinery.spark.source.kafka import subscription
-from joinery.spark.source.kafka_client import KafkaClient
+from joinery.spark.source.kafka_client import KafkaClient, KafkaUnreachableError
 from joinery.spark.source.open import open_sources
 from joinery.spark.source.source import SourceRead, positions
 
@@ -276,7 +277,7 @@ class RealTimeRun:
         self._targets: dict[str, RealTimeTarget] = {}
         self._reads: dict[str, Sequence[SourceRead]] = {}
         self._queries: dict[str, RealTimeQuery] = {}
-        self._slots = 0
+        self._slots: dict[str, int] = {}
 
     def add(self, name: str, products: Sequence[Product], reads: Sequence[SourceRead]) -> None:
         """Take a query that is to run.
@@ -286,6 +287,23 @@ class RealTimeRun:
         """
         self._targets[name] = real_time_target(self._spec, name, products, reads)
         self._reads[name] = reads
+
+    def reserve(
+        self, spark: SparkSession, levels: Mapping[str, int], checkpoints: Mapping[str, Path]
+    ) -> None:
+        """Count the task slots of all queries before one starts; one that rests starts later.
+
+        Args:
+            spark: The session that they run in.
+            levels: Of the program of each query.
+            checkpoints: Of each query.
+
+        Raises:
+            RealTimeRefusedError: The session has too few.
+        """
+        for name, count in levels.items():
+            with suppress(KafkaUnreachableError):  # It is told, or waited for, at the start.
+                self._reserve(spark, name, levels=count, checkpoint=checkpoints[name])
 
     def start(
         self,
@@ -304,12 +322,7 @@ class RealTimeRun:
         Raises:
             RealTimeRefusedError: The session has too few task slots.
         """
-        self._slots += slots_needed(
-            partitions=self._partitions(spark, name),
-            levels=kernel.program.levels,
-            shuffle_partitions=_shuffle_partitions(spark, checkpoint),
-        )
-        check_slots(name, self._slots, _slots_there(spark))
+        self._reserve(spark, name, levels=kernel.program.levels, checkpoint=checkpoint)
         letters = self._targets[name].dead_letters
         open_dead_letter_topic(letters.brokers, letters.topic)
         door = kernel.real_time()
@@ -343,6 +356,17 @@ class RealTimeRun:
         """Tell the last counts of all queries."""
         for query in self._queries.values():
             query.close()
+
+    def _reserve(self, spark: SparkSession, name: str, *, levels: int, checkpoint: Path) -> None:
+        if name in self._slots:
+            return
+        needed = slots_needed(
+            partitions=self._partitions(spark, name),
+            levels=levels,
+            shuffle_partitions=_shuffle_partitions(spark, checkpoint),
+        )
+        check_slots(name, sum(self._slots.values()) + needed, _slots_there(spark))
+        self._slots[name] = needed
 
     def _records(
         self,
