@@ -32,6 +32,10 @@ relations:
     key: [id]
     fields: {id: long, shop: string, amount: int, at: timestamp}
     derive: {valid_at: to_timestamp(shop)}
+  raw:
+    key: [id]
+    fields: {id: long, shop: string, amount: int, at: timestamp}
+    format: json
   store: {key: [name], fields: {name: string, city: string}}
   alarm: {key: [id], fields: {id: long, text: string}}
 products:
@@ -232,6 +236,24 @@ def test_two_versions_of_one_time_without_positions_are_dead_letters(
     assert [("ambiguous_order", '{"id":2}')] * 2 == letters(rows)
     shown = [json.loads(each.value)["shop"] for each in rows if each.value]
     assert ["north", "south"] == sorted(shown)
+
+
+def test_versions_of_one_time_in_records_that_stand_in_no_log_have_the_order_of_their_positions(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    at = "2026-03-01T10:00:00Z"
+    shops = [("north", 9), ("south", 7), ("west", 8)]
+    records = [
+        (json.dumps({"id": 1, "shop": shop, "amount": 1, "at": at, "__position": position}),)
+        for shop, position in shops
+    ]
+    frame = spark.createDataFrame(records, "value string")
+    product = product_of(tmp_path, "p: {history: raw, valid: at, track: [shop]}")
+
+    rows = product.documents(spark, {"raw": frame}, format="json", dead_letters=True).collect()
+
+    assert [] == letters(rows)
+    assert ["north"] == [json.loads(each.value)["shop"] for each in rows]
 
 
 def test_versions_without_positions_are_known_in_the_order_of_their_times(

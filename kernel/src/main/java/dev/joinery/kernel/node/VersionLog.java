@@ -9,6 +9,7 @@ import dev.joinery.kernel.message.RawChange;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -67,7 +68,8 @@ final class VersionLog {
 
   /**
    * Puts changes in the order of their log. Those that stand nowhere in it, as of a frame, are in
-   * that in which they became known; of one moment they are dead letters, unless they are the same.
+   * that in which they became known; of one moment in that of their positions. Where these do not
+   * tell the later of two that differ, all of the moment are dead letters.
    */
   List<RawChange> inOrder(List<RawChange> changes, long timestamp, Outbox outbox) {
     Collections.sort(changes);
@@ -87,14 +89,31 @@ final class VersionLog {
       alike.add(each);
     }
     for (List<RawChange> alike : byMoment.values()) {
-      if (alike.stream().anyMatch(alike.get(0)::isTorn)) {
-        rows.refuse(alike, timestamp, outbox);
-      } else {
+      if (putInOrder(alike)) {
         sound.addAll(alike);
+      } else {
+        rows.refuse(alike, timestamp, outbox);
       }
     }
     sound.addAll(changes.subList(placeless, changes.size()));
     return sound;
+  }
+
+  /** Sorts changes of one moment by their positions; false where the order of two is not known. */
+  private static boolean putInOrder(List<RawChange> alike) {
+    boolean positioned = alike.stream().allMatch(RawChange::positioned);
+    if (positioned) {
+      alike.sort(Comparator.comparingLong(RawChange::position));
+    }
+    for (int i = 1; i < alike.size(); i++) {
+      RawChange one = alike.get(i - 1);
+      RawChange next = alike.get(i);
+      boolean ordered = positioned && one.position() != next.position();
+      if (!ordered && one.isTorn(next)) {
+        return false;
+      }
+    }
+    return true;
   }
 
   private static boolean isPlaceless(RawChange change) {
