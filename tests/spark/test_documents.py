@@ -411,6 +411,25 @@ def test_records_of_several_topics_are_not_taken_for_those_of_each(
         profile.documents(user, {"customer": records, "order": records})
 
 
+def test_records_of_one_topic_are_taken_for_those_of_each_relation_of_it(
+    user: SparkSession,
+) -> None:
+    fields = {"id": "long", "under": "long"}
+    head, staff = (
+        jn.relation(name, key="id", fields=fields, topic="person") for name in ("head", "staff")
+    )
+    team = jn.document("team", head, fields=["id"])
+    team = team.embed_many("staff", staff, on={"under": "id"}, fields=["id"])
+    lines = [('{"id": 1, "under": null}',), ('{"id": 2, "under": 1}',)]
+    records = user.createDataFrame(lines, "value string")
+
+    product = jn.Project(products=[team]).products["team"]
+    docs = product.documents(user, {"head": records, "staff": records})
+
+    staffed = [(key, each["staff"]) for key, each in told(docs.collect())]
+    assert [(1, [{"id": 2}]), (2, [])] == staffed
+
+
 @pytest.mark.parametrize(
     ("kind", "new", "old"),
     [

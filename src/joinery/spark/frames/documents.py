@@ -105,7 +105,7 @@ def documents(
         if each.name in frames
     }
     _check_kinds(frames)
-    _check_apart(given, frames)
+    _check_apart(given, frames, product.relations)
     clone = clone_session(spark, STATE_SETTINGS)
     kernel = open_kernel(clone, program, product.relations)
     return _chain(kernel, given, json=format == "json", dead_letters=dead_letters)
@@ -200,13 +200,16 @@ def _check_given(what: str, relations: Sequence[Relation], frames: object) -> No
 
 
 def _check_apart(
-    read: Mapping[str, TypedFrame | RawFrame], frames: Mapping[str, DataFrame]
+    read: Mapping[str, TypedFrame | RawFrame],
+    frames: Mapping[str, DataFrame],
+    relations: Sequence[Relation],
 ) -> None:
     """Refuse records of several topics, of which each relation would take all."""
+    topics = {each.name: (each.source, each.topic) for each in relations}
     seen: dict[int, str] = {}
     for name in (each for each, made in read.items() if isinstance(made, RawFrame)):
         other = seen.setdefault(id(frames[name]), name)
-        if other != name:
+        if topics[other] != topics[name]:
             raise FrameError(
                 f'the frame of "{name}" is that of "{other}", too',
                 detail="Each relation takes all records of its frame for its own.",
@@ -259,7 +262,7 @@ def frame_of(
         name: read_frame(frame, relations[name], programs[name]) for name, frame in frames.items()
     }
     _check_kinds(frames)
-    _check_apart(read, frames)
+    _check_apart(read, frames, stream.named_relations)
     if not any(each.isStreaming for each in frames.values()):
         _check_sent_at_once(stream)
     clone = clone_session(spark, STATE_SETTINGS)
