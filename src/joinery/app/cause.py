@@ -22,7 +22,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from joinery.app.logs import Logs, WhyError
 from joinery.audit.key import KeyTexts
@@ -72,16 +71,24 @@ class Causes:
     Args:
         spec: The project.
         product: Whose documents.
+        target: The sink that they were read from, as its dead letters name it.
         placed: Whether documents were compared at a place in their database's log.
         records: How many records of a topic are read.
     """
 
     def __init__(
-        self, spec: ProjectSpec, product: Product, *, placed: bool, records: int = _RECORDS
+        self,
+        spec: ProjectSpec,
+        product: Product,
+        target: str,
+        *,
+        placed: bool,
+        records: int = _RECORDS,
     ) -> None:
         self._spec, self._product, self._records = spec, product, records
-        self._placed = placed
+        self._target, self._placed = target, placed
         self._keys = KeyTexts(product.root.relation)
+        self._transactions: dict[Path, Sequence[int | None]] = {}
 
     def of(self, wrong: Sequence[Difference]) -> tuple[list[Difference], list[Open], str]:
         """Return differences with their causes, those that are none after all, and a note."""
@@ -110,19 +117,26 @@ class Causes:
         refused = self._refused()
         return [
             self._judged(
-                each, log.texts[key], logs, refused=canonical_key(each.wrong.key) in refused
+                each,
+                log.texts[key],
+                logs,
+                refused=any(
+                    same(value, each.wrong.expected)
+                    for value in refused.get(canonical_key(each.wrong.key), ())
+                ),
             )
             for key, each in told.items()
         ]
 
-    def _refused(self) -> frozenset[str]:
-        """Return the keys of the documents that a sink has refused, by open letters."""
-        kept = kept_letters(self._spec)
-        return frozenset(
-            canonical_key(str(each.facts["key"]))
-            for each in (kept.open if kept is not None else ())
-            if each.kind == "document" and each.of == self._product.name
-        )
+    def _refused(self) -> dict[str, list[str | None]]:
+        """Return the documents that the sink has refused, by key, of open letters."""
+        kept, found = kept_letters(self._spec), dict[str, list[str | None]]()
+        for each in kept.open if kept is not None else ():
+            of = each.of, each.facts.get("sink")
+            if each.kind == "document" and of == (self._product.name, self._target):
+                key = canonical_key(str(each.facts["key"]))
+                found.setdefault(key, []).append(each.facts.get("value"))
+        return found
 
     def _logs(self) -> Logs:
         """Return the logs; read again where that failed, since they go on meanwhile."""
@@ -140,7 +154,7 @@ class Causes:
             told: What the logs told of its document.
             text: The document that they give.
             logs: All of them.
-            refused: Whether a sink has refused a document of its key.
+            refused: Whether the sink has refused the right one.
         """
         wrong = told.wrong
         hidden = next((e for e in told.newest if not self._is_shown(e, wrong, logs)), None)
@@ -197,13 +211,10 @@ class Causes:
         file = self._file(change, logs)
         if file is None:
             return None
-        try:
-            with file.open(encoding="utf-8") as lines:
-                told: Any = json.loads(next(islice(lines, change.place[1] - 1, None), "{}"))
-        except FileNotFoundError:  # As old as what a spool keeps no longer.
-            return None
-        found = told.get("source", {}).get("txId")
-        return found if isinstance(found, int) else None
+        if file not in self._transactions:
+            self._transactions[file] = _transactions(file)
+        told, line = self._transactions[file], change.place[1]
+        return told[line - 1] if line <= len(told) else None
 
     def _relation(self, change: Change) -> Relation:
         return next(each for each in self._product.relations if each.name == change.relation)
@@ -229,6 +240,22 @@ class Causes:
             return file.stat().st_mtime_ns // 1000 if file.is_file() else None
         logged_s = logs.logged_s.get(change.relation, {}).get(change.place or (0, 0), 0.0)
         return round(logged_s * 1_000_000) or None
+
+
+def _transactions(file: Path) -> list[int | None]:
+    """Return the transaction that each line of a change file tells; none where it is gone."""
+    try:
+        with file.open("rb") as lines:
+            return [_transaction(line) for line in lines]
+    except FileNotFoundError:  # As old as what a spool keeps no longer.
+        return []
+
+
+def _transaction(line: bytes) -> int | None:
+    with suppress(ValueError, AttributeError):  # No JSON, such as a line that is being written.
+        found = json.loads(line).get("source", {}).get("txId")
+        return found if isinstance(found, int) else None
+    return None
 
 
 def _gone(logs: Logs) -> str:

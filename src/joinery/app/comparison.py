@@ -141,7 +141,7 @@ class ProductComparison:
                 saved=file.write,
             )
             found, repaired = comparison.run(), None
-            notes = self._find_causes(found)
+            notes = self._find_causes(found, reader.target)
             if options.repair and found.differences:
                 wrong, found.differences = found.differences, []
                 outcome = self._repair.ask(wrong)
@@ -174,10 +174,10 @@ class ProductComparison:
             seconds=time.monotonic() - begun,
         )
 
-    def _find_causes(self, found: Found) -> list[str]:
+    def _find_causes(self, found: Found, target: str) -> list[str]:
         if not found.differences:
             return []
-        causes = Causes(self._spec, self.product, placed=self._placed)
+        causes = Causes(self._spec, self.product, target, placed=self._placed)
         found.differences, opened, note = causes.of(found.differences)
         found.unsettled += opened
         return [note] if note else []

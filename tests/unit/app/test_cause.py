@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,6 +35,7 @@ products:
 SNAPSHOT = "10:15:10,12"  # 10 and 12 go on
 MTIME_S = 1_000_000
 KEY = '{"id":1}'
+SINK = "files out"
 
 
 @pytest.fixture
@@ -86,7 +88,7 @@ def test_a_change_that_the_database_does_not_show_is_waited_for_also_below_other
     told = logs(profile, customer(1, "a", "x"), customer(2, "b", "x"), customer(3, "b", "y"))
     spooled(spec, profile.root.relation.topic, 8, 12, 13)
 
-    [found] = Causes(spec, profile, placed=True).judged(
+    [found] = Causes(spec, profile, SINK, placed=True).judged(
         [difference(document("a", "y"), document("b", "y"))], told
     )
 
@@ -106,7 +108,7 @@ def test_logs_without_their_beginning_blame_nobody_for_what_they_lack(spec: Proj
     )
 
     found = [
-        Causes(spec, profile, placed=True).judged([each], told)[0]
+        Causes(spec, profile, SINK, placed=True).judged([each], told)[0]
         for each in (lacking, altered, lost)
     ]
 
@@ -122,7 +124,7 @@ def test_whole_logs_tell_who_is_to_blame(spec: ProjectSpec) -> None:
     old, right, after = document("a", "x"), document("b", "x"), MTIME_S * 1_000_000
 
     found = [
-        Causes(spec, profile, placed=True).judged([each], told)[0]
+        Causes(spec, profile, SINK, placed=True).judged([each], told)[0]
         for each in (
             difference(old, right),
             difference(right, document("z", "x")),
@@ -142,11 +144,11 @@ def test_change_files_tell_when_a_document_was_not_sent(spec: ProjectSpec) -> No
     wrong = difference('{"name":"b"}', '{"name":"a"}', MTIME_S * 1_000_000 - 1)
     file = spec.path_of("data") / "user" / "1.jsonl"
 
-    [unknown] = Causes(spec, person, placed=False).judged([wrong], told)
+    [unknown] = Causes(spec, person, SINK, placed=False).judged([wrong], told)
     file.parent.mkdir(parents=True)
     file.touch()
     os.utime(file, (MTIME_S, MTIME_S))
-    [known] = Causes(spec, person, placed=False).judged([wrong], told)
+    [known] = Causes(spec, person, SINK, placed=False).judged([wrong], told)
 
     assert ["unknown", "joinery"] == [
         each.cause for each in (unknown, known) if isinstance(each, Difference)
@@ -157,25 +159,53 @@ def test_logs_that_have_gone_on_since_are_no_fault(spec: ProjectSpec) -> None:
     person = product(spec, "person")
     told = logs(person, user(1, "a"), user(2, "b"))
 
-    found = Causes(spec, person, placed=False).judged(
+    found = Causes(spec, person, SINK, placed=False).judged(
         [difference('{"name":"a"}', '{"name":"x"}')], told
     )
 
     assert [Open(KEY, "its logs have gone on since it was compared")] == found
 
 
+def refused(spec: ProjectSpec, number: int, sink: str, value: str) -> None:
+    """Keep the dead letter of a document of `person`."""
+    letter = {"reason": "document_refused", "product": "person", "sink": sink, "key": KEY}
+    letter |= {"detail": "no", "time": "2026-01-01T00:00:00Z", "version": 1, "value": value}
+    folder = spec.path_of(".joinery/dead_letters")
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{number}.jsonl").write_text(json.dumps(letter) + "\n")
+
+
 def test_a_document_that_the_sink_has_refused_is_no_defect_of_joinery(spec: ProjectSpec) -> None:
     person = product(spec, "person")
-    letter = {"reason": "document_refused", "product": "person", "sink": "files out", "key": KEY}
-    letter |= {"detail": "no", "time": "2026-01-01T00:00:00Z", "version": 1, "value": "{}"}
-    folder = spec.path_of(".joinery/dead_letters")
-    folder.mkdir(parents=True)
-    (folder / "1.jsonl").write_text(json.dumps(letter) + "\n")
+    wrong = difference('{"name":"b"}', '{"name":"a"}')
+    told = logs(person, user(1, "a"), user(2, "b"))
 
-    [found] = Causes(spec, person, placed=False).judged(
-        [difference('{"name":"b"}', '{"name":"a"}')],
-        logs(person, user(1, "a"), user(2, "b")),
+    refused(spec, 1, SINK, '{"name":"a"}')
+    refused(spec, 2, "files elsewhere", '{"name":"b"}')
+    others = Causes(spec, person, SINK, placed=False).judged([wrong], told)
+    refused(spec, 3, SINK, '{"name": "b"}')
+    found = Causes(spec, person, SINK, placed=False).judged([wrong], told)
+
+    assert [
+        ("unknown", "the sink holds what was right before user/1.jsonl/2"),
+        ("sink", "the sink refused it: see joinery dlq"),
+    ] == [(each.cause, each.why) for each in (*others, *found) if isinstance(each, Difference)]
+
+
+def test_a_file_is_read_once_for_all_changes(
+    spec: ProjectSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    profile, opened, real = product(spec, "profile"), list[str](), Path.open
+    spooled(spec, profile.root.relation.topic, 8, 9)
+    told = logs(profile, customer(1, "a", "x"), customer(2, "b", "x"))
+
+    def counted(path: Path, *args: Any, **kwargs: Any) -> Any:
+        opened.append(path.name)
+        return real(path, *args, **kwargs)
+
+    monkeypatch.setattr(Path, "open", counted)
+    Causes(spec, profile, SINK, placed=True).judged(
+        [difference(document("b", "x"), document("z", "x"))], told
     )
 
-    assert isinstance(found, Difference)
-    assert ("sink", "the sink refused it: see joinery dlq") == (found.cause, found.why)
+    assert 1 == opened.count("1.jsonl")
