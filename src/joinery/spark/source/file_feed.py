@@ -97,9 +97,9 @@ def read_files(
         handed = HandedOver(Path(output, "records"))
         for place, (name, topic) in enumerate(topics):
             if name in brokers:
-                records = log_records(source_brokers(_source(spec, name)), topic)
-                first = begun.get(name, {}).get(topic, {})
-                handed.take(records, place, most=most, begun=first)
+                at = source_brokers(_source(spec, name))
+                records = log_records(at, topic, begun.get(name, {}))
+                handed.take(records, place, most=most)
         told = _ask(
             {
                 "program": feed_program(relations).to_json(),

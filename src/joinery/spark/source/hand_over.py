@@ -29,22 +29,17 @@ class HandedOver:
     logged_s: dict[int, dict[tuple[int, int], float]] = field(default_factory=dict)
     left: dict[int, int] = field(default_factory=dict)
 
-    def take(
-        self, records: Iterable[Record], number: int, *, most: int, begun: Mapping[str, int]
-    ) -> None:
+    def take(self, records: Iterable[Record], number: int, *, most: int) -> None:
         """Take the first records of a topic, none where it is not there.
 
         Args:
             records: Of the topic.
             number: The topic's.
             most: How many are taken.
-            begun: By partition, the first offset; by default 0.
         """
         times = self.logged_s.setdefault(number, {})
         with self.file.open("a", encoding="ascii") as out:
             for each in records:
-                if each.offset < begun.get(str(each.partition), 0):
-                    continue
                 if len(times) >= most:
                     self.left[number] = self.left.get(number, 0) + 1
                     continue
@@ -52,15 +47,29 @@ class HandedOver:
                 out.write(f"{json.dumps(_line(each, number))}\n")
 
 
-def log_records(brokers: Brokers, topic: str) -> Iterator[Record]:
+def log_records(
+    brokers: Brokers, topic: str, begun: Mapping[str, Mapping[str, int]]
+) -> Iterator[Record]:
     """Yield the records of a topic, then those of it that were put back, at their first places.
+
+    One that was put back counts also where its first place is before the first that is read.
+
+    Args:
+        brokers: Where the topic is.
+        topic: Its name.
+        begun: By topic and partition, the first offset that is read; by default 0.
 
     Raises:
         SinkUnavailableError: The brokers do not answer.
         SinkError: They refuse us.
     """
-    yield from read_topic(brokers, topic)
-    yield from map(at_first_place, read_topic(brokers, f"{topic}{REPLAY}"))
+    again = f"{topic}{REPLAY}"
+    yield from _since(read_topic(brokers, topic), begun.get(topic, {}))
+    yield from map(at_first_place, _since(read_topic(brokers, again), begun.get(again, {})))
+
+
+def _since(records: Iterable[Record], begun: Mapping[str, int]) -> Iterator[Record]:
+    return (each for each in records if each.offset >= begun.get(str(each.partition), 0))
 
 
 def _line(record: Record, number: int) -> dict[str, object]:
