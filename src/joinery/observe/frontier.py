@@ -171,6 +171,9 @@ def seen_sizes(checkpoints: Sequence[Path]) -> SeenSizes:
 
     Args:
         checkpoints: The folders of the queries.
+
+    Raises:
+        RunError: A run brings its notes together again and again; later they can be read.
     """
     told = [_sizes(each) for each in checkpoints]
     found: dict[str, dict[tuple[str, str], int]] = {}
@@ -233,7 +236,10 @@ def _sizes(checkpoint: Path) -> SeenSizes:
                 for number, each in enumerate(sources)
                 if each["kind"] == "files"
             }
-    raise WaitError(f"the notes of files in {checkpoint} change too fast to be read")
+    raise RunError(
+        f"could not read the notes of files in {checkpoint}, which change all the time",
+        hint="Try again.",
+    )
 
 
 def wait_for(

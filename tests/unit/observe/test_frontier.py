@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import joinery as jn
+from joinery.errors import RunError
 from joinery.observe.frontier import WaitError, WaitTimeoutError, begun_offsets, seen_sizes
 
 PROJECT = """\
@@ -154,6 +155,14 @@ def test_a_file_that_one_query_has_not_seen_is_read_whole(tmp_path: Path) -> Non
     assert {"data": {("customer", "1.jsonl"): 9}} == seen_sizes([first, second])
     assert {"data": {}} == seen_sizes([first, tmp_path / "never ran"])
     assert {} == seen_sizes([tmp_path / "never ran"])
+
+
+def test_notes_that_vanish_again_and_again_can_be_read_later(tmp_path: Path) -> None:
+    checkpoint = query(tmp_path / "q", {"1.jsonl": 7})
+    (checkpoint / "sources" / "1" / "000000001.labels").symlink_to(tmp_path / "merged")
+
+    with pytest.raises(RunError, match="could not read the notes of files"):
+        seen_sizes([checkpoint])
 
 
 def test_topics_are_begun_where_spark_noted_it(checkpoint: Path, tmp_path: Path) -> None:
