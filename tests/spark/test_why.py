@@ -134,6 +134,22 @@ def test_where_a_row_goes_in_all_products(folder: Path) -> None:
     ] == [(each.product, each.path, each.roots) for each in found]
 
 
+def test_where_a_row_goes_is_told_with_what_is_gone(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    checkpoint = tmp_path / ".joinery" / "checkpoint" / "profile"
+    notes = [{"format": 1, "all": False}, {"topic": "order", "file": "0.jsonl", "size": 9}]
+    (checkpoint / "sources" / "0").mkdir(parents=True)
+    (checkpoint / "joinery.sources.json").write_text('[{"name": "changes", "kind": "files"}]')
+    (checkpoint / "sources" / "0" / "0.labels").write_text("\n".join(map(json.dumps, notes)))
+    line = ["why", "--row", "order:a,1", "--product", "profile", "--file", str(tmp_path)]
+
+    done, told = (CliRunner().invoke(app, [*line, *more]) for more in ([], ["--json"]))
+
+    assert "profile  1 document by orders: 1\n" == done.stdout
+    assert "warning: the log of order no longer has order/0.jsonl;" in done.stderr
+    assert [{"order": "order/0.jsonl"}] == [each["gone"] for each in json.loads(told.stdout)]
+
+
 def test_the_command_says_why(folder: Path) -> None:
     done = CliRunner().invoke(app, ["why", "1", "--product", "profile", "--file", str(folder)])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 
 from joinery.app.document_product import document_product
@@ -104,7 +105,11 @@ def where_to(project: ProjectLike, row: str, *products: str, records: int = RECO
     standing = rows.known(relation, logs.key(*_asked(reading[0], row)))
     if standing is None or standing.seen is None:
         raise WhyError(f"the row {row} is gone, or a where leaves it out")
-    return [one for each in reading for one in reach_of(each, relation, standing.seen, rows)]
+    return [
+        replace(one, left=logs.left, gone=logs.gone)
+        for each in reading
+        for one in reach_of(each, relation, standing.seen, rows)
+    ]
 
 
 def _after(spec: ProjectSpec, product: str, batch: int) -> Frontier:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from joinery.app.logs import WhyError
@@ -77,6 +77,9 @@ def _run_row(file: Path, row: str, product: str, *, records: int, as_json: bool)
         _write_json([each.to_json() for each in found])
     else:
         sys.stdout.writelines(f"{line}\n" for line in _reached(found))
+        sys.stdout.flush()
+        for one in found[:1]:  # All are of the same logs.
+            sys.stderr.writelines(f"{line}\n" for line in _unread(one.left, one.gone))
     return DONE if any(each.roots for each in found) else FAILED
 
 
@@ -117,10 +120,15 @@ def _small_print(found: Why) -> Iterator[str]:
     read = ", ".join(f"{name} {count:,}" for name, count in found.read.items())
     by = "positions" if found.ordered == "position" else "the times of files"
     yield f"read: {read}; records of different logs are in the order of {by}"
-    for name, left in found.left.items():
-        yield f"warning: {left:,} more records of {name} were not read; --records takes more"
-    for name, gone in found.gone.items():
-        yield f"warning: the log of {name} no longer has {gone}; what a run read there is not shown"
+    yield from _unread(found.left, found.gone)
+
+
+def _unread(left: Mapping[str, int], gone: Mapping[str, str]) -> Iterator[str]:
+    """Yield what an answer may lack since it was not read, by relation."""
+    for name, count in left.items():
+        yield f"warning: {count:,} more records of {name} were not read; --records takes more"
+    for name, what in gone.items():
+        yield f"warning: the log of {name} no longer has {what}; what stood there is not shown"
 
 
 def _reached(found: list[Reach]) -> Iterator[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from joinery.model.change import Row
 from joinery.plan.nodes import Node, Product
@@ -20,15 +20,26 @@ class Reach:
     Attributes:
         path: Of the embed, `starred_repos.r`; empty where the row is the root.
         roots: The keys of their roots, as texts.
+        left: How many records were not read, by relation; with any, roots may be missing.
+        gone: What is gone of logs that no longer have all that was read of them, by relation;
+            with any, roots may be missing.
     """
 
     product: str
     path: str
     roots: Sequence[str]
+    left: Mapping[str, int] = field(default_factory=dict)
+    gone: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, object]:
         """Return it as JSON has it."""
-        return {"product": self.product, "path": self.path, "roots": [*self.roots]}
+        return {
+            "product": self.product,
+            "path": self.path,
+            "roots": [*self.roots],
+            "left": dict(self.left),
+            "gone": dict(self.gone),
+        }
 
 
 def reach_of(product: Product, relation: str, row: Row, rows: LiveRows) -> Iterator[Reach]:
