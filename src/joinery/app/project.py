@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
 
+from joinery.app.declarations import Table
 from joinery.errors import ProjectErrors, SpecError, suggesting, suggesting_methods
 from joinery.expression.expression import Analyser
 from joinery.model.progress import BatchProgress
@@ -180,7 +181,7 @@ class Project:
 
     Args:
         name: Its name, which the session and lineage show.
-        relations: Those that no product was given as an object.
+        relations: Those that no product was given as an object; also tables of an app.
         products: As `jn.document`, `jn.aggregate` and `jn.outbox` make them.
         streams: By name, as in a project file.
         sources: By name: a kind with its options.
@@ -209,7 +210,7 @@ class Project:
         self,
         name: str = "project",
         *,
-        relations: Sequence[RelationSpec] = (),
+        relations: Sequence[RelationSpec | Table] = (),
         products: Sequence[Document] = (),
         streams: Mapping[str, Mapping[str, object]] | None = None,
         sources: Mapping[str, Source] | None = None,
@@ -221,7 +222,10 @@ class Project:
         folder: str | Path = ".",
     ) -> None:
         listed = _all_of(Document, products, "products", "jn.document")
-        told = _all_of(RelationSpec, relations, "relations", "jn.relation")
+        named: list[RelationSpec | Table] = _all_of(
+            (RelationSpec, Table), relations, "relations", "jn.relation"
+        )
+        told = [each.spec if isinstance(each, Table) else each for each in named]
         told += (each for made in listed for each in made.relations)
         known, made = tuple(_distinct(told)), tuple(_products(listed))
         sections: dict[str, object] = {"streams": streams, "sources": sources, "defaults": defaults}
@@ -411,8 +415,10 @@ def run(
 _Kind = TypeVar("_Kind")
 
 
-def _all_of(kind: type[_Kind], given: object, name: str, maker: str) -> list[_Kind]:
-    """Return what a call was given as a list of objects of a kind.
+def _all_of(
+    kind: type[_Kind] | tuple[type[_Kind], ...], given: object, name: str, maker: str
+) -> list[_Kind]:
+    """Return what a call was given as a list of objects of a kind, or of some.
 
     Raises:
         SpecError: It is no list, or holds something else.

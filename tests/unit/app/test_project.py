@@ -75,6 +75,7 @@ def test_the_status_of_what_is_not_there_is_no_status(name: str) -> None:
         (lambda: jn.diff(PROJECT), 'product "profile" has no sink'),
         (lambda: jn.diff(PROJECT, rate="fast"), '"fast" is no rate'),
         (lambda: jn.diff(PROJECT, rate=0), '"0" is no rate'),
+        (lambda: jn.diff(PROJECT, rate="100"), 'product "profile" has no sink'),
         (lambda: jn.wait(PROJECT, "profile"), "there is no position to wait for"),
         (lambda: jn.why(PROJECT, "profile", 1), 'relation "user", which has no source'),
         (lambda: jn.load("none.yaml", settings="run.trigger=1s"), "there is no file"),
@@ -105,6 +106,14 @@ def test_products_and_relations_are_lists_of_what_calls_make(
         return
     with pytest.raises(SpecError, match=message):
         call()
+
+
+def test_a_table_of_an_app_is_a_relation_of_a_project() -> None:
+    users = jn.App("shop").table("user", key="id", fields={"id": "long"})
+
+    project = jn.Project(relations=[users], products=[jn.document("a", "user")])
+
+    assert ["user"] == [each.name for each in project.products["a"].plan.relations]
 
 
 STAR = jn.relation(
