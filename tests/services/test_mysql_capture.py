@@ -398,7 +398,7 @@ def test_a_server_that_goes_is_waited_for(server: Service, url: str, tmp_path: P
     with capturing(database, spool) as capture:
         until(lambda: spool.position is not None or capture.error)
         server.kill()
-        with suppress(AssertionError):  # the connector may try again by itself
+        with suppress(AssertionError):  # it has not noticed yet where it had heard of nothing
             until(lambda: not capture_runs(), limit_s=20)
         server.start()
         with closing(connected(url)) as link:

@@ -175,10 +175,12 @@ public final class Capture {
   /** Gives up a connection of which nothing is heard: its other end may be gone without a word. */
   private void checkHeard(boolean heard) throws IOException {
     long now = System.currentTimeMillis();
+    long most = settings.silentMillis();
     if (heard && spool.whole()) {
       heardAt = now;
+    } else if (spool.whole() && heardAt == NEVER) {
+      heardAt = now + most; // once more as long: a server looks for the place in its log first
     }
-    long most = settings.silentMillis();
     if (most > 0 && heardAt != NEVER && now - heardAt > most) {
       throw new IOException("nothing was heard of the log for " + most / 1000 + " s");
     }
