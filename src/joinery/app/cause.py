@@ -224,7 +224,7 @@ class Causes:
         return next(each for each in self._spec.sources if each.name == name)
 
     def _file(self, change: Change, logs: Logs) -> Path | None:
-        """Return the change file that a record stands in; None in Kafka."""
+        """Return the change file that holds a record; None for a record in Kafka."""
         source, place = self._source(change), change.place
         files = as_files(self._spec, source) if source.kind in CAPTURED else source
         name = None if place is None else logs.naming.files.get(change.relation, {}).get(place[0])

@@ -60,7 +60,7 @@ class Logs:
         """Return those that some products read, decoded as their queries decode them.
 
         What was added to a file after a query saw it is left out, since the query reads no more;
-        so is what stands in a topic before where it began.
+        so are the records of a topic from before the offset at which the query began.
 
         Args:
             spec: The project, which names the folders.

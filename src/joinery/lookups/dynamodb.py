@@ -67,7 +67,7 @@ class DynamoStore:
         self._longest = [_LONGEST.get(kinds.get(each.name, ""), 0) for each in self._table.key]
 
     def fetch(self, keys: Sequence[Key]) -> Mapping[Key, Answer]:
-        """Return what stands under `keys`; what the table did not get to is asked again.
+        """Return the rows of `keys`; keys that the table did not process are requested again.
 
         A key that no item can have, such as an empty text, has no row.
         """

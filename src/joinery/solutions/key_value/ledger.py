@@ -422,7 +422,7 @@ def _all_of(emitted: Emitted) -> Iterator[tuple[Key, SentDocument]]:
 
 
 def _note(gone: bytes, key: bytes) -> tuple[Address, bytes]:
-    """Return the note that the document of a key went; a long key stands in its value."""
+    """Return the note that a key's document was deleted; a long key is kept in the value."""
     if len(key) <= _LONGEST_SORT:
         return (gone, key), _SORT_ALONE
     return (gone, sha256(key).hexdigest().encode()), key
