@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from decimal import Decimal
@@ -20,7 +20,6 @@ from joinery.capture.capture import Capture, CaptureOptions
 from joinery.capture.mysql import MysqlDatabase
 from joinery.capture.spool import SpoolFolder
 from joinery.clients.mysql import MysqlAddress, MysqlLink
-from joinery.model.warning import RunWarning
 from joinery.spark.jar import capture_jar
 
 SERVER_ID = 3_000_000_001
@@ -66,14 +65,9 @@ def claimed(folder: Path, database: MysqlDatabase) -> SpoolFolder:
 
 
 @contextmanager
-def capturing(
-    database: MysqlDatabase,
-    spool: SpoolFolder,
-    on_warning: Callable[[RunWarning], None] = lambda warning: None,
-) -> Iterator[Capture]:
+def capturing(database: MysqlDatabase, spool: SpoolFolder) -> Iterator[Capture]:
     """Capture for the length of a block; what it failed of is raised at its end."""
-    options = CaptureOptions(name="t", program=capture_jar, on_warning=on_warning)
-    capture = Capture(database, spool, options)
+    capture = Capture(database, spool, CaptureOptions(name="t", program=capture_jar))
     capture.start()
     try:
         yield capture

@@ -15,10 +15,11 @@ import pytest
 from opensearchpy import JSONSerializer, OpenSearch
 
 from joinery.dev.service import Service
-from joinery.model.type import LONG, Field, Struct, parse_type
+from joinery.model.type import LONG, STRING, Field, Struct, parse_type
 from joinery.sinks.line import StagedRow
 from joinery.sinks.opensearch import OpenSearchSink
 from joinery.sinks.protocol import SinkError, StagedBatch, make_sink
+from joinery.sinks.reader import DocumentReader, Held, make_reader
 from joinery.testing.conformance import SinkCase, SinkTarget, by_tasks, sink_cases
 
 pytestmark = pytest.mark.services
@@ -217,6 +218,45 @@ def test_deletes_are_forgotten_when_their_retention_is_over(
         sink.write(stage('{"key":{"id":3},"value":{"id":3},"version":30}', forget_before=15))
 
     assert wait_for(lambda: ["deleted:20", "epoch:q"] == found_in(opensearch, side))
+
+
+def test_documents_are_read_back_as_they_were_sent(opensearch: Service, stage: Stage) -> None:
+    long = "k" * 501
+    price, other = '{"deep":{"_source":{"price":1.50,"far":1E+2}}}', '{"s":"\\"_source\\":{"}'
+    with opened(opensearch, "read-back") as sink:
+        sink.write(
+            stage(
+                f'{{"key":{{"id":"1"}},"value":{price},"version":5}}',
+                f'{{"key":{{"id":"\\"_source\\":"}},"value":{other},"version":6}}',
+                f'{{"key":{{"id":"{long}"}},"value":{{}},"version":7}}',
+                '{"key":{"id":"gone"},"value":null,"version":8}',
+                ddl="id: string",
+            )
+        )
+
+    keys = ['{"id":"1"}', '{"id":"\\"_source\\":"}', '{"id":"gone"}', f'{{"id":"{long}"}}']
+    reader = reader_of(opensearch, "read-back")
+    held, known = reader.read(keys), sorted(reader.keys())
+    reader.close()
+
+    sent = {keys[0]: Held(price, 5), keys[1]: Held(other, 6), keys[3]: Held("{}", 7)}
+    assert sent == held
+    assert sorted(keys[:2]) == known
+
+
+def test_an_index_that_cannot_be_read_back_is_told(opensearch: Service) -> None:
+    reader = reader_of(opensearch, "never-written")
+    with pytest.raises(SinkError, match="index never-written"):
+        reader.read(['{"id":"1"}'])
+    reader.close()
+    with pytest.raises(SinkError, match="may not keep whole documents"):
+        reader_of(opensearch, "any", mapping={"_source": {"enabled": False}})
+
+
+def reader_of(opensearch: Service, index: str, **options: Any) -> DocumentReader:
+    key = Struct((Field("id", STRING),))
+    given = {"url": opensearch.address, **options}
+    return make_reader("opensearch", given, product=index, folder=Path(), key=key, value=Struct(()))
 
 
 def found_in(opensearch: Service, index: str) -> list[str]:

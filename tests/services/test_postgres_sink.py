@@ -14,8 +14,9 @@ import psycopg
 import pytest
 from psycopg.sql import SQL, Identifier
 
+from joinery.audit.verdict import same
 from joinery.dev.service import Service
-from joinery.model.type import LONG, STRING, Field, Struct
+from joinery.model.type import LONG, STRING, Field, Struct, parse_type
 from joinery.sinks.line import StagedRow
 from joinery.sinks.postgres import PostgresSink
 from joinery.sinks.protocol import SinkError, SinkUnavailableError, StagedBatch, make_sink
@@ -212,12 +213,79 @@ def test_a_key_without_columns_has_one_row(postgres: Service, tmp_path: Path, mo
         sink.write(begun)
 
     assert ["{}"] == list(sink.keys(begun))
-    if mode == "jsonb":  # tables of columns cannot be read back
-        reader = make_reader(
-            "postgres", options, product="p", folder=tmp_path, key=Struct(()), value=Struct(())
-        )
-        assert ["{}"] == list(reader.keys())
-        assert 8 == reader.read(["{}"])["{}"].version
+    reader = make_reader(
+        "postgres", options, product="p", folder=tmp_path, key=Struct(()), value=begun.value
+    )
+    assert ["{}"] == list(reader.keys())
+    assert 8 == reader.read(["{}"])["{}"].version
+    reader.close()
+    sink.close()
+
+
+SHAPE = (
+    "id: string, `a b'\"%`: string, flag: boolean, small: smallint, n: bigint, f: float, d: double,"
+    " price: decimal(10,2), day: date, at: timestamp, near: timestamp, local: timestamp_ntz,"
+    " raw: binary, list: array<struct<a: decimal(5,2), b: string>>, map: map<string,int>, none: int"
+)
+DOCUMENTS = (
+    """{"id":"1","a b'\\"%":"x","flag":true,"small":-7,"n":9007199254740993,"f":0.1,"d":1e+23,"""
+    """"price":1.50,"day":"0044-03-15","at":"2026-01-01T08:00:01.500000Z","""
+    """"near":"2026-01-01T08:00:00Z","local":"1969-12-31T23:59:59.000001","raw":"AAEC","""
+    """"list":[{"a":1.50,"b":null}],"map":{"k":1},"none":null}""",
+    """{"id":"2","a b'\\"%":null,"flag":null,"small":null,"n":null,"f":null,"d":null,"""
+    """"price":null,"day":null,"at":null,"near":null,"local":null,"raw":null,"""
+    """"list":[],"map":{},"none":null}""",
+)
+
+
+def test_documents_are_made_again_from_a_column_a_field(postgres: Service, tmp_path: Path) -> None:
+    options = {"url": postgres.address, "table": f"c_{uuid.uuid4().hex[:8]}", "mode": "columns"}
+    value = parse_type(f"struct<{SHAPE}>")
+    assert isinstance(value, Struct)
+    lines = "".join(
+        f'{{"key":{{"id":"{number}"}},"value":{text},"version":{number}}}\n'
+        for number, text in enumerate(DOCUMENTS, 1)
+    )
+    sink = make_sink("postgres", "p", options, tmp_path)
+    sink.open()
+    batch = replace(staged(tmp_path, "id", lines, 0), value=value)
+    written = sink.write(batch)
+    sink.close()
+
+    reader = make_reader(
+        "postgres", options, product="p", folder=tmp_path, key=batch.key, value=value
+    )
+    keys = ['{"id":"1"}', '{"id":"2"}', '{"id":"3"}']
+    held = reader.read(keys)
+    reader.close()
+
+    assert () == written.refused
+    assert [(keys[0], 1), (keys[1], 2)] == [(key, each.version) for key, each in held.items()]
+    assert [True, True] == [
+        same(text, held[key].value) for key, text in zip(keys, DOCUMENTS, strict=False)
+    ]
+
+
+def test_a_key_with_a_null_is_refused_and_no_other_is_taken_for_it(
+    postgres: Service, tmp_path: Path
+) -> None:
+    table = f"groups_{uuid.uuid4().hex[:8]}"
+    options = {"url": postgres.address, "table": table}
+    lines = "".join(
+        f'{{"key":{{"id":{each}}},"value":{{"t":1}},"version":7}}\n' for each in ("null", '"None"')
+    )
+    sink = make_sink("postgres", "p", options, tmp_path)
+
+    sink.open()
+    written = sink.write(staged(tmp_path, "id", lines, 0))
+    gone = staged(tmp_path, "id", '{"key":{"id":null},"value":null,"version":8}\n', 1)
+    again = sink.write(gone)
+
+    assert [('{"id":null}', "document_refused")] == [
+        (each.row.key, each.reason) for each in written.refused
+    ]
+    assert () == again.refused
+    assert ['{"id":"None"}'] == list(sink.keys(gone))
     sink.close()
 
 

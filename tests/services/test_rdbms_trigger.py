@@ -10,6 +10,7 @@ import uuid
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from typing import Any
 import psycopg
 import pytest
 from tests.oracle.compare import chosen_seeds, failures, make_crowded_trial, make_trial
+from tests.services.captured import until
 from tests.unit.solutions.trigger.test_trigger import PROJECT, product
 
 from joinery.delivery.outlet import SinkResult
@@ -469,6 +471,49 @@ def test_the_command_publishes_what_another_writer_wrote(
         for each in file.read_text().splitlines()
     ]
     assert {"id": 1, "name": "ada"} == line["value"]
+
+
+def test_the_command_waits_for_its_database(
+    postgres: Service, options: dict[str, object], tmp_path: Path
+) -> None:
+    text = LISTENING.replace("DATABASE", str(options["database"]))
+    (tmp_path / "joinery.yaml").write_text(text.replace("SCHEMA", str(options["schema"])))
+    database, table = str(options["database"]), f'"{options["schema"]}".profile__user'
+    command = [sys.executable, "-m", "joinery.cli.main", "listen"]
+    together = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+
+    postgres.kill()
+    with subprocess.Popen(command, cwd=tmp_path, **together) as listening:
+        for id in (1, 2):
+            read_until("waiting for a store", listening)
+            postgres.start()
+            until(lambda: stands(database, table))
+            with psycopg.connect(database) as other:
+                other.execute(f"INSERT INTO {table} VALUES ({id}, 'ada')".encode())
+            read_until("profile: 1 documents", listening)
+            postgres.kill()
+        postgres.start()
+        read_until("a store is back", listening)
+        listening.terminate()
+
+    assert 0 == listening.returncode
+
+
+def read_until(words: str, process: subprocess.Popen[str]) -> None:
+    """Read what a process says, until it says this."""
+    assert process.stdout is not None
+    said = []
+    for line in process.stdout:
+        said.append(line)
+        if words in line:
+            return
+    raise AssertionError("".join(said))
+
+
+def stands(database: str, table: str) -> bool:
+    with suppress(psycopg.OperationalError), psycopg.connect(database) as server:
+        return server.execute("SELECT to_regclass(%s)", (table,)).fetchone() != (None,)
+    return False
 
 
 # -- explain

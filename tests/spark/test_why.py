@@ -173,6 +173,22 @@ def test_the_command_says_why_not(folder: Path) -> None:
     )
 
 
+def test_a_group_is_told_by_the_rows_that_it_counts(folder: Path) -> None:
+    told = jn.why(folder, "totals", {"shop": "a"})
+
+    assert '{"shop":"a","n":1}' == told.document
+    assert [("row", '["a",1]', "order/1.jsonl/3")] == [
+        (each.path, each.key, each.place) for each in told.parts
+    ]
+    assert told.last is not None
+    assert (1, "order/1.jsonl/1") == (told.altered, told.last.place)
+    with pytest.raises(WhyError, match='leads to a row "z" of totals') as refused:
+        jn.why(folder, "totals", "z")
+    assert "keys begin with such as a, b" in refused.value.hint
+    with pytest.raises(WhyError, match="--not asks documents only"):
+        jn.why(folder, "totals", "a", absent="order:b,2")
+
+
 def test_json_has_the_same(folder: Path) -> None:
     line = ["why", "1", "--product", "profile", "--json", "--file", str(folder)]
     told = json.loads(CliRunner().invoke(app, line).stdout)
@@ -185,7 +201,7 @@ def test_json_has_the_same(folder: Path) -> None:
     ("product", "key", "absent", "said"),
     [
         ("profil", 1, None, 'there is no product "profil"'),
-        ("totals", 1, None, "why covers documents only"),
+        ("totals", 1, None, 'leads to a row "1" of totals'),
         ("profile", 7, None, "no record of customer has the key 7"),
         ("profile", 1, "basket:1", '"basket:1" names no row that product "profile" reads'),
     ],

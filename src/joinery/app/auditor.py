@@ -102,7 +102,7 @@ class Auditor(threading.Thread):
 def _of(spec: ProjectSpec, product: str, options: DiffOptions) -> list[ProductComparison]:
     """Return what is to be compared of a product; what cannot be is said once."""
     try:
-        return comparisons(spec, [product], options)
+        return comparisons(spec, product, options)
     except SpecError as error:
         why = {"product": product, "why": str(error)}
         log.warning("documents cannot be compared", extra=why)

@@ -16,13 +16,13 @@ from joinery.audit.error import DiffError
 from joinery.audit.found_file import FoundFile, found_path
 from joinery.audit.key import KeyTexts
 from joinery.audit.look import Comparison, Found, Pace
-from joinery.audit.verdict import Difference, ProductDiff
+from joinery.audit.verdict import Difference, NotCompared, ProductDiff
 from joinery.errors import SinkError
 from joinery.observe.audit_note import AuditNote
-from joinery.plan.nodes import DocumentForm, Product
+from joinery.plan.nodes import Computed, DocumentForm, Product
 from joinery.project.product import ProjectSpec
 from joinery.project.quantity import duration_ms
-from joinery.sinks.reader import DocumentReader, make_reader
+from joinery.sinks.reader import DocumentReader, ReadsFromKey, make_reader
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,24 +82,51 @@ class DiffOptions:
         return milliseconds / 1000
 
 
-def comparisons(
-    spec: ProjectSpec, products: Sequence[str], options: DiffOptions
-) -> list[ProductComparison]:
-    """Return what is to be compared: a product and a sink each.
+def comparisons(spec: ProjectSpec, product: str, options: DiffOptions) -> list[ProductComparison]:
+    """Return what is to be compared of a product: its documents in each of its sinks.
 
     Raises:
         DiffError: There is no such product, or it cannot be compared.
     """
-    names = products or _with_documents(spec)
-    found = [_comparable(spec, name) for name in names]
-    lacking = [each.name for each in found if not each.sinks]
-    if lacking and (products or len(lacking) == len(found)):
-        raise DiffError(f'product "{lacking[0]}" has no sink whose documents could be compared')
-    return [
-        ProductComparison(spec, product, place, options)
-        for product in found
-        for place in range(len(product.sinks))
-    ]
+    found = _comparable(spec, product)
+    return [ProductComparison(spec, found, place, options) for place in range(len(found.sinks))]
+
+
+def checked(
+    spec: ProjectSpec, products: Sequence[str], options: DiffOptions
+) -> tuple[list[ProductComparison], list[NotCompared]]:
+    """Return what can be compared, looked at in its database and its sink, and what cannot.
+
+    Args:
+        spec: The project.
+        products: Those that are named; without any, all with documents.
+        options: How.
+
+    Raises:
+        DiffError: Nothing can be compared.
+        DatabaseError: A database does not let us in.
+    """
+    found, refused = [], list[NotCompared]()
+    errors = list[DiffError]()
+    for name in products or with_documents(spec):
+        try:
+            each = comparisons(spec, name, options)
+            if not each:
+                raise DiffError(f'product "{name}" has no sink whose documents could be compared')
+        except DiffError as error:
+            errors.append(error)
+            refused.append(NotCompared.of(name, "", error))
+            continue
+        for one in each:
+            try:
+                one.check()
+                found.append(one)
+            except DiffError as error:
+                errors.append(error)
+                refused.append(NotCompared.of(name, one.kind, error))
+    if not found:
+        raise errors[0]
+    return found, refused
 
 
 class ProductComparison:
@@ -114,6 +141,11 @@ class ProductComparison:
         # Else the logs themselves are compared with, which tell no place of a database.
         self._placed = bool(options.database) or captured_source(spec, product) is not None
         self._checkpoint = spec.path_of(spec.run.checkpoint)
+
+    @property
+    def kind(self) -> str:
+        """The kind of the sink."""
+        return self._sink.kind
 
     def check(self) -> None:
         """Look whether it can be compared: its columns with those of the database, its sink.
@@ -200,7 +232,7 @@ class ProductComparison:
     def _reader(self) -> DocumentReader:
         product, folder = self.product, self._spec.path_of(".")
         try:
-            return make_reader(
+            reader = make_reader(
                 self._sink.kind,
                 dict(self._sink.options),
                 product=product.name,
@@ -214,6 +246,21 @@ class ProductComparison:
                 detail=error.detail,
                 hint=error.hint,
             ) from error
+        for name in _renamed(product, reader):
+            raise DiffError(
+                f'product "{product.name}" cannot be compared: its field "{name}" is in no column'
+                f" of {reader.target}, where that name is the key's"
+            )
+        return reader
+
+
+def _renamed(product: Product, reader: DocumentReader) -> Iterator[str]:
+    """Yield the fields that a target takes from its key, though they are something else."""
+    taken = reader.from_key if isinstance(reader, ReadsFromKey) else frozenset()
+    for name, each in product.root.shown:
+        own = isinstance(each, Computed) and each.expression.sql.strip("`") == name
+        if name in taken and not own:
+            yield name
 
 
 def _with_cause(still: Difference, wrong: Sequence[Difference]) -> Difference:
@@ -222,7 +269,12 @@ def _with_cause(still: Difference, wrong: Sequence[Difference]) -> Difference:
     return replace(still, cause=known.cause, why=known.why)
 
 
-def _with_documents(spec: ProjectSpec) -> list[str]:
+def with_documents(spec: ProjectSpec) -> list[str]:
+    """Return the products with documents.
+
+    Raises:
+        DiffError: There is none.
+    """
     from joinery.plan.build import examine
     from joinery.project.read import raise_all
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from joinery.app.comparison import DiffOptions, comparisons
+from joinery.app.comparison import DiffOptions, checked
 from joinery.app.project import ProjectLike, project_of
 from joinery.audit.error import DiffError
-from joinery.audit.verdict import DiffReport
+from joinery.audit.verdict import DiffReport, NotCompared
 from joinery.project.audit import per_second
 
 
@@ -37,7 +37,7 @@ def diff(
 
     Raises:
         ProjectErrors: The file has problems.
-        DiffError: A product cannot be compared.
+        DiffError: Nothing can be compared. Where only a part cannot be, the report says what.
         DiffFailedError: The database went away; `resume` goes on.
         SinkError: A sink is away.
     """
@@ -50,10 +50,16 @@ def diff(
         repair=repair,
         wait=wait,
     )
-    found = comparisons(spec, products, options)
+    found, refused = checked(spec, products, options)
+    parts = []
     for each in found:
-        each.check()
-    return DiffReport(tuple(each.run() for each in found))
+        try:
+            parts.append(each.run())
+        except DiffError as error:  # Its logs can no longer be compared with.
+            if len(found) == 1:
+                raise
+            refused.append(NotCompared.of(each.product.name, each.kind, error))
+    return DiffReport(tuple(parts), tuple(refused))
 
 
 def _per_second(rate: float | str) -> float:

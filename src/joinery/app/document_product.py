@@ -23,6 +23,24 @@ def document_product(spec: ProjectSpec, name: str, asked: str = "why") -> Produc
         WhyError: There is none of that name, or it has another form.
         ProjectErrors: It has problems.
     """
+    found = asked_product(spec, name, asked)
+    if not isinstance(found.form, DocumentForm):
+        raise WhyError(f'product "{name}" has no root: {asked} covers documents only, so far')
+    return found
+
+
+def asked_product(spec: ProjectSpec, name: str, asked: str = "why") -> Product:
+    """Return the plan of a product of any form, made of relations alone.
+
+    Args:
+        spec: The project.
+        name: The product's.
+        asked: The command that asks.
+
+    Raises:
+        WhyError: There is none of that name, or it reads what the command does not cover.
+        ProjectErrors: It has problems.
+    """
     known = [each.name for each in spec.products]
     if name not in known:
         near = get_close_matches(name, known, 1)
@@ -32,9 +50,8 @@ def document_product(spec: ProjectSpec, name: str, asked: str = "why") -> Produc
     raise_all(problems)
     assert plan is not None
     found = next(each for each in plan.products if each.name == name)
-    if not isinstance(found.form, DocumentForm):
-        raise WhyError(f'product "{name}" has no root: {asked} covers documents only, so far')
-    if any(each.as_of is not None for each in found.root.walk()):
+    rooted = isinstance(found.form, DocumentForm)
+    if rooted and any(each.as_of is not None for each in found.root.walk()):
         what = f"embeds versions (as_of), which {asked} does not cover yet"
         raise WhyError(f'product "{name}" {what}')
     if any(each.product is not None for each in found.relations):

@@ -12,10 +12,43 @@ from joinery.capture.keep import SpoolKeep
 from joinery.capture.spool import SpoolFolder
 from joinery.clients.kafka_reader import read_edges
 from joinery.dead_letters.open import source_brokers
-from joinery.observe.frontier import BegunOffsets, Frontier, SeenSizes
+from joinery.observe.frontier import BegunOffsets, Frontier, SeenSizes, begun_offsets
 from joinery.plan.nodes import Relation
 from joinery.project.captured import spool_of
+from joinery.project.kafka import kafka_options
+from joinery.project.kind import SourceSpec
 from joinery.project.product import ProjectSpec
+
+
+def first_offsets(spec: ProjectSpec, checkpoints: Sequence[Path]) -> BegunOffsets:
+    """Return at which offsets of Kafka logs are begun: noted by runs, else declared by `starting`.
+
+    A partition that is left out is read from its beginning.
+
+    Args:
+        spec: The project, which knows the sources.
+        checkpoints: The folders of the queries.
+    """
+    begun = begun_offsets(checkpoints)
+    found: dict[str, Mapping[str, Mapping[str, int]]] = dict(begun)
+    for source in spec.sources:
+        if source.kind == "kafka":
+            noted, declared = begun.get(source.name, {}), _declared(source)
+            topics = {*noted, *declared}
+            found[source.name] = {
+                each: {**declared.get(each, {}), **noted.get(each, {})} for each in topics
+            }
+    return found
+
+
+def _declared(source: SourceSpec) -> Mapping[str, Mapping[str, int]]:
+    """Return the offsets that a source is declared to start at, where they are numbers."""
+    starting = kafka_options(source).starting
+    return {
+        topic: {str(part): at for part, at in given.items() if isinstance(at, int)}
+        for topic, given in (starting.items() if isinstance(starting, Mapping) else ())
+        if isinstance(given, Mapping)
+    }
 
 
 def gone_of(

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from joinery.app.log_start import gone_of
+from joinery.app.log_start import first_offsets, gone_of
 from joinery.delivery.query_paths import QueryPaths
 from joinery.errors import SpecError
 from joinery.model.change import Change, Key
-from joinery.observe.frontier import Frontier, begun_offsets, seen_sizes
+from joinery.model.type import DataType
+from joinery.observe.frontier import Frontier, seen_sizes
 from joinery.plan.nodes import Product, Relation
 from joinery.project.product import ProjectSpec
 from joinery.provenance.logs import Ordered
@@ -85,7 +86,7 @@ class Logs:
         root = spec.path_of(spec.run.checkpoint)
         queries = dict.fromkeys(each.query for each in products)
         checkpoints = [QueryPaths.of(root, each).checkpoint for each in queries]
-        seen, begun = seen_sizes(checkpoints), begun_offsets(checkpoints)
+        seen, begun = seen_sizes(checkpoints), first_offsets(spec, checkpoints)
         decoded = as_decoded(spec, relations, *products)
         found = read_files(spec, decoded, most=records, seen=seen, begun=begun)
         ordered, changes = in_written_order(spec, relations, found, at)
@@ -121,11 +122,12 @@ class Logs:
         known = ", ".join(key_text(relation, each) for each in [*keys][:3])
         raise WhyError(
             f"no record of {relation.name} has the key {text}",
-            detail=" ".join(self._unread(relation)),
+            detail=" ".join(self.unread(relation)),
             hint=f"Keys are such as {known}." if keys else "",
         )
 
-    def _unread(self, relation: Relation) -> list[str]:
+    def unread(self, relation: Relation) -> list[str]:
+        """Return why a log may tell of more than was read."""
         told = []
         if left := self.left.get(relation.name, 0):
             told.append(f"{left:,} more records were not read; --records takes more.")
@@ -136,11 +138,12 @@ class Logs:
         return told
 
 
-def asked_key(relation: Relation, key: object) -> str:
+def asked_key(name: str, columns: Mapping[str, DataType], key: object) -> str:
     """Return the text that names a key which is given as Python has it.
 
     Args:
-        relation: Whose key it is.
+        name: Whose key it is.
+        columns: The key's, with their types.
         key: A text, which is taken as it is; or its value, or its values by column or in order.
 
     Raises:
@@ -148,17 +151,16 @@ def asked_key(relation: Relation, key: object) -> str:
     """
     if isinstance(key, str):
         return key
-    columns = relation.key
     if isinstance(key, Mapping):
         key = [key[each] for each in columns if each in key]
     values = list(key) if isinstance(key, list | tuple) else [key]
     if len(values) != len(columns):
         raise WhyError(
-            f"the key of {relation.name} does not have {len(values)} columns",
+            f"the key of {name} does not have {len(values)} columns",
             hint=f"Its key is {', '.join(columns)}.",
         )
     try:
-        return map_key_text(values, [relation.type_of(each) for each in columns])
+        return map_key_text(values, [*columns.values()])
     except (TypeError, ValueError, AttributeError, ArithmeticError):  # of another type
         return ",".join(map(str, values))
 

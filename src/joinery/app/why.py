@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from joinery.app.document_product import document_product
+from joinery.app.document_product import asked_product, document_product
 from joinery.app.logs import Logs, WhyError, asked_key
 from joinery.app.project import ProjectLike, project_of
 from joinery.delivery.query_paths import QueryPaths
@@ -17,8 +17,11 @@ from joinery.project.product import ProjectSpec
 from joinery.project.read import raise_all
 from joinery.provenance.answer import Answering, Why
 from joinery.provenance.document_log import DocumentLog
+from joinery.provenance.grouping import RowForm
 from joinery.provenance.live_rows import LiveRows
 from joinery.provenance.roots import Reach, reach_of
+from joinery.provenance.row_answer import RowAnswering
+from joinery.provenance.row_log import RowLog
 
 RECORDS = 1_000_000
 """How many records of a topic are read."""
@@ -41,7 +44,7 @@ def why(
 
     Args:
         project: The project, its file, or a folder of them; or an app.
-        product: One with a `root`.
+        product: One with a `root`, or an `aggregate`, a `fold`, a `history` or a `pattern`.
         key: The document's: one column's value, or the values of several as a list or a tuple, or
             by column, or their texts with commas.
         absent: `RELATION:KEY`, to be told why that row is not in the document.
@@ -53,17 +56,26 @@ def why(
 
     Raises:
         ProjectErrors: The file has problems.
-        WhyError: The product has no documents, or the source is no folder of change files; or
-            there is no such key or relation; or the checkpoint does not know the batch.
+        WhyError: The product is of another form, or its logs cannot be read; or there is no such
+            key or relation; or the checkpoint does not know the batch.
         RunError: Java is missing, or the files cannot be read.
     """
     spec = project_of(project).spec
-    plan = document_product(spec, product)
+    plan = asked_product(spec, product)
+    form = plan.form
+    if not isinstance(form, DocumentForm | RowForm):
+        raise WhyError(f'why does not cover product "{product}" yet, which {form.does}')
+    if absent is not None and isinstance(form, RowForm):
+        raise WhyError("--not asks documents only: it tells by which embed a row is not in one")
     frontier = None if batch is None else _after(spec, product, batch)
     logs = Logs.of(spec, plan, records=records, at=str(at), frontier=frontier)
+    keyed = plan.root.relation.name if isinstance(form, DocumentForm) else product
+    text = asked_key(keyed, {each.name: each.type for each in plan.key.fields}, key)
+    if isinstance(form, RowForm):
+        return _why_row(spec, plan, form, logs, text)
     log = DocumentLog(
         plan,
-        logs.key(plan.root.relation, asked_key(plan.root.relation, key)),
+        logs.key(plan.root.relation, text),
         max_document_bytes=spec.run.max_document_bytes,
     )
     log.tell(logs.changes)
@@ -73,6 +85,23 @@ def why(
         read=logs.read,
         left=logs.left,
         gone=logs.gone,
+    )
+
+
+def _why_row(spec: ProjectSpec, product: Product, form: RowForm, logs: Logs, text: str) -> Why:
+    """Return why a row of a product without a root looks as it does."""
+    log = RowLog(product, form, max_document_bytes=spec.run.max_document_bytes)
+    told = log.tell(logs.changes, text)
+    if told is None:
+        columns = ", ".join(each.name for each in product.key.fields)
+        raise WhyError(
+            f'no record of {form.relation.name} leads to a row "{text}" of {product.name}',
+            detail=" ".join(logs.unread(form.relation)),
+            hint=f"Its key is {columns}"
+            + (f"; keys begin with such as {', '.join(log.known)}." if log.known else "."),
+        )
+    return RowAnswering(product, told, logs.naming).answer(
+        ordered=logs.ordered, read=logs.read, left=logs.left, gone=logs.gone
     )
 
 

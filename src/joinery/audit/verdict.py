@@ -8,9 +8,11 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from decimal import Decimal
-from typing import Literal
+from typing import Literal, Self
+
+from joinery.errors import JoineryError
 
 Cause = Literal["sink", "input", "joinery", "unknown"]
 CAUSES: tuple[Cause, ...] = ("sink", "input", "joinery", "unknown")
@@ -169,10 +171,45 @@ class ProductDiff:
 
 
 @dataclass(frozen=True, slots=True)
+class NotCompared:
+    """A product, or one of its sinks, whose documents cannot be compared.
+
+    Attributes:
+        product: The product.
+        sink: The kind of the sink; empty for all of the product's.
+        why: In words.
+        hint: What helps; empty where nothing is known to.
+    """
+
+    product: str
+    sink: str
+    why: str
+    hint: str = ""
+
+    @classmethod
+    def of(cls, product: str, sink: str, error: JoineryError) -> Self:
+        """Return what an error says cannot be compared."""
+        return cls(product, sink, " ".join(filter(None, (error.message, error.detail))), error.hint)
+
+    def lines(self) -> Iterator[str]:
+        """Yield it for people."""
+        yield f"{self.product}: {self.sink and f'{self.sink} '}not compared"
+        yield f"  {self.why}"
+        if self.hint:
+            yield f"  hint: {self.hint}"
+
+
+@dataclass(frozen=True, slots=True)
 class DiffReport:
-    """What `jn.diff` found, one part a product and sink."""
+    """What `jn.diff` found.
+
+    Attributes:
+        parts: One a product and sink.
+        refused: What could not be compared.
+    """
 
     parts: Sequence[ProductDiff]
+    refused: Sequence[NotCompared] = ()
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -184,11 +221,15 @@ class DiffReport:
 
     def to_json(self) -> Mapping[str, object]:
         """Return it as one JSON object."""
-        return {"differ": self.differ, "products": [each.to_json() for each in self.parts]}
+        return {
+            "differ": self.differ,
+            "products": [each.to_json() for each in self.parts],
+            "not_compared": [asdict(each) for each in self.refused],
+        }
 
     def lines(self) -> Iterator[str]:
         """Yield it for people."""
-        for each in self.parts:
+        for each in (*self.parts, *self.refused):
             yield from each.lines()
 
 

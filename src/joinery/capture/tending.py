@@ -90,8 +90,7 @@ class Tending:
         if self._spool.position is None:
             return
         try:
-            for each in self._database.check_same(self._spool):
-                self._on_warning(each)
+            self._database.check_same(self._spool)
         except CaptureLostError as error:
             self.lost = error
         except (CaptureError, OSError, ValueError, KeyError) as error:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from joinery.app.diff import diff
 from joinery.audit.error import DiffError
-from joinery.cli.project import DONE, FOUND
+from joinery.cli.project import DONE, FOUND, WRONG
 
 
 def run_diff(
@@ -27,11 +27,11 @@ def run_diff(
     """Compare, and print what was found.
 
     Returns:
-        0; 3 where documents differ.
+        0; 3 where documents differ; 2 where one of the products that are named cannot be compared.
 
     Raises:
         ProjectErrors: The project is wrong.
-        DiffError: A product cannot be compared.
+        DiffError: Nothing can be compared.
     """
     found = diff(
         file,
@@ -47,7 +47,9 @@ def run_diff(
         sys.stdout.write(f"{json.dumps(found.to_json(), ensure_ascii=False, indent=2)}\n")
     else:
         sys.stdout.writelines(f"{line}\n" for line in found.lines())
-    return FOUND if found.differ else DONE
+    if found.differ:
+        return FOUND
+    return WRONG if {each.product for each in found.refused}.intersection(products) else DONE
 
 
 def refuse_arguments(given: Sequence[str]) -> None:

@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 from joinery.cli.project import DONE, analyser, standing_name
@@ -18,7 +19,7 @@ from joinery.plan.nodes import Product
 from joinery.project.load import load_spec
 from joinery.project.product import ProjectSpec
 from joinery.sinks.protocol import make_sink
-from joinery.solutions.trigger.listen import Listener, Published
+from joinery.solutions.trigger.listen import Listener, PatientListener, Published
 from joinery.solutions.trigger.open import open_listener
 from joinery.solutions.trigger.options import TriggerOptions
 from joinery.spark.batch.stores import owner_of
@@ -43,16 +44,16 @@ def run_listen(file: Path, *, products: Sequence[str], once: bool) -> int:
         signal.signal(number, lambda *_: ended.set())
     with ExitStack() as opened:
         listeners = []
-        for members in queries.values():
-            listener = _listener(spec, members)
+        for query, members in queries.items():
+            make = partial(_listener, spec, members)
+            listener = PatientListener(make, query, ended=ended.is_set)
             opened.callback(listener.close)
-            listener.repeat()
             listeners.append(listener)
         _publish(listeners, ended, once=once)
     return DONE
 
 
-def _publish(listeners: Sequence[Listener], ended: threading.Event, *, once: bool) -> None:
+def _publish(listeners: Sequence[PatientListener], ended: threading.Event, *, once: bool) -> None:
     while not ended.is_set():
         told = [published for each in listeners if (published := each.publish()) is not None]
         for published in told:
@@ -90,22 +91,30 @@ def _queries(known: Sequence[Product], names: Sequence[str]) -> Mapping[str, Seq
 
 
 def _listener(spec: ProjectSpec, products: Sequence[Product]) -> Listener:
-    outlets: dict[str, Outlet] = {}
-    for product in products:
-        folder = spec.path_of(".")
-        sinks = [make_sink(e.kind, product.name, dict(e.options), folder) for e in product.sinks]
-        outlets[product.name] = DirectOutlet(sinks)
-        outlets[product.name].open()
     limit = spec.run.max_document_bytes
     options = TriggerOptions.of(products[0])
     assert options is not None  # chosen by them
     query = products[0].query
     checkpoint = QueryPaths.of(spec.path_of(spec.run.checkpoint), query).checkpoint
-    return open_listener(
-        products,
-        options,
-        outlets,
-        name=standing_name(spec, query),
-        owner=owner_of(spec, checkpoint),
-        max_document_bytes=limit,
-    )
+    outlets = {each.name: _outlet(spec, each) for each in products}
+    try:
+        for outlet in outlets.values():
+            outlet.open()
+        return open_listener(
+            products,
+            options,
+            outlets,
+            name=standing_name(spec, query),
+            owner=owner_of(spec, checkpoint),
+            max_document_bytes=limit,
+        )
+    except BaseException:
+        for outlet in outlets.values():
+            outlet.close()
+        raise
+
+
+def _outlet(spec: ProjectSpec, product: Product) -> Outlet:
+    folder = spec.path_of(".")
+    sinks = [make_sink(e.kind, product.name, dict(e.options), folder) for e in product.sinks]
+    return DirectOutlet(sinks)

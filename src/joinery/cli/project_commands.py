@@ -23,16 +23,12 @@ def init(
         typer.Option(
             "--from",
             metavar="URL",
-            help="Propose documents of the tables of a database: postgresql://user@host/name or"
-            " mysql://….",
+            help="Propose documents of the tables of a database: postgresql://user@host/name.",
         ),
     ] = None,
     schema: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="With --from: only this schema, or database of MySQL; repeat.",
-        ),
+        typer.Option(metavar="NAME", help="With --from: only this schema of the database; repeat."),
     ] = None,
 ) -> None:
     """Write a small project with change files, ready to run; or one for a database of yours."""
@@ -184,7 +180,7 @@ def add(
         str,
         typer.Argument(
             metavar="SOURCE",
-            help="postgresql://… or mysql://…, registry:URL#subject, or topic:name.",
+            help="postgresql://… of the database, registry:URL#subject, or topic:name.",
         ),
     ],
     names: Annotated[

@@ -126,7 +126,7 @@ def _reasons(status: ProductStatus) -> Iterator[str]:
 
 
 def _row(status: ProductStatus) -> tuple[str, ...]:
-    if status.state == "never run":
+    if not status.told:
         return (status.product, status.state, *("-",) * (len(_HEADER) - 2))
     return (
         status.product,

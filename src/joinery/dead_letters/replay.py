@@ -195,7 +195,6 @@ def _batch(product: Product, file: Path) -> StagedBatch:
         files=(file,),
         key=product.key,
         value=product.output,
-        nullable_key=product.nullable_key,
     )
 
 

@@ -27,13 +27,23 @@ from joinery.project.product import ProjectSpec
 from joinery.project.quantity import duration_text
 
 State = Literal[
-    "failed", "gone", "waiting", "behind", "paused", "starting", "live", "ended", "never run"
+    "failed",
+    "gone",
+    "unknown",
+    "waiting",
+    "behind",
+    "paused",
+    "starting",
+    "live",
+    "ended",
+    "never run",
 ]
 """How a product stands, the most urgent first."""
 
 STATES: tuple[State, ...] = (
     "failed",
     "gone",
+    "unknown",
     "waiting",
     "behind",
     "paused",
@@ -45,13 +55,14 @@ STATES: tuple[State, ...] = (
 MARKS: Mapping[State, str] = {
     "failed": "✗",
     "gone": "✗",
+    "unknown": "?",
     "waiting": "◐",
     "behind": "◐",
     "paused": "‖",
     "live": "●",
 }
 """What stands before some states, for those who look down a column."""
-_URGENT: tuple[State, ...] = ("failed", "gone", "waiting")
+_URGENT: tuple[State, ...] = ("failed", "gone", "unknown", "waiting")
 _BEHIND_S = 10.0
 _FRESH_MS = 30_000
 _RECENT_S = 60.0
@@ -102,6 +113,11 @@ class ProductStatus:
     differ: int = 0
     hot_keys: tuple[HotKey, ...] = ()
     missed: tuple[str, ...] = ()
+
+    @property
+    def told(self) -> bool:
+        """Whether a run has told figures of it that can be read."""
+        return self.state not in ("unknown", "never run")
 
     @property
     def wants_attention(self) -> bool:
@@ -272,15 +288,17 @@ class _Run:
     def product(self, name: str, now: float) -> ProductStatus:
         """Return how a product stands, but for what is expected of it."""
         told = self.told
+        if told is None and self.unreadable:
+            return ProductStatus(
+                product=name, query=self.query, state="unknown", because=self.unreadable
+            )
         if told is None and self.paused is not None:
             return ProductStatus(
                 product=name, query=self.query, state="paused", because=f"paused {self.paused}"
             )
         if told is None:
             state: State = "starting" if self.going_on else "never run"
-            return ProductStatus(
-                product=name, query=self.query, state=state, because=self.unreadable
-            )
+            return ProductStatus(product=name, query=self.query, state=state)
         mine = told.products.get(name, ProductTotals(relations=()))
         state, because = self._state(name, mine, told, now)
         recent = state not in ("gone", "ended") and now - told.written_at < _RECENT_S
@@ -392,7 +410,7 @@ def _dead(spec: ProjectSpec, letters: Mapping[str, int], name: str, run: _Run) -
 
 def _judged(status: ProductStatus, expect: Expectations) -> ProductStatus:
     """Return the status with what it was expected to be and is not."""
-    if status.state == "never run":
+    if not status.told:
         return status
     fresh_ms = expect.fresh_ms
     if fresh_ms is None and status.state == "behind":

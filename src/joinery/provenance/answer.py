@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from joinery.model.change import Row
+from joinery.model.change import Change, Row
 from joinery.plan.nodes import Node, Product, Relation
 from joinery.provenance.absence import Absence
-from joinery.provenance.document_log import Alteration, DocumentLog
+from joinery.provenance.document_log import Alteration, Difference, DocumentLog
 from joinery.provenance.logs import Ordered
 from joinery.provenance.parts import ROOT, Level, key_of, levels
 from joinery.provenance.told import Naming, key_text
@@ -268,15 +268,28 @@ class Answering:
         relation = next(
             each for each in self.product.form.relations if each.name == change.relation
         )
-        told = [(each.path, _text(each.before), _text(each.after)) for each in last.differences]
-        return Last(
-            relation.name,
-            key_text(relation, tuple(change.key.values())),
-            self.naming.place(change),
-            change.position,
-            "delete" if change.after is None else "upsert",
-            told,
-        )
+        return last_of(relation, change, self.naming, last.differences)
+
+
+def last_of(
+    relation: Relation, change: Change, naming: Naming, altered: Sequence[Difference]
+) -> Last:
+    """Return what is told of the change that altered something last.
+
+    Args:
+        relation: Of the change.
+        change: The change.
+        naming: How places are told.
+        altered: What it altered.
+    """
+    return Last(
+        relation.name,
+        key_text(relation, tuple(change.key.values())),
+        naming.place(change),
+        change.position,
+        "delete" if change.after is None else "upsert",
+        [(each.path, _text(each.before), _text(each.after)) for each in altered],
+    )
 
 
 def _deep_first(below: Mapping[str, Sequence[Part]], above: str) -> Iterator[Part]:

@@ -33,7 +33,7 @@ from joinery.semantics.groups import Groups, Slot
 from joinery.semantics.lateness import Watermarks, in_log_order, with_moved
 from joinery.semantics.merge import KeptRow, RowMerge
 from joinery.semantics.patterns import Patterns
-from joinery.semantics.rows import Findings, Rows
+from joinery.semantics.rows import Findings, Matching
 from joinery.semantics.sending import SentRows
 from joinery.solutions.protocol import DeadDocument
 
@@ -84,14 +84,14 @@ class AggregateReference:
             self._leave_settled(self._groups)
         changes = [each for each in batch if each.relation == self._form.relation.name]
         for number, (change, moved) in enumerate(with_moved(in_log_order(changes))):
-            identity = self._identity(change, (now_us, number))
+            identity = self.identity_of(change, (now_us, number))
             if moved is None or not self._is_moved_late(moved):
                 self._change(identity, change, now_us, counters)
         if self._form.relation.product is None:
             self.watermarks.end_batch(now_us)
         return counters
 
-    def see(self, rows: Rows) -> None:
+    def see(self, rows: Matching) -> None:
         """Take the rows that the rules of a pattern are looked up in."""
         if isinstance(self._groups, Patterns):
             self._groups.see(rows)
@@ -139,9 +139,24 @@ class AggregateReference:
         before, self._before = self._before, self._findings.taken()
         return self._before.since(before)
 
+    def row_of(self, identity: Any) -> Row | None:
+        """Return a row as it counts; None where none does."""
+        seen = self._rows.get(identity)
+        return None if seen is None else seen.standing.row
+
+    def behind(self, key: Key) -> Sequence[tuple[str, Any]]:
+        """Return what identifies the rows that a group, or a match, is made of, in its order.
+
+        Before each stands what it is there: `row`, or a variable of the pattern.
+        """
+        if isinstance(self._groups, Patterns):
+            return self._groups.behind(key)
+        found = self._groups.behind(key, self.watermarks.relation)
+        return [("row", each) for each in found]
+
     # One change
 
-    def _identity(self, change: Change, arrived: tuple[int, int]) -> Any:
+    def identity_of(self, change: Change, arrived: tuple[int, int] = (0, 0)) -> Any:
         """Return what identifies the row of a change: its key, or in a log its place."""
         if not self._form.relation.append:
             return tuple(change.key[column] for column in self._form.relation.key)

@@ -122,6 +122,19 @@ class FoldReference:
         documents, dead = self._sent.send(built, timestamp_us)
         return documents, letters + dead
 
+    def behind(self, key: Key) -> Sequence[tuple[int, tuple[int, int]]]:
+        """Return the number of each event that a state is made of, and where it stands."""
+        log = self._logs.get(key)
+        if log is None:
+            return ()
+        last = self._last(log)
+        return [(each, log.events[each].place[1:]) for each in sorted(log.events) if each <= last]
+
+    def waiting(self, key: Key) -> Sequence[int]:
+        """Return the numbers of events that do not apply yet, since one before is missing."""
+        log = self._logs.get(key)
+        return [] if log is None else sorted(each for each in log.events if each > self._last(log))
+
     def news(self) -> Counter[str]:
         """Return what the last batch was the first to find."""
         before, self._before = self._before, self._findings.taken()

@@ -212,6 +212,15 @@ class Groups:
             end = last + window.gap_us
             yield (start, end if cut is None else min(end, cut)), run
 
+    def behind(self, key: Key, watermark: int | None) -> Sequence[Any]:
+        """Return what identifies the rows of what is shown under a key, in their order."""
+        for shown, _, _, members in self.windows(watermark):
+            if shown == key:
+                timed = isinstance(self._form.window, Session | Sliding)
+                ranked = self._ranked(members)
+                return [identity[1] if timed else identity for identity, _ in ranked]
+        return ()
+
     def value(self, group: Key, bounds: Bounds | None, members: Members) -> dict[str, Any]:
         """Return what a group shows."""
         form = self._form
@@ -239,6 +248,9 @@ class Groups:
         return None if bounds is None else (bounds[1] - bounds[0]) / 1_000_000
 
     def _in_order(self, members: Members) -> list[Row]:
+        return [member.row for _, member in self._ranked(members)]
+
+    def _ranked(self, members: Members) -> list[tuple[Any, _Member]]:
         """Return rows by time, those without one first, then by key or place."""
         key = self._form.relation.key
 
@@ -247,7 +259,7 @@ class Groups:
             time = (member.time_us is not None, member.time_us or 0)
             return time, self._rank([member.row[each] for each in key]), identity
 
-        return [member.row for _, member in sorted(members.items(), key=rank)]
+        return sorted(members.items(), key=rank)
 
     def _group(self, row: Row) -> Key:
         values = {name: evaluate(row) for name, evaluate in self._by}

@@ -20,6 +20,7 @@ from joinery.semantics.groups import Slot
 from joinery.semantics.matcher import MatchRules, Taken, matches_in
 from joinery.semantics.rows import (
     Findings,
+    Matching,
     Rows,
     equal_value,
     guarded,
@@ -57,7 +58,7 @@ class Patterns:
         self._members: dict[Slot, dict[Any, _Member]] = {}
         self._shown: dict[Key, Row] = {}
         self._reached: int | None = None
-        self._looked_up = Rows({})
+        self._looked_up: Matching = Rows({})
         self._from: dict[Key, tuple[Any, ...]] = {}
         self._over = set[tuple[Key, int | None]]()
         self.settled: list[Key] = []
@@ -108,7 +109,7 @@ class Patterns:
         emit = self._form.emit
         return slot.time_us < watermark - emit.allowed_us - emit.retention_us
 
-    def see(self, rows: Rows) -> None:
+    def see(self, rows: Matching) -> None:
         """Take the rows that rules are looked up in."""
         self._looked_up = rows
 
@@ -154,6 +155,17 @@ class Patterns:
         if self._cut is None or first.time_us is None:
             return False
         return first.time_us < self._cut
+
+    def behind(self, key: Key) -> Sequence[tuple[str, Any]]:
+        """Return the variable, and what identifies the row, of each row of a match."""
+        names = [each.name for each in self._form.variables]
+        for group, rows in self._groups():
+            for each in matches_in(_Told(rows, self._reading), self._rules, 0):
+                own = (*group, self._start(rows[each.start].row))
+                if own == key and each.last is not None:
+                    taken = each.last.rows()
+                    return [(names[variable], rows[at].rank[-1]) for variable, at in taken]
+        return ()
 
     def shown(self, watermark: int | None) -> Iterator[Shown]:
         """Yield the key, the time that it waits for, and the value of each match.

@@ -20,8 +20,8 @@ import base64
 import json
 import re
 import struct
-from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal as Number
 from typing import Any, Protocol
@@ -53,20 +53,20 @@ class AvroNameError(ValueError):
     """A field has a name that Avro does not allow; the message is the field's path."""
 
 
-def record_schema(type_: Struct, name: str, *, filled: Collection[str] = ()) -> dict[str, Any]:
+def record_schema(type_: Struct, name: str, *, nullable: bool = True) -> dict[str, Any]:
     """Return the schema of an object.
 
     Args:
         type_: Its fields.
         name: Of the record; what Avro does not allow in it becomes `_`.
-        filled: Those of its own fields that are never null; those inside always may be.
+        nullable: Whether its own fields may be null; those inside always may.
 
     Raises:
         AvroNameError: A field cannot be named so in Avro.
 
     Example:
         >>> from joinery.model.type import INT, Field
-        >>> record_schema(Struct((Field("id", INT),)), "key", filled={"id"})
+        >>> record_schema(Struct((Field("id", INT),)), "key", nullable=False)
         {'type': 'record', 'name': 'key', 'fields': [{'name': 'id', 'type': 'int'}]}
     """
     fields = []
@@ -77,11 +77,11 @@ def record_schema(type_: Struct, name: str, *, filled: Collection[str] = ()) -> 
             inner = _schema(field.type, f"{name}_{field.name}")
         except AvroNameError as error:
             raise AvroNameError(f"{field.name}.{error}") from None
-        fields.append(_field(field.name, inner, nullable=field.name not in filled))
+        fields.append(_field(field.name, inner, nullable))
     return {"type": "record", "name": _safe(name), "fields": fields}
 
 
-def _field(name: str, schema: Any, *, nullable: bool) -> dict[str, Any]:
+def _field(name: str, schema: Any, nullable: bool) -> dict[str, Any]:
     if nullable:
         return {"name": name, "type": _avro_schema_or_null(schema), "default": None}
     return {"name": name, "type": schema}
@@ -133,7 +133,7 @@ class RecordWriter:
     Args:
         type_: Their type.
         name: Of the record.
-        filled: Those of its own fields that are never null.
+        nullable: Whether its own fields may be null.
 
     Attributes:
         schema: Theirs, as a registry takes it.
@@ -142,9 +142,9 @@ class RecordWriter:
         AvroNameError: A field cannot be named so in Avro.
     """
 
-    def __init__(self, type_: Struct, name: str, *, filled: Collection[str] = ()) -> None:
-        self.schema = record_schema(type_, name, filled=filled)
-        self._write = _object(type_, filled)
+    def __init__(self, type_: Struct, name: str, *, nullable: bool = True) -> None:
+        self.schema = record_schema(type_, name, nullable=nullable)
+        self._write = _object(type_, nullable)
 
     def write(self, text: str, head: bytes = b"") -> bytes:
         """Return an object, given as JSON, behind `head`.
@@ -174,7 +174,7 @@ def _writer(type_: DataType) -> Write:
         case Map(key, value):
             return _entries(key, _or_null(value))
         case Struct():
-            return _object(type_)
+            return _object(type_, nullable=True)
 
 
 def _or_null(type_: DataType) -> Write:
@@ -193,23 +193,9 @@ def _or_null(type_: DataType) -> Write:
     return write_or_null
 
 
-def _filled(name: str, type_: DataType) -> Write:
-    """Return what writes a value that the schema has no null for."""
-    write = _writer(type_)
-
-    def write_filled(out: bytearray, value: Any) -> None:
-        if value is None:
-            raise ValueError(f'"{name}" is null, which its schema does not allow')
-        write(out, value)
-
-    return write_filled
-
-
-def _object(type_: Struct, filled: Collection[str] = ()) -> Write:
-    parts = tuple(
-        (each.name, _filled(each.name, each.type) if each.name in filled else _or_null(each.type))
-        for each in type_.fields
-    )
+def _object(type_: Struct, nullable: bool) -> Write:
+    make = _or_null if nullable else _writer
+    parts = tuple((each.name, make(each.type)) for each in type_.fields)
 
     def write_object(out: bytearray, value: Any) -> None:
         for name, write in parts:
@@ -377,7 +363,7 @@ class AvroEncoding:
     def prepare(self, batch: StagedBatch) -> None:
         """Tell the registry both schemas, once for each type."""
         known = self._known
-        if known is not None and _types(known) == _types(batch):
+        if known is not None and (known.key, known.value) == (batch.key, batch.value):
             return
         with _told(batch.product):
             value = RecordWriter(batch.value, batch.product)
@@ -389,27 +375,11 @@ class AvroEncoding:
         """Return root keys by their bytes, behind the id of their schema."""
         with _told(batch.product):
             writer, head = self._key_writer(batch)
-        found: dict[bytes, str] = {}
-        for each in keys:
-            with suppress(ValueError):  # the topic cannot have it
-                found[writer.write(each, head)] = each
-        return found
+        return {writer.write(each, head): each for each in keys}
 
     def _key_writer(self, batch: StagedBatch) -> tuple[RecordWriter, bytes]:
-        filled = {each.name for each in batch.key.fields} - batch.nullable_key
-        if batch.nullable_key:
-            filled |= self._filled_before()
-        key = RecordWriter(batch.key, f"{batch.product}_key", filled=filled)
+        key = RecordWriter(batch.key, f"{batch.product}_key", nullable=False)
         return key, self._head(key, "key")
-
-    def _filled_before(self) -> frozenset[str]:
-        """Return the columns that have no null in keys of the topic up to now.
-
-        They stay so: a key that was written in another way would be another key.
-        """
-        standing = self._registry.latest(f"{self._topic}-key") or {}
-        fields = standing.get("fields", ()) if isinstance(standing, dict) else ()
-        return frozenset(each["name"] for each in fields if not isinstance(each["type"], list))
 
     def _head(self, writer: RecordWriter, part: str) -> bytes:
         number = self._registry.register(f"{self._topic}-{part}", writer.schema)
@@ -422,10 +392,6 @@ class AvroEncoding:
         key, value = self._key, self._value
         told = None if row.value is None else value[0].write(row.value, value[1])
         return key[0].write(row.key, key[1]), told
-
-
-def _types(batch: StagedBatch) -> tuple[Struct, Struct, frozenset[str]]:
-    return batch.key, batch.value, batch.nullable_key
 
 
 @contextmanager

@@ -38,6 +38,7 @@ from joinery.model.type import Array, Atomic, DataType, Decimal, Map, Struct
 from joinery.project.option import Target, anything, count, flag, options, text
 from joinery.sinks.key import key_of_text
 from joinery.sinks.line import StagedRow, read_chunks
+from joinery.sinks.opensearch_reader import OpenSearchReader
 from joinery.sinks.opensearch_server import (
     HASHED,
     Access,
@@ -198,7 +199,16 @@ class OpenSearchOptions:
 
     def make(self, product: str, folder: Path) -> OpenSearchSink:
         """Return the sink of a product."""
-        access = Access(
+        return OpenSearchSink(self._access(folder), _index(self._name(product)), self)
+
+    def reader(self, product: str, folder: Path, key: Struct, value: Struct) -> OpenSearchReader:
+        """Return what reads the documents of a product."""
+        if "_source" in self.mapping:
+            raise SinkError('an index whose mapping has "_source" may not keep whole documents')
+        return OpenSearchReader(self._access(folder), _index(self._name(product)), key)
+
+    def _access(self, folder: Path) -> Access:
+        return Access(
             urls=tuple(_with_scheme(each.strip()) for each in self.url.split(",")),
             user=self.user,
             password=self.password,
@@ -206,7 +216,6 @@ class OpenSearchOptions:
             verify_certs=self.verify_certs,
             connections=self.connections,
         )
-        return OpenSearchSink(access, _index(self._name(product)), self)
 
     def target(self, product: str, folder: Path) -> Target:
         """Return the index."""

@@ -180,6 +180,19 @@ class Access:
         return ",".join(f"{each.hostname}:{each.port or 9200}" for each in parts)
 
 
+class Answer(dict[str, Any]):
+    """An answer of a server: a JSON object, and the text that it was read from.
+
+    Args:
+        told: The object.
+        text: Its text.
+    """
+
+    def __init__(self, told: Mapping[str, Any], text: str) -> None:
+        super().__init__(told)
+        self.text = text
+
+
 class SearchServer:
     """A connected server.
 
@@ -327,7 +340,15 @@ class _TooLargeError(SinkError):
 def _connect(access: Access) -> OpenSearch:
     message = 'sink "opensearch" needs the package opensearch-py'
     with needs_extra("opensearch", message, SinkError):
-        from opensearchpy import OpenSearch
+        from opensearchpy import JSONSerializer, OpenSearch
+
+    class WithText(JSONSerializer):
+        """Keeps the text of an answer, whose numbers have all their digits."""
+
+        def loads(self, text: str) -> Any:
+            told = super().loads(text)
+            return Answer(told, text) if isinstance(told, dict) else told
+
     return OpenSearch(
         list(access.urls),
         http_auth=(access.user, access.password) if access.user else None,
@@ -337,6 +358,7 @@ def _connect(access: Access) -> OpenSearch:
         timeout=_TIMEOUT_S,
         max_retries=0,
         pool_maxsize=access.connections + 1,
+        serializer=WithText(),
     )
 
 

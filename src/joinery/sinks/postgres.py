@@ -194,12 +194,7 @@ class PostgresSink:
 
     def _described(self, batch: StagedBatch) -> PostgresTable:
         return PostgresTable(
-            self._name,
-            self._schema,
-            key=batch.key,
-            value=batch.value,
-            mode=self._mode,
-            nullable=batch.nullable_key,
+            self._name, self._schema, key=batch.key, value=batch.value, mode=self._mode
         )
 
     @contextmanager
@@ -305,6 +300,5 @@ class PostgresOptions:
 
     def reader(self, product: str, folder: Path, key: Struct, value: Struct) -> PostgresReader:
         """Return what reads the documents of a product."""
-        if self.mode != "jsonb":
-            raise SinkError(f'documents of mode "{self.mode}" cannot be read back yet')
-        return PostgresReader(self.url, self.table or product, self.schema, key)
+        fields = value if self.mode == "columns" else None
+        return PostgresReader(self.url, self.table or product, self.schema, key, fields)

@@ -1,9 +1,14 @@
-"""The documents of one product as a table of PostgreSQL holds them."""
+"""The documents of one product as a table of PostgreSQL holds them.
+
+They stand in one column, or their fields in a column each, of which the server makes the document
+again: a number has the digits that its column keeps, a time the form that documents have.
+"""
 
 from __future__ import annotations
 
 import base64
 import json
+import struct
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
@@ -11,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from joinery.clients.postgres import connect, database_errors, failure, shown
 from joinery.clients.sql import listed, quoted
-from joinery.model.type import BINARY, Field, Struct
+from joinery.model.type import BINARY, Atomic, Field, Struct
 from joinery.sinks.key import key_json, key_of_stored, stored_key, stored_values
 from joinery.sinks.postgres_table import column_type
 from joinery.sinks.reader import Held
@@ -20,22 +25,34 @@ if TYPE_CHECKING:
     import psycopg
 
 _CHUNK_ROWS = 10_000
+_FLOATS = (Atomic("float"), Atomic("double"))
 _DECODE = json.JSONDecoder(parse_int=Decimal, parse_float=Decimal).decode
 
 
 class PostgresReader:
-    """Reads a table whose documents stand in one column.
+    """Reads a table.
 
     Args:
         url: The database.
         table: Its name.
         schema: Empty for the first of the search path.
         key: The root key's columns.
+        fields: Those of documents, where each has a column; None where one column has documents.
+
+    Attributes:
+        from_key: The fields of documents that are columns of the key, and hold what that holds.
     """
 
-    def __init__(self, url: str, table: str, schema: str, key: Struct) -> None:
+    def __init__(
+        self, url: str, table: str, schema: str, key: Struct, fields: Struct | None = None
+    ) -> None:
         self.target = f"postgres table {table} at {shown(url)}"
         self._url, self._key = url, key
+        names = {each.name for each in key.fields}
+        listed = () if fields is None else fields.fields
+        self.from_key = frozenset(each.name for each in listed if each.name in names)
+        self._floats = [each for each in listed if each.type in _FLOATS]
+        self._shown = "version, document::text" if fields is None else _row_shown(fields)
         self._place = f"{quoted(schema)}.{quoted(table)}" if schema else quoted(table)
         self._connection: psycopg.Connection[Any] | None = None
 
@@ -50,43 +67,32 @@ class PostgresReader:
 
     def read(self, keys: Sequence[str]) -> Mapping[str, Held]:
         """Return the documents of some root keys."""
-        columns = [each.name for each in stored_key(self._key).fields]
-        alike: dict[frozenset[str], dict[str, list[Any]]] = {}
-        for key in keys:
-            values = stored_values(self._key, _DECODE(key))
-            nulls = frozenset(
-                name for name, each in zip(columns, values, strict=True) if each is None
-            )
-            alike.setdefault(nulls, {})[key] = values
-        found: dict[str, Held] = {}
-        for nulls, told in alike.items():
-            found |= self._read(told, nulls)
-        return found
-
-    def _read(self, told: Mapping[str, list[Any]], nulls: frozenset[str]) -> Mapping[str, Held]:
-        """Return the documents of root keys that are null in the same columns."""
+        if not keys:
+            return {}
         from psycopg import RawCursor
 
-        columns, keys = stored_key(self._key).fields, list(told)
+        columns = stored_key(self._key).fields
+        names = [each.name for each in columns]
+        told = [stored_values(self._key, _DECODE(each)) for each in keys]
         arrays = [
             [_cell(each, value) for value in values]
-            for each, values in zip(columns, zip(*told.values(), strict=True), strict=True)
+            for each, values in zip(columns, zip(*told, strict=True), strict=True)
         ]
         typed = ", ".join(
             f"${at}::text[]::{column_type(each.type)}[]" for at, each in enumerate(columns, 1)
         )
-        slots = ", ".join(f"v{at}" for at in range(len(columns)))
-        same = " AND ".join(
-            f"kept.{quoted(each.name)} " + ("IS NULL" if each.name in nulls else f"= sought.v{at}")
-            for at, each in enumerate(columns)
-        )
+        slots = ", ".join(f"v{at}" for at in range(len(names)))
+        same = " AND ".join(f"kept.{quoted(each)} = sought.v{at}" for at, each in enumerate(names))
         with self._told() as connection, connection.transaction():
             found = RawCursor(connection).execute(
-                f"SELECT place, document::text, version FROM unnest({typed}) WITH ORDINALITY"
+                f"SELECT place, {self._shown} FROM unnest({typed}) WITH ORDINALITY"
                 f" AS sought ({slots}, place) JOIN {self._place} AS kept ON {same}",
                 arrays,
             )
-            return {keys[place - 1]: Held(text, version) for place, text, version in found}
+            return {
+                keys[place - 1]: Held(_with(text, self._floats, floats), version)
+                for place, version, text, *floats in found
+            }
 
     def close(self) -> None:
         """Close the connection."""
@@ -106,10 +112,64 @@ class PostgresReader:
             raise failure(error, self._url, f"could not read {self._place} of") from error
 
 
+def _row_shown(document: Struct) -> str:
+    """Return what reads a version, a document from a column a field, and its floats beside."""
+    plain = [each for each in document.fields if each.type not in _FLOATS]
+    fields = ", ".join(f"{_shown(each)} AS {quoted(each.name)}" for each in plain)
+    told = f"(SELECT row_to_json(told)::text FROM (SELECT {fields}) AS told)" if plain else "'{}'"
+    floats = [_shown(each) for each in document.fields if each.type in _FLOATS]
+    return ", ".join(("joinery_version", told, *floats))
+
+
+def _with(text: str, fields: Sequence[Field], values: Sequence[float | None]) -> str:
+    """Return a document with its floats: the server may write other digits of the same number."""
+    if not fields:
+        return text
+    parts = [text[1:-1]] if text != "{}" else []
+    parts += [
+        f"{json.dumps(field.name, ensure_ascii=False)}:{_float_text(field, value)}"
+        for field, value in zip(fields, values, strict=True)
+    ]
+    return f"{{{','.join(parts)}}}"
+
+
+def _float_text(field: Field, value: float | None) -> str:
+    """Return the shortest digits that read back as the same number."""
+    if value is None:
+        return "null"
+    if field.type == Atomic("double"):
+        return repr(value)
+    packed = struct.pack("f", value)
+    candidates = (repr(float(f"{value:.{digits}g}")) for digits in range(1, 10))
+    return next(each for each in candidates if struct.pack("f", float(each)) == packed)
+
+
+def _shown(field: Field) -> str:
+    """Return what reads one field as documents have it."""
+    column = f"kept.{quoted(field.name)}"
+    match field.type:
+        case Atomic("timestamp"):
+            utc = f"({column} AT TIME ZONE 'UTC')"
+            return f"{_iso(utc)} || 'Z'"
+        case Atomic("timestamp_ntz"):
+            return _iso(column)
+        case Atomic("binary"):
+            return f"translate(encode({column}, 'base64'), E'\\n', '')"
+        case _:
+            return column
+
+
+def _iso(time: str) -> str:
+    """Return what writes a time with its microseconds, where there are some."""
+    whole = f"""to_char({time}, 'YYYY-MM-DD"T"HH24:MI:SS')"""
+    none = f"date_trunc('second', {time}) = {time}"
+    return f"({whole} || CASE WHEN {none} THEN '' ELSE to_char({time}, '.US') END)"
+
+
 def _cell(field: Field, value: Any) -> str | None:
     """Return one value of a key as text that PostgreSQL casts to the column's type."""
     if value is None:
-        return None
+        return None  # equal to nothing, and no key of the table has one
     if isinstance(value, bool):
         return "t" if value else "f"
     if isinstance(value, dict):

@@ -55,6 +55,17 @@ class DocumentReader(Protocol):
 
 
 @runtime_checkable
+class ReadsFromKey(Protocol):
+    """A reader of a target that keeps some fields of documents in no place but the key.
+
+    Attributes:
+        from_key: Their names.
+    """
+
+    from_key: frozenset[str]
+
+
+@runtime_checkable
 class ReadableOptions(Protocol):
     """The options of a kind of sink whose documents can be read back."""
 

@@ -171,7 +171,7 @@ def _summary(products: list[ProductStatus]) -> list[str]:
 def _shown(standing: Standing) -> dict[str, object]:
     """Return one product as a row shows it."""
     status = standing.status
-    ran = status.state != "never run"
+    ran = status.told
     because = "" if status.state == "ended" else status.because
     hot = hot_text(status.hot_keys)
     reasons = [f"because {because}" if because else "", *status.missed, hot]

@@ -10,6 +10,7 @@ import pytest
 import joinery as jn
 from joinery.app.against import against_of
 from joinery.app.auditor import Auditor
+from joinery.app.comparison import DiffOptions, checked
 from joinery.audit.error import DiffError
 from joinery.plan.build import build_plan
 from joinery.project.audit import AuditSpec
@@ -50,14 +51,29 @@ def spec(tmp_path: Path) -> ProjectSpec:
 
 
 def test_a_sink_that_cannot_be_read_is_refused_before_any_product_is_compared(
-    tmp_path: Path,
+    spec: ProjectSpec, tmp_path: Path
 ) -> None:
-    (tmp_path / "joinery.yaml").write_text(PROJECT, encoding="utf-8")
-
     with pytest.raises(DiffError, match=r'product "shown" cannot be compared.*console'):
-        jn.diff(tmp_path, "person", "shown")
+        jn.diff(tmp_path, "shown")
 
     assert not (tmp_path / ".joinery").exists()
+
+
+def test_what_cannot_be_compared_is_told_and_the_rest_is_compared(spec: ProjectSpec) -> None:
+    found, refused = checked(spec, [], DiffOptions())
+    lines = [line for each in refused for line in each.lines()]
+
+    assert ["person", "stock"] == [each.product.name for each in found]
+    assert [("shown", "console")] == [(each.product, each.sink) for each in refused]
+    assert "shown: console not compared" == lines[0]
+    assert "console" in lines[1]
+
+
+def test_a_product_of_another_form_hinders_none_that_is_named_beside_it(spec: ProjectSpec) -> None:
+    found, refused = checked(spec, ["person", "nobody"], DiffOptions())
+
+    assert ["person"] == [each.product.name for each in found]
+    assert [("nobody", "")] == [(each.product, each.sink) for each in refused]
 
 
 def test_a_run_says_once_what_it_cannot_compare(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from joinery.app.log_start import gone_of
+from joinery.app.log_start import first_offsets, gone_of
 from joinery.plan.build import build_plan
 from joinery.project.load import load_spec
 from joinery.project.product import ProjectSpec
@@ -65,3 +65,20 @@ def test_a_spool_whose_tables_were_read_again_since_lacks_nothing(spec: ProjectS
     (folder / "kept.json").write_text(json.dumps({"removed": 7, "whole_from": 8}))
 
     assert {} == gone(spec)
+
+
+STARTING = """\
+sources:
+  log:
+    kafka: {bootstrap: "127.0.0.1:1", starting: {user: {0: 5, 1: latest}, post: earliest}}
+relations:
+  user: {source: log, format: json, key: [id], fields: {id: long}}
+products:
+  profile: {root: user, sink: {files: {path: out}}}
+"""
+
+
+def test_a_topic_that_no_run_has_read_begins_where_its_source_says(tmp_path: Path) -> None:
+    (tmp_path / "joinery.yaml").write_text(STARTING, encoding="utf-8")
+
+    assert {"log": {"user": {"0": 5}}} == first_offsets(load_spec(tmp_path), [tmp_path / "none"])

@@ -246,12 +246,14 @@ def test_real_time_goes_on_where_somebody_paused_it_and_says_so(spec: ProjectSpe
     assert found.because.endswith("real time goes on, the next run begins paused")
 
 
-def test_a_file_cut_short_is_as_none(spec: ProjectSpec) -> None:
+def test_a_file_that_cannot_be_read_wants_attention(spec: ProjectSpec) -> None:
     paths = QueryPaths.of(spec.path_of(spec.run.checkpoint), "person")
     paths.status_file.parent.mkdir(parents=True)
     paths.status_file.write_text('{"query": "pers')
 
-    assert "never run" == project_status(spec).products[0].state
+    [found] = project_status(spec).products
+    assert ("unknown", True) == (found.state, found.wants_attention)
+    assert found.because.startswith(f"{paths.status_file.name} cannot be read: it was cut short")
 
 
 def test_a_control_log_that_cannot_be_read_hides_nothing(spec: ProjectSpec) -> None:

@@ -14,19 +14,29 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from joinery.delivery.outlet import Outlet
 from joinery.model.change import Key
 from joinery.plan.nodes import Product
+from joinery.retry import PATIENCE, Patience, Retry
 from joinery.semantics.document import SentDocument
 from joinery.semantics.render import document_json, key_row, key_type
 from joinery.sinks.protocol import Refusal, StagedBatch
-from joinery.solutions.stored.state import Batch, BatchResult, Emitted, StoreSolution
+from joinery.solutions.stored.state import (
+    Batch,
+    BatchResult,
+    Emitted,
+    StoreSolution,
+    StoreUnavailableError,
+)
+
+_T = TypeVar("_T")
 
 
 def stage_documents(
@@ -157,6 +167,73 @@ class Listener:
         )
         for result in self._outlets[product.name].write(staged):
             yield from result.written.refused
+
+
+class PatientListener:
+    """A listener that is opened, and opened again, until its database is there.
+
+    Args:
+        make: Opens the listener.
+        query: The query's name.
+        ended: True once it is to end; a wait ends then.
+        patience: How it waits.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[], Listener],
+        query: str,
+        *,
+        ended: Callable[[], bool],
+        patience: Patience = PATIENCE,
+    ) -> None:
+        self._make = make
+        self._listener: Listener | None = None
+        self._retry = Retry(
+            "store",
+            {"query": query},
+            lambda: f"the database of the queue of {query}",
+            outage=StoreUnavailableError,
+            ended=ended,
+            tell=lambda waiting: None,
+            patience=patience,
+        )
+
+    def wait(self, seconds: float) -> None:
+        """Return when there may be something to publish, or after a time.
+
+        Raises:
+            StoreUnavailableError: It is to end while the database is not there.
+        """
+        self._patiently(lambda listener: listener.wait(seconds))
+
+    def publish(self) -> Published | None:
+        """Publish what is in the queue; None where it is empty.
+
+        Raises:
+            StoreUnavailableError: It is to end while the database is not there.
+        """
+        return self._patiently(Listener.publish)
+
+    def close(self) -> None:
+        """Leave the database and the sinks."""
+        listener, self._listener = self._listener, None
+        if listener is not None:
+            listener.close()
+
+    def _patiently(self, act: Callable[[Listener], _T]) -> _T:
+        return self._retry.until_done(partial(self._attempt, act), "could not use the queue")
+
+    def _attempt(self, act: Callable[[Listener], _T]) -> _T:
+        """Do something with an open listener, whose sinks have the last batch."""
+        try:
+            if self._listener is None:
+                self._listener = self._make()
+                self._listener.repeat()
+            return act(self._listener)
+        except StoreUnavailableError:
+            self.close()
+            raise
 
 
 def _letter(product: Product, key: object, reason: str, detail: str) -> dict[str, str]:

@@ -15,10 +15,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from joinery.clients.postgres import connect, database_errors, passes
 from joinery.clients.sql import quoted
+from joinery.errors import SinkUnavailableError
 from joinery.model.change import Key
 from joinery.plan.nodes import Product, Relation
 from joinery.semantics.render import key_reader
@@ -40,10 +41,14 @@ from joinery.solutions.stored.state import (
     Owner,
     StoreError,
     StoreFencedError,
+    StoreUnavailableError,
 )
 from joinery.solutions.trigger.statement.affected import CHANNEL, ProductStatements, Queue
 from joinery.solutions.trigger.statement.dialect import QueryLayout
 from joinery.solutions.trigger.tactic import Given, fields_of
+
+if TYPE_CHECKING:
+    import psycopg
 
 
 class PostgresTriggerState(PostgresState):
@@ -134,6 +139,18 @@ class PostgresTriggerState(PostgresState):
         self._link.execute(f"ANALYZE {table}")
 
 
+def _connected(url: str) -> psycopg.Connection[tuple[Any, ...]]:
+    """Return a connection of a store.
+
+    Raises:
+        StoreUnavailableError: The server cannot be reached now.
+    """
+    try:
+        return connect(url)
+    except SinkUnavailableError as error:
+        raise StoreUnavailableError(error.message, detail=error.detail, hint=error.hint) from error
+
+
 QUERY_ID = "queue"
 _MOST = 100_000
 
@@ -191,7 +208,7 @@ class PostgresQueueState(PostgresTriggerState):
         self._queue = queue_of(products, name or products[0].query, schema)
         self._statements = statements
         self._roots: Mapping[str, Relation] = {e.name: e.root.relation for e in products}
-        self._waiting = connect(url)
+        self._waiting = _connected(url)
         self._waiting.autocommit = True
         for part in self._queue.parts():
             self.define(part)
