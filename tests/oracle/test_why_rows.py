@@ -14,9 +14,10 @@ from joinery.model.change import Change, Key
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Product
 from joinery.provenance import row_log
-from joinery.provenance.grouping import RowForm, identity_of, records
+from joinery.provenance.grouping import identity_of, records
 from joinery.provenance.row_answer import RowAnswering
 from joinery.provenance.row_log import RowLog, ToldRow
+from joinery.provenance.row_maker import RowForm
 from joinery.provenance.told import Naming
 from joinery.semantics.reference import ReferenceSolution
 from joinery.semantics.render import document_json, map_key_text

@@ -17,11 +17,11 @@ from joinery.project.product import ProjectSpec
 from joinery.project.read import raise_all
 from joinery.provenance.answer import Answering, Why
 from joinery.provenance.document_log import DocumentLog
-from joinery.provenance.grouping import RowForm
 from joinery.provenance.live_rows import LiveRows
 from joinery.provenance.roots import Reach, reach_of
 from joinery.provenance.row_answer import RowAnswering
 from joinery.provenance.row_log import RowLog
+from joinery.provenance.row_maker import RowForm
 
 RECORDS = 1_000_000
 """How many records of a topic are read."""

@@ -229,7 +229,9 @@ class DiffReport:
 
     def lines(self) -> Iterator[str]:
         """Yield it for people."""
-        for each in (*self.parts, *self.refused):
+        for part in self.parts:
+            yield from part.lines()
+        for each in self.refused:
             yield from each.lines()
 
 

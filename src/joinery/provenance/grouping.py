@@ -9,20 +9,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from joinery.model.change import Change, Key, Row
-from joinery.plan.aggregate import AggregateForm
-from joinery.plan.fold import FoldForm
 from joinery.plan.history import HistoryForm
 from joinery.plan.nodes import Relation
-from joinery.plan.pattern import PatternForm
 from joinery.semantics.merge import KeptRow, RowMerge
 from joinery.semantics.render import document_json, map_key_text
 from joinery.semantics.rows import Findings, equal_value, guarded
 
-RowForm = AggregateForm | FoldForm | HistoryForm | PatternForm
-"""The forms whose rows are made of the records of one relation."""
+if TYPE_CHECKING:
+    from joinery.provenance.row_maker import RowForm
+
 _DECODE = json.JSONDecoder(parse_float=Decimal).decode
 _SHOWN = 3
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from joinery.model.change import Change, Key, Row
 from joinery.plan.nodes import Product
 from joinery.plan.pattern import PatternForm
-from joinery.provenance.grouping import Grouping, RowForm, identity_of, records
-from joinery.provenance.row_maker import RowMaker, RowPart, row_maker
+from joinery.provenance.grouping import Grouping, identity_of, records
+from joinery.provenance.row_maker import RowForm, RowMaker, RowPart, row_maker
 from joinery.provenance.told import names_key
 from joinery.semantics.render import document_json
 

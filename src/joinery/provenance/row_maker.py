@@ -16,7 +16,7 @@ from joinery.plan.fold import FoldForm
 from joinery.plan.history import VALID_FROM, VALID_TO, HistoryForm
 from joinery.plan.nodes import Product, Relation
 from joinery.plan.pattern import PatternForm
-from joinery.provenance.grouping import RowForm, identity_of
+from joinery.provenance.grouping import identity_of
 from joinery.provenance.live_rows import LiveRows
 from joinery.semantics.aggregate_reference import AggregateReference
 from joinery.semantics.fold_reference import FoldReference
@@ -27,6 +27,8 @@ from joinery.semantics.rows import Findings, time_of
 from joinery.semantics.versions import VersionLog
 from joinery.solutions.protocol import DeadDocument
 
+RowForm = AggregateForm | FoldForm | HistoryForm | PatternForm
+"""The forms whose rows are made of the records of one relation."""
 Sending = tuple[list[DocumentChange], list[DeadDocument]]
 _SHOWN = 5
 _NOW_US = 0
