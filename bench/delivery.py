@@ -16,6 +16,7 @@ import argparse
 import itertools
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -37,6 +38,7 @@ from contenders import batches_of
 from joinery.dev.kafka import kafka
 from joinery.dev.postgres import postgres
 from joinery.dev.service import Service
+from joinery.java import find_java
 from joinery.testing.github import FORMATS, UPDATE_HEAVY, History, write_lines
 from latency import wait
 from measure import Tree
@@ -215,10 +217,10 @@ def _first_document(bootstrap: str, key: bytes, started: float) -> float:
 
 def outage(work: Path, chosen: argparse.Namespace, env: dict[str, str]) -> dict[str, Any]:
     """Load a run, stop its sink for a while, and compare its documents at the end."""
-    base, load = _outage_input(work / "input", chosen)
+    base, load = _outage_input(chosen)
     path, log = project(work, "postgres"), work / "run.log"
     count = produce(env["KAFKA"], records(base))
-    total = count + sum(1 for _ in records(load))
+    total = count + sum(path.read_bytes().count(b"\n") for path in load.glob("*/*.jsonl"))
     process = _start(command(path, chosen), log, env)
     memory = _Memory(process.pid)
     try:
@@ -244,6 +246,7 @@ def outage(work: Path, chosen: argparse.Namespace, env: dict[str, str]) -> dict[
         sender.join()
         caught_up = caught_up or time.monotonic() - back
         after = memory.now()
+        collected = memory.collected()
     finally:
         os.killpg(process.pid, signal.SIGTERM)
         process.wait(120)
@@ -257,34 +260,74 @@ def outage(work: Path, chosen: argparse.Namespace, env: dict[str, str]) -> dict[
         "documents": len(found),
         "documents_that_differ": sum(found.get(each) != wanted[each] for each in wanted)
         + len(found.keys() - wanted.keys()),
-        "memory_mb": {"before": before, "at_its_end": during, "at_the_end": after},
+        "memory_mb": {
+            "before": before,
+            "at_its_end": during,
+            "at_the_end": after,
+            "collected": collected,
+        },
     }
 
 
 class _Memory:
-    """The proportional set size of a process tree, in MB."""
+    """The proportional set size of a process tree in MB, and what of it is Java's."""
 
     def __init__(self, process: int) -> None:
         self._process = process
 
-    def now(self) -> int:
+    def now(self) -> dict[str, int]:
+        """Return the size of all, of Java, and of the objects in its heap, garbage included."""
+        sizes = self._sizes()
+        java = _largest(sizes)
+        told = _jcmd(java, "GC.heap_info")
+        used = sum(int(each) for each in re.findall(r"(?:PSYoungGen|ParOldGen).*used (\d+)K", told))
+        return {
+            "all": round(sum(sizes.values()) / 1e6),
+            "java": round(sizes[java] / 1e6),
+            "heap": round(used * 1024 / 1e6),
+        }
+
+    def collected(self) -> dict[str, int]:
+        """Return the same once Java has collected its garbage."""
+        _jcmd(_largest(self._sizes()), "GC.run")
+        return self.now()
+
+    def _sizes(self) -> dict[int, int]:
         tree = Tree(self._process)
         tree.sample()
-        return round(tree.peak_bytes / 1e6)
+        return tree.bytes
+
+
+def _largest(sizes: dict[int, int]) -> int:
+    return max(sizes, key=sizes.__getitem__)
+
+
+def _jcmd(java: int, command: str) -> str:
+    """Ask a JVM; empty where the machine has a Java without its tools."""
+    program = find_java().home / "bin" / "jcmd"
+    if not program.exists():
+        return ""
+    line = [str(program), str(java), command]
+    return subprocess.run(line, check=True, capture_output=True, text=True).stdout
 
 
 def _read(log: Path) -> int:
     return sum(each["rows"] for each in batches_of(log))
 
 
-def _outage_input(folder: Path, chosen: argparse.Namespace) -> tuple[Path, Path]:
-    history = History(chosen.changes, seed=workloads.SEED)
+def _outage_input(chosen: argparse.Namespace) -> tuple[Path, Path]:
+    """Return the folders of what stands before and of what comes; made where they are not."""
     load = int(chosen.rate * chosen.seconds)
-    for name, lines in (
-        ("0-base", history.lines(chosen.changes)),
-        ("1-load", history.lines(load, UPDATE_HEAVY)),
-    ):
-        write_lines(lines, folder / name, name=name, render=FORMATS["debezium-json"])
+    folder = BENCH / ".data" / f"outage-{chosen.changes}-{load}"
+    history = History(chosen.changes, seed=workloads.SEED)
+    if not (folder / ".complete").exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        for name, lines in (
+            ("0-base", history.lines(chosen.changes)),
+            ("1-load", history.lines(load, UPDATE_HEAVY)),
+        ):
+            write_lines(lines, folder / name, name=name, render=FORMATS["debezium-json"])
+        (folder / ".complete").touch()
     return folder / "0-base", folder / "1-load"
 
 

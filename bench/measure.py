@@ -29,27 +29,32 @@ class Measured:
 
 
 class Tree:
-    """Samples a process tree until it is gone."""
+    """Samples a process tree until it is gone.
+
+    Attributes:
+        bytes: Of each process that lived at the last sample.
+    """
 
     def __init__(self, root: int) -> None:
         self.root, self.peak_bytes = root, 0
         self.cpu_ticks: dict[int, int] = {}
+        self.bytes: dict[int, int] = {}
 
     def sample(self) -> None:
-        """Add up the memory of the living; remember each one's processor time."""
-        total = 0
+        """Note the memory of the living; remember each one's processor time."""
+        self.bytes = {}
         for process in self._members():
             try:
                 rollup = Path(f"/proc/{process}/smaps_rollup").read_text(encoding="ascii")
                 fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8")
             except OSError:
                 continue
-            total += 1024 * sum(
+            self.bytes[process] = 1024 * sum(
                 int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Pss:")
             )
             after_name = fields.rpartition(")")[2].split()
             self.cpu_ticks[process] = int(after_name[11]) + int(after_name[12])
-        self.peak_bytes = max(self.peak_bytes, total)
+        self.peak_bytes = max(self.peak_bytes, sum(self.bytes.values()))
 
     def _members(self) -> set[int]:
         parents: dict[int, int] = {}

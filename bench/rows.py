@@ -254,7 +254,7 @@ def outage(turn: Turn) -> Told:
         turn, "delivery.py", part="outage", changes=turn.sized(100_000), rate=5000, **seconds
     )
     memory = told["memory_mb"]
-    return told | {f"memory_{name}": value for name, value in memory.items()}
+    return told | {f"memory_{name}": sizes["all"] for name, sizes in memory.items()}
 
 
 def windows(name: str) -> Callable[[Turn], Told]:
@@ -342,7 +342,8 @@ ROWS: dict[str, Row] = {
              Figure("caught_up_s", "caught up, s"),
              Figure("memory_before", "memory before, MB"),
              Figure("memory_at_its_end", "at the outage's end, MB"),
-             Figure("memory_at_the_end", "at the end, MB")), outage),
+             Figure("memory_at_the_end", "at the end, MB"),
+             Figure("memory_collected", "the same without garbage, MB", judged=False)), outage),
         Row("updates", "300,000 changes, then 1,000,000 of which 90 % update (Zipf 1.1)", BOTH,
             BATCHES, updates),
         Row("groups-tumbling", "1,000,000 payments of 100,000 cards by the hour", BESIDE,
