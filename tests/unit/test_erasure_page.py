@@ -14,11 +14,7 @@ from joinery.testing.changes import insert
 from joinery.testing.driver import Driver
 
 PAGE = (Path(__file__).parents[2] / "docs" / "erasure.md").read_text(encoding="utf-8")
-BLOCKS = dict(
-    re.findall(
-        r"```(yaml|json customer|json subscription|json out|json erased)\n(.*?)```", PAGE, re.S
-    )
-)
+BLOCKS = dict(re.findall(r"```(yaml|yaml keys|json \w+)\n(.*?)```", PAGE, re.S))
 
 
 @pytest.fixture
@@ -43,3 +39,13 @@ def test_the_rows_of_the_page_make_its_documents_and_an_erasure_the_last(file: P
     assert {42: json.loads(BLOCKS["json out"])} == driver.documents()
     driver.erase("customer", 42)
     assert {42: json.loads(BLOCKS["json erased"])} == driver.documents()
+
+
+def test_the_product_with_a_personal_key_says_so(file: Path) -> None:
+    head, _, _ = BLOCKS["yaml"].partition("relations:")
+    file.write_text(head + BLOCKS["yaml keys"], encoding="utf-8")
+    driver = Driver(jn.load(file).products["profile"])
+
+    driver.send(insert("user", email="ann@example.org", town="York"))
+
+    assert [json.loads(BLOCKS["json keyed"])["value"]] == [*driver.documents().values()]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -19,6 +21,8 @@ from joinery.provenance.logs import Ordered
 from joinery.provenance.told import Naming, key_named, key_text
 from joinery.semantics.render import map_key_text
 from joinery.solutions.spark_state.decoded import as_decoded
+from joinery.vault.keys import blind_index
+from joinery.vault.tables import open_vault
 
 
 class WhyError(SpecError):
@@ -38,6 +42,7 @@ class Logs:
         dead: How many records are dead letters, by topic.
         gone: What is gone of logs that no longer have all that was read of them, by relation.
         logged_s: By relation of a topic in Kafka, when that took each record, by its place.
+        blind: Returns the blind index by which a personal key is known.
     """
 
     changes: Sequence[Change]
@@ -48,6 +53,7 @@ class Logs:
     dead: Mapping[str, int]
     gone: Mapping[str, str]
     logged_s: Mapping[str, Mapping[tuple[int, int], float]]
+    blind: Callable[[str], str]
 
     @classmethod
     def of(
@@ -105,6 +111,7 @@ class Logs:
             dead,
             gone_of(spec, relations, seen, begun, [Frontier.read(each) for each in checkpoints]),
             found.logged_s,
+            _blind(spec, relations),
         )
 
     def key(self, relation: Relation, text: str) -> Key:
@@ -116,7 +123,8 @@ class Logs:
         keys = dict.fromkeys(
             tuple(each.key.values()) for each in self.changes if each.relation == relation.name
         )
-        found = key_named(relation, keys, text)
+        asked = text if not relation.has_personal_key else _known_by(relation, text, self.blind)
+        found = key_named(relation, keys, text) or key_named(relation, keys, asked)
         if found is not None:
             return found
         known = ", ".join(key_text(relation, each) for each in [*keys][:3])
@@ -163,6 +171,23 @@ def asked_key(name: str, columns: Mapping[str, DataType], key: object) -> str:
         return map_key_text(values, [*columns.values()])
     except (TypeError, ValueError, AttributeError, ArithmeticError):  # of another type
         return ",".join(map(str, values))
+
+
+def _blind(spec: ProjectSpec, relations: Sequence[Relation]) -> Callable[[str], str]:
+    """Return what gives the blind index of a value; as it is where no key is personal."""
+    if not any(each.has_personal_key for each in relations):
+        return lambda text: text
+    with closing(open_vault(spec)) as vault:
+        return partial(blind_index, vault.of_indexes)
+
+
+def _known_by(relation: Relation, text: str, blind: Callable[[str], str]) -> str:
+    """Return the text of the key that rows are known by, from that of the key as it is declared."""
+    parts = [text] if len(relation.key) == 1 else text.split(",")
+    if len(parts) != len(relation.key):
+        return text
+    pairs = zip(parts, relation.key, relation.key_names, strict=True)
+    return ",".join(each if key == name else blind(each) for each, key, name in pairs)
 
 
 def _names(files: Mapping[str, Mapping[int, Path]]) -> dict[str, dict[int, str]]:

@@ -12,6 +12,7 @@ from joinery.plan.nodes import Plan, Relation
 from joinery.plan.stream import outputs_of
 from joinery.project.load import load_spec
 from joinery.project.product import ProjectSpec
+from joinery.vault.claim import check_vault
 from joinery.vault.erasure import EraseError, erase, subject_text
 from joinery.vault.prove import Proof, prove_erased
 from joinery.vault.tables import open_vault
@@ -25,7 +26,7 @@ def run_erase(file: Path, relation: str, key: str, *, prove: bool = False, value
 
     Raises:
         EraseError: The relation has no personal columns, or the arguments do not fit.
-        VaultError: The vault cannot be used.
+        VaultError: The vault cannot be used, or is not that of the checkpoints.
     """
     if prove != bool(value):
         raise EraseError("--prove needs --value TEXT, and --value needs --prove")
@@ -35,6 +36,7 @@ def run_erase(file: Path, relation: str, key: str, *, prove: bool = False, value
     subject = subject_text(read, key)
     vault = open_vault(spec)
     try:
+        check_vault(spec.path_of(spec.run.checkpoint), vault)
         if prove:
             return _tell_proof(
                 prove_erased(spec, plan, vault, vault.name_of(relation, subject), value)

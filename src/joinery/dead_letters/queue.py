@@ -27,10 +27,11 @@ from joinery.delivery.control import who
 from joinery.errors import JoineryError, SpecError
 from joinery.plan.nodes import Plan, Product
 from joinery.plan.stream import outputs_of
-from joinery.project.captured import as_files
+from joinery.project.captured import as_files, sealed_tables
 from joinery.project.kind import SourceSpec
 from joinery.project.product import ProjectSpec
 from joinery.sinks.protocol import Sink, make_sink
+from joinery.vault.lines import line_sealer
 from joinery.vault.sink import opening_sink
 
 
@@ -296,7 +297,14 @@ def _into_files(spec: ProjectSpec, source: SourceSpec, letters: list[DeadLetter]
 
 
 def _into_spool(spec: ProjectSpec, source: SourceSpec, letters: list[DeadLetter]) -> None:
-    _into_files(spec, as_files(spec, source), letters)
+    files = as_files(spec, source)
+    personal = sealed_tables(spec, source)
+    some = [each for each in letters if each.facts["topic"] in personal]
+    _into_files(spec, files, [each for each in letters if each not in some])
+    if some:
+        # What a letter was given in place of its record is in clear.
+        root = spec.path_of(str(dict(files.options)["path"]))
+        replay_files(root, some, sealed=line_sealer(spec, source))
 
 
 def _into_kafka(spec: ProjectSpec, source: SourceSpec, letters: list[DeadLetter]) -> None:

@@ -26,7 +26,7 @@ import json
 import tempfile
 import time
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import groupby
@@ -54,16 +54,27 @@ class ReplayError(RunError):
     code = "RUN_REPLAY"
 
 
-def replay_files(root: Path, letters: Sequence[DeadLetter]) -> None:
+def _as_it_is(line: bytes) -> bytes:
+    return line
+
+
+def replay_files(
+    root: Path,
+    letters: Sequence[DeadLetter],
+    *,
+    sealed: Callable[[bytes], bytes] = _as_it_is,
+) -> None:
     """Put records back into the topic folders of a files source, in the order of their lines.
 
     Args:
         root: The source's folder.
         letters: Records of this source, each with file and line.
+        sealed: Returns a line as it may stand there.
     """
     for (topic, name), group in groupby(letters, _file_of):
         some = sorted(group, key=lambda each: int(each.facts["line"]))
-        lines = [(int(each.facts["line"]), _whole_line(root / topic / name, each)) for each in some]
+        file = root / topic / name
+        lines = [(int(each.facts["line"]), sealed(_whole_line(file, each))) for each in some]
         _write_replay(root / topic, name, lines)
 
 

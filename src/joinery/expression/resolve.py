@@ -77,6 +77,7 @@ class _Resolver:
         found = field_of(base, node.name)
         if found is not None:
             return found
+        check_arguments("field", (base,), offset=node.start)
         raise no_field(base.type, node)
 
     def _cast(self, node: CastTo) -> Typed:

@@ -151,7 +151,9 @@ def sealed(kind: DataType) -> Atomic:
         >>> str(sealed(LONG))
         'personal long'
     """
-    return PERSONAL if kind == STRING else Atomic(f"{_SEALED}{kind}")
+    if kind == STRING:
+        return PERSONAL
+    return Atomic(f"{_SEALED}{kind if isinstance(kind, Atomic | Decimal) else kind.ddl}")
 
 
 def is_personal(kind: DataType) -> bool:

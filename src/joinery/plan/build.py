@@ -225,6 +225,7 @@ def _product(
             settle_ms=spec.emit.settle_ms,
             ready=spec.ready,
             removes_erased=spec.erased == "remove",
+            personal_key=spec.personal_key,
         )
     )
     check_product(context, spec, product)

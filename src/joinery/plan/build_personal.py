@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from joinery.model.type import STRING, DataType, Decimal, Field, is_personal, opened, sealed
+from joinery.model.type import STRING, DataType, Field, is_personal, opened, sealed
 from joinery.plan.aggregate import AggregateForm
 from joinery.plan.context import Context
 from joinery.plan.fold import FoldForm
 from joinery.plan.history import HistoryForm
+from joinery.plan.join import comparable
 from joinery.plan.nodes import (
     DocumentForm,
     JoinPair,
@@ -25,13 +26,14 @@ from joinery.plan.nodes import (
 from joinery.plan.pattern import PatternForm
 from joinery.plan.search import SearchForm
 from joinery.plan.stream import Stream
+from joinery.project.captured import CAPTURED
 from joinery.project.product import ProductSpec
 from joinery.project.relation import PersonalSpec, RelationSpec
 from joinery.project.tree import Path
 
-_SEALABLE = ("string", "boolean", "byte", "short", "int", "long", "date", "timestamp")
+_INEXACT = ("float", "double")
 _SUBJECTS = ("string", "byte", "short", "int", "long")
-_SOURCES = ("files", "kafka", "postgres")
+_SOURCES = ("files", "kafka", *CAPTURED)
 _CODE = "PLAN_PERSONAL"
 _KEEPING = ("files", "console")
 
@@ -52,13 +54,20 @@ def build_personal(
     types = {each.name: sealed(each.type) for each in columns if each.name in fields}
     hidden = tuple(Field(each.name, types.get(each.name, each.type)) for each in columns)
     indexes = tuple((each, index_name(each)) for each in spec.personal.join)
-    found = Personal(spec.personal.subject, spec.personal.fields, indexes)
-    return found, (*hidden, *(Field(index, STRING) for _, index in indexes))
+    known_by = dict.fromkeys((*spec.key, spec.personal.subject))
+    keys = tuple((each, key_name(each)) for each in known_by if each in fields)
+    found = Personal(spec.personal.subject, spec.personal.fields, indexes, keys)
+    return found, (*hidden, *(Field(index, STRING) for _, index in (*indexes, *keys)))
 
 
 def index_name(column: str) -> str:
-    """Return the name of the column with the blind index of a column."""
+    """Return the name of the column with the blind index that a column is joined by."""
     return f"{column} (blind index)"
+
+
+def key_name(column: str) -> str:
+    """Return the name of the column with the blind index that rows are known by."""
+    return f"{column} (blind key)"
 
 
 def _check_relation(context: Context, spec: RelationSpec, path: Path) -> None:
@@ -95,10 +104,6 @@ def _check_columns(
         message = f'relation "{spec.name}" has no field "{personal.subject}"'
         place = (*path, "subject")
         context.unknown("PLAN_UNKNOWN_FIELD", message, place, name=personal.subject, known=types)
-    elif personal.subject in personal.fields:
-        message = f'"{personal.subject}" says whose the columns of "{spec.name}" are'
-        hint = "Take it out of fields: a person is erased by this column, so it stays in clear."
-        context.refuse(_CODE, message, (*path, "subject"), hint=hint)
     elif str(types[personal.subject]) not in _SUBJECTS:
         message = f'"subject" of relation "{spec.name}" is of type {types[personal.subject]}'
         hint = "Name a text or a whole number."
@@ -108,28 +113,30 @@ def _check_columns(
         if name not in types:
             message = f'relation "{spec.name}" has no field "{name}"'
             context.unknown("PLAN_UNKNOWN_FIELD", message, place, name=name, known=types)
-        elif name in spec.key:
-            message = f'"{name}" is the key of relation "{spec.name}", which cannot be personal yet'
-            hint = "Use a key that says nothing of a person, such as a number."
-            context.refuse(_CODE, message, place, hint=hint)
-        elif not (isinstance(types[name], Decimal) or str(types[name]) in _SEALABLE):
-            message = (
-                f'"{name}" of relation "{spec.name}" is {types[name]}, which is not sealed yet'
-            )
-            hint = f"Declare it as string, or one of {', '.join(_SEALABLE[1:])}, decimal."
-            context.refuse(_CODE, message, place, hint=hint)
+        elif name in spec.key and not _has_index(types[name]):
+            message = f'"{name}" is the key of relation "{spec.name}", and {types[name]}'
+            detail = "A personal key is known by its blind index, and this may be written in ways."
+            context.refuse(_CODE, message, place, detail=detail)
         elif name in (spec.position, _time_of(spec)) or any(name in each for each in spec.unique):
             message = f'"{name}" is personal, and cannot order or tell apart rows of "{spec.name}"'
             context.refuse(_CODE, message, place)
-        elif index_name(name) in types:
-            message = f'relation "{spec.name}" has a field "{index_name(name)}" already'
+        elif taken := {index_name(name), key_name(name)} & types.keys():
+            message = f'relation "{spec.name}" has a field "{min(taken)}" already'
             context.refuse("PLAN_DUPLICATE_OUTPUT", message, place)
     for index, name in enumerate(personal.join):
+        place = (*path, "join", index)
         if name not in personal.fields:
             message = f'"join" of relation "{spec.name}" names "{name}", which is not personal'
-            context.unknown(
-                _CODE, message, (*path, "join", index), name=name, known=personal.fields
-            )
+            context.unknown(_CODE, message, place, name=name, known=personal.fields)
+        elif name in types and not _has_index(types[name]):
+            message = f'"join" of relation "{spec.name}" names "{name}", which is {types[name]}'
+            detail = "Such values may be equal and be written differently."
+            context.refuse(_CODE, message, place, detail=detail)
+
+
+def _has_index(kind: DataType) -> bool:
+    """Return whether equal values of a type have equal blind indexes."""
+    return comparable(kind) and str(kind) not in _INEXACT
 
 
 def _time_of(spec: RelationSpec) -> str | None:
@@ -178,7 +185,7 @@ def joins_personal(names: tuple[str, str], child: Relation, parent: Relation) ->
 def check_product(context: Context, spec: ProductSpec, product: Product) -> None:
     """Refuse a product that reads personal columns and whose form has them not covered."""
     relations = [each for each in product.relations if each.personal is not None]
-    reads = [each for each in product.reads if is_personal(each.output)]
+    reads = [each for each in product.reads if is_personal(each.output) or each.personal_key]
     what = None
     if reads:
         what = f'reading product "{reads[0].name}"'
@@ -186,11 +193,33 @@ def check_product(context: Context, spec: ProductSpec, product: Product) -> None
         what = _uncovered(product)
     if relations:
         _check_sinks(context, spec, product)
+    _check_key_is_told(context, spec, product)
     if what is not None:
         named = relations[0].name if relations else reads[0].name
         message = f'product "{spec.name}" reads personal columns, of "{named}"'
         detail = f"Not there yet for them: {what}."
         context.refuse(_CODE, message, ("products", spec.name), key=True, detail=detail)
+
+
+def _check_key_is_told(context: Context, spec: ProductSpec, product: Product) -> None:
+    """Refuse a product that does not say that its key is personal, or says so of another."""
+    relation = product.form.relation
+    if not isinstance(product.form, DocumentForm):
+        return
+    if relation.has_personal_key and not spec.personal_key:
+        message = f'product "{spec.name}" has a personal key, that of "{relation.name}"'
+        detail = "Its sinks know documents by the blind index of the key, in place of the key."
+        hint = "Say so: personal_key: true."
+        path: Path = ("products", spec.name)
+        context.refuse(_CODE, message, path, key=True, detail=detail, hint=hint)
+    elif spec.personal_key and not relation.has_personal_key:
+        message = f'the key of product "{spec.name}", that of "{relation.name}", is not personal'
+        context.refuse(_CODE, message, ("products", spec.name, "personal_key"))
+    for node in product.root.walk():
+        if node.keyed and node.relation.has_personal_key:
+            message = f'a map of "{node.relation.name}" would have its personal key as names'
+            hint = "Leave out as: map; a list has no names."
+            context.refuse(_CODE, message, ("products", spec.name), key=True, hint=hint)
 
 
 def _check_sinks(context: Context, spec: ProductSpec, product: Product) -> None:
@@ -210,6 +239,8 @@ def _uncovered(product: Product) -> str | None:
     match product.form:
         case DocumentForm():
             return None
+        case HistoryForm() | PatternForm() if product.form.relation.has_personal_key:
+            return "a personal key in this form"
         case HistoryForm():
             return "a history with known_at" if product.form.known is not None else None
         case AggregateForm() | PatternForm():

@@ -42,6 +42,7 @@ Known = Mapping[str, tuple[Relation, frozenset[str]]]
 def build_relation(context: Context, spec: RelationSpec) -> tuple[Relation, frozenset[str]]:
     """Return a relation, with the derived columns that could not be built."""
     columns = tuple(Field(name, parse_type(text)) for name, text in spec.fields)
+    declared = columns
     personal, columns = build_personal(context, spec, columns)
     source = _source(context, spec)
     logged = isinstance(spec.time, ClocksSpec) and spec.time.received == LOG_TIME_WORD
@@ -63,7 +64,7 @@ def build_relation(context: Context, spec: RelationSpec) -> tuple[Relation, froz
     else:
         time = _checked_time(context, spec, spec.time, scope, failed)
     _check_log_time(context, spec, source)
-    _check_key(context, spec, columns)
+    _check_key(context, spec, declared)
     _check_unique(context, spec, {*scope, *failed})
     where = _where(context, spec, scope, failed)
     check_position(context, spec, columns)
@@ -77,7 +78,7 @@ def build_relation(context: Context, spec: RelationSpec) -> tuple[Relation, froz
         source=source,
         topic=topic,
         format=format_,
-        key=spec.key,
+        key=spec.key if personal is None else tuple(map(personal.key_of, spec.key)),
         columns=columns,
         derived=derived,
         where=where,
@@ -98,8 +99,8 @@ def build_relation(context: Context, spec: RelationSpec) -> tuple[Relation, froz
 
 def _named(columns: tuple[Field, ...], personal: Personal | None) -> tuple[Field, ...]:
     """Return the columns that expressions may name: all but blind indexes."""
-    indexes = {index for _, index in personal.indexes} if personal is not None else set()
-    return tuple(each for each in columns if each.name not in indexes)
+    hidden = personal.hidden if personal is not None else frozenset()
+    return tuple(each for each in columns if each.name not in hidden)
 
 
 def _known_by_log(context: Context, spec: RelationSpec) -> list[str]:

@@ -80,16 +80,29 @@ class Personal:
     Attributes:
         subject: The column that says whose they are.
         fields: The columns.
-        indexes: Of those that are joined on, the column with the blind index.
+        indexes: Of those that are joined on, the column with the blind index, which an erasure
+            empties.
+        keys: Of those that rows or subjects are known by, the column with the blind index that
+            stands in place of it, also once it is erased.
     """
 
     subject: str
     fields: tuple[str, ...]
     indexes: tuple[tuple[str, str], ...] = ()
+    keys: tuple[tuple[str, str], ...] = ()
 
     def index_of(self, column: str) -> str | None:
         """Return the column with the blind index of a column, None where it has none."""
         return dict(self.indexes).get(column)
+
+    def key_of(self, column: str) -> str:
+        """Return the column that rows or subjects are known by in place of a column."""
+        return dict(self.keys).get(column, column)
+
+    @property
+    def hidden(self) -> frozenset[str]:
+        """The columns with blind indexes, which no product may name."""
+        return frozenset(index for _, index in (*self.indexes, *self.keys))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +121,7 @@ class Relation:
         logged: Whether its column `log_time` is the time at which the log took a record.
         product: What is sent as its rows; None for a changelog that is read from a source.
         personal: Which of its columns are sealed; those with blind indexes come last, and are in
-            no row that a product may name.
+            no row that a product may name. They stand in the key for columns that are personal.
     """
 
     name: str
@@ -138,8 +151,26 @@ class Relation:
         derived = tuple(Field(each.name, each.expression.type) for each in self.derived)
         if self.personal is None:
             return Struct(self.columns + derived)
-        indexes = {index for _, index in self.personal.indexes}
-        return Struct(tuple(each for each in self.columns if each.name not in indexes) + derived)
+        hidden = self.personal.hidden
+        return Struct(tuple(each for each in self.columns if each.name not in hidden) + derived)
+
+    @property
+    def key_names(self) -> tuple[str, ...]:
+        """The key as it is declared, and as documents name it."""
+        if self.personal is None:
+            return self.key
+        declared = {index: name for name, index in self.personal.keys}
+        return tuple(declared.get(each, each) for each in self.key)
+
+    @property
+    def has_personal_key(self) -> bool:
+        """Whether blind indexes stand in place of columns of its key."""
+        return self.key_names != self.key
+
+    def key_fields(self) -> tuple[Field, ...]:
+        """Return the columns of its key as documents have them."""
+        pairs = zip(self.key_names, self.key, strict=True)
+        return tuple(Field(name, self.type_of(each)) for name, each in pairs)
 
     @property
     def delay_ms(self) -> int:
@@ -353,8 +384,7 @@ class _RootForm:
     @property
     def key(self) -> Struct:
         """The root key's columns and types."""
-        relation = self.root.relation
-        return Struct(tuple(Field(name, relation.type_of(name)) for name in relation.key))
+        return Struct(self.root.relation.key_fields())
 
     @property
     def output(self) -> Struct:
@@ -415,6 +445,7 @@ class Product:
     Attributes:
         solution_options: Its own, and the project's for this solution below them.
         removes_erased: Whether a document with values of an erased subject is not there.
+        personal_key: Whether it says that its key is personal.
     """
 
     name: str
@@ -426,6 +457,7 @@ class Product:
     settle_ms: int | None = None
     ready: tuple[str, ...] = ()
     removes_erased: bool = False
+    personal_key: bool = False
 
     @property
     def root(self) -> Node:

@@ -54,6 +54,13 @@ def tables_of(spec: ProjectSpec, source: SourceSpec) -> tuple[str, ...]:
     return tuple(dict.fromkeys(table_in(source, each.topic or each.name) for each in read))
 
 
+def sealed_tables(spec: ProjectSpec, source: SourceSpec) -> tuple[str, ...]:
+    """Return the tables of a source that have personal columns, as schema.table."""
+    personal = [each for each in spec.changelogs if each.personal is not None]
+    own = [each for each in personal if spec.source_of(each) == source.name]
+    return tuple(sorted({table_in(source, each.topic or each.name) for each in own}))
+
+
 def spool_of(spec: ProjectSpec, source: SourceSpec) -> Path:
     """Return the folder of a source's spool."""
     return path_in(spec.folder, spool_spec(source).path) / source.name

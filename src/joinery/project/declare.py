@@ -296,6 +296,7 @@ def document(
     ready: Sequence[str] | None = None,
     expect: ExpectMap | None = None,
     erased: Literal["redact", "remove"] | None = None,
+    personal_key: bool | None = None,
 ) -> Document:
     """Return a product of one document a row of `root`.
 
@@ -316,6 +317,8 @@ def document(
         expect: What wants attention in `joinery status`; by default failures.
         erased: What becomes of a document with values of an erased person: shown with nulls, by
             default, or removed.
+        personal_key: Says that the key of `root` is personal, and documents are known by its
+            blind index.
 
     Raises:
         ProjectErrors: With every problem.
@@ -334,7 +337,7 @@ def document(
         "where": where,
     }
     parts |= {"sink": sink, "group": group, "solution": solution, "emit": emit, "ready": ready}
-    parts |= {"expect": expect, "erased": erased}
+    parts |= {"expect": expect, "erased": erased, "personal_key": personal_key}
     made = Document(product_of(name, parts), objects_of(root))
     for each, below in embeds_given(embed).items():
         made = made._with(each, below)

@@ -58,7 +58,7 @@ OUTBOX: Names = {
 }
 FORM_KEYS: Mapping[str, tuple[str, ...]] = {
     word: () if is_below(kind) else tuple(keys_of(kind)) for word, kind in FORMS.items()
-} | {DocumentSpec.word: (*SHOWN, "erased")}
+} | {DocumentSpec.word: (*SHOWN, "erased", "personal_key")}
 """By the key that declares a product's form, the keys that a product of the form may have."""
 
 

@@ -30,7 +30,7 @@ from joinery.project.node import NodeSpec
 from joinery.project.part import Part, key, nested, part
 from joinery.project.tree import Locations
 from joinery.project.tree import Path as SpecPath
-from joinery.project.value import GROUP, NAMES, TEXT, one_of
+from joinery.project.value import FLAG, GROUP, NAMES, TEXT, one_of
 from joinery.project.window import Window
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ class ProductSpec(Part):
         root: Of another form than documents, the relation alone.
         emit: When it is sent; of a form that does not go by time, `settle` alone.
         erased: What becomes of a document with values of an erased subject.
+        personal_key: Whether it says that its key is personal.
         form: What is made of the root's rows.
     """
 
@@ -94,6 +95,11 @@ class ProductSpec(Part):
         one_of(get_args(Erased)),
         "Of `root`: what becomes of a document with values of an erased person.",
         default="redact",
+    )
+    personal_key: bool = key(
+        FLAG,
+        "Of `root`: says that its key is personal, and documents are known by its blind index.",
+        default=False,
     )
     ready: tuple[str, ...] = key(
         NAMES,

@@ -17,6 +17,7 @@ from joinery.provenance.parts import ROOT, Level, key_of, levels
 from joinery.provenance.told import Naming, key_text
 from joinery.semantics.document import Assembler
 from joinery.semantics.json_text import json_line
+from joinery.semantics.personal import masked
 from joinery.semantics.render import document_json
 from joinery.semantics.rows import Findings
 
@@ -186,11 +187,11 @@ class Answering:
         return Why(
             product=self.product.name,
             key=key_text(self.product.root.relation, self.log.key),
-            document=None if document is None else document.text,
+            document=None if document is None else masked(document.text),
             refused=f"{refused}: {document.detail}" if document is not None and refused else "",
             parts=[] if document is None else list(self._parts(found)),
-            notes=list(absence.no_root() if document is None else self._notes(found)),
-            absent=[] if asked is None else list(absence.told(*asked)),
+            notes=[*map(masked, absence.no_root() if document is None else self._notes(found))],
+            absent=[] if asked is None else [*map(masked, absence.told(*asked))],
             altered=self.log.altered,
             last=None if self.log.last is None else self._last(self.log.last),
             ordered=ordered,
@@ -299,4 +300,4 @@ def _deep_first(below: Mapping[str, Sequence[Part]], above: str) -> Iterator[Par
 
 
 def _text(value: Any) -> str | None:
-    return None if value is None else json_line(value)
+    return None if value is None else masked(json_line(value))

@@ -1,14 +1,15 @@
 """Personal columns in the reference: compared as they are, never shown, gone once erased.
 
 The reference is in memory alone, so it needs no keys: a sealed value is a text that begins with its
-subject. It shows what a sink without `reveal` is given, and keeps what a vault would: who was
-erased.
+subject, and rows are known by a personal key itself. It shows what a sink without `reveal` is
+given, and keeps what a vault would: who was erased.
 
 Invariant: a value of an erased subject is the same text, whenever its row comes.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -19,6 +20,10 @@ from joinery.plan.nodes import Personal, Relation
 
 _ERASED = "erased"
 """What follows the subject in place of a value, which `repr` gives for none that is sealed."""
+_SEAL = re.compile(r"jy[12]:[A-Za-z0-9_-]{22}:([A-Za-z0-9_-]*)")
+"""A value in a row as a run decodes it."""
+_LEAST_SEALED = 22
+"""Sealing gives no fewer characters; less is of an erased subject."""
 
 
 class Seals:
@@ -39,11 +44,15 @@ class Seals:
     def seen(self, change: Change) -> Change:
         """Return a change as it is decoded: with blind indexes, without what was erased."""
         personal = self._personal.get(change.relation)
-        if personal is None or change.after is None:
+        if personal is None:
             return change
+        key = {personal.key_of(name): value for name, value in change.key.items()}
+        if change.after is None:
+            return replace(change, key=key)
         after = dict(change.after)
         subject = after.get(personal.subject, change.key.get(personal.subject))
         erased = (change.relation, subject) in self._erased
+        after |= {known_by: after[name] for name, known_by in personal.keys if name in after}
         for field in personal.fields:
             if field not in after:
                 continue
@@ -52,7 +61,7 @@ class Seals:
                 after[index] = None if erased or clear is None else repr(clear)
             if clear is not None:
                 after[field] = _of(subject) + (_ERASED if erased else repr(clear))
-        return replace(change, after=after)
+        return replace(change, key=key, after=after)
 
 
 def without(row: Row, personal: Personal, subject: object) -> Row:
@@ -65,6 +74,20 @@ def without(row: Row, personal: Personal, subject: object) -> Row:
             if (index := personal.index_of(field)) is not None:
                 erased[index] = None
     return erased
+
+
+def masked(text: str) -> str:
+    """Return a text with words in place of sealed values.
+
+    Example:
+        >>> masked('{"email": "jy1:AAAAAAAAAAAAAAAAAAAAAA:"}')
+        '{"email": "(erased)"}'
+    """
+    return _SEAL.sub(lambda seal: "(erased)" if _is_erased(seal) else "(personal)", text)
+
+
+def _is_erased(seal: re.Match[str]) -> bool:
+    return len(seal[1]) < _LEAST_SEALED
 
 
 def _of(subject: object) -> str:
@@ -83,7 +106,9 @@ def has_erased(value: Any, kind: DataType) -> bool:
         case Map(_, of):
             return any(has_erased(each, of) for each in value.values())
         case Atomic() | Decimal():
-            return bool(value.endswith(f" {_ERASED}"))
+            seal = _SEAL.fullmatch(value)
+            gone = seal is not None and _is_erased(seal)
+            return gone or bool(value.endswith(f" {_ERASED}"))
 
 
 def hidden(value: Any, kind: DataType) -> Any:

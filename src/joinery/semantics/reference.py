@@ -54,10 +54,15 @@ class ReferenceSolution:
     Args:
         products: One product, or several that share their relations.
         max_document_bytes: Above it a document is a dead letter; None sets no bound.
+        sealed: Whether changes come as a run decodes them, with personal columns sealed.
     """
 
     def __init__(
-        self, products: Product | Sequence[Product], *, max_document_bytes: int | None = None
+        self,
+        products: Product | Sequence[Product],
+        *,
+        max_document_bytes: int | None = None,
+        sealed: bool = False,
     ) -> None:
         many = [products] if isinstance(products, Product) else list(products)
         self._groups: dict[str, AggregateReference | HistoryReference | FoldReference] = {}
@@ -105,7 +110,7 @@ class ReferenceSolution:
             for each in relations
         }
         changelogs = {each.name: each for one in many for each in one.relations}
-        self._seals = Seals(changelogs.values())
+        self._seals = Seals(() if sealed else changelogs.values())
         self._clocked = {
             name: (each.clocks, RowMerge(each, Findings()), _told_by_records(each))
             for name, each in changelogs.items()
@@ -428,4 +433,4 @@ class _Outbox:
         return DeadDocument(self._product.name, self._key_row(key), reason, document.detail)
 
     def _key_row(self, key: Key) -> Row:
-        return dict(zip(self._product.root.relation.key, key, strict=True))
+        return dict(zip(self._product.root.relation.key_names, key, strict=True))

@@ -184,12 +184,12 @@ def key_values(relation: Relation) -> Callable[[Key], Sequence[Any]]:
 
 def key_row(relation: Relation, key: Key) -> Row:
     """Return a key under the names of its columns."""
-    return dict(zip(relation.key, key_values(relation)(key), strict=True))
+    return dict(zip(relation.key_names, key_values(relation)(key), strict=True))
 
 
 def key_type(relation: Relation) -> Struct:
     """Return the type of the sink's key."""
-    return Struct(tuple(Field(column, relation.type_of(column)) for column in relation.key))
+    return Struct(relation.key_fields())
 
 
 def _floating(relation: Relation) -> tuple[int, ...]:

@@ -72,6 +72,7 @@ class Kernel:
         program: What was compiled.
         relations: Those of the program that are read from sources, in its order.
         vault: Where its tasks ask for keys; without it, personal columns are never decoded.
+        spools: The sources whose lines a capture may have sealed.
     """
 
     session: SparkSession
@@ -79,6 +80,7 @@ class Kernel:
     relations: Sequence[Relation]
     _jvm_kernel: Any
     vault: VaultAddress | None = None
+    spools: frozenset[str] = frozenset()
 
     def chain(
         self,
@@ -242,13 +244,40 @@ def _sealing(kernel: Kernel, topics: Sequence[Collection[Topic]]) -> str:
     if vault is None:
         return ""
     records = [each for each in topics if all(one.source != ERASURES for one in each)]
-    pairs = zip(kernel.program.decoded, kernel.relations, strict=True)
+    return sealing_json(
+        vault,
+        kernel.program.decoded,
+        kernel.relations,
+        erasures=len(records),
+        spools=[any(one.source in kernel.spools for one in each) for each in topics],
+    )
+
+
+def sealing_json(
+    vault: VaultAddress,
+    decoded: Sequence[RelationProgram],
+    relations: Sequence[Relation],
+    *,
+    erasures: int,
+    spools: Sequence[bool],
+) -> str:
+    """Return how personal columns are sealed, as the kernel takes it.
+
+    Args:
+        vault: Where keys are asked for.
+        decoded: How the relations are decoded.
+        relations: The relations.
+        erasures: The first number of a topic of erasures.
+        spools: By topic, whether a capture may have sealed its lines.
+    """
+    pairs = zip(decoded, relations, strict=True)
     return json.dumps(
         {
             "port": vault.port,
             "token": vault.token,
-            "erasures": len(records),
+            "erasures": erasures,
             "formats": [_erasure_format(*each) for each in pairs],
+            "spools": spools,
         }
     )
 
@@ -256,7 +285,8 @@ def _sealing(kernel: Kernel, topics: Sequence[Collection[Topic]]) -> str:
 def _erasure_format(program: RelationProgram, relation: Relation) -> dict[str, object]:
     """Return how the erasures of a relation are decoded: flat rows, keyed by their subject."""
     sealed = program.sealed is not None and program.sealed.columns
-    subject = relation.personal.subject if sealed and relation.personal else None
+    personal = relation.personal if sealed else None
+    subject = personal.key_of(personal.subject) if personal else None
     return {
         "name": relation.name,
         "format": "json",
@@ -393,7 +423,7 @@ def formats_json(program: KernelProgram, relations: Sequence[Relation]) -> str:
             {
                 "name": relation.name,
                 "format": relation.format,
-                "key": list(relation.key),
+                "key": list(relation.key_names),
                 "columns": [
                     {"name": slot.name, "type": opened(slot.type).ddl} for slot in each.columns
                 ],

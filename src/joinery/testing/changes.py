@@ -122,7 +122,7 @@ class RowChange:
         values = {name: self._typed(name, value, relation) for name, value in self.columns.items()}
         return Change(
             relation=relation.name,
-            key={column: self._key_value(column, values) for column in relation.key},
+            key={column: self._key_value(column, values) for column in relation.key_names},
             after=self._after(values, relation),
             position=self.position,
             tombstone=self.op == "tombstone",

@@ -13,7 +13,7 @@ import secrets
 import socket
 import struct
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -137,10 +137,11 @@ class VaultDoor:
         """Return what a task needs first: the keys of names, of indexes and of the day."""
         today = datetime.now(UTC).date()
         self._vault.forget_days(self._retention)
-        day = today.isoformat().encode()
-        keys = (self._vault.of_names, self._vault.of_indexes)
+        return self._greeted(today.isoformat().encode(), self._vault.key_of_day(today))
+
+    def _greeted(self, day: bytes, key: bytes) -> bytes:
         label = struct.pack(">H", len(day)) + day
-        return b"".join((*keys, label, self._vault.key_of_day(today)))
+        return b"".join((self._vault.of_names, self._vault.of_indexes, label, key))
 
     def _asked(self, stream: object, count: int) -> Callable[[], bytes]:
         """Return what answers a request: of so many names, or of a key of lines."""
@@ -152,10 +153,34 @@ class VaultDoor:
         key = self._vault.key_of_known_lines(name)
         return _NOBODY if key is None else b"\x01" + key
 
+    def _keys(self, names: list[bytes]) -> Mapping[bytes, bytes | None]:
+        return self._vault.keys(names)
+
     def _answer(self, names: list[bytes]) -> bytes:
-        keys = self._vault.keys(names)
+        keys = self._keys(names)
         found = (keys[each] for each in names)
         return b"".join(_NOBODY if key is None else b"\x01" + key for key in found)
+
+
+class LookingDoor(VaultDoor):
+    """Answers who only looks: whoever has had no key gets one that is kept nowhere.
+
+    Args:
+        vault: Holds the keys.
+    """
+
+    def __init__(self, vault: Vault) -> None:
+        self._made: dict[bytes, bytes] = {}
+        super().__init__(vault, retention=timedelta.max)
+
+    def _greeting(self) -> bytes:
+        return self._greeted(b"none", Vault.new_key())
+
+    def _keys(self, names: list[bytes]) -> Mapping[bytes, bytes | None]:
+        found = self._vault.known(names)
+        for each in {*names} - found.keys() - self._made.keys():
+            self._made[each] = Vault.new_key()
+        return {**self._made, **found}
 
 
 def _read_text(stream: object) -> str:

@@ -11,19 +11,21 @@ the line would have had to find.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from joinery.errors import SpecError
 from joinery.files import write_whole
-from joinery.model.type import PERSONAL
+from joinery.model.type import PERSONAL, opened
 from joinery.plan.nodes import Plan, Relation
 from joinery.plan.stream import outputs_of
 from joinery.project.product import ProjectSpec
 from joinery.vault.keys import Vault, mark_of
 
-_INTEGERS = ("byte", "short", "int", "long")
+_BITS = {"byte": 8, "short": 16, "int": 32, "long": 64}
+_NUMBER = re.compile(r"[+-]?[0-9]+")
 
 
 class EraseError(SpecError):
@@ -74,15 +76,19 @@ def subject_text(relation: Relation, key: str) -> str:
             f'relation "{relation.name}" has no personal columns',
             hint="Declare them: personal: {subject: …, fields: […]}.",
         )
-    if str(relation.type_of(relation.personal.subject)) not in _INTEGERS:
+    kind = str(opened(relation.type_of(relation.personal.subject)))
+    if kind not in _BITS:
         return key
-    try:
-        return str(int(key))
-    except ValueError:
+    if _NUMBER.fullmatch(key) is None or not _fits(int(key), _BITS[kind]):
         raise EraseError(
-            f'"{relation.personal.subject}" of relation "{relation.name}" is a whole number',
-            detail=f'"{key}" is none.',
-        ) from None
+            f'"{relation.personal.subject}" of relation "{relation.name}" is of type {kind}',
+            detail=f'"{key}" is no such number.',
+        )
+    return str(int(key))
+
+
+def _fits(number: int, bits: int) -> bool:
+    return -(1 << bits - 1) <= number < 1 << bits - 1
 
 
 def erase(
@@ -103,7 +109,8 @@ def erase(
     root = spec.path_of(spec.run.checkpoint)
     readers = [each.name for each in outputs_of(plan) if relation in each.relations]
     name, number = vault.destroy(relation.name, subject)
-    _write_line(root, relation, subject, name, number)
+    row = _marks(relation, name, number) | _known_by(relation, subject, vault)
+    _write_line(root, relation.name, number, row)
     receipt = Receipt(
         number=number,
         subject=name.hex(),
@@ -118,16 +125,29 @@ def erase(
     return receipt, file
 
 
-def _write_line(root: Path, relation: Relation, subject: str, name: bytes, number: int) -> None:
+def _marks(relation: Relation, name: bytes, number: int) -> dict[str, object]:
+    """Return the row of a subject with a mark in place of each value."""
     personal = relation.personal
     assert personal is not None  # asked for before
-    row: dict[str, object] = {
+    return {
         each: mark_of(name, number, text=relation.type_of(each) == PERSONAL)
         for each in personal.fields
     }
-    integer = str(relation.type_of(personal.subject)) in _INTEGERS
-    row[personal.subject] = int(subject) if integer else subject
-    folder = erasures_folder(root) / relation.name
+
+
+def _known_by(relation: Relation, subject: str, vault: Vault) -> dict[str, object]:
+    """Return the column that finds the rows of a subject, in clear where it is not personal."""
+    personal = relation.personal
+    assert personal is not None  # asked for before
+    column = personal.key_of(personal.subject)
+    integer = str(opened(relation.type_of(personal.subject))) in _BITS
+    if column != personal.subject:
+        return {column: vault.index_of(subject)}
+    return {column: int(subject) if integer else subject}
+
+
+def _write_line(root: Path, relation: str, number: int, row: dict[str, object]) -> None:
+    folder = erasures_folder(root) / relation
     folder.mkdir(parents=True, exist_ok=True)
     line = json.dumps(row, ensure_ascii=False) + "\n"
     write_whole(folder / f"{number:010d}.jsonl", line, synced=True)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import base64
 import hmac
 import re
+import secrets
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, date, datetime, timedelta
@@ -102,6 +103,11 @@ class Vault:
         self._names = self._secret(_NAMES)
         self._indexes = self._secret(_INDEXES)
 
+    @staticmethod
+    def new_key() -> bytes:
+        """Return a key that nothing was sealed with."""
+        return secrets.token_bytes(KEY_BYTES)
+
     @property
     def target(self) -> str:
         """Where its tables are."""
@@ -117,18 +123,25 @@ class Vault:
         """The key that blind indexes are made with."""
         return self._indexes[:32]
 
+    @property
+    def identity(self) -> str:
+        """What tells it from every other vault, and nothing of its keys."""
+        return hmac.digest(self.of_names, b"identity", sha256)[:NAME_BYTES].hex()
+
     def name_of(self, relation: str, subject: str) -> bytes:
         """Return the name of a subject of a relation."""
         told = relation.encode() + b"\0" + subject.encode()
         return hmac.digest(self.of_names, told, sha256)[:NAME_BYTES]
 
+    def index_of(self, clear: str) -> str:
+        """Return the blind index of a value, as the kernel makes it of a text or a number."""
+        return blind_index(self.of_indexes, clear)
+
     def keys(self, names: Iterable[bytes]) -> dict[bytes, bytes | None]:
         """Return the keys of subjects, None for destroyed ones; who has had none gets one."""
         wanted = set(names)
         found = self.known(wanted)
-        made = {
-            each: self._wrapped(self._siv.generate_key(512), each) for each in wanted - found.keys()
-        }
+        made = {each: self._wrapped(self.new_key(), each) for each in wanted - found.keys()}
         return found | self._taken(self._store.keys(made)) if made else found
 
     def known(self, names: Iterable[bytes]) -> dict[bytes, bytes | None]:
@@ -224,7 +237,7 @@ class Vault:
 
     def _secret(self, name: str) -> bytes:
         label = name.encode()
-        made = self._wrapped(self._siv.generate_key(512), label)
+        made = self._wrapped(self.new_key(), label)
         return self._unwrapped(self._store.secret(name, made), label)
 
     def _wrapped(self, key: bytes, label: bytes) -> bytes:
@@ -248,6 +261,11 @@ def _derived(master: str) -> bytes:
 
     kdf = HKDF(algorithm=SHA256(), length=KEY_BYTES, salt=None, info=b"joinery vault 1")
     return kdf.derive(master.encode())
+
+
+def blind_index(key: bytes, clear: str) -> str:
+    """Return the blind index of a text, or of the text of a number, under the key of indexes."""
+    return _base64(hmac.digest(key, clear.encode(), sha256)[:NAME_BYTES])
 
 
 def sealed_text(name: bytes, body: bytes) -> str:

@@ -23,7 +23,7 @@ from joinery.clients.sql import quoted
 from joinery.errors import JoineryError
 from joinery.plan.nodes import Plan, Sink
 from joinery.plan.stream import outputs_of
-from joinery.project.captured import spool_of
+from joinery.project.captured import CAPTURED, spool_of
 from joinery.project.kinds import SINKS
 from joinery.project.product import ProjectSpec
 from joinery.vault.keys import Vault
@@ -120,7 +120,7 @@ class _Look:
             if source.kind == "files":
                 folder = self._spec.path_of(str(dict(source.options)["path"]))
                 self.logs += [f"source {source.name}: {each}" for each in self._holding(folder)]
-            elif source.kind == "postgres":
+            elif source.kind in CAPTURED:
                 what = f"spool of source {source.name}"
                 self.folder(what, spool_of(self._spec, source))
                 self.logs.append(f"source {source.name}: not looked into")

@@ -33,7 +33,7 @@ from joinery.project.step import LookupSpec
 
 ROOT = Path(__file__).parents[3]
 BY_CALLS = ("relations", "products", "streams")
-COMMON = keys_of(ProductSpec).keys() - {"erased"}
+COMMON = keys_of(ProductSpec).keys() - {"erased", "personal_key"}
 PROGRAM = """\
 from pyspark.sql import DataFrame, SparkSession
 

@@ -111,6 +111,55 @@ def test_rows_of_a_subject_that_is_not_their_key_are_sent_again(
     assert sent == [each.key for each in erased]
 
 
+KEYED = """\
+name: shop
+sources: {changes: {files: {path: data}}}
+vault: {sqlite: {path: vault.db}, master: "not a secret, since this is only a test"}
+relations:
+  user:
+    key: [email]
+    fields: {email: string, name: string, id: long}
+    personal: {subject: email, fields: [email, name], join: [email]}
+  letter:
+    key: [email, number]
+    fields: {email: string, number: int, topic: string}
+    personal: {subject: email, fields: [email], join: [email]}
+products:
+  profile:
+    root: user
+    personal_key: true
+    embed: {letters: {many: letter, on: [email], fields: [number, topic]}}
+"""
+
+
+def test_rows_are_known_by_a_personal_key_that_no_document_shows(tmp_path: Path) -> None:
+    driver = Driver(project(tmp_path, KEYED).products["profile"])
+    insert, delete = jn.testing.insert, jn.testing.delete
+    ann = {"email": None, "name": None, "id": 1, "letters": [{"number": 7, "topic": "cats"}]}
+    sent = driver.send(
+        insert("user", email="ann@x.org", name="Ann", id=1),
+        insert("user", email="bob@x.org", name="Bob", id=2),
+        insert("letter", email="ann@x.org", number=7, topic="cats"),
+        insert("letter", email="ann@x.org", number=8, topic="dogs"),
+        delete("letter", email="ann@x.org", number=8),
+    )
+
+    erased = driver.erase("user", "ann@x.org")
+    again = driver.send(insert("user", email="ann@x.org", name="Ann", id=3))
+    gone = driver.send(delete("user", email="ann@x.org"))
+
+    assert upsert("ann@x.org", ann) in sent
+    assert [upsert("ann@x.org", {**ann, "letters": []})] == erased
+    assert [upsert("ann@x.org", {**ann, "id": 3, "letters": []})] == again
+    assert [jn.testing.gone("ann@x.org")] == gone
+
+
+def test_explain_says_that_documents_are_known_by_a_blind_index(tmp_path: Path) -> None:
+    told = str(project(tmp_path, KEYED).products["profile"].explain())
+
+    assert "Emit profile by email (blind key)" in told
+
+
 def test_other_solutions_refuse_personal_columns(tmp_path: Path) -> None:
     with pytest.raises(DriverError, match="personal columns"):
         Driver(project(tmp_path).products["profile"], "memory")
@@ -121,6 +170,10 @@ def replaced(old: str, new: str) -> str:
     return PROJECT.replace(old, new)
 
 
+TOLD = PROJECT.replace("fields: [email]", "fields: [id, email]").replace(
+    "root: person", "root: person\n    personal_key: true"
+)
+"""The project with personal keys."""
 REFUSED = {
     "an expression": replaced("root: person", "root: person\n    fields: {e: lower(email)}"),
     "a condition": replaced("root: person", "root: person\n    where: email = 'x'"),
@@ -136,9 +189,26 @@ REFUSED = {
     "an aggregate": replaced("root: person", "root: person\n    values: {n: max(letters.email)}"),
     "a join without a blind index": PROJECT.replace(", join: [email]}", "}", 1),
     "a join with a clear column": replaced("on: [email]", "on: {topic: email}"),
-    "a subject that is personal": PROJECT.replace("subject: id", "subject: email", 1),
-    "a personal key": PROJECT.replace("fields: [email]", "fields: [id]", 1),
-    "a float": PROJECT.replace("email: string", "email: double", 1),
+    "a personal key that is not told": PROJECT.replace("fields: [email]", "fields: [id, email]", 1),
+    "a key that is told personal and is not": f"{PROJECT}    personal_key: true\n",
+    "a map by a personal key": PROJECT.replace("fields: [email]", "fields: [id, email]").replace(
+        "fields: [id, email]}}", "fields: [email], as: map}}\n    personal_key: true"
+    ),
+    "a personal key that is no exact value": PROJECT.replace("{id: long", "{id: double", 1)
+    .replace("fields: [email]", "fields: [id, email]", 1)
+    .replace("root: person", "root: person\n    personal_key: true"),
+    "a history of a personal key": f"{TOLD}  h: {{history: letter, valid: at}}\n",
+    "a product over one with a personal key": TOLD.replace(
+        "root: person", "root: person\n    group: a"
+    )
+    + "  n: {aggregate: profile, group: a, values: {n: count(*)}}\n",
+    "a join of floats": PROJECT.replace("email: string", "email: double"),
+    "a join of lists": PROJECT.replace("email: string", 'email: "array<string>"'),
+    "a part of a personal object": PROJECT.replace(", join: [email]", "")
+    .replace("email: string, name", 'email: "struct<a: string>", name', 1)
+    .replace(
+        "embed: {letters: {many: letter, on: [email], fields: [id, email]}}", "values: {a: email.a}"
+    ),
     "a join of two types": PROJECT.replace("email: string", "email: long", 1),
     "no vault": "\n".join(each for each in PROJECT.splitlines() if "vault" not in each),
     "a sink that keeps all": PROJECT + "    sink: {files: {path: out, reveal: true}}\n",

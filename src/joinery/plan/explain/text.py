@@ -58,7 +58,8 @@ def _relay(product: Product, outbox: OutboxSpec) -> str:
 
 
 def _emit(product: Product) -> str:
-    key = ", ".join(each.name for each in product.key.fields)
+    names = [each.name for each in product.key.fields]
+    key = ", ".join(product.form.relation.key if product.personal_key else names)
     parts = [f"Emit {product.name} by {key or 'nothing'}"]
     if product.sinks:
         parts.append("to " + ", ".join(sink.kind for sink in product.sinks))

@@ -200,8 +200,8 @@ class _Finish:
         personal = uses.relation.personal
         assert personal is not None, "subjects are of personal columns"
         self._draft.nodes.append(Subjects(uses.relation.name, 0, uses.index))
-        kind = uses.relation.type_of(personal.subject)
-        address = uses.address([personal.subject], [kind])
+        subject = personal.key_of(personal.subject)
+        address = uses.address([subject], [uses.relation.type_of(subject)])
         return Route(uses.index, len(self._draft.nodes) - 1, 0, address)
 
     def _versions_route(self, uses: RelationUses, *, primary: bool) -> Route:

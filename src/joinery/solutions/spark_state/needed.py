@@ -41,15 +41,18 @@ def needed_columns(products: Sequence[Product]) -> dict[str, tuple[Relation, fro
         _need(needed, product.form)
     for relation, columns in needed.values():
         if relation.personal is not None:
-            columns.update(_sealing(relation.personal, columns))
+            columns.update(_sealing(relation.personal, {*columns, *relation.key}))
     ordered = sorted(needed.items(), key=lambda each: each[1][0].product is not None)
     return {name: (each, closed_columns(each, columns)) for name, (each, columns) in ordered}
 
 
 def _sealing(personal: Personal, columns: Collection[str]) -> set[str]:
     """Return what personal columns cannot be sealed without: what indexes are of, whose it is."""
-    needed = {name for name, index in personal.indexes if index in columns}
-    return {*needed, personal.subject} if needed.union(columns) & {*personal.fields} else needed
+    pairs = (*personal.indexes, *personal.keys)
+    needed = {name for name, index in pairs if index in columns}
+    if not needed.union(columns) & {*personal.fields}:
+        return needed
+    return {*needed, personal.subject, personal.key_of(personal.subject)}
 
 
 class Needed(dict[str, tuple[Relation, set[str]]]):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from joinery.model.type import TIMESTAMP, Field, is_personal
-from joinery.plan.build_personal import index_name
+from joinery.plan.build_personal import index_name, key_name
 from joinery.semantics.render import map_key_text
 from joinery.solutions.spark_state.assembler import Address, Slot
 from joinery.solutions.spark_state.event_fold_program import EventFold
@@ -68,7 +68,8 @@ class NodeKey:
     def personal(self) -> bool:
         """Whether a column is personal, or tells which personal values are equal."""
         return any(
-            is_personal(each.type) or each.name.endswith(index_name("")) for each in self.columns
+            is_personal(each.type) or each.name.endswith((index_name(""), key_name("")))
+            for each in self.columns
         )
 
     def text(self, code: bytes, *, cut: bool) -> str | None:

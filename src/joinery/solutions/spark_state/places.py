@@ -64,19 +64,7 @@ class RelationUses:
     @property
     def sealed(self) -> Sealed | None:
         """Which decoded columns are personal; None where the relation has no such columns."""
-        personal = self.relation.personal
-        if personal is None:
-            return None
-        names = [slot.name for slot in self.columns]
-        fields = [each for each in personal.fields if each in names]
-        indexes = [personal.index_of(each) for each in fields]
-        types = tuple(opened(self.relation.type_of(each)) for each in fields)
-        return Sealed(
-            names.index(personal.subject) if fields else -1,
-            tuple(names.index(each) for each in fields),
-            tuple(names.index(each) if each in names else -1 for each in indexes),
-            None if all(each == STRING for each in types) else types,
-        )
+        return sealed_of(self.relation, [slot.name for slot in self.columns])
 
     @property
     def by_subject(self) -> bool:
@@ -84,12 +72,35 @@ class RelationUses:
         sealed, personal = self.sealed, self.relation.personal
         if personal is None or sealed is None or not sealed.columns:
             return False
-        return self.relation.key != (personal.subject,)
+        return self.relation.key != (personal.key_of(personal.subject),)
 
     def key_address(self) -> Address:
         """Return the relation's key as an address."""
         key = self.relation.key
         return self.address(key, [self.relation.type_of(each) for each in key])
+
+
+def sealed_of(relation: Relation, names: Sequence[str]) -> Sealed | None:
+    """Return which of the columns that are decoded are personal; None for a relation without."""
+    personal = relation.personal
+    if personal is None:
+        return None
+    fields = [each for each in personal.fields if each in names]
+    indexes = [personal.index_of(each) for each in fields]
+    keys = dict(personal.keys)
+    known_by = tuple(_place(names, keys.get(each)) for each in fields)
+    types = tuple(opened(relation.type_of(each)) for each in fields)
+    return Sealed(
+        names.index(personal.subject) if fields else -1,
+        tuple(names.index(each) for each in fields),
+        tuple(_place(names, each) for each in indexes),
+        None if all(each == STRING for each in types) else types,
+        known_by if any(each >= 0 for each in known_by) else None,
+    )
+
+
+def _place(names: Sequence[str], name: str | None) -> int:
+    return names.index(name) if name in names else -1
 
 
 class Places:

@@ -44,12 +44,15 @@ class Sealed:
         columns: Those that are sealed.
         indexes: For each of them the column with its blind index, -1 for none.
         types: For each of them what it is decoded as; None where all are texts.
+        known_by: For each of them the column with the blind index that stands in place of it in
+            the key or as the subject, -1 for none; None where none has one.
     """
 
     subject: int
     columns: tuple[int, ...]
     indexes: tuple[int, ...]
     types: tuple[DataType, ...] | None = None
+    known_by: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -450,7 +453,7 @@ class KernelProgram:
 _DATA_TYPES = DataType.__args__
 _ADDED = frozenset(
     """hot known other other_behind_micros rules within time valid judged kept sealed types
-    stays""".split()
+    known_by stays""".split()
 )
 """What parts had not at first: where it says nothing, programs read as they did before."""
 

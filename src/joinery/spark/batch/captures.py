@@ -22,6 +22,7 @@ from joinery.plan.nodes import Product
 from joinery.project.captured import (
     CAPTURED,
     log_name,
+    sealed_tables,
     spool_of,
     spool_spec,
     table_in,
@@ -33,6 +34,7 @@ from joinery.project.postgres import postgres_options
 from joinery.project.product import ProjectSpec
 from joinery.spark.jar import capture_jar
 from joinery.spark.source.spool_readers import applied_files
+from joinery.vault.lines import lines_key_name
 from joinery.vault.tables import open_vault
 
 _SEALED = b"jyl1"
@@ -50,7 +52,7 @@ def claim_spool(spec: ProjectSpec, source: SourceSpec) -> SpoolFolder:
         CaptureError: It has changes of another slot, or of other tables.
     """
     slot, tables = log_name(spec, source), tables_of(spec, source)
-    sealed = tuple(_sealed_tables(spec, source))
+    sealed = sealed_tables(spec, source)
     return SpoolFolder.claim(spool_of(spec, source), slot=slot, tables=tables, sealed=sealed)
 
 
@@ -98,15 +100,8 @@ def read_source_again(spec: ProjectSpec, source: SourceSpec) -> tuple[str, ...]:
 
 def seal_of(spec: ProjectSpec, source: SourceSpec) -> Callable[[date], LineSeal] | None:
     """Return what tells how the lines of a source are sealed on a day; None where none are."""
-    tables = _sealed_tables(spec, source)
+    tables = sealed_tables(spec, source)
     return partial(_sealed_on, spec, source, tables) if tables else None
-
-
-def _sealed_tables(spec: ProjectSpec, source: SourceSpec) -> list[str]:
-    """Return the tables of a source that have personal columns."""
-    personal = [each for each in spec.changelogs if each.personal is not None]
-    own = [each for each in personal if spec.source_of(each) == source.name]
-    return sorted({table_in(source, each.topic or each.name) for each in own})
 
 
 def _sealed_on(spec: ProjectSpec, source: SourceSpec, tables: Sequence[str], day: date) -> LineSeal:
@@ -116,7 +111,7 @@ def _sealed_on(spec: ProjectSpec, source: SourceSpec, tables: Sequence[str], day
     vault = open_vault(spec)
     try:
         vault.forget_lines(slot, since - _SEALED_BEFORE)
-        name = f"{slot} {day.isoformat()}"
+        name = lines_key_name(spec, source, day.isoformat())
         key = base64.b64encode(vault.key_of_lines(name)).decode()
         return LineSeal(tables=tuple(tables), name=name, key=key)
     finally:

@@ -32,6 +32,7 @@ from joinery.spark.batch.stores import (
 from joinery.spark.recovery.isolate import Suspect, isolate
 from joinery.spark.source.source import sources_of
 from joinery.spark.source.spool_readers import note_readers
+from joinery.vault.claim import claim_vault
 from joinery.vault.door import VaultDoor
 from joinery.vault.tables import open_vault
 
@@ -137,6 +138,9 @@ class Held:
             ended=self.asked.is_set,
             tell=partial(self.board.wait, f"vault: {vault.target}"),
         )
+        for query in self.queries:
+            if query.is_personal:
+                claim_vault(self.mode.paths(query.name).checkpoint, query.name, vault)
 
 
 def _target_warnings(spec: ProjectSpec, query: QueryRun, checkpoint: Path) -> Iterator[RunWarning]:

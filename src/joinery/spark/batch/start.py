@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from joinery.model.warning import RunWarning
 from joinery.plan.stream import Stream
+from joinery.project.captured import CAPTURED
 from joinery.project.product import ProjectSpec
 from joinery.solutions.spark_state.event_fold_program import EventFold
 from joinery.solutions.spark_state.group_program import Closing, Cuts, Group
@@ -174,7 +175,7 @@ class QueryStarter:
         quarantine = Quarantine(spec.path_of(spec.run.checkpoint), query.name)
         records = quarantine.apply(raw.frame, raw.topics)
         if self.vault is not None and isinstance(kernel, Kernel):
-            kernel = replace(kernel, vault=self.vault.address)
+            kernel = replace(kernel, vault=self.vault.address, spools=_spools(self.spec))
         ended = ended_batch(checkpoint)
         if ended is not None and isinstance(kernel, Kernel):
             chain = kernel.chain_to(records, raw.topics, ended)
@@ -192,6 +193,11 @@ class QueryStarter:
         trigger_ms = max(spec.run.trigger_ms, TICK_MS if timers else 0)
         with running_timers(spark, timers):
             return writer.trigger(processingTime=f"{trigger_ms} milliseconds").start()
+
+
+def _spools(spec: ProjectSpec) -> frozenset[str]:
+    """Return the sources that are read from what a capture wrote."""
+    return frozenset(each.name for each in spec.sources if each.kind in CAPTURED)
 
 
 def has_timers(program: KernelProgram) -> bool:

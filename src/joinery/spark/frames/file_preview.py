@@ -95,7 +95,8 @@ def preview_files(
         records = replace(records, changes=tuple(written))
     time_us = time.time_ns() // 1000
     if isinstance(plan, Product):
-        solution = ReferenceSolution(plan, max_document_bytes=spec.run.max_document_bytes)
+        most_bytes = spec.run.max_document_bytes
+        solution = ReferenceSolution(plan, max_document_bytes=most_bytes, sealed=True)
         emitted = solution.apply(records.changes, time_us)
         found = FilePreview(emitted.documents, records, emitted.dead_letters, emitted.counters)
         if until_closed:

@@ -18,6 +18,7 @@ from joinery.plan.nodes import Product, Relation
 from joinery.semantics.read_change import read_changes
 from joinery.solutions.spark_state.assembler import Slot
 from joinery.solutions.spark_state.decoded import decoded_relations
+from joinery.solutions.spark_state.places import sealed_of
 from joinery.solutions.spark_state.program import KernelProgram, RelationProgram
 from joinery.spark.kernel import class_of, load_jar, reading_of
 from joinery.spark.source.source import BatchLabel, Topic
@@ -137,4 +138,5 @@ def _decoded(relation: Relation) -> RelationProgram:
         columns=tuple(Slot(column.name, column.type) for column in relation.columns),
         key=tuple(names.index(column) for column in relation.key),
         assembler=0,
+        sealed=sealed_of(relation, names),
     )

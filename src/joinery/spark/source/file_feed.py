@@ -10,6 +10,7 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,10 +27,13 @@ from joinery.project.kind import SourceSpec
 from joinery.project.product import ProjectSpec
 from joinery.semantics.read_change import read_changes
 from joinery.spark.jar import kernel_jar, spark_home
-from joinery.spark.kernel import formats_json
+from joinery.spark.kernel import formats_json, sealing_json
 from joinery.spark.source.feed import feed_program
 from joinery.spark.source.files import changed_sizes
 from joinery.spark.source.hand_over import HandedOver, log_records
+from joinery.vault.claim import check_vault
+from joinery.vault.door import LookingDoor, VaultAddress
+from joinery.vault.tables import open_vault
 
 NOTHING_SEEN: SeenSizes = {}
 NOTHING_BEGUN: BegunOffsets = {}
@@ -93,17 +97,19 @@ def read_files(
     folders = {name: each for name, each in listed.items() if name not in brokers}
     topics = [(name, each) for part in (folders, brokers) for name in part for each in part[name]]
     readers = [_readers(relations, *each) for each in topics]
-    with tempfile.TemporaryDirectory(prefix="joinery-") as output:
+    opened = _vault_of(spec, relations)
+    with tempfile.TemporaryDirectory(prefix="joinery-") as output, opened as vault:
         handed = HandedOver(Path(output, "records"))
         for place, (name, topic) in enumerate(topics):
             if name in brokers:
                 at = source_brokers(_source(spec, name))
                 records = log_records(at, topic, begun.get(name, {}))
                 handed.take(records, place, most=most)
+        program = feed_program(relations)
         told = _ask(
             {
-                "program": feed_program(relations).to_json(),
-                "relations": formats_json(feed_program(relations), relations),
+                "program": program.to_json(),
+                "relations": formats_json(program, relations),
                 "sources": [each.source for each in relations],
                 "topics": [each.topic for each in relations],
                 "folders": [
@@ -118,6 +124,7 @@ def read_files(
                 "read": readers,
                 "maxRecords": most,
                 "maxRecordBytes": spec.run.max_record_bytes,
+                "sealing": "" if vault is None else _sealing(spec, vault, relations, topics),
                 "output": output,
             }
         )
@@ -137,6 +144,35 @@ def read_files(
             else:
                 logged_s[each] = handed.logged_s[topic_place]
     return FileChanges(changes, letters, counts, left, columns, files, logged_s)
+
+
+@contextmanager
+def _vault_of(spec: ProjectSpec, relations: Sequence[Relation]) -> Iterator[VaultAddress | None]:
+    """Give the door to the vault, where something personal is read; None where nothing is."""
+    if all(each.personal is None for each in relations):
+        yield None
+        return
+    vault = open_vault(spec)
+    check_vault(spec.path_of(spec.run.checkpoint), vault)
+    door = LookingDoor(vault)
+    try:
+        yield door.address
+    finally:
+        door.close()
+        vault.close()
+
+
+def _sealing(
+    spec: ProjectSpec,
+    vault: VaultAddress,
+    relations: Sequence[Relation],
+    topics: Sequence[tuple[str, str]],
+) -> str:
+    """Return how personal columns are sealed before anything of them is written."""
+    captured = {each.name for each in spec.sources if each.kind in CAPTURED}
+    decoded = feed_program(relations).decoded
+    spools = [name in captured for name, _ in topics]
+    return sealing_json(vault, decoded, relations, erasures=len(topics), spools=spools)
 
 
 def _topics(relations: Sequence[Relation]) -> dict[str, list[str]]:

@@ -78,8 +78,6 @@ def reached(
 
 def unreadable(spec: ProjectSpec, relation: Relation) -> str:
     """Return why the log of a relation cannot be read without a run; empty where it can."""
-    if relation.personal is not None:
-        return "has personal columns: only a run seals them"
     source = next((each for each in spec.sources if each.name == relation.source), None)
     if source is None:
         return "has no source"
@@ -87,6 +85,8 @@ def unreadable(spec: ProjectSpec, relation: Relation) -> str:
         return f'reads source "{source.name}", of which nothing was captured yet'
     if FORMATS[relation.format].registry:
         return f'is read in format "{relation.format}"'
+    if source.kind == "kafka" and relation.personal is not None:
+        return "has personal columns, whose records would be kept in clear while they are read"
     if source.kind == "kafka" and pattern_of(relation.topic) is not None:
         return "is read from topics that a pattern names"
     if source.kind not in ("files", "kafka", *CAPTURED):

@@ -64,7 +64,8 @@ public final class FileFeed {
    * and name, {@code records}: null, or a file with further records, one JSON object
    * a line: {@code {topic, partition, offset, logged, key, value}}, bytes in Base64; {@code read}:
    * for each topic of all folders, then for each further one, its relations, {@code maxRecords} a
-   * topic of a folder, {@code maxRecordBytes}, and the {@code output} folder.
+   * topic of a folder, {@code maxRecordBytes}, {@code sealing} as {@link SealingText} reads it, and the {@code output}
+   * folder.
    *
    * <p>Writes {@code {"counts": as of Kernel.stage, "left": records not taken, a topic, "files": of
    * each topic the names of its files by the first part of places}} to standard output.
@@ -82,6 +83,7 @@ public final class FileFeed {
                 texts(request.get("sources")),
                 texts(request.get("topics")),
                 JSON.treeToValue(request.get("read"), int[][].class))
+            .sealedBy(SealingText.read(request.get("sealing").asText()))
             .sendingTo(origin -> new ChangeFeed.Changes(program));
     Iterator<Tuple2<byte[], byte[]>> sent = ingress.call(new OneAfterAnother(readers()));
     Stage stage = new Stage(List.of(), program.relations(), request.get("output").asText());

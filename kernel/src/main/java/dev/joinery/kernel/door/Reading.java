@@ -1,14 +1,11 @@
 package dev.joinery.kernel.door;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
-import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.joinery.kernel.format.Format;
 import dev.joinery.kernel.format.Formats;
 import dev.joinery.kernel.ingress.Clock;
 import dev.joinery.kernel.ingress.Ingress;
-import dev.joinery.kernel.ingress.Sealing;
-import dev.joinery.kernel.ingress.VaultAddress;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.spark.BytesEncoder;
 import org.apache.spark.sql.Column;
@@ -27,8 +24,7 @@ import scala.Tuple2;
  * @param topics of each relation
  * @param readJson for each number in the column topic, the places of its relations
  * @param clocksJson what {@link Clock#listOf} reads
- * @param sealingJson {@code {"port", "token", "erasures": the first number of a topic of erasures,
- *     "formats": what {@link Formats#of} reads of them}}; empty where nothing is personal
+ * @param sealingJson what {@link SealingText} reads; empty where nothing is personal
  */
 public record Reading(
     Dataset<Row> raw,
@@ -43,22 +39,7 @@ public record Reading(
     Format[] formats = Formats.of(relationsJson, raw.sparkSession());
     return new Ingress(program, formats, sources, topics, numbers())
         .timedBy(Clock.listOf(clocksJson))
-        .sealedBy(sealing());
-  }
-
-  private Sealing sealing() {
-    if (sealingJson.isEmpty()) {
-      return null;
-    }
-    try {
-      JsonNode told = new ObjectMapper().readTree(sealingJson);
-      return new Sealing(
-          new VaultAddress(told.get("port").asInt(), told.get("token").asText()),
-          told.get("erasures").asInt(),
-          Formats.of(told.get("formats").toString()));
-    } catch (JsonProcessingException notJson) {
-      throw new IllegalArgumentException("not the address of a vault");
-    }
+        .sealedBy(SealingText.read(sealingJson));
   }
 
   private int[][] numbers() {

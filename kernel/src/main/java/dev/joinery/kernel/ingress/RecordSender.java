@@ -71,7 +71,8 @@ final class RecordSender implements ChangeSink, Ingress.Origin {
     erasing = sealed != null && sealed.isErasure(row);
     logged = row.isNullAt(9) ? Marks.UNKNOWN : row.getLong(9);
     byte[] key = row.isNullAt(4) ? null : (byte[]) row.get(4);
-    byte[] value = row.isNullAt(5) ? null : (byte[]) row.get(5);
+    // A vault that is away is everyone's affair, not a record's.
+    byte[] value = sealed != null ? sealed.valueOf(row) : row.isNullAt(5) ? null : (byte[]) row.get(5);
     for (int relation : from.relationsOf[row.getInt(0)]) {
       if (erasing && !sealed.isErasable(relation)) {
         continue;
@@ -109,9 +110,7 @@ final class RecordSender implements ChangeSink, Ingress.Origin {
    * Decodes one record; whatever a decoder trips over is that record's own affair, but a registry
    * that is away is everyone's.
    */
-  private void decode(int relation, byte[] key, byte[] sealedValue) {
-    // A vault that is away is everyone's affair, too.
-    byte[] value = sealed == null ? sealedValue : sealed.vault.opened(sealedValue);
+  private void decode(int relation, byte[] key, byte[] value) {
     try {
       if (sealed != null && !erasing && sealed.sealer(relation) != null) {
         sealed.told().tell(this);
@@ -155,6 +154,9 @@ final class RecordSender implements ChangeSink, Ingress.Origin {
             ? new Slice(row, 0, rowLength)
             : Slice.of(Arrays.copyOf(row, rowLength));
     long[] left = absent;
+    if (op != ChangeSink.UPSERT && sealed != null && sealed.sealer(relation) != null) {
+      values = sealed.sealer(relation).sealKey(values);
+    }
     if (op == ChangeSink.UPSERT && sealed != null && sealed.sealer(relation) != null) {
       Sealer sealer = sealed.sealer(relation);
       String nobodys = sealer.refusal(values);

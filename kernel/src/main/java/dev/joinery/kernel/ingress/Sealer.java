@@ -85,8 +85,35 @@ final class Sealer {
         made.update(
             sealed.indexes()[each], joins ? UTF8String.fromBytes(vault.indexOf(clear)) : null);
       }
+      know(made, each, clear);
     }
     return new Sealed(BinaryRow.copy(projection.apply(made)), absentWithIndexes(absent));
+  }
+
+  /** The same of a row of a key alone: what is personal of it is known by its blind index. */
+  Slice sealKey(Slice decoded) {
+    BinaryRow.point(row, decoded);
+    GenericInternalRow made = new GenericInternalRow(types.length);
+    for (int i = 0; i < types.length; i++) {
+      made.update(i, row.isNullAt(i) ? null : row.get(i, decodedTypes[i]));
+    }
+    for (int each = 0; each < sealed.columns().length; each++) {
+      int column = sealed.columns()[each];
+      made.update(column, null);
+      if (sealed.indexes()[each] >= 0) {
+        made.update(sealed.indexes()[each], null);
+      }
+      know(made, each, row.isNullAt(column) ? null : clear(each, column));
+    }
+    return BinaryRow.copy(projection.apply(made));
+  }
+
+  private void know(GenericInternalRow made, int each, byte[] clear) {
+    if (sealed.knownBy(each) >= 0) {
+      made.update(
+          sealed.knownBy(each),
+          clear == null ? null : UTF8String.fromBytes(vault.indexOf(clear)));
+    }
   }
 
   /** A value as it is sealed: a text as it is, any other as JSON. */
@@ -104,14 +131,18 @@ final class Sealer {
     long[] told = absent.clone();
     for (int each = 0; each < sealed.columns().length; each++) {
       int column = sealed.columns()[each];
-      int index = sealed.indexes()[each];
-      if (index >= 0) {
-        long bit = 1L << (index & 63);
-        boolean left = (absent[column >> 6] >>> (column & 63) & 1) != 0;
-        told[index >> 6] = left ? told[index >> 6] | bit : told[index >> 6] & ~bit;
-      }
+      boolean left = (absent[column >> 6] >>> (column & 63) & 1) != 0;
+      leave(told, sealed.indexes()[each], left);
+      leave(told, sealed.knownBy(each), left);
     }
     return Arrays.stream(told).allMatch(each -> each == 0) ? null : told;
+  }
+
+  private static void leave(long[] absent, int column, boolean left) {
+    if (column >= 0) {
+      long bit = 1L << (column & 63);
+      absent[column >> 6] = left ? absent[column >> 6] | bit : absent[column >> 6] & ~bit;
+    }
   }
 
   private boolean isPersonal() {
@@ -124,7 +155,7 @@ final class Sealer {
   }
 
   private byte[] name() {
-    DataType type = types[sealed.subject()];
+    DataType type = decodedTypes[sealed.subject()];
     return vault.nameOf(
         relation,
         type instanceof StringType

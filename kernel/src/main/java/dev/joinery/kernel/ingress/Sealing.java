@@ -19,9 +19,10 @@ import org.apache.spark.sql.Row;
  *
  * @param erasuresFrom the first number of a topic whose records are erasures
  * @param erasures formats of erasures
+ * @param spools by topic, whether its lines may be sealed: they are a capture's own
  */
 public record Sealing(
-    VaultAddress vault, int erasuresFrom, Format[] erasures)
+    VaultAddress vault, int erasuresFrom, Format[] erasures, boolean[] spools)
     implements Serializable {
   private static final int ROWS = 1000;
   private static final int BYTES = 4 << 20;
@@ -74,6 +75,12 @@ public record Sealing(
       return erasures[relation];
     }
 
+    /** The value of a record, as it was before a capture sealed it. */
+    byte[] valueOf(Row record) {
+      byte[] value = record.isNullAt(5) ? null : (byte[]) record.get(5);
+      return value != null && spools[record.getInt(0)] ? vault.opened(value) : value;
+    }
+
     /** What was decoded of the next record of a relation that is sealed, in their order. */
     Told told() {
       return told.remove();
@@ -120,7 +127,7 @@ public record Sealing(
         return;
       }
       byte[] key = record.isNullAt(4) ? null : (byte[]) record.get(4);
-      byte[] value = vault.opened(record.isNullAt(5) ? null : (byte[]) record.get(5));
+      byte[] value = valueOf(record);
       for (int relation : relationsOf[record.getInt(0)]) {
         Sealer sealer = sealers[relation];
         if (sealer != null) {

@@ -55,7 +55,7 @@ final class VaultLink implements Closeable {
   private final String day;
   private final AesSiv ofTheDay;
   private final Map<ByteBuffer, Subject> known = new HashMap<>();
-  private final Map<ByteBuffer, SecretKeySpec> ofLines = new HashMap<>();
+  private final Map<String, SecretKeySpec> ofLines = new HashMap<>();
 
   /** Whose values are sealed; {@code cipher} is null once the key is destroyed. */
   record Subject(byte[] name, AesSiv cipher) {
@@ -160,26 +160,29 @@ final class VaultLink implements Closeable {
     }
   }
 
-  /** Opens a line that was sealed where it was captured; any other is returned as it is. */
+  /**
+   * Opens a line that was sealed where it was captured; any other is returned as it is, and so is
+   * one that is not what was sealed, which no format decodes.
+   */
   byte[] opened(byte[] line) {
-    if (line == null || !startsWith(line, LINE)) {
+    if (!startsWith(line, LINE)) {
       return line;
     }
-    int end = LINE.length;
-    while (line[end] != ':') {
-      end++;
-    }
-    byte[] label = Arrays.copyOfRange(line, LINE.length, end);
-    byte[] body = Base64.getUrlDecoder().decode(Arrays.copyOfRange(line, end + 1, line.length));
+    String[] parts = new String(line, StandardCharsets.US_ASCII).split(":", 3);
     try {
+      byte[] label = parts[1].getBytes(StandardCharsets.US_ASCII);
+      byte[] body = Base64.getUrlDecoder().decode(parts.length < 3 ? "" : parts[2]);
+      String name = new String(Base64.getUrlDecoder().decode(label), StandardCharsets.UTF_8);
+      if (body.length < NONCE_BYTES) {
+        return line;
+      }
       Cipher cipher = Cipher.getInstance("AES/GCM/NoPadding");
       GCMParameterSpec nonce = new GCMParameterSpec(TAG_BITS, body, 0, NONCE_BYTES);
-      SecretKeySpec key = ofLines.computeIfAbsent(ByteBuffer.wrap(label), this::keyOfLines);
-      cipher.init(Cipher.DECRYPT_MODE, key, nonce);
+      cipher.init(Cipher.DECRYPT_MODE, ofLines.computeIfAbsent(name, this::keyOfLines), nonce);
       cipher.updateAAD(label);
       return cipher.doFinal(body, NONCE_BYTES, body.length - NONCE_BYTES);
-    } catch (GeneralSecurityException broken) {
-      throw new IllegalStateException("a line of a spool is not what was sealed", broken);
+    } catch (GeneralSecurityException | IllegalArgumentException broken) {
+      return line;
     }
   }
 
@@ -187,10 +190,10 @@ final class VaultLink implements Closeable {
     return line.length > head.length && Arrays.equals(line, 0, head.length, head, 0, head.length);
   }
 
-  private SecretKeySpec keyOfLines(ByteBuffer label) {
+  private SecretKeySpec keyOfLines(String name) {
     try {
       out.writeInt(OF_LINES);
-      out.writeUTF(new String(Base64.getUrlDecoder().decode(label.array()), StandardCharsets.UTF_8));
+      out.writeUTF(name);
       out.flush();
       if (in.readByte() == 0) {
         throw new IllegalStateException(

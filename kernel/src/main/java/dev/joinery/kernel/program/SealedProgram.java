@@ -12,9 +12,17 @@ import org.apache.spark.sql.types.StringType;
  * @param columns those that are sealed, after which they are texts
  * @param indexes for each of them the column with its blind index, -1 for none
  * @param types for each of them what it is decoded as; null where all are texts
+ * @param knownBy for each of them the column with the blind index that stands in place of it in the
+ *     key or as the subject, -1 for none; null where none has one
  */
-public record SealedProgram(int subject, int[] columns, int[] indexes, DataType[] types)
+public record SealedProgram(
+    int subject, int[] columns, int[] indexes, DataType[] types, int[] knownBy)
     implements Serializable {
+  /** The column with the blind index by which rows or subjects are known; -1 for none. */
+  public int knownBy(int each) {
+    return knownBy == null ? -1 : knownBy[each];
+  }
+
   /** What a sealed column is decoded as. */
   public DataType typeOf(int each) {
     return types == null ? DataTypes.StringType : types[each];
