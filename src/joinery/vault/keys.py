@@ -141,8 +141,19 @@ class Vault:
         """Return the keys of subjects, None for destroyed ones; who has had none gets one."""
         wanted = set(names)
         found = self.known(wanted)
-        made = {each: self._wrapped(self.new_key(), each) for each in wanted - found.keys()}
-        return found | self._taken(self._store.keys(made)) if made else found
+        made = {each: self.new_key() for each in wanted - found.keys()}
+        return found | self._kept(made) if made else found
+
+    def _kept(self, made: Mapping[bytes, bytes]) -> dict[bytes, bytes | None]:
+        """Return the keys of subjects who have had none: the new ones, or another's meanwhile."""
+        wrapped = {name: self._wrapped(key, name) for name, key in made.items()}
+        kept = self._store.keys(wrapped)
+        return self._remembered(
+            {
+                name: made[name] if each == wrapped[name] else self._opened(each, name)
+                for name, each in kept.items()
+            }
+        )
 
     def known(self, names: Iterable[bytes]) -> dict[bytes, bytes | None]:
         """Return the same of those that ever were; makes none."""
@@ -152,7 +163,10 @@ class Vault:
         for each in found:
             self._known.move_to_end(each)
         missing = wanted - found.keys()
-        return found | self._taken(self._store.known(missing)) if missing else found
+        if not missing:
+            return found
+        wrapped = self._store.known(missing).items()
+        return found | self._remembered({name: self._opened(each, name) for name, each in wrapped})
 
     def destroy(self, relation: str, subject: str) -> tuple[bytes, int]:
         """Destroy the key of a subject; return its name and the erasure's number."""
@@ -224,16 +238,15 @@ class Vault:
             self._known.pop(name, None)
             self._seen = max(self._seen, number)
 
-    def _taken(self, wrapped: Mapping[bytes, bytes | None]) -> dict[bytes, bytes | None]:
-        """Return keys unwrapped, and remember them in place of those asked for least lately."""
-        taken = {
-            name: None if key is None else self._unwrapped(key, name)
-            for name, key in wrapped.items()
-        }
-        self._known.update(taken)
+    def _opened(self, wrapped: bytes | None, name: bytes) -> bytes | None:
+        return None if wrapped is None else self._unwrapped(wrapped, name)
+
+    def _remembered(self, keys: dict[bytes, bytes | None]) -> dict[bytes, bytes | None]:
+        """Return keys, and remember them in place of those asked for least lately."""
+        self._known.update(keys)
         while len(self._known) > _KNOWN_KEYS:
             self._known.popitem(last=False)
-        return taken
+        return keys
 
     def _secret(self, name: str) -> bytes:
         label = name.encode()

@@ -22,7 +22,7 @@ from joinery.project.product import ProjectSpec
 from joinery.project.vault import PostgresVaultOptions, SqliteVaultOptions
 from joinery.vault.keys import Vault, VaultError, VaultStore, VaultUnavailableError
 
-_MOST = 500
+_MOST = 400
 _BUSY_S = 10.0
 _ERASING = 7309454
 """The advisory lock of PostgreSQL under which erasures follow one another."""
@@ -78,14 +78,15 @@ class _SqlVault:
 
     def keys(self, made: Mapping[bytes, bytes]) -> Mapping[bytes, bytes | None]:
         with self._transaction() as run:
-            found = _known(run, list(made))
-            for name in sorted(made.keys() - found.keys()):
+            # In one order, so that two that add the same ones do not wait for each other.
+            for some in _some(sorted(made)):
+                rows = ", ".join("(_?, _?)" for _ in some)
                 run(
-                    "INSERT INTO {subjects} (name, wrapped) VALUES (_?, _?) ON CONFLICT DO NOTHING",
-                    (name, made[name]),
+                    f"INSERT INTO {{subjects}} (name, wrapped) VALUES {rows}"
+                    " ON CONFLICT DO NOTHING",
+                    [value for name in some for value in (name, made[name])],
                 )
-            missing = list(made.keys() - found.keys())
-            return {**found, **_known(run, missing)}
+            return _known(run, list(made))
 
     def known(self, names: Collection[bytes]) -> Mapping[bytes, bytes | None]:
         with self._transaction() as run:
@@ -121,14 +122,19 @@ class _SqlVault:
 
 def _known(run: Any, names: Sequence[bytes]) -> dict[bytes, bytes | None]:
     found: dict[bytes, bytes | None] = {}
-    for start in range(0, len(names), _MOST):
-        some = names[start : start + _MOST]
+    for some in _some(names):
         marks = ", ".join("_?" for _ in some)
         for name, wrapped in run(
             f"SELECT name, wrapped FROM {{subjects}} WHERE name IN ({marks})", some
         ):
             found[bytes(name)] = None if wrapped is None else bytes(wrapped)
     return found
+
+
+def _some(names: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
+    """Yield so many names at a time as one statement takes, also with a value each."""
+    for start in range(0, len(names), _MOST):
+        yield names[start : start + _MOST]
 
 
 class SqliteVault(_SqlVault):
