@@ -53,7 +53,7 @@ class Logs:
     dead: Mapping[str, int]
     gone: Mapping[str, str]
     logged_s: Mapping[str, Mapping[tuple[int, int], float]]
-    blind: Callable[[str], str]
+    blind: Callable[[str], str] = str
 
     @classmethod
     def of(

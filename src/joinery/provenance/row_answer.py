@@ -13,6 +13,7 @@ from joinery.provenance.logs import Ordered
 from joinery.provenance.row_log import RowAlteration, ToldRow
 from joinery.provenance.told import Naming, key_text
 from joinery.semantics.json_text import read_json
+from joinery.semantics.personal import masked
 from joinery.semantics.render import map_key_text
 
 
@@ -44,7 +45,7 @@ class RowAnswering:
         return Why(
             product=self.product.name,
             key=map_key_text(row.key, [each.type for each in self.product.key.fields]),
-            document=row.text,
+            document=row.text and masked(row.text),
             refused=row.refused,
             parts=[self._part(each.role, each.change) for each in row.parts],
             notes=list(self._notes()),
@@ -85,7 +86,7 @@ class RowAnswering:
 
 def _altered(last: RowAlteration) -> list[Difference]:
     """Return what a record altered; one with an empty path where the row came or went."""
-    before, after = (text and read_json(text) for text in (last.before, last.after))
+    before, after = (text and read_json(masked(text)) for text in (last.before, last.after))
     if last.before is None or last.after is None:
         return [Difference("", before, after)]
     return list(differences(before, after))
