@@ -9,6 +9,7 @@ Invariant: a folder that stands under its final name is complete (fetched aside,
 
 from __future__ import annotations
 
+import fcntl
 import importlib.util
 import logging
 import os
@@ -16,6 +17,8 @@ import subprocess
 import tarfile
 import tempfile
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -104,13 +107,27 @@ def fetch(name: str, *artifacts: Artifact) -> tuple[Path, ...]:
     versions = "_".join(dict.fromkeys(each.version for each in artifacts))
     folder = cache_folder() / "artifacts" / f"{name}-{versions}"
     if not folder.is_dir():
-        _log.info("fetching %s, once", ", ".join(map(str, artifacts)))
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".fetching-") as scratch:
-            aside = Path(scratch, "files")
-            _retrieve(artifacts, aside)
-            _put_in_place(aside, folder)
+        with _alone(folder.parent):
+            if not folder.is_dir():  # else another process was first
+                _fetch(folder, artifacts)
     return tuple(sorted(each for each in folder.iterdir() if each.is_file()))
+
+
+def _fetch(folder: Path, artifacts: tuple[Artifact, ...]) -> None:
+    _log.info("fetching %s, once", ", ".join(map(str, artifacts)))
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".fetching-") as scratch:
+        aside = Path(scratch, "files")
+        _retrieve(artifacts, aside)
+        _put_in_place(aside, folder)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Fetch one after the other: two processes in one cache of Ivy spoil each other's files."""
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def fetch_unpacked(name: str, archive: Artifact) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from decimal import Decimal
@@ -20,6 +20,7 @@ from joinery.capture.capture import Capture, CaptureOptions
 from joinery.capture.mysql import MysqlDatabase
 from joinery.capture.spool import SpoolFolder
 from joinery.clients.mysql import MysqlAddress, MysqlLink
+from joinery.model.warning import RunWarning
 from joinery.spark.jar import capture_jar
 
 SERVER_ID = 3_000_000_001
@@ -65,9 +66,14 @@ def claimed(folder: Path, database: MysqlDatabase) -> SpoolFolder:
 
 
 @contextmanager
-def capturing(database: MysqlDatabase, spool: SpoolFolder) -> Iterator[Capture]:
+def capturing(
+    database: MysqlDatabase,
+    spool: SpoolFolder,
+    on_warning: Callable[[RunWarning], None] = lambda warning: None,
+) -> Iterator[Capture]:
     """Capture for the length of a block; what it failed of is raised at its end."""
-    capture = Capture(database, spool, CaptureOptions(name="t", program=capture_jar))
+    options = CaptureOptions(name="t", program=capture_jar, on_warning=on_warning)
+    capture = Capture(database, spool, options)
     capture.start()
     try:
         yield capture

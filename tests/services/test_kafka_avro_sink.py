@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -43,9 +44,9 @@ class Sunk:
     registry: str
     topic: str
 
-    def write(self, *rows: StagedRow, fields: str = FIELDS, batch_id: int = 0) -> Written:
+    def write(self, *rows: StagedRow, batch_id: int = 0, **parts: Any) -> Written:
         """Write one batch through a sink of its own."""
-        batch = self.stage(*rows, fields=fields, batch_id=batch_id)
+        batch = self.stage(*rows, batch_id=batch_id, **parts)
         with self.opened() as sink:
             return sink.write(batch)
 
@@ -56,7 +57,13 @@ class Sunk:
             assert log is not None
             return log.log_versions(self.stage(), keys).highest
 
-    def stage(self, *rows: StagedRow, fields: str = FIELDS, batch_id: int = 0) -> StagedBatch:
+    def stage(
+        self,
+        *rows: StagedRow,
+        fields: str = FIELDS,
+        batch_id: int = 0,
+        nullable: frozenset[str] = frozenset(),
+    ) -> StagedBatch:
         """Return a batch of these documents."""
         file = self.folder / f"part-{batch_id}.jsonl"
         file.write_text("".join(each.line() for each in rows), encoding="utf-8")
@@ -70,6 +77,7 @@ class Sunk:
             files=(file,),
             key=Struct((Field("id", parse_type("long")),)),
             value=value,
+            nullable_key=nullable,
         )
 
     @contextmanager
@@ -161,6 +169,30 @@ def test_a_registry_that_is_down_is_waited_for(sunk: Sunk, registry: Service) ->
     sunk.write(order(1))
 
     assert [1] == [key["id"] for key, _ in sunk.read()]
+
+
+def test_a_key_that_may_be_null_is_a_key_like_any_other(sunk: Sunk) -> None:
+    nullable = frozenset({"id"})
+    unknown = StagedRow('{"id":null}', '{"id":null}', 7)
+
+    sunk.write(unknown, order(1), nullable=nullable)
+    sunk.write(StagedRow('{"id":null}', None, 8), batch_id=1, nullable=nullable)
+
+    assert Counter([(None, True), (1, True), (None, False)]) == Counter(
+        (key["id"], document is not None) for key, document in sunk.read()
+    )
+
+
+def test_keys_of_a_topic_that_had_no_nulls_stay_as_they_are(sunk: Sunk) -> None:
+    sunk.write(order(1))
+    unknown = StagedRow('{"id":null}', '{"id":null}', 7)
+
+    written = sunk.write(unknown, order(1, version=8), batch_id=1, nullable=frozenset({"id"}))
+
+    assert [unknown] == [each.row for each in written.refused]
+    assert '"id" is null' in written.refused[0].detail
+    assert 1 == len(SchemaRegistryClient({"url": sunk.registry}).get_versions(f"{sunk.topic}-key"))
+    assert {'{"id":1}': 8} == sunk.versions('{"id":1}', '{"id":null}')
 
 
 def test_what_avro_has_no_place_for_is_told(sunk: Sunk) -> None:

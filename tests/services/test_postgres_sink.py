@@ -266,29 +266,6 @@ def test_documents_are_made_again_from_a_column_a_field(postgres: Service, tmp_p
     ]
 
 
-def test_a_key_with_a_null_is_refused_and_no_other_is_taken_for_it(
-    postgres: Service, tmp_path: Path
-) -> None:
-    table = f"groups_{uuid.uuid4().hex[:8]}"
-    options = {"url": postgres.address, "table": table}
-    lines = "".join(
-        f'{{"key":{{"id":{each}}},"value":{{"t":1}},"version":7}}\n' for each in ("null", '"None"')
-    )
-    sink = make_sink("postgres", "p", options, tmp_path)
-
-    sink.open()
-    written = sink.write(staged(tmp_path, "id", lines, 0))
-    gone = staged(tmp_path, "id", '{"key":{"id":null},"value":null,"version":8}\n', 1)
-    again = sink.write(gone)
-
-    assert [('{"id":null}', "document_refused")] == [
-        (each.row.key, each.reason) for each in written.refused
-    ]
-    assert () == again.refused
-    assert ['{"id":"None"}'] == list(sink.keys(gone))
-    sink.close()
-
-
 def test_a_table_of_other_types_is_one_clear_error(postgres: Service, tmp_path: Path) -> None:
     table = f"other_{uuid.uuid4().hex[:8]}"
     with psycopg.connect(postgres.address, autocommit=True) as connection:

@@ -24,10 +24,11 @@ from joinery.capture.mysql_log import (
     system_of,
 )
 from joinery.capture.mysql_tables import check_tables, kind_of
-from joinery.capture.schema_history import HISTORY, dropped_since
+from joinery.capture.schema_history import HISTORY, noted_since
 from joinery.capture.server import Prepared, ServerAwayError, pattern_of
 from joinery.capture.spool import ANEW, CaptureError, CaptureLostError, SpoolFolder
 from joinery.clients.mysql import MysqlAddress, MysqlError, MysqlLink
+from joinery.model.warning import RunWarning
 
 _QUEUE_BYTES = 32 << 20
 _SILENT_MS = 60_000
@@ -107,15 +108,32 @@ class MysqlDatabase:
         """
         with self.connect() as link:
             try:
-                plugin = plugin_of(link)
-                check_settings(link, plugin, self.server_id)
-                check_rights(link)
+                plugin = self._check_server(link)
                 check_logged(link, plugin, self.tables)
                 check_tables(link, self)
                 self._check_place(link, plugin, spool)
             except MysqlError as error:
                 raise self.failure(error) from error
         return Prepared(self.settings(plugin, spool), 0, plugin=plugin, silent_ms=_SILENT_MS)
+
+    def check_server(self) -> None:
+        """Refuse a server whose log cannot be followed, or not by us.
+
+        Raises:
+            ServerAwayError: The server is not there now.
+            CaptureError: Something has to be mended first; the hint says how.
+        """
+        with self.connect() as link:
+            try:
+                self._check_server(link)
+            except MysqlError as error:
+                raise self.failure(error) from error
+
+    def _check_server(self, link: MysqlLink) -> Plugin:
+        plugin = plugin_of(link)
+        check_settings(link, plugin, self.server_id)
+        check_rights(link)
+        return plugin
 
     def settings(self, plugin: Plugin, spool: SpoolFolder) -> dict[str, str]:
         """Return the settings of Debezium's connector; the password is among them."""
@@ -140,10 +158,14 @@ class MysqlDatabase:
             # The columns of tables that join later have to be known by then.
             "schema.history.internal.store.only.captured.tables.ddl": "false",
             "schema.history.internal.store.only.captured.databases.ddl": "false",
+            # One that alters a captured table ends the capture: it looks what the history notes.
+            "schema.history.internal.skip.unparseable.ddl": "true",
             "decimal.handling.mode": "string",
             "bigint.unsigned.handling.mode": "precise",
             # A datetime(3) would else count milliseconds where a datetime(6) counts microseconds.
             "time.precision.mode": "microseconds",
+            # It takes years below 100 for years of this century; a server's have four digits.
+            "enable.time.adjuster": "false",
             "skipped.operations": "none",
             "tombstones.on.delete": "false",
             "event.deserialization.failure.handling.mode": "fail",
@@ -247,22 +269,29 @@ class MysqlDatabase:
             except MysqlError as error:
                 raise self.failure(error) from error
 
-    def check_same(self, spool: SpoolFolder) -> None:
-        """Refuse a table that was dropped while the log is followed.
+    def check_same(self, spool: SpoolFolder) -> tuple[RunWarning, ...]:
+        """Refuse a table that was dropped or renamed while the log is followed.
+
+        Returns:
+            What someone should look at: tables that lost rows of which the log does not tell.
 
         Raises:
-            CaptureLostError: It was, and may have been made anew.
+            CaptureLostError: It was, and another one may have its name.
         """
         known = spool.identity
-        gone, looked_at = dropped_since(spool.path / HISTORY, spool.history_bytes)
-        for table in sorted(gone & {*(known.tables if known is not None else ())}):
+        tables = frozenset(known.tables if known is not None else ())
+        noted = noted_since(spool.path / HISTORY, spool.history_bytes)
+        for table in sorted({*noted.gone} & tables):
             raise CaptureLostError(
-                f"table {table} was dropped while it was captured",
+                f"table {table} was {noted.gone[table]} while it was captured",
                 detail="The log does not tell that its rows went, whether or not one of its name"
                 " was made anew.",
                 hint=ANEW,
             )
-        spool.note_history(looked_at)
+        spool.note_history(noted.looked_at)
+        return tuple(
+            _emptied(each, noted.emptied[each]) for each in sorted({*noted.emptied} & tables)
+        )
 
     def check_unmoved(self, spool: SpoolFolder) -> None:
         """Refuse a log that no longer has what the spool lacks.
@@ -308,10 +337,24 @@ class MysqlDatabase:
             )
 
 
+def _emptied(table: str, how: str) -> RunWarning:
+    return RunWarning(
+        code="WARN_TRUNCATED",
+        about=f"table {table}",
+        message=f"table {table} lost rows by {how} partition, and they stay in the documents",
+        detail="The log does not tell which they were.",
+        hint=f"If they are to go: {ANEW}",
+    )
+
+
 def _secured(plugin: Plugin, address: MysqlAddress) -> dict[str, str]:
     if plugin == "mariadb":
         modes = {"disabled": "disable", "preferred": "disable", "required": "trust"}
-        return {"database.ssl.mode": modes[address.ssl_mode]}
+        return {
+            "database.ssl.mode": modes[address.ssl_mode],
+            # The driver makes a date of a year else, and of the year 0 it cannot.
+            "driver.yearIsDateType": "false",
+        }
     # A password that is sent in clear needs a key of the server, where nothing else secures it.
     return {
         "database.ssl.mode": address.ssl_mode,

@@ -191,14 +191,25 @@ def check_rights(link: MysqlLink) -> None:
     grants = [str(each) for (each,) in link.rows("show grants")]
     if any(" ON " not in each for each in grants):
         return  # a role: what it may is not told
-    found = ", ".join(each for each in grants if " ON *.* TO " in each)
+    found = frozenset(right for each in grants for right in _rights_everywhere(each))
     for right, names in {
         "REPLICATION SLAVE": ("REPLICATION SLAVE", "REPLICATION REPLICA"),
         "REPLICATION CLIENT": ("REPLICATION CLIENT", "BINLOG MONITOR"),
         "RELOAD": ("RELOAD", "FLUSH_TABLES"),
     }.items():
-        if not any(each in found for each in (*names, "ALL PRIVILEGES")):
+        if not found & {*names, "ALL PRIVILEGES"}:
             raise _lacks(link, right)
+
+
+def _rights_everywhere(grant: str) -> list[str]:
+    """Return the rights that a grant gives on all databases.
+
+    Example:
+        >>> _rights_everywhere("GRANT SELECT, REPLICATION SLAVE ADMIN ON *.* TO `a`@`%`")
+        ['SELECT', 'REPLICATION SLAVE ADMIN']
+    """
+    rights, everywhere, _ = grant.removeprefix("GRANT ").partition(" ON *.* TO ")
+    return [each.strip() for each in rights.split(",")] if everywhere else []
 
 
 def _lacks(link: MysqlLink, right: str) -> CaptureError:

@@ -19,6 +19,17 @@ _CASCADE = re.compile(
     r"CONSTRAINT `((?:[^`]|``)+)` FOREIGN KEY .* ON (DELETE|UPDATE) (CASCADE|SET NULL|SET DEFAULT)"
 )
 
+_INSTEAD = {
+    "uuid": "char(36)",
+    "inet4": "varchar(15)",
+    "inet6": "varchar(45)",
+    "vector": "…",
+    "compressed": "… without compressed",
+}
+_UNREADABLE = re.compile(
+    r"`((?:[^`]|``)+)` (?:(uuid|inet4|inet6|vector)\b|\w+(?:\(\d+\))? /\*\S* (COMPRESSED)\*/)", re.I
+)
+
 
 def check_tables(link: MysqlLink, database: MysqlDatabase) -> None:
     """Refuse tables whose rows and changes are not all told.
@@ -52,7 +63,20 @@ def check_tables(link: MysqlLink, database: MysqlDatabase) -> None:
                 f"table {table} has no primary key, so its rows have no identity",
                 hint=f"alter table {_quoted(table)} add primary key (…);",
             )
+        _check_columns(table, lines)
         _check_cascades(table, lines)
+
+
+def _check_columns(table: str, definition: Sequence[str]) -> None:
+    """Refuse a table with a column that the connector does not read, or reads wrong."""
+    for line in definition:
+        if found := _UNREADABLE.match(line):
+            column, type_ = found[1].replace("``", "`"), (found[2] or found[3]).lower()
+            raise CaptureError(
+                f"column {column} of table {table} is {type_}, which the connector does not read"
+                " from the log",
+                hint=f"alter table {_quoted(table)} modify {_quote(column)} {_INSTEAD[type_]};",
+            )
 
 
 def _check_cascades(table: str, definition: Sequence[str]) -> None:

@@ -20,6 +20,7 @@ from joinery.capture.sql import number_of, row_of, text_of
 from joinery.capture.tables import check_same, check_table, make_publication, note_followed
 from joinery.clients.postgres import database_errors, first_line, redacted, shown
 from joinery.errors import needs_extra
+from joinery.model.warning import RunWarning
 
 if TYPE_CHECKING:
     import psycopg
@@ -117,13 +118,14 @@ class PostgresDatabase:
         """As the function of this name."""
         check_unmoved(self, spool)
 
-    def check_same(self, spool: SpoolFolder) -> None:
-        """As the function of this name, of `tables`."""
+    def check_same(self, spool: SpoolFolder) -> tuple[RunWarning, ...]:
+        """As the function of this name, of `tables`; there is nothing to warn of."""
         with self.connect() as link:
             try:
                 check_same(link, spool)
             except database_errors() as error:
                 raise self.failure(error) from error
+        return ()
 
     def check_joining(self, table: str) -> None:
         """As the function of this name."""

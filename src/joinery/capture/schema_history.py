@@ -1,53 +1,111 @@
 """What a log of MySQL or MariaDB told of tables: the connector notes it beside the change files.
 
 A table that is dropped takes its rows with it, and the log tells of none of them; one that is made
-anew under its name begins without them.
+anew under its name begins without them, and one that is renamed to its name has others. The rows
+of a partition go the same way.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 HISTORY = "schema-history.jsonl"
 
+_NAME = r"(`(?:[^`]|``)+`|[^\s`.(,;]+)"
+# The connector understands nothing of it.
+_REPLACES = re.compile(
+    rf"\s*create\s+or\s+replace\s+table\s+{_NAME}(?:\s*\.\s*{_NAME})?", re.IGNORECASE
+)
+_EMPTIES = re.compile(r"\b(drop|truncate|exchange|convert)\s+partition\b", re.IGNORECASE)
+_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 
-def dropped_since(file: Path, start: int | None) -> tuple[frozenset[str], int]:
-    """Return the tables that a log told were dropped, after a place in a history.
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """What a log told of tables.
+
+    Attributes:
+        gone: What became of tables whose rows are others now, or none, by database.table.
+        emptied: Those that lost the rows of partitions, and by what: drop, truncate and so on.
+        looked_at: So many bytes of the history have been looked at now.
+    """
+
+    gone: Mapping[str, str]
+    emptied: Mapping[str, str]
+    looked_at: int
+
+
+def noted_since(file: Path, start: int | None) -> Noted:
+    """Return what a log told of tables, after a place in a history.
 
     What the connector notes as it reads the tables at first is no change of them.
 
     Args:
         file: The history.
         start: So many bytes of it were looked at; None where all that it has counts as such.
-
-    Returns:
-        The tables, as database.table, and how many bytes have been looked at now.
     """
     if not file.is_file():
-        return frozenset(), 0
+        return Noted({}, {}, 0)
     if start is None:
-        return frozenset(), file.stat().st_size
+        return Noted({}, {}, file.stat().st_size)
     with file.open("rb") as history:
         history.seek(start)
         whole, end, _ = history.read().rpartition(b"\n")
-    found = {table for line in whole.splitlines() for table in _dropped(json.loads(line))}
-    return frozenset(found), start + len(whole) + len(end)
+    followed = [each for each in map(json.loads, whole.splitlines()) if _is_followed(each)]
+    return Noted(
+        dict(_all(map(_gone, followed))),
+        dict(_all(map(_emptied, followed))),
+        start + len(whole) + len(end),
+    )
 
 
-def _dropped(noted: Mapping[str, Any]) -> list[str]:
-    """Return the tables that a statement drops.
+def _all(each: Iterable[Iterator[tuple[str, str]]]) -> Iterator[tuple[str, str]]:
+    return (pair for pairs in each for pair in pairs)
+
+
+def _is_followed(noted: Mapping[str, Any]) -> bool:
+    return not noted["position"].get("snapshot")
+
+
+def _gone(noted: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the tables that a statement drops, renames or makes anew, and which of these.
 
     Example:
-        >>> _dropped({"position": {}, "tableChanges": [{"type": "DROP", "id": '"shop"."order"'}]})
-        ['shop.order']
+        >>> drop = {"tableChanges": [{"type": "DROP", "id": '"shop"."order"'}]}
+        >>> rename = {"tableChanges": [{"type": "ALTER", "id": '"a"."c"', "previousId": '"a"."b"'}]}
+        >>> anew = {"ddl": "create or replace table `order` (id int)", "databaseName": "shop"}
+        >>> dict(_gone(drop)), dict(_gone(anew))
+        ({'shop.order': 'dropped'}, {'shop.order': 'replaced'})
+        >>> dict(_gone(rename))
+        {'a.c': 'renamed', 'a.b': 'renamed'}
     """
-    if noted["position"].get("snapshot"):
-        return []
-    changes = noted.get("tableChanges") or ()
-    return [_named(each["id"]) for each in changes if each["type"] == "DROP"]
+    for each in noted.get("tableChanges") or ():
+        before = each.get("previousId")
+        if each["type"] == "DROP":
+            yield _named(each["id"]), "dropped"
+        elif before and before != each["id"]:
+            yield from ((_named(table), "renamed") for table in (each["id"], before))
+    if made := _REPLACES.match(_COMMENT.sub(" ", noted.get("ddl") or "")):
+        first, second = made[1], made[2]
+        schema, table = (first, second) if second else (noted.get("databaseName") or "", first)
+        yield f"{_plain(schema)}.{_plain(table)}", "replaced"
+
+
+def _emptied(noted: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the tables that a statement empties in part, and how."""
+    found = _EMPTIES.search(_COMMENT.sub(" ", noted.get("ddl") or ""))
+    if found is not None:
+        for each in noted.get("tableChanges") or ():
+            yield _named(each["id"]), found[1].lower()
+
+
+def _plain(name: str) -> str:
+    return name[1:-1].replace("``", "`") if name.startswith("`") else name
 
 
 def _named(quoted: str) -> str:

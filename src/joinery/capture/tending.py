@@ -90,7 +90,8 @@ class Tending:
         if self._spool.position is None:
             return
         try:
-            self._database.check_same(self._spool)
+            for each in self._database.check_same(self._spool):
+                self._on_warning(each)
         except CaptureLostError as error:
             self.lost = error
         except (CaptureError, OSError, ValueError, KeyError) as error:

@@ -23,12 +23,16 @@ def init(
         typer.Option(
             "--from",
             metavar="URL",
-            help="Propose documents of the tables of a database: postgresql://user@host/name.",
+            help="Propose documents of the tables of a database: postgresql://user@host/name or"
+            " mysql://….",
         ),
     ] = None,
     schema: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="With --from: only this schema of the database; repeat."),
+        typer.Option(
+            metavar="NAME",
+            help="With --from: only this schema, or database of MySQL; repeat.",
+        ),
     ] = None,
 ) -> None:
     """Write a small project with change files, ready to run; or one for a database of yours."""
@@ -180,7 +184,7 @@ def add(
         str,
         typer.Argument(
             metavar="SOURCE",
-            help="postgresql://… of the database, registry:URL#subject, or topic:name.",
+            help="postgresql://… or mysql://…, registry:URL#subject, or topic:name.",
         ),
     ],
     names: Annotated[

@@ -36,10 +36,11 @@ from joinery.project.relation import RelationSpec, relation_data
 from joinery.project.schema_registry import RegistryOptions, registry_options
 from joinery.project.write import Data
 
-_DATABASES = ("postgresql://", "postgres://")
+_POSTGRES = ("postgresql://", "postgres://")
+_MYSQL = ("mysql://", "mariadb://")
 _REGISTRY, _TOPIC = "registry:", "topic:"
 _HINT = (
-    "Name postgresql://user:password@host/database and tables,"
+    "Name postgresql://user:password@host/database or mysql://… and tables,"
     " registry:http://host:8081#subject, or topic:name."
 )
 
@@ -50,8 +51,8 @@ def read_source(
     """Return the tables that a user named.
 
     Args:
-        where: `postgresql://…`, `registry:URL#subject` or `topic:name`; without a URL the
-            registry of the project's source.
+        where: `postgresql://…`, `mysql://…`, `registry:URL#subject` or `topic:name`;
+            without a URL the registry of the project's source.
         names: Of tables, subjects or topics, beside what `where` names.
         project: Its Kafka source is asked for topics, and has the registry.
         source: The name of that source, where there are several.
@@ -59,7 +60,7 @@ def read_source(
     Raises:
         JoineryError: There is no such source, or it does not tell.
     """
-    if where.startswith(_DATABASES):
+    if where.startswith((*_POSTGRES, *_MYSQL)):
         return _database(where, names)
     if where.startswith(_REGISTRY):
         url, _, subject = where.removeprefix(_REGISTRY).partition("#")
@@ -71,11 +72,13 @@ def read_source(
 
 
 def _database(url: str, names: Sequence[str]) -> tuple[SourceTable, ...]:
-    from joinery.onboarding.postgres_catalog import read_tables
+    from joinery.onboarding import mysql_catalog, postgres_catalog
 
     if not names:
         raise OnboardError("no table is named", hint="Name tables behind the database's URL.")
-    return read_tables(url, names)
+    if url.startswith(_POSTGRES):
+        return postgres_catalog.read_tables(url, names)
+    return mysql_catalog.read_tables(url, names)
 
 
 def _subjects(

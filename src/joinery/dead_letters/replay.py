@@ -206,6 +206,7 @@ def _batch(product: Product, file: Path) -> StagedBatch:
         files=(file,),
         key=product.key,
         value=product.output,
+        nullable_key=product.nullable_key,
     )
 
 

@@ -98,7 +98,7 @@ def _initialise(home: Path, data: Path) -> None:
         for each in ("system_tables", "performance_tables", "system_tables_data")
     )
     user = (
-        f"create database {DATABASE};\n"
+        f"create database {DATABASE} character set utf8mb4;\n"
         f"insert into mysql.global_priv select '%', '{USER}', priv from mysql.global_priv"
         " where user = 'root' limit 1;\n"
     )

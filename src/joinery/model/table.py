@@ -79,3 +79,18 @@ class SourceTable:
     left_out: tuple[tuple[str, str], ...] = ()
     format: str | None = None
     topic: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseSchema:
+    """What a database holds.
+
+    Attributes:
+        name: The database's.
+        tables: By schema and name.
+        unreadable: Those that the user of the connection may not read.
+    """
+
+    name: str
+    tables: tuple[SourceTable, ...]
+    unreadable: frozenset[TableName]

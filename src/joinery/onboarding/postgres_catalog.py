@@ -10,12 +10,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from joinery.clients.postgres import DatabaseError, open_link, shown
-from joinery.model.table import Column, ForeignKey, Identity, SourceTable, TableName
+from joinery.model.table import (
+    Column,
+    DatabaseSchema,
+    ForeignKey,
+    Identity,
+    SourceTable,
+    TableName,
+)
 
 if TYPE_CHECKING:
     import psycopg
@@ -192,21 +198,6 @@ def read_tables(url: str, names: Sequence[str]) -> tuple[SourceTable, ...]:
     """
     with open_link(url) as link:
         return tuple(_table(link, url, name) for name in names)
-
-
-@dataclass(frozen=True, slots=True)
-class DatabaseSchema:
-    """What a database holds.
-
-    Attributes:
-        name: The database's.
-        tables: By schema and name.
-        unreadable: Those that the user of the connection may not read.
-    """
-
-    name: str
-    tables: tuple[SourceTable, ...]
-    unreadable: frozenset[TableName]
 
 
 def read_database(url: str, schemas: Sequence[str] = ()) -> DatabaseSchema:

@@ -52,18 +52,23 @@ class Proposal:
     left_out: tuple[str, ...]
 
 
-def propose(tables: Iterable[SourceTable], unreadable: Collection[TableName] = ()) -> Proposal:
+def propose(
+    tables: Iterable[SourceTable],
+    unfit: Mapping[TableName, str] | None = None,
+    home: str = _PUBLIC,
+) -> Proposal:
     """Return the documents that tables offer.
 
     Args:
         tables: All of a database.
-        unreadable: Those that cannot be read.
+        unfit: Why some of them cannot be captured.
+        home: The schema whose tables need not be named with it.
     """
     known = sorted(tables, key=lambda each: each.name)
-    reasons = {each.name: _unfit(each, unreadable) for each in known}
+    reasons = {each.name: (unfit or {}).get(each.name) or _unfit(each) for each in known}
     kept = {each.name: each for each in known if not reasons[each.name]}
     keys, unjoined = _foreign_keys(kept)
-    offer = _Offer(kept, _names(kept), keys)
+    offer = _Offer(kept, _names(kept, home), keys, home)
     roots = offer.roots()
     joined = {each for key in keys for each in (key.child, key.parent)} | {*roots}
     reasons |= {each: _ALONE for each in kept if each not in joined}
@@ -79,17 +84,16 @@ def propose(tables: Iterable[SourceTable], unreadable: Collection[TableName] = (
     )
 
 
-def _unfit(table: SourceTable, unreadable: Collection[TableName]) -> str:
+def _unfit(table: SourceTable) -> str:
     """Return why a table cannot be a relation; nothing where it can."""
     name = f"{table.name.schema}.{table.name.table}"
-    if table.name in unreadable:
-        return f"this user may not read it; grant select on {name}"
     if _NOT_IN_PATHS & {*table.name.schema, *table.name.table}:
         return "a source cannot have a table whose name has one of . * ? , / \\"
     if table.identity == "nothing":
         return f"its updates and deletes name no row; alter table {name} replica identity default"
     if not _row_key(table):
-        full = "" if table.identity == "full" else f", or alter table {name} replica identity full"
+        may_be_full = table.identity not in (None, "full")
+        full = f", or alter table {name} replica identity full" if may_be_full else ""
         return f"it has no key; alter table {name} add primary key (…){full}"
     return ""
 
@@ -153,13 +157,13 @@ def _joinable(key: ForeignKey, kept: Mapping[TableName, SourceTable]) -> bool:
     )
 
 
-def _names(kept: Iterable[TableName]) -> dict[TableName, str]:
+def _names(kept: Iterable[TableName], home: str) -> dict[TableName, str]:
     """Return the relations' names: the tables', with the schema where two are named alike."""
     tables = [*kept]
     plain = [_NOT_IN_NAMES.sub("_", each.table) for each in tables]
     names: dict[TableName, str] = {}
     for table, name in zip(tables, plain, strict=True):
-        alone = plain.count(name) == 1 or table.schema == _PUBLIC
+        alone = plain.count(name) == 1 or table.schema == home
         wanted = name if alone else f"{_NOT_IN_NAMES.sub('_', table.schema)}_{name}"
         names[table] = _free({*names.values()}, wanted if _PLAIN.match(wanted) else f"t_{wanted}")
     return names
@@ -193,11 +197,12 @@ def _expression(column: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Offer:
-    """Tables that can be relations, their names as such, and how they are joined."""
+    """Tables that can be relations, their names as such, how they are joined, where most are."""
 
     tables: Mapping[TableName, SourceTable]
     names: Mapping[TableName, str]
     keys: Sequence[ForeignKey]
+    home: str
 
     def roots(self) -> list[TableName]:
         """Return the tables that others name; all of them where no table names another."""
@@ -206,7 +211,7 @@ class _Offer:
 
     def relation(self, table: SourceTable) -> RelationSpec:
         name, at = self.names[table.name], table.name
-        topic = at.table if at.schema == _PUBLIC else str(at)
+        topic = at.table if at.schema == self.home else str(at)
         return RelationSpec(
             name=name,
             key=_row_key(table),

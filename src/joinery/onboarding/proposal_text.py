@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit, urlunsplit
 
 from joinery.onboarding.proposal import SINK, Proposal
@@ -28,9 +28,16 @@ _HEAD = """\
 # - A document has the rows that name its own, and the row that each foreign key of them names.
 #   Lists that may grow long want a limit: (and an order:).
 # - All columns may be seen. Remove from fields: what is not for the readers of documents.
+"""
+_ALSO = {
+    "postgres": """\
 # - The key of a row stays what it is. Where one changes, columns of long texts and the like become
 #   null, unless the table has replica identity full.
-"""
+""",
+    "mysql": """\
+# - No bigint unsigned holds a number above 2^63 - 1. A row that has one becomes a dead letter.
+""",
+}
 _SINKS = """\
 sinks:                                # of all products; documents into a table, or an index:
   {sink}: {{files: {{path: out}}}}           # {{postgres: {{url: …}}}}, {{opensearch: {{url: …}}}}
@@ -45,11 +52,13 @@ class Origin:
         name: The project's.
         shown: The database, for people.
         url: As a user gave it.
+        kind: Of the source.
     """
 
     name: str
     shown: str
     url: str
+    kind: Literal["postgres", "mysql"] = "postgres"
 
 
 def without_password(url: str) -> str:
@@ -75,9 +84,10 @@ def _lines(proposal: Proposal, origin: Origin) -> Iterator[str]:
     count = len(proposal.relations)
     tables = "one table" if count == 1 else f"{count} tables"
     yield from _HEAD.format(tables=tables, where=origin.shown).splitlines()
+    yield from _ALSO[origin.kind].splitlines()
     yield from (f"# Left out: {_one_line(each)}" for each in proposal.left_out)
     yield from _entry("name", origin.name, "")
-    yield from ("sources:", f'{_STEP}db: {{postgres: {{url: "{_address(origin.url)}"}}}}', "")
+    yield from ("sources:", f'{_STEP}db: {{{origin.kind}: {{url: "{_address(origin.url)}"}}}}', "")
     yield "relations:"
     for relation in proposal.relations:
         notes = proposal.notes.get(relation.name, ())

@@ -16,6 +16,7 @@ from joinery.expression.group_aggregate import WINDOW_SECONDS as SECONDS_NAME
 from joinery.expression.typed import Aggregate, Expression
 from joinery.model.type import BOOLEAN, DOUBLE, TIMESTAMP, DataType, Field, Struct
 from joinery.plan.nodes import Computed, Relation
+from joinery.plan.null_key import nullable_groups
 from joinery.project.emit import AS_CHANGED, Emit
 from joinery.project.form import AggregateSpec
 from joinery.project.kinds import FORMATS
@@ -53,6 +54,11 @@ class AggregateForm:
     def key(self) -> Struct:
         """The outputs of `by`, and what of the window's bounds identifies it."""
         return Struct((*self._by, *_identity(self.window)))
+
+    @property
+    def nullable_key(self) -> frozenset[str]:
+        """The outputs of `by` that may be null; bounds never are."""
+        return nullable_groups(self.by, self.relation)
 
     @property
     def output(self) -> Struct:

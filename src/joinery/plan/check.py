@@ -16,6 +16,7 @@ from joinery.errors import JoineryError, Location
 from joinery.expression.expression import Analyser
 from joinery.plan.build import examine
 from joinery.plan.support import refusals
+from joinery.project.kinds import FORMATS
 from joinery.project.load import load_parts
 from joinery.project.product import DefaultsSpec, ProductSpec, ProjectSpec
 from joinery.project.relation import RelationSpec
@@ -36,7 +37,8 @@ def sound_parts(spec: ProjectSpec, problems: Iterable[JoineryError]) -> ProjectS
     if not broken:
         return spec
     whole = any(len(path) < 2 and (not path or path[0] in _PARTS) for path in broken)
-    if whole or not spec.relations:
+    unread = spec.defaults.format not in (None, *FORMATS)
+    if whole or unread or not spec.relations:
         return replace(spec, relations=(), products=(), streams=())
     lost = {path[1] for path in broken if path[0] == "relations"}
     sections = {path[0] for path in broken}

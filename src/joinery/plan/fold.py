@@ -18,6 +18,7 @@ from joinery.expression.literal import VOID
 from joinery.expression.typed import Convert, Expression
 from joinery.model.type import DATE, DOUBLE, TIMESTAMP, DataType, Decimal, Field, Struct
 from joinery.plan.nodes import LOG_TIME, Computed, Relation
+from joinery.plan.null_key import nullable_groups
 from joinery.project.form import FoldSpec
 
 EVENT = "event"
@@ -76,6 +77,11 @@ class FoldForm:
     def key(self) -> Struct:
         """The outputs of `by`."""
         return Struct(tuple(Field(each.name, each.type) for each in self.by))
+
+    @property
+    def nullable_key(self) -> frozenset[str]:
+        """The outputs of `by` that may be null."""
+        return nullable_groups(self.by, self.relation)
 
     @property
     def output(self) -> Struct:

@@ -42,6 +42,11 @@ class HistoryForm:
         return Struct((*self._fields(self.relation.key), VALID_FROM, *self._if_known(KNOWN_FROM)))
 
     @property
+    def nullable_key(self) -> frozenset[str]:
+        """Those of the relation."""
+        return self.relation.nullable_key
+
+    @property
     def added(self) -> tuple[Field, ...]:
         """What a version shows beside columns of the relation."""
         return (*ADDED, *self._if_known(KNOWN_FROM, KNOWN_TO))

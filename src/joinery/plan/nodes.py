@@ -188,6 +188,11 @@ class Relation:
         changelog, before_ms = self.product.form.relation.clock
         return changelog, before_ms + self.delay_ms
 
+    @property
+    def nullable_key(self) -> frozenset[str]:
+        """The columns of its key that may be null: of a changelog none, such rows are refused."""
+        return frozenset() if self.product is None else self.product.nullable_key
+
     def type_of(self, column: str) -> DataType:
         """Return the type of a declared or derived column, or of a blind index."""
         known = (*self.columns, *self.row.fields)
@@ -387,6 +392,11 @@ class _RootForm:
         return Struct(self.root.relation.key_fields())
 
     @property
+    def nullable_key(self) -> frozenset[str]:
+        """Those of the root's relation."""
+        return self.root.relation.nullable_key
+
+    @property
     def output(self) -> Struct:
         """The type of a root's object."""
         return self.root.output
@@ -479,6 +489,11 @@ class Product:
     def key(self) -> Struct:
         """What identifies what a sink receives: columns and types."""
         return self.form.key
+
+    @property
+    def nullable_key(self) -> frozenset[str]:
+        """The columns of the key that may be null, as of a group of nulls."""
+        return self.form.nullable_key
 
     @property
     def output(self) -> Struct:

@@ -17,6 +17,7 @@ from joinery.expression.typed import Expression
 from joinery.model.type import DataType, Field, Struct
 from joinery.plan.match_program import MatchProgram
 from joinery.plan.nodes import Computed, JoinPair, OrderKey, Relation
+from joinery.plan.null_key import nullable_groups
 from joinery.project.emit import AS_CHANGED, Emit
 from joinery.project.form import After, PatternSpec
 
@@ -102,6 +103,11 @@ class PatternForm:
     def key(self) -> Struct:
         """The outputs of `by`, then `start`."""
         return Struct((*self._by, self.start))
+
+    @property
+    def nullable_key(self) -> frozenset[str]:
+        """The outputs of `by` that may be null."""
+        return nullable_groups(self.by, self.relation)
 
     @property
     def output(self) -> Struct:

@@ -50,6 +50,11 @@ class SearchForm:
         return Struct((Field(QUERY, key_of(self.queries)), Field(DOCUMENT, key_of(self.documents))))
 
     @property
+    def nullable_key(self) -> frozenset[str]:
+        """None: both are objects, whatever is in them."""
+        return frozenset()
+
+    @property
     def output(self) -> Struct:
         """The key, then the fields."""
         return Struct((*self.key.fields, *(Field(each.name, each.type) for each in self.fields)))

@@ -59,6 +59,11 @@ class Stream:
         return Struct((*self.event_key.fields, *others))
 
     @property
+    def nullable_key(self) -> frozenset[str]:
+        """None: an event without its key is refused."""
+        return frozenset()
+
+    @property
     def event_key(self) -> Struct:
         """What identifies an event of its log: its key, else the text of its place."""
         return key_of(self.relation)

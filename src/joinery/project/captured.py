@@ -7,9 +7,10 @@ source reads those as it reads any files.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 from joinery.project.kind import SourceSpec
-from joinery.project.mysql import mysql_options, replica_of
+from joinery.project.mysql import mysql_options, replica_of, table_in_database
 from joinery.project.option import path_in
 from joinery.project.postgres import SpoolSpec, postgres_options, slot_of, table_of
 from joinery.project.product import ProjectSpec
@@ -41,13 +42,14 @@ def table_in(source: SourceSpec, topic: str) -> str:
         >>> table_in(SourceSpec("db", "mysql", (("url", "mysql://h/shop"),)), "customer")
         'shop.customer'
     """
-    return mysql_options(source).table_of(topic) if source.kind == "mysql" else table_of(topic)
+    if source.kind == "mysql":
+        return table_in_database(str(dict(source.options).get("url", "")), topic)
+    return table_of(topic)
 
 
 def tables_of(spec: ProjectSpec, source: SourceSpec) -> tuple[str, ...]:
     """Return the tables of a source, as schema.table: those it names, else those that are read."""
-    kind = mysql_options if source.kind == "mysql" else postgres_options
-    given = kind(source).tables
+    given = cast(tuple[str, ...], dict(source.options).get("tables", ()))
     if given:
         return tuple(dict.fromkeys(table_in(source, each) for each in given))
     read = [each for each in spec.changelogs if spec.source_of(each) == source.name]

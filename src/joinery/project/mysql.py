@@ -28,6 +28,16 @@ def database_in(url: str) -> str:
     return unquote(urlsplit(url).path.lstrip("/"))
 
 
+def table_in_database(url: str, topic: str) -> str:
+    """Return the table that a topic names, in the database of a URL where it names none.
+
+    Example:
+        >>> table_in_database("mysql://db/shop", "customer"), table_in_database("", "crm.customer")
+        ('shop.customer', 'crm.customer')
+    """
+    return topic if "." in topic else f"{database_in(url)}.{topic}"
+
+
 def _check_url(reader: Reader, tree: Tree, part: str) -> None:
     url = reader.text(tree, part)
     if not url:
@@ -70,7 +80,7 @@ class MysqlSourceOptions:
 
     def table_of(self, topic: str) -> str:
         """Return the table that a relation reads by its topic, with its database."""
-        return topic if "." in topic else f"{database_in(self.url)}.{topic}"
+        return table_in_database(self.url, topic)
 
 
 def mysql_options(source: SourceSpec) -> MysqlSourceOptions:

@@ -8,9 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from joinery.errors import SpecError
 from joinery.model.table import ForeignKey, SourceTable, TableName
+from joinery.project.captured import CAPTURED, table_in
+from joinery.project.kind import SourceSpec
 from joinery.project.kinds import DEBEZIUM_JSON, DEFAULT_FORMAT, FORMATS
 from joinery.project.node import NodeSpec
 from joinery.project.product import ProductSpec, ProjectSpec
@@ -88,8 +91,21 @@ def relation_for(table: SourceTable, project: ProjectSpec, choices: TableChoices
         topic=_topic(table, project, choices, name),
         source=_source(project, choices),
         format=_format(table, project, choices),
-        time_unit="millis" if {each.unit for each in table.columns} >= {"millis"} else "micros",
+        time_unit=_time_unit(table, _captured(project, choices.source)),
     )
+
+
+def _captured(project: ProjectSpec, name: str | None) -> SourceSpec | None:
+    """Return the source that a user means where it captures a database's log itself."""
+    wanted = name or project.defaults.source
+    found = [each for each in project.sources if wanted is None or each.name == wanted]
+    return found[0] if len(found) == 1 and found[0].kind in CAPTURED else None
+
+
+def _time_unit(table: SourceTable, captured: SourceSpec | None) -> Literal["millis", "micros"]:
+    """Return what times without a zone count; a capture of ours counts them all alike."""
+    millis = captured is None and any(each.unit == "millis" for each in table.columns)
+    return "millis" if millis else "micros"
 
 
 def _key(table: SourceTable, choices: TableChoices) -> tuple[str, ...]:
@@ -117,6 +133,9 @@ def _topic(
     if choices.topic is not None:
         parts = {"schema": table.name.schema, "table": table.name.table}
         topic = re.sub(r"\{(schema|table)\}", lambda found: parts[found[1]], choices.topic)
+    elif (captured := _captured(project, choices.source)) is not None:
+        short = table.name.table
+        topic = short if table_in(captured, short) == str(table.name) else str(table.name)
     elif table.topic is not None:
         topic = table.topic
     else:
@@ -149,6 +168,8 @@ def _source(project: ProjectSpec, choices: TableChoices) -> str | None:
 
 def _format(table: SourceTable, project: ProjectSpec, choices: TableChoices) -> str | None:
     """Return the format where it is not the project's; a captured table is Debezium's."""
+    if choices.format is None and _captured(project, choices.source) is not None:
+        return None
     default = project.defaults.format or DEFAULT_FORMAT.name
     if choices.format or table.format:
         chosen = choices.format or table.format
@@ -242,9 +263,9 @@ def _embed(
     other = next((each for each in project.relations if each.name == node.relation), None)
     if other is None:
         return None
-    if key.child == table.name and _stands_for(other, key.parent):
+    if key.child == table.name and _stands_for(other, key.parent, project):
         embed = _of_child(key, relation)
-    elif key.parent == table.name and _stands_for(other, key.child):
+    elif key.parent == table.name and _stands_for(other, key.child, project):
         embed = _of_parent(key, relation)
     else:
         return None
@@ -253,7 +274,12 @@ def _embed(
     return _named(embed, node, other) if declared and not there else None
 
 
-def _stands_for(relation: RelationSpec, table: TableName) -> bool:
+def _stands_for(relation: RelationSpec, table: TableName, project: ProjectSpec) -> bool:
+    captured = _captured(project, project.source_of(relation))
+    if captured is not None:
+        told = table_in(captured, relation.topic or relation.name)
+        # The database is not known where its URL is of an environment that is not here.
+        return str(table) == told or (told.startswith(".") and str(table).endswith(told))
     if relation.topic is None:
         return relation.name == table.table
     return f".{relation.topic}".endswith(f".{table}")

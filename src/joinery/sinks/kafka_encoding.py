@@ -20,8 +20,8 @@ import base64
 import json
 import re
 import struct
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal as Number
 from typing import Any, Protocol
@@ -53,20 +53,20 @@ class AvroNameError(ValueError):
     """A field has a name that Avro does not allow; the message is the field's path."""
 
 
-def record_schema(type_: Struct, name: str, *, nullable: bool = True) -> dict[str, Any]:
+def record_schema(type_: Struct, name: str, *, filled: Collection[str] = ()) -> dict[str, Any]:
     """Return the schema of an object.
 
     Args:
         type_: Its fields.
         name: Of the record; what Avro does not allow in it becomes `_`.
-        nullable: Whether its own fields may be null; those inside always may.
+        filled: Those of its own fields that are never null; those inside always may be.
 
     Raises:
         AvroNameError: A field cannot be named so in Avro.
 
     Example:
         >>> from joinery.model.type import INT, Field
-        >>> record_schema(Struct((Field("id", INT),)), "key", nullable=False)
+        >>> record_schema(Struct((Field("id", INT),)), "key", filled={"id"})
         {'type': 'record', 'name': 'key', 'fields': [{'name': 'id', 'type': 'int'}]}
     """
     fields = []
@@ -77,11 +77,11 @@ def record_schema(type_: Struct, name: str, *, nullable: bool = True) -> dict[st
             inner = _schema(field.type, f"{name}_{field.name}")
         except AvroNameError as error:
             raise AvroNameError(f"{field.name}.{error}") from None
-        fields.append(_field(field.name, inner, nullable))
+        fields.append(_field(field.name, inner, nullable=field.name not in filled))
     return {"type": "record", "name": _safe(name), "fields": fields}
 
 
-def _field(name: str, schema: Any, nullable: bool) -> dict[str, Any]:
+def _field(name: str, schema: Any, *, nullable: bool) -> dict[str, Any]:
     if nullable:
         return {"name": name, "type": _avro_schema_or_null(schema), "default": None}
     return {"name": name, "type": schema}
@@ -133,7 +133,7 @@ class RecordWriter:
     Args:
         type_: Their type.
         name: Of the record.
-        nullable: Whether its own fields may be null.
+        filled: Those of its own fields that are never null.
 
     Attributes:
         schema: Theirs, as a registry takes it.
@@ -142,9 +142,9 @@ class RecordWriter:
         AvroNameError: A field cannot be named so in Avro.
     """
 
-    def __init__(self, type_: Struct, name: str, *, nullable: bool = True) -> None:
-        self.schema = record_schema(type_, name, nullable=nullable)
-        self._write = _object(type_, nullable)
+    def __init__(self, type_: Struct, name: str, *, filled: Collection[str] = ()) -> None:
+        self.schema = record_schema(type_, name, filled=filled)
+        self._write = _object(type_, filled)
 
     def write(self, text: str, head: bytes = b"") -> bytes:
         """Return an object, given as JSON, behind `head`.
@@ -174,7 +174,7 @@ def _writer(type_: DataType) -> Write:
         case Map(key, value):
             return _entries(key, _or_null(value))
         case Struct():
-            return _object(type_, nullable=True)
+            return _object(type_)
 
 
 def _or_null(type_: DataType) -> Write:
@@ -193,9 +193,23 @@ def _or_null(type_: DataType) -> Write:
     return write_or_null
 
 
-def _object(type_: Struct, nullable: bool) -> Write:
-    make = _or_null if nullable else _writer
-    parts = tuple((each.name, make(each.type)) for each in type_.fields)
+def _filled(name: str, type_: DataType) -> Write:
+    """Return what writes a value that the schema has no null for."""
+    write = _writer(type_)
+
+    def write_filled(out: bytearray, value: Any) -> None:
+        if value is None:
+            raise ValueError(f'"{name}" is null, which its schema does not allow')
+        write(out, value)
+
+    return write_filled
+
+
+def _object(type_: Struct, filled: Collection[str] = ()) -> Write:
+    parts = tuple(
+        (each.name, _filled(each.name, each.type) if each.name in filled else _or_null(each.type))
+        for each in type_.fields
+    )
 
     def write_object(out: bytearray, value: Any) -> None:
         for name, write in parts:
@@ -363,7 +377,7 @@ class AvroEncoding:
     def prepare(self, batch: StagedBatch) -> None:
         """Tell the registry both schemas, once for each type."""
         known = self._known
-        if known is not None and (known.key, known.value) == (batch.key, batch.value):
+        if known is not None and _types(known) == _types(batch):
             return
         with _told(batch.product):
             value = RecordWriter(batch.value, batch.product)
@@ -375,11 +389,27 @@ class AvroEncoding:
         """Return root keys by their bytes, behind the id of their schema."""
         with _told(batch.product):
             writer, head = self._key_writer(batch)
-        return {writer.write(each, head): each for each in keys}
+        found: dict[bytes, str] = {}
+        for each in keys:
+            with suppress(ValueError):  # the topic cannot have it
+                found[writer.write(each, head)] = each
+        return found
 
     def _key_writer(self, batch: StagedBatch) -> tuple[RecordWriter, bytes]:
-        key = RecordWriter(batch.key, f"{batch.product}_key", nullable=False)
+        filled = {each.name for each in batch.key.fields} - batch.nullable_key
+        if batch.nullable_key:
+            filled |= self._filled_before()
+        key = RecordWriter(batch.key, f"{batch.product}_key", filled=filled)
         return key, self._head(key, "key")
+
+    def _filled_before(self) -> frozenset[str]:
+        """Return the columns that have no null in keys of the topic up to now.
+
+        They stay so: a key that was written in another way would be another key.
+        """
+        standing = self._registry.latest(f"{self._topic}-key") or {}
+        fields = standing.get("fields", ()) if isinstance(standing, dict) else ()
+        return frozenset(each["name"] for each in fields if not isinstance(each["type"], list))
 
     def _head(self, writer: RecordWriter, part: str) -> bytes:
         number = self._registry.register(f"{self._topic}-{part}", writer.schema)
@@ -392,6 +422,10 @@ class AvroEncoding:
         key, value = self._key, self._value
         told = None if row.value is None else value[0].write(row.value, value[1])
         return key[0].write(row.key, key[1]), told
+
+
+def _types(batch: StagedBatch) -> tuple[Struct, Struct, frozenset[str]]:
+    return batch.key, batch.value, batch.nullable_key
 
 
 @contextmanager

@@ -55,9 +55,11 @@ class StagedRow(NamedTuple):
         return values
 
     @property
-    def null_in_key(self) -> bool:
-        """Whether a column of the key is null, as of a group of nulls."""
-        return "null" in self.key and None in self.key_values().values()
+    def nulls_in_key(self) -> frozenset[str]:
+        """The columns of the key that are null, as those of a group of nulls."""
+        if "null" not in self.key:
+            return frozenset()
+        return frozenset(name for name, value in self.key_values().items() if value is None)
 
 
 def parse_line(line: str) -> StagedRow:

@@ -194,7 +194,12 @@ class PostgresSink:
 
     def _described(self, batch: StagedBatch) -> PostgresTable:
         return PostgresTable(
-            self._name, self._schema, key=batch.key, value=batch.value, mode=self._mode
+            self._name,
+            self._schema,
+            key=batch.key,
+            value=batch.value,
+            mode=self._mode,
+            nullable=batch.nullable_key,
         )
 
     @contextmanager

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from joinery.sinks.protocol import FencedError, Refusal, SinkError, StagedBatch
 if TYPE_CHECKING:
     import psycopg
 
+_FILLED: frozenset[str] = frozenset()
 _MOST_REFUSED = 1_000
 _TASKS_FROM = 1_000_000  # beyond the numbers of a driver's connections
 _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
@@ -57,7 +58,9 @@ class PostgresPart:
         """
         self.refused, self.older = [], 0
         self._lines = line_writer(batch.key)
-        self._statements = table.statements()
+        self._table = table
+        self._statements = {_FILLED: table.statements()}
+        self._nullable: frozenset[str] | None = None
         if task is None:
             number, locked = self._number, table.locked_epoch(batch.query_id, self._number)
         else:
@@ -71,26 +74,41 @@ class PostgresPart:
             table.note_batch(batch.query_id, number, batch_id=batch.batch_id, epoch=batch.epoch)
         )
         if not self._staged:
-            self._connection.execute(self._statements.stage)
+            self._connection.execute(self._statements[_FILLED].stage)
 
     def apply(self, rows: Sequence[StagedRow]) -> None:
         """Apply rows; where the database refuses one, the others are applied without it."""
-        rows = self._with_keys(newest(rows))
+        for nulls, alike in by_nulls(newest(rows)).items():
+            if self._takes(nulls):
+                self._apply(alike, self._statements_of(nulls))
+            else:
+                self._refuse_nulls(alike)
+
+    def _takes(self, nulls: frozenset[str]) -> bool:
+        """Return whether the tables take nulls in these columns of the key."""
+        if nulls and self._nullable is None:
+            self._nullable = self._table.nullable(self._connection)
+        return not nulls or nulls <= (self._nullable or _FILLED)
+
+    def _statements_of(self, nulls: frozenset[str]) -> Statements:
+        if nulls not in self._statements:
+            self._statements[nulls] = self._table.statements(nulls)
+        return self._statements[nulls]
+
+    def _refuse_nulls(self, rows: Sequence[StagedRow]) -> None:
+        """Refuse documents whose key the tables cannot hold; of tombstones nothing is lost."""
+        why = self._table.why_refused(self._connection)
+        told = [each for each in rows if each.value is not None]
+        self.refused += [Refusal(each, "document_refused", why) for each in told]
+
+    def _apply(self, rows: Sequence[StagedRow], statements: Statements) -> None:
         try:
             with self._connection.transaction():
-                self._load(self._statements, rows)
+                self._load(statements, rows)
         except database_errors() as error:
             if not refuses_document(error):
                 raise
-            self._refuse(rows, error)
-
-    def _with_keys(self, rows: Sequence[StagedRow]) -> Sequence[StagedRow]:
-        """Return the rows without those whose key has a null, of which there is none."""
-        lacking = [each for each in rows if each.null_in_key]
-        if not lacking:
-            return rows
-        self.refused += [Refusal.of_key(each) for each in lacking if each.value is not None]
-        return [each for each in rows if not each.null_in_key]
+            self._refuse(rows, statements, error)
 
     def forget(self, table: PostgresTable, before: int) -> None:
         """Forget deletes with a version below `before`."""
@@ -124,11 +142,11 @@ class PostgresPart:
         found = cursor.execute(statements.older).fetchone()
         return int(found[0]) if found else 0
 
-    def _refuse(self, rows: Sequence[StagedRow], error: Exception) -> None:
+    def _refuse(self, rows: Sequence[StagedRow], statements: Statements, error: Exception) -> None:
         if len(rows) > 1:
             half = len(rows) // 2
-            self.apply(rows[:half])
-            self.apply(rows[half:])
+            self._apply(rows[:half], statements)
+            self._apply(rows[half:], statements)
             return
         self.refused.append(Refusal(rows[0], "document_refused", reason(error, self._url)))
         if len(self.refused) > _MOST_REFUSED:
@@ -152,6 +170,20 @@ def newest(rows: Sequence[StagedRow]) -> Sequence[StagedRow]:
         if row.key not in found or found[row.key].version <= row.version:
             found[row.key] = row
     return rows if len(found) == len(rows) else list(found.values())
+
+
+def by_nulls(rows: Sequence[StagedRow]) -> Mapping[frozenset[str], Sequence[StagedRow]]:
+    """Return the rows by the columns of their keys that are null.
+
+    Example:
+        >>> rows = [StagedRow('{"a":1}', "{}", 7), StagedRow('{"a":null}', "{}", 7)]
+        >>> [(sorted(nulls), len(alike)) for nulls, alike in by_nulls(rows).items()]
+        [([], 1), (['a'], 1)]
+    """
+    found: dict[frozenset[str], list[StagedRow]] = {}
+    for row in rows:
+        found.setdefault(row.nulls_in_key, []).append(row)
+    return found
 
 
 def line_writer(key: Struct) -> Callable[[StagedRow], str]:
@@ -182,6 +214,8 @@ def line_writer(key: Struct) -> Callable[[StagedRow], str]:
 
 
 def _cell(value: Any, *, hex: bool) -> str:
+    if value is None:
+        return "\\N"
     if isinstance(value, bool):
         return "t" if value else "f"
     if isinstance(value, dict):

@@ -67,22 +67,36 @@ class PostgresReader:
 
     def read(self, keys: Sequence[str]) -> Mapping[str, Held]:
         """Return the documents of some root keys."""
-        if not keys:
-            return {}
+        columns = [each.name for each in stored_key(self._key).fields]
+        alike: dict[frozenset[str], dict[str, list[Any]]] = {}
+        for key in keys:
+            values = stored_values(self._key, _DECODE(key))
+            nulls = frozenset(
+                name for name, each in zip(columns, values, strict=True) if each is None
+            )
+            alike.setdefault(nulls, {})[key] = values
+        found: dict[str, Held] = {}
+        for nulls, told in alike.items():
+            found |= self._read(told, nulls)
+        return found
+
+    def _read(self, told: Mapping[str, list[Any]], nulls: frozenset[str]) -> Mapping[str, Held]:
+        """Return the documents of root keys that are null in the same columns."""
         from psycopg import RawCursor
 
-        columns = stored_key(self._key).fields
-        names = [each.name for each in columns]
-        told = [stored_values(self._key, _DECODE(each)) for each in keys]
+        columns, keys = stored_key(self._key).fields, list(told)
         arrays = [
             [_cell(each, value) for value in values]
-            for each, values in zip(columns, zip(*told, strict=True), strict=True)
+            for each, values in zip(columns, zip(*told.values(), strict=True), strict=True)
         ]
         typed = ", ".join(
             f"${at}::text[]::{column_type(each.type)}[]" for at, each in enumerate(columns, 1)
         )
-        slots = ", ".join(f"v{at}" for at in range(len(names)))
-        same = " AND ".join(f"kept.{quoted(each)} = sought.v{at}" for at, each in enumerate(names))
+        slots = ", ".join(f"v{at}" for at in range(len(columns)))
+        same = " AND ".join(
+            f"kept.{quoted(each.name)} " + ("IS NULL" if each.name in nulls else f"= sought.v{at}")
+            for at, each in enumerate(columns)
+        )
         with self._told() as connection, connection.transaction():
             found = RawCursor(connection).execute(
                 f"SELECT place, {self._shown} FROM unnest({typed}) WITH ORDINALITY"
@@ -169,7 +183,7 @@ def _iso(time: str) -> str:
 def _cell(field: Field, value: Any) -> str | None:
     """Return one value of a key as text that PostgreSQL casts to the column's type."""
     if value is None:
-        return None  # equal to nothing, and no key of the table has one
+        return None
     if isinstance(value, bool):
         return "t" if value else "f"
     if isinstance(value, dict):

@@ -16,6 +16,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from joinery.model.type import Atomic, DataType, Decimal, Field, Struct
 from joinery.sinks.key import stored_key
+from joinery.sinks.postgres_nulls import (
+    nullable_columns,
+    replicate_whole_rows,
+    takes_nulls,
+    why_refused,
+)
 from joinery.sinks.protocol import SinkError
 
 if TYPE_CHECKING:
@@ -68,10 +74,21 @@ class PostgresTable:
         key: The root key's columns.
         value: The document's type.
         mode: `jsonb` for the document in one column, `columns` for a column a field.
+        nullable: The columns of the key that may be null.
     """
 
-    def __init__(self, name: str, schema: str, *, key: Struct, value: Struct, mode: Mode) -> None:
+    def __init__(
+        self,
+        name: str,
+        schema: str,
+        *,
+        key: Struct,
+        value: Struct,
+        mode: Mode,
+        nullable: frozenset[str] = frozenset(),
+    ) -> None:
         self.name = name
+        self._nullable = nullable
         self._schema = schema
         self._key = stored_key(key).fields
         self._mode = mode
@@ -96,22 +113,21 @@ class PostgresTable:
 
         # One at a time, since two that create a table at once make one of them fail.
         connection.execute("SELECT pg_advisory_xact_lock(hashtext('joinery'), 0)")
-        standing = self._standing(connection)
+        nullable = self._nullable if takes_nulls(connection) else frozenset()
+        standing = self._standing(connection, self._at())
         if not standing:
-            connection.execute(self._create(lz4=_has_lz4(connection)))
+            connection.execute(self._create(nullable, lz4=_has_lz4(connection)))
         else:
             self._migrate(connection, standing)
-        side = self._at(f"{self.name}__deleted")
-        connection.execute(
-            SQL("CREATE TABLE IF NOT EXISTS {} ({}, version bigint NOT NULL, {})").format(
-                side, self._defined(_typed(self._key)), self._primary()
-            )
-        )
+        if not self._standing(connection, self._side):
+            connection.execute(self._create_side(nullable))
         connection.execute(
             SQL("CREATE INDEX IF NOT EXISTS {} ON {} (version)").format(
-                Identifier(f"{self.name}__forget"), side
+                Identifier(f"{self.name}__forget"), self._side
             )
         )
+        if nullable and not standing:
+            replicate_whole_rows(connection, (self._at(), self._side))
         connection.execute(
             SQL(
                 "CREATE TABLE IF NOT EXISTS {} (table_name text, query_id text, part integer,"
@@ -124,16 +140,34 @@ class PostgresTable:
     def _fence(self) -> Composable:
         return self._at(FENCE)
 
-    def statements(self) -> Statements:
-        """Return the statements that load a batch."""
+    @property
+    def _side(self) -> Composable:
+        return self._at(f"{self.name}__deleted")
+
+    def nullable(self, connection: psycopg.Connection[Any]) -> frozenset[str]:
+        """Return the columns of the key that the tables as they stand take nulls in."""
+        return nullable_columns(connection, (self._at(), self._side))
+
+    def why_refused(self, connection: psycopg.Connection[Any]) -> str:
+        """Return why the tables as they stand take no null in their keys, and what lets them."""
+        keys = [each.name for each in self._key]
+        return why_refused(connection, (self._at(), self._side), keys)
+
+    def statements(self, nulls: frozenset[str] = frozenset()) -> Statements:
+        """Return the statements that load rows.
+
+        Args:
+            nulls: The columns of the key that are null, in all of these rows; the others are
+                not. So each comparison can use the index of the key.
+        """
         from psycopg.sql import SQL, Identifier
 
-        staged, side, table = Identifier(STAGED), self._at(f"{self.name}__deleted"), self._at()
+        staged, side, table = Identifier(STAGED), self._side, self._at()
         keys = _listed(each.name for each in self._key)
         version = Identifier(self._version)
         names = [each.name for each in self._key]
-        same_side = _same(side, staged, names)
-        same_table = _same(table, staged, names)
+        same_side = _same(side, staged, names, nulls)
+        same_table = _same(table, staged, names, nulls)
         typed = SQL(", ").join(
             SQL("{} {}").format(Identifier(name), SQL(type)) for name, type in _typed(self._key)
         )
@@ -167,8 +201,7 @@ class PostgresTable:
         """Return the statement that forgets deletes with a version below `before`."""
         from psycopg.sql import SQL, Literal
 
-        side = self._at(f"{self.name}__deleted")
-        return SQL("DELETE FROM {} WHERE version < {}").format(side, Literal(before))
+        return SQL("DELETE FROM {} WHERE version < {}").format(self._side, Literal(before))
 
     def keys(self) -> Composed:
         """Return the query for the root keys of all documents."""
@@ -287,33 +320,54 @@ class PostgresTable:
             staged, typed
         )
 
-    def _create(self, *, lz4: bool) -> Composed:
+    def _create(self, nullable: frozenset[str], *, lz4: bool) -> Composed:
         from psycopg.sql import SQL
 
         return SQL("CREATE TABLE {} ({}, {}) WITH (fillfactor = 85)").format(
-            self._at(), self._defined(self.columns, lz4=lz4), self._primary()
+            self._at(),
+            self._defined(self.columns, nullable, version=self._version, lz4=lz4),
+            self._unique(nullable),
         )
 
-    def _defined(self, columns: Iterable[tuple[str, str]], *, lz4: bool = False) -> Composed:
+    def _create_side(self, nullable: frozenset[str]) -> Composed:
+        from psycopg.sql import SQL
+
+        columns = (*_typed(self._key), ("version", "bigint"))
+        return SQL("CREATE TABLE {} ({}, {})").format(
+            self._side,
+            self._defined(columns, nullable, version="version"),
+            self._unique(nullable),
+        )
+
+    def _defined(
+        self,
+        columns: Iterable[tuple[str, str]],
+        nullable: frozenset[str],
+        *,
+        version: str,
+        lz4: bool = False,
+    ) -> Composed:
         from psycopg.sql import SQL, Identifier
 
         keys = {each.name for each in self._key}
+        filled = {version, *keys} - nullable
         defined = []
         for name, type in columns:
             more = ' COLLATE "C"' if name in keys and type == "text" else ""
             more += " COMPRESSION lz4" if lz4 and type == "jsonb" else ""
-            more += " NOT NULL" if name in (self._version, *keys) else ""
+            more += " NOT NULL" if name in filled else ""
             defined.append(SQL("{} {}{}").format(Identifier(name), SQL(type), SQL(more)))
         return SQL(", ").join(defined)
 
-    def _primary(self) -> Composed:
+    def _unique(self, nullable: frozenset[str]) -> Composed:
         from psycopg.sql import SQL
 
-        return SQL("PRIMARY KEY ({})").format(_listed(each.name for each in self._key))
+        unique = SQL("UNIQUE NULLS NOT DISTINCT" if nullable else "PRIMARY KEY")
+        return SQL("{} ({})").format(unique, _listed(each.name for each in self._key))
 
-    def _standing(self, connection: psycopg.Connection[Any]) -> dict[str, str]:
-        """Return the columns of the table as it stands; none where it does not."""
-        found = connection.execute(_FIND, (self._at().as_string(connection),))
+    def _standing(self, connection: psycopg.Connection[Any], table: Composable) -> dict[str, str]:
+        """Return the columns of a table as it stands; none where it does not."""
+        found = connection.execute(_FIND, (table.as_string(connection),))
         return {str(name): str(type) for name, type in found}
 
     def _migrate(self, connection: psycopg.Connection[Any], standing: dict[str, str]) -> None:
@@ -381,12 +435,15 @@ def _listed(names: Iterable[str]) -> Composed:
     return SQL(", ").join(map(Identifier, names))
 
 
-def _same(one: Composable, other: Composable, names: Iterable[str]) -> Composed:
-    """Return the condition that two tables have the same key."""
+def _same(
+    one: Composable, other: Composable, names: Iterable[str], nulls: frozenset[str]
+) -> Composed:
+    """Return the condition that two tables have the same key, in which `nulls` are null."""
     from psycopg.sql import SQL, Identifier
 
+    null, equal = SQL("{one}.{name} IS NULL"), SQL("{one}.{name} = {other}.{name}")
     return SQL(" AND ").join(
-        SQL("{one}.{name} = {other}.{name}").format(one=one, other=other, name=Identifier(name))
+        (null if name in nulls else equal).format(one=one, other=other, name=Identifier(name))
         for name in names
     )
 

@@ -82,6 +82,7 @@ class StagedBatch:
             by `read_rows` or `read_chunks` of `joinery.sinks.line`.
         key: The root key's columns and types.
         value: The document's type.
+        nullable_key: The columns of the key that may be null.
         epoch: Rises with each run of the query; a lower one is a run that was replaced.
         forget_before: The memory of a delete with a lower version may be dropped.
         check: Raises `FencedError` once another run has taken over. To be called right
@@ -97,6 +98,7 @@ class StagedBatch:
     files: tuple[Path, ...]
     key: Struct
     value: Struct
+    nullable_key: frozenset[str] = frozenset()
     epoch: int = 0
     forget_before: int = 0
     check: Callable[[], None] = _always_ours
@@ -116,12 +118,6 @@ class Refusal:
     row: StagedRow
     reason: str
     detail: str
-
-    @classmethod
-    def of_key(cls, row: StagedRow) -> Refusal:
-        """Return the refusal of a document by a target that has its key as a primary key."""
-        detail = "A column of its key is null, which no primary key holds."
-        return cls(row, "document_refused", detail)
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,6 +98,19 @@ sinks: {lake: [1]}
     ] == [(row.line, row.code) for row in rows]
 
 
+def test_a_misspelled_default_format_is_told_alone(tmp_path: Path) -> None:
+    text = """\
+sources: {a: {files: {path: x}}}
+defaults: {source: a, format: jsn}
+relations: {sale: {key: [id], fields: {id: long, at: timestamp}, time: at}}
+products: {p: {aggregate: sale, by: [id], window: {tumbling: 1h}, values: {n: count(*)}}}
+"""
+    file = tmp_path / "joinery.yaml"
+    file.write_text(text, encoding="utf-8")
+
+    assert [(2, "SPEC_VALUE")] == [(row.line, row.code) for row in check(file)]
+
+
 def test_a_project_without_relations_is_told_once(tmp_path: Path) -> None:
     file = tmp_path / "joinery.yaml"
     file.write_text("name: x\nproducts: {p: {root: user}}\n", encoding="utf-8")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from joinery.model.table import Column, ForeignKey, SourceTable, TableName
+from joinery.project.kind import SourceSpec
 from joinery.project.load import load_spec
 from joinery.project.onboard import (
     OnboardError,
@@ -233,3 +234,26 @@ def test_a_column_that_is_not_sent_is_told() -> None:
     (told,) = warnings_of(replace(ORDER, left_out=(("shape", "polygon"),)))
 
     assert 'column "shape" of "public.order" is left out: Debezium does not send polygon' == told
+
+
+@pytest.mark.parametrize(
+    ("kind", "at", "topic"),
+    [
+        ("postgres", "public", None),
+        ("postgres", "stock", "stock.order"),
+        ("mysql", "shop", None),
+        ("mysql", "stock", "stock.order"),
+    ],
+)
+def test_a_table_of_a_database_that_is_captured_is_named_as_its_source_names_it(
+    project: ProjectSpec, kind: str, at: str, topic: str | None
+) -> None:
+    source = SourceSpec("db", kind, (("url", f"{kind}://h/shop"),))
+    reading = replace(project, sources=(source,), relations=())
+    due = Column("due", "timestamp_ntz", unit="millis")
+    order = replace(ORDER, name=TableName(at, "order"), columns=(*ORDER.columns, due))
+
+    relation = relation_for(order, reading, TableChoices())
+
+    # Such a source has one format, and counts times in microseconds whatever their precision.
+    assert (topic, None, "micros") == (relation.topic, relation.format, relation.time_unit)

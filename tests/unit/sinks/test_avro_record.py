@@ -83,7 +83,7 @@ def test_a_schema_becomes_the_type_it_was_made_of(type_: str) -> None:
 
 
 def test_the_fields_of_a_key_are_never_null() -> None:
-    writer = RecordWriter(Struct((Field("id", parse_type("long")),)), "p-key", nullable=False)
+    writer = RecordWriter(Struct((Field("id", parse_type("long")),)), "p-key", filled={"id"})
 
     assert writer.schema["fields"] == [{"name": "id", "type": "long"}]
     assert writer.schema["name"] == "p_key"

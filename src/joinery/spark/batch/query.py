@@ -412,6 +412,7 @@ class QueryRun:
             files=files,
             key=member.product.key,
             value=member.product.output,
+            nullable_key=member.product.nullable_key,
             epoch=self.lease.epoch,
             forget_before=_micros(time.time()) - self._retention_ms * 1000,
             check=self.lease.check,

@@ -70,7 +70,7 @@ final class Binlog {
     Struct made = new Struct(to);
     for (Field each : event.schema().fields()) {
       if (!each.name().equals("transaction")) {
-        made.put(each.name(), each.name().equals("source") ? origin : event.get(each));
+        made.put(each.name(), each.name().equals("source") ? origin : Cells.told(event.get(each)));
       }
     }
     return made;

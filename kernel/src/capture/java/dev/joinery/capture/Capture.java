@@ -46,6 +46,7 @@ public final class Capture {
   private final CountDownLatch allowed;
   private final Queue<String> requests;
   private final Lines lines;
+  private final History history;
 
   /** The reading of a table that is under way beside the log; null where none is. */
   private Reading reading;
@@ -70,6 +71,7 @@ public final class Capture {
     Position position = spool.position();
     long written = position == null ? 0 : position.rows();
     lines = new Lines(settings.connector(), settings.begunAt(), written, settings.seal());
+    history = new History(spool.history(), settings.connector().get("table.include.list"));
     connector = new Connector(settings.connector(), spool::position);
   }
 
@@ -139,12 +141,15 @@ public final class Capture {
     return thread;
   }
 
+  /** Returns the first line of what the innermost failure says that says anything. */
   private static String reason(Throwable failure) {
-    Throwable cause = failure;
-    while (cause.getCause() != null && cause.getCause() != cause) {
-      cause = cause.getCause();
+    String told = failure.getClass().getSimpleName();
+    Throwable each = failure;
+    while (each != null) {
+      String said = each.getMessage();
+      told = said == null || said.isBlank() ? told : said;
+      each = each.getCause() == each ? null : each.getCause();
     }
-    String told = cause.getMessage() == null ? cause.getClass().getSimpleName() : cause.getMessage();
     return told.lines().findFirst().orElse("");
   }
 
@@ -233,6 +238,7 @@ public final class Capture {
   }
 
   private void flush() throws IOException, InterruptedException {
+    history.check();
     spool.write();
     if (last != null) {
       spool.advance(last.sourcePartition(), last.sourceOffset(), lines.last());

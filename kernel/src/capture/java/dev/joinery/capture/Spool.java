@@ -81,6 +81,11 @@ final class Spool {
     return position;
   }
 
+  /** Returns the file in which a connector notes the tables' columns. */
+  Path history() {
+    return history;
+  }
+
   /** Takes a line of a table. */
   void add(String table, byte[] line) throws IOException {
     ByteArrayOutputStream lines = open.computeIfAbsent(table, each -> new ByteArrayOutputStream());
