@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from joinery.app.declarations import Table
     from joinery.app.diff import diff
     from joinery.app.project import Project, load, run
+    from joinery.app.runs import runs
     from joinery.app.status import status
     from joinery.app.stream import Stream
     from joinery.app.wait import wait
@@ -46,6 +47,7 @@ __all__ = [
     "relation",
     "row",
     "run",
+    "runs",
     "search",
     "status",
     "testing",
@@ -60,6 +62,7 @@ _HOMES = {
     "Table": "joinery.app.declarations",
     "JoineryError": "joinery.errors",
     "diff": "joinery.app.diff",
+    "runs": "joinery.app.runs",
     "status": "joinery.app.status",
     "wait": "joinery.app.wait",
     **dict.fromkeys(("where_to", "why"), "joinery.app.why"),

@@ -30,6 +30,7 @@ PUBLIC = [
     "relation",
     "row",
     "run",
+    "runs",
     "search",
     "status",
     "testing",

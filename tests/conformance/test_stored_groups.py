@@ -20,6 +20,7 @@ from joinery.solutions.key_value.store import MemoryStore
 from joinery.solutions.relational.sqlite import SqliteState
 from joinery.solutions.stored.driver import StoreDriver
 from joinery.testing import conformance
+from joinery.testing.changes import insert
 from joinery.testing.conformance import Case
 from joinery.testing.conformance.aggregate_cases import (
     aggregate_cases,
@@ -34,6 +35,10 @@ pytest.importorskip("duckdb")
 from tests.oracle.groups import Log, cuts, random_log, truth
 
 SOLUTIONS = ("kv", "rdbms-store")
+NULLS = """
+relations: {sale: {key: [id], fields: {id: int, a: string, b: string}}}
+products: {p: {aggregate: sale, by: [a, b], values: {n: count(*)}}}
+"""
 Open = Callable[[Sequence[Product], Break[Any]], StoreDriver]
 
 
@@ -114,3 +119,14 @@ def _compare(expected: dict[Any, Any], found: dict[Any, Any], log: Log) -> None:
                 assert math.isclose(wanted, mine, rel_tol=1e-12)
             else:
                 assert wanted == mine, (log.project, value, found[key])
+
+
+@pytest.mark.parametrize("solution", ["reference", *SOLUTIONS])
+def test_a_driver_shows_the_groups_of_nulls_first(solution: str) -> None:
+    spec = load_text(NULLS)
+    driver = Driver(build_plan(spec).products[0], solution=solution)
+    keys = [("null", None), (None, "b"), ("", None), (None, None)]
+
+    emitted = driver.send(insert("sale", id=at, a=a, b=b) for at, (a, b) in enumerate(keys))
+
+    assert [(None, None), (None, "b"), ("", None), ("null", None)] == [e.key for e in emitted]

@@ -319,6 +319,31 @@ def test_a_queue_that_is_left_is_filled_no_more_once_all_of_it_is_published(
     assert (0,) == writer.execute("SELECT count(*) FROM profile__queue").fetchone()
 
 
+def test_a_queue_is_left_once_the_batch_of_a_listener_is_through(
+    ingester: StoreSolution,
+    options: dict[str, object],
+    writer: psycopg.Connection[Any],
+    tmp_path: Path,
+) -> None:
+    place = SolutionPlace(tmp_path, "profile")
+    with (
+        ThreadPoolExecutor(1) as other,
+        psycopg.connect(str(options["database"])) as batch,
+    ):
+        batch.execute(f'SET search_path = "{options["schema"]}"'.encode())
+        batch.execute("SELECT number FROM profile__queue_number FOR UPDATE")
+        batch.execute("SELECT FROM profile__star")
+        left = other.submit(open_solution, "rdbms-trigger", [product()], options, place)
+        blocked = "SELECT FROM pg_stat_activity WHERE %s = ANY (pg_blocking_pids(pid))"
+        while not (left.done() or writer.execute(blocked, (batch.info.backend_pid,)).fetchall()):
+            time.sleep(0.01)
+
+        batch.execute("SELECT FROM profile__user")
+        batch.commit()
+
+        left.result(timeout=60).close()
+
+
 def test_a_relation_may_have_the_name_of_the_queue(
     options: dict[str, object], tmp_path: Path
 ) -> None:

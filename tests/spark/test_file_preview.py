@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import joinery
+import joinery as jn
 from joinery.app.logs import WhyError
 from joinery.cli.preview import PreviewArguments, run_preview
 from joinery.errors import SpecError
@@ -163,6 +164,16 @@ def test_a_preview_counts_the_events_that_wait_and_that_are_filtered(project: Pa
         (1, "Ada")
     ]
     assert (found.waiting, found.filtered) == (1, 1)
+
+
+def test_a_stream_of_a_file_is_previewed_in_python(project: Path) -> None:
+    (declared,) = jn.load(project).streams.values()
+
+    shown = declared.preview()
+
+    assert "name" in shown.columns
+    assert ["Ada"] == [row[shown.columns.index("name")] for row in shown.rows]
+    assert (1, 1) == (shown.waiting, shown.filtered)
 
 
 def test_the_command_prints_documents_and_says_what_was_read(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pytest
 from pyspark.sql import functions as F
 
+import joinery as jn
 from joinery.delivery.lease import Lease, LeaseHeldError
 from joinery.errors import RunError
 from joinery.model.progress import BatchProgress
@@ -352,8 +353,11 @@ def test_a_run_takes_files_as_they_come_until_it_is_stopped(
     while going.progress.totals.documents < 2:
         assert not going.await_termination(0.05)
 
-    going.stop()
+    assert [going] == [each for each in jn.runs() if each is going]
+    for each in jn.runs():  # as somebody does who has lost the handle
+        each.stop()
 
+    assert going not in jn.runs()
     assert ["1 Ada", "1 Bea"] == project.emitted()
     assert going.await_termination(0)
     commits = project.folder / ".joinery/checkpoint/profile/commits"

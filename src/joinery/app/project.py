@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
 
 from joinery.app.declarations import Table
+from joinery.app.live import Shown, shown_of, shown_of_files
 from joinery.errors import ProjectErrors, SpecError, suggesting, suggesting_methods
 from joinery.expression.expression import Analyser
 from joinery.model.progress import BatchProgress
@@ -171,6 +172,21 @@ class Stream:
         """
         return explain_stream(self.plan, why=why)
 
+    def preview(self, rows: int = 20, *, spark: SparkSession | None = None) -> Shown:
+        """Return the first events, and how many wait or were filtered out; nothing is kept.
+
+        The beginning of the logs is read, up to 10,000 records. Over change files no session
+        is needed.
+
+        Args:
+            rows: The most events.
+            spark: The session in which they are computed; where none is given, the active one,
+                or one that is opened if the logs need it.
+        """
+        spec, made = self.project.spec, self.plan
+        shown = shown_of_files(spec, made, rows) if spark is None else None
+        return shown or shown_of(spec, made, spark or _session(spec), rows)
+
     def __repr__(self) -> str:
         return f"<stream {self.name} of project {self.project.name}>"
 
@@ -283,6 +299,13 @@ class Project:
 
     def __repr__(self) -> str:
         return f"<project {self.name}: {', '.join((*self.products, *self.streams))}>"
+
+
+def _session(spec: ProjectSpec) -> SparkSession:
+    """Return the active session, or open one that suits a project."""
+    from joinery.spark.session import session_for
+
+    return session_for(spec)
 
 
 @suggesting

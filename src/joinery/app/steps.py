@@ -6,7 +6,6 @@ refuse the same, and lead to equal specs.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
@@ -15,6 +14,7 @@ from joinery.app.arguments import listed
 from joinery.app.declarations import Declarations, Table
 from joinery.errors import SpecError, suggesting_methods
 from joinery.project.declare import given
+from joinery.project.function import importable
 from joinery.project.kind import SinkSpec
 from joinery.project.read import raise_all
 from joinery.project.reader import Reader
@@ -125,7 +125,7 @@ class Steps:
         known = self._table(table)
         asked: object = store
         if callable(store):
-            asked = {"function": {"function": _importable(store) or "a:function"}}
+            asked = {"function": {"function": importable(store) or "a:function"}}
         elif store is None and read == "database":
             asked = self.declared.database.store(known.name)
         data: dict[str, object] = {
@@ -137,7 +137,7 @@ class Steps:
         data |= {"as_of": as_of, "time": time, "late": late, "on_miss": on_miss, "where": where}
         data |= {"on_change": on_change, "for": for_, "every": every, "cache": cache}
         step = self._read({**data, "limits": limits, "store": asked})
-        if callable(store) and _importable(store) is None:
+        if callable(store) and importable(store) is None:
             assert isinstance(step, LookupSpec)  # as "lookup" says
             step = replace(step, store=StoreRead("function", (("function", store),)))
         return self._with(step)
@@ -182,7 +182,7 @@ class Steps:
         """
         if isinstance(function, str):
             return self._step({"map": {"function": function, "output": output}})
-        named = _importable(_function(function))
+        named = importable(_function(function))
         if named is not None:
             return self._step({"map": {"function": named, "output": output}})
         reader = Reader()
@@ -330,18 +330,3 @@ def _log(relation: object) -> str:
         code="SPEC_SHAPE",
         hint="Pass the log itself, and put the steps after the join.",
     )
-
-
-def _importable(function: Callable[..., Any]) -> str | None:
-    """Return `module:name` of a function that others can import, else None.
-
-    A bound method has the name of what its class has, which is another function.
-    """
-    module = getattr(function, "__module__", None)
-    name = getattr(function, "__qualname__", "<lambda>")
-    if module in (None, "__main__") or "<" in name:
-        return None
-    found: Any = sys.modules.get(module)
-    for part in name.split("."):
-        found = getattr(found, part, None)
-    return f"{module}:{name}" if found == function else None

@@ -11,7 +11,17 @@ from collections.abc import Mapping
 
 from joinery.expression.expression import build_expression
 from joinery.expression.problem import ExpressionError
-from joinery.expression.typed import Apply, Closure, Constant, Convert, Expression, Typed, parts
+from joinery.expression.typed import (
+    Apply,
+    Closure,
+    Constant,
+    Convert,
+    Expression,
+    Read,
+    Typed,
+    Variable,
+    parts,
+)
 from joinery.model.type import BOOLEAN, DataType
 
 MOST_CHARACTERS = 8192
@@ -96,7 +106,7 @@ def _lambdas(node: Typed) -> int:
             return _lambdas(argument)
         case Apply(_, arguments):
             return max(map(_lambdas, arguments), default=0)
-        case _:
+        case Constant() | Read() | Variable():
             return 0
 
 

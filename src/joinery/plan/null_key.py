@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from joinery.expression.coercion import numeric, wider
-from joinery.expression.typed import Apply, Constant, Convert, Read, Typed
+from joinery.expression.typed import Apply, Closure, Constant, Convert, Read, Typed, Variable
 
 if TYPE_CHECKING:
     from joinery.plan.nodes import Computed, Relation
@@ -40,5 +40,5 @@ def _filled(typed: Typed | None, columns: frozenset[str]) -> bool:
             return True
         case Apply("coalesce", arguments):
             return any(_filled(each, columns) for each in arguments)
-        case _:
+        case Apply() | Closure() | Variable() | None:
             return False

@@ -24,7 +24,15 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from joinery.errors import JoineryError, Location, SpecError
 from joinery.project.product import ProjectSpec
 from joinery.project.read import raise_all, read_parts
-from joinery.project.tree import Entry, ListTree, MapTree, Mark, Scalar, Tree
+from joinery.project.tree import (
+    Entry,
+    FromEnvironment,
+    ListTree,
+    MapTree,
+    Mark,
+    Scalar,
+    Tree,
+)
 from joinery.project.write import project_data
 
 _VARIABLE = re.compile(r"\$\$\{|\$\{(?:([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\})?")
@@ -84,12 +92,24 @@ def load_parts(
 
 
 def dump_spec(spec: ProjectSpec) -> str:
-    """Return the project as YAML that reads back as an equal project."""
+    """Return the project as YAML that reads back as an equal project.
+
+    A text that took environment variables takes them again: what they hold is not shown.
+    """
+    return _block_text(_written(project_data(spec)))
+
+
+def dump_values(spec: ProjectSpec) -> str:
+    """Return the same with the values of environment variables, for another process of a run."""
+    return _block_text(_escaped(project_data(spec)))
+
+
+def _block_text(data: Any) -> str:
     yaml = YAML()
     yaml.width = 100
     yaml.indent(mapping=2, sequence=4, offset=2)
     text = io.StringIO()
-    yaml.dump(_escaped(project_data(spec)), text)
+    yaml.dump(data, text)
     return text.getvalue()
 
 
@@ -117,6 +137,15 @@ def read_tree(text: str) -> Tree | None:
 def file_tree(file: str, problems: list[JoineryError]) -> Tree | None:
     """Return the tree of one YAML file with its places, or note why there is none."""
     return _tree(file, problems, {}, alone=True)
+
+
+def _written(value: Any) -> Any:
+    """Return data as files say it: variables where they were, and none in any other text."""
+    if isinstance(value, dict):
+        return {name: _written(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_written(each) for each in value]
+    return str(value.written) if isinstance(value, FromEnvironment) else _escaped(value)
 
 
 def _escaped(value: Any) -> Any:
@@ -258,7 +287,9 @@ class _Composer:
                 self.problems.append(_problem("SPEC_ENVIRONMENT", message, place, hint))
             return known or ""
 
-        return _VARIABLE.sub(value, text) if "${" in text else text
+        if "${" not in text:
+            return text
+        return FromEnvironment.of(_VARIABLE.sub(value, text), text)
 
 
 def _resolved(text: str) -> str | int | float | bool | None:

@@ -13,10 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from inspect import isroutine
 from pathlib import PurePath
 from typing import ClassVar
 
 from joinery.errors import Location
+from joinery.project.function import function_name
 
 Path = tuple[str | int, ...]
 _HEADERS = "|>"
@@ -108,6 +110,23 @@ def _advance(start: Location, text: str) -> Location:
     return Location(start.file, start.line + len(lines) - 1, len(lines[-1]) + 1)
 
 
+class FromEnvironment(str):
+    """A text that environment variables are part of, perhaps secret ones.
+
+    Attributes:
+        written: What stands in the file, such as `${DATABASE}`.
+    """
+
+    written: str
+
+    @classmethod
+    def of(cls, text: str, written: str) -> FromEnvironment:
+        """Return the text that something written stands for."""
+        made = cls(text)
+        made.written = written
+        return made
+
+
 @dataclass(frozen=True, slots=True)
 class Scalar:
     """A text, number, boolean or null; `text` is what was written, without quotes."""
@@ -155,7 +174,9 @@ def tree_of(value: object) -> Tree:
     """Return a Python value as a tree without places.
 
     Raises:
-        TypeError: If it holds anything but maps, lists, texts, paths, numbers, booleans and None.
+        TypeError: If it holds anything but maps, lists, texts, paths, functions, numbers, booleans
+            and None.
+        SpecError: A function of it cannot be imported by another process.
     """
     if isinstance(value, Mapping):
         return MapTree(tuple(Entry(str(name), tree_of(each)) for name, each in value.items()))
@@ -165,6 +186,8 @@ def tree_of(value: object) -> Tree:
         return Scalar(value, "true" if value else "false")
     if isinstance(value, PurePath):
         value = str(value)
+    if isroutine(value):
+        value = function_name(value)
     if isinstance(value, str | int | float):
         return Scalar(value, str(value))
     if isinstance(value, Sequence):

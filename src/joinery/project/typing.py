@@ -6,9 +6,9 @@ Invariant: the keys are those that the reader knows, which a test compares.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, Required, TypedDict
+from typing import Any, Literal, Required, TypedDict
 
 Columns = Sequence[str] | Mapping[str, str]
 Fields = Sequence[str | Mapping[str, str]] | Mapping[str, str]
@@ -256,9 +256,9 @@ class RedisSinkMap(_Delivery, total=False):
 
 
 class ForeachSinkMap(_Delivery, total=False):
-    """A function of yours, `module:name`, called with each batch."""
+    """A function of yours, or its `module:name`, called with each batch."""
 
-    function: Required[str]
+    function: Required[str | Callable[..., Any]]
     folder: str | Path
     batch: int
     timeout: str

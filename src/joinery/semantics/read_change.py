@@ -193,7 +193,8 @@ def typed(value: Any, type_: DataType) -> Any:
             return {typed(name, key): typed(each, of) for name, each in value.items()}
         case Decimal(_, scale):
             exact = decimal.Decimal(value if isinstance(value, int) else str(value))
-            return _WIDE.quantize(exact, decimal.Decimal(1).scaleb(-scale))
+            scaled = _WIDE.quantize(exact, decimal.Decimal(1).scaleb(-scale))
+            return _WIDE.plus(scaled)  # a negative zero becomes zero, as for any double below
         case Atomic(name):
             return _atomic(value, name)
 
@@ -202,6 +203,8 @@ def _atomic(value: Any, name: str) -> Any:
     match name, value:
         case ("timestamp", str()):
             return _utc(dt.datetime.fromisoformat(value))
+        case ("timestamp", dt.datetime()):
+            return _utc(value)
         case ("timestamp_ntz", str()):
             return dt.datetime.fromisoformat(value)
         case ("date", str()):

@@ -21,6 +21,7 @@ from tempfile import mkdtemp
 from typing import Any, Protocol
 
 from joinery.errors import JoineryError
+from joinery.expression.order import row_key
 from joinery.model.change import Change, DocumentChange, Key, Row
 from joinery.model.type import DataType
 from joinery.plan.nodes import Product, Relation
@@ -184,10 +185,12 @@ class StoreBacked:
     def _documents(self, name: str, outcome: BatchResult) -> list[DocumentChange]:
         product = self._products[name]
         row = _key_reader(product)
-        return [
+        ordered = row_key([(each.type, False) for each in product.key.fields])
+        found = (
             DocumentChange(name, row(key), value_of(sent.text, product.output), sent.version)
             for key, sent in outcome.emitted.get(name, Emitted()).documents.items()
-        ]
+        )
+        return sorted(found, key=lambda each: ordered([*each.key.values()]))
 
     def _dead(self, name: str, outcome: BatchResult) -> list[DeadDocument]:
         row = _key_reader(self._products[name])

@@ -176,3 +176,52 @@ def test_windows_and_a_vault_are_said_in_python_as_in_a_file(tmp_path: Path) -> 
 
     assert project.spec == jn.load(file).spec
     assert project.plan == jn.load(file).plan
+
+
+def test_what_environment_variables_hold_is_not_written_to_a_project_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PASSWORD", "s3cret")
+    monkeypatch.setenv("ROWS", "5")
+    file = tmp_path / "joinery.yaml"
+    file.write_text("""
+sources:
+  log: {kafka: {bootstrap: "h:1", properties: {sasl.jaas.config: "password=${PASSWORD};"}}}
+defaults: {source: log, format: json}
+relations: {user: {key: [id], fields: {id: long}}}
+products:
+  profile:
+    root: user
+    solution: {rdbms-store: {database: "postgresql://u:${PASSWORD}@h/d"}}
+    sink: [{redis: {url: "redis://:${PASSWORD:-none}@h"}}, {files: {path: "a$${b}"}}]
+run:
+  max_rows_per_batch: ${ROWS}
+  spark: {spark.x: "${PASSWORD}"}
+""")
+
+    project = jn.load(file)
+    text = pickle.loads(pickle.dumps(project.spec)) and project.to_yaml()
+    again = tmp_path / "again.yaml"
+    again.write_text(text)
+
+    assert "s3cret" not in text
+    assert 3 == text.count("${PASSWORD}")
+    assert ("${PASSWORD:-none}" in text, "path: a$${b}" in text) == (True, True)
+    assert project.spec == jn.load(again).spec
+
+
+def deliver(documents: object) -> None:
+    """Take documents."""
+
+
+def test_a_function_of_a_module_is_named_as_a_file_names_it() -> None:
+    product = jn.document("profile", USER, sink={"foreach": {"function": deliver}})
+
+    text = jn.Project("people", products=[product]).to_yaml()
+
+    assert f"function: {__name__}:deliver" in text
+
+
+def test_a_function_that_no_process_can_import_is_refused() -> None:
+    with pytest.raises(SpecError, match=r'function ".*lambda.*" cannot be imported by another'):
+        jn.document("profile", USER, sink={"foreach": {"function": lambda documents: None}})

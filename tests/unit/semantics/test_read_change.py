@@ -7,7 +7,7 @@ import json
 from decimal import Decimal
 
 from joinery.model.change import Change
-from joinery.model.type import DOUBLE, LONG, STRING, Field, parse_type
+from joinery.model.type import DOUBLE, LONG, STRING, TIMESTAMP, Field, parse_type
 from joinery.plan.nodes import Relation
 from joinery.semantics.read_change import change_line, read_changes, typed
 
@@ -100,6 +100,20 @@ DEBEZIUM = Relation("user", "changes", "user", "debezium-json", ("id",), COLUMNS
 
 def test_a_negative_zero_is_zero_as_where_a_record_is_decoded() -> None:
     assert ["0.0", "0.0"] == [str(typed(each, DOUBLE)) for each in (-0.0, "-0.0")]
+    assert "0.00" == str(typed("-0.00", parse_type("decimal(12,2)")))
+
+
+def test_a_time_of_another_zone_is_in_utc_so_its_date_is_that_of_a_run() -> None:
+    there = dt.timezone(dt.timedelta(hours=-8))
+    late = dt.datetime(2026, 3, 27, 16, 26, tzinfo=there)
+
+    assert "2026-03-28T00:26:00+00:00" == typed(late, TIMESTAMP).isoformat()
+
+
+def test_a_decimal_keeps_all_its_digits() -> None:
+    digits = "-1234567890123456789012345678901234.5678"
+
+    assert digits == str(typed(digits, parse_type("decimal(38,4)")))
 
 
 def test_a_flat_delete_has_its_key_and_its_position() -> None:

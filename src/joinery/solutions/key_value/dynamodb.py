@@ -1,7 +1,8 @@
 """The store `dynamodb`: entries as items of one table, a partition of entries as one of items.
 
 Limits: a sort key has up to 1,000 bytes; the name of a partition above 2,000 ends in a hash. The
-fence is claimed by a condition; later writes carry none, since a batch of writes takes none.
+fence is claimed by a condition; later writes carry none, since a batch of writes takes none: it is
+read again before each step, and between the requests of one that takes many.
 
 Makes a DynamoDB table with generic indexes, or checks the one that is there.
 
@@ -22,9 +23,10 @@ from joinery.solutions.key_value.dynamodb_table import (
     Place,
     shortened,
     store_error,
+    taken_over,
 )
 from joinery.solutions.key_value.store import Address, slices
-from joinery.solutions.stored.state import StoreError, StoreFencedError
+from joinery.solutions.stored.state import StoreError
 
 if TYPE_CHECKING:
     from joinery.solutions.choose import SolutionPlace
@@ -164,9 +166,8 @@ class DynamoStore:
         claimed = self._table.put_if(place, after, before)
         # An answer may be lost on its way, and the request be made again by the driver.
         if not claimed and self._table.get([place]).get(place) != after:
-            raise StoreFencedError(
-                "another run has taken over the table", hint="Stop one of the two."
-            )
+            raise taken_over()
+        self._table.guard(place, after)
 
     def get_many(self, addresses: Sequence[Address]) -> list[bytes | None]:
         """Return the value at each address."""

@@ -30,7 +30,7 @@ from uuid import uuid4
 from joinery.clients.dynamodb import DynamoError, ask
 from joinery.solutions.key_value.store import slices
 from joinery.solutions.price import Prices
-from joinery.solutions.stored.state import StoreError, StoreUnavailableError
+from joinery.solutions.stored.state import StoreError, StoreFencedError, StoreUnavailableError
 
 
 def store_error(error: DynamoError) -> StoreError:
@@ -141,7 +141,17 @@ class DynamoTable:
         self._name = name
         self._pause = pause
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="joinery-dynamodb")
+        self._at_once = threads
+        self._fence: tuple[Place, bytes] | None = None
         self._parts: dict[Place, list[Place]] = {}
+
+    def guard(self, place: Place, value: bytes) -> None:
+        """Write on only while `value` stands at a place: a run that takes over puts another there.
+
+        That is looked at between the requests of one `put`, a few at a time, since each takes up
+        to 25 items; before the first of them the caller looks.
+        """
+        self._fence = place, value
 
     def get(self, places: Iterable[Place]) -> dict[Place, bytes]:
         """Return the values that stand at some places now; empty places are left out."""
@@ -161,8 +171,12 @@ class DynamoTable:
                 written[place], below = _cut(place, item)
                 parts.update(below)
                 self._parts[place] = list(below)
-        for some in (parts, written, dict.fromkeys(former)):
-            self._together(self._write, _requests(some))
+        steps = (parts, written, dict.fromkeys(former))
+        together = (some for each in steps for some in slices(_requests(each), self._at_once))
+        for number, some in enumerate(together):
+            if number > 0:
+                self._check_fence()
+            self._together(self._write, some)
 
     def put_if(self, place: Place, value: bytes, before: bytes | None) -> bool:
         """Put a value where `before` stands, or where nothing does; return whether it did."""
@@ -277,11 +291,20 @@ class DynamoTable:
         self._parts.update(below)
         whole = self._known(values, below)
         if len(whole) < len(found):
+            self._check_fence()
             raise StoreError(
                 f'table "{self._name}" of DynamoDB lacks parts of a value',
                 hint="Put the table back as it was, or run with --rebuild.",
             )
         return whole
+
+    def _check_fence(self) -> None:
+        """Refuse to go on once another run has taken over."""
+        if self._fence is None:
+            return
+        place, value = self._fence
+        if self.get([place]).get(place, value) != value:
+            raise taken_over()
 
     def _taken(
         self, found: Mapping[Place, Any]
@@ -304,6 +327,11 @@ class DynamoTable:
             if all(part in parts for part in each)
         }
         return values | joined
+
+
+def taken_over() -> StoreFencedError:
+    """Return the error of a run in whose place another one writes."""
+    return StoreFencedError("another run has taken over the table", hint="Stop one of the two.")
 
 
 _METHODS = {

@@ -1,7 +1,8 @@
 """Join state in one DynamoDB table: rows as items with slots, and the ledger of a key-value store.
 
 Rows are guarded by reading, comparing and writing under one fenced writer: the fence is
-claimed by a condition, batches of writes carry none.
+claimed by a condition; batches of writes carry none, so it is read again before each step, and
+between the requests of one that takes many.
 
 A try that follows a crash first waits until the indexes must show what was written before.
 

@@ -96,6 +96,8 @@ class PostgresTriggerState(PostgresState):
             stands = self._link.execute("SELECT to_regclass($1) IS NOT NULL", [queue.counter])
             if stands.fetchone() != (True,):
                 return
+            # As a batch of a listener begins: it reads tables that are locked from here on.
+            self._link.execute(f"SELECT FROM {queue.counter} FOR UPDATE".encode())
             for statement in queue.drop():
                 self._link.execute(statement.encode())
             waiting = f"SELECT EXISTS (SELECT 1 FROM {queue.table})"

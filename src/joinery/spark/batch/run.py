@@ -21,6 +21,7 @@ from joinery.plan.stream import outputs_of
 from joinery.plan.support import refuse_unsupported
 from joinery.project.product import ProjectSpec
 from joinery.spark.batch.captures import Captures
+from joinery.spark.batch.going import note_start
 from joinery.spark.batch.held import Held
 from joinery.spark.batch.mode import KeepCurrent, Rebuild, RunMode
 from joinery.spark.batch.pause import Pauses
@@ -236,6 +237,16 @@ class Run:
             target=self._follow, args=(watch, times), name="joinery-run", daemon=True
         )
         watcher.start()
+        note_start(self)
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has ended, in whatever way."""
+        return self._ended.is_set()
+
+    def __repr__(self) -> str:
+        state = "ended" if self.ended else "going on"
+        return f"<run of project {self._spec.name}, {state}: {', '.join(self.targets)}>"
 
     def await_termination(self, timeout: float | None = None) -> bool:
         """Wait until the run has ended; return False if `timeout` seconds passed before.

@@ -26,7 +26,7 @@ from pyspark.sql import functions as F
 
 from joinery.child import Child
 from joinery.files import write_whole
-from joinery.project.load import dump_spec
+from joinery.project.load import dump_values
 from joinery.project.product import ProjectSpec
 from joinery.spark.recovery.attempt import ENOUGH, Attempts, Failures
 from joinery.spark.source.source import Topic
@@ -158,7 +158,7 @@ class _Prober:
             "checkpoint": str(suspect.checkpoint),
             "folder": str(self._folder),
             "batch": failures.batch_id,
-            "project": dump_spec(spec),
+            "project": dump_values(spec),
             "project_folder": str(spec.folder.absolute()),
         }
         self._child: Child | None = None

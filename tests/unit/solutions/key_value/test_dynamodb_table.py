@@ -17,6 +17,7 @@ from joinery.solutions.stored.state import (
     Batch,
     Emitted,
     StoreError,
+    StoreFencedError,
     StoreUnavailableError,
 )
 from joinery.testing.conformance.runner import load_text
@@ -34,12 +35,18 @@ PLACE = ("row", "1")
 OLD, NEW = b"o" * 400_000, b"n" * 400_000
 
 
+FENCE = ("p/fence", "=")
+FENCE_KEY = {"pk": {"S": FENCE[0]}, "sk": {"S": FENCE[1]}}
+
+
 class StandIn:
     """One table, whose indexes show what stood when `settle` was called last."""
 
     def __init__(self) -> None:
         self.items: dict[tuple[str, str], Any] = {}
         self.full = False
+        self.writes = 0
+        self.taken_over_after = 0
         self._shown: dict[tuple[str, str], Any] = {}
 
     def settle(self) -> None:
@@ -48,6 +55,9 @@ class StandIn:
     def batch_write_item(self, *, RequestItems: dict[str, Any], **more: Any) -> Any:
         if self.full:
             return {"UnprocessedItems": RequestItems}
+        self.writes += 1
+        if self.writes == self.taken_over_after:
+            self.put_item(Item={**FENCE_KEY, "value": {"S": "theirs"}})
         for each in RequestItems["table"]:
             if "PutRequest" in each:
                 item = each["PutRequest"]["Item"]
@@ -118,6 +128,31 @@ def test_a_value_that_has_lost_a_part_is_an_error(client: StandIn, table: Dynamo
     del client.items[part]
 
     with pytest.raises(StoreError, match="lacks parts of a value"):
+        table.get([PLACE])
+
+
+def test_a_run_that_is_replaced_in_the_midst_of_many_requests_stops(client: StandIn) -> None:
+    table = DynamoTable(client, "table", threads=2)
+    DynamoStore(table, "p/").claim((b"fence", b""), None, b"ours")
+    client.taken_over_after = 3
+
+    with pytest.raises(StoreFencedError, match="another run has taken over the table"):
+        table.put({("row", str(number)): Item(b"small") for number in range(25 * 10)})
+
+    assert 4 == client.writes
+    table.close()
+
+
+def test_a_run_that_is_replaced_does_not_tell_that_parts_are_lost(
+    client: StandIn, table: DynamoTable
+) -> None:
+    DynamoStore(table, "p/").claim((b"fence", b""), None, b"ours")
+    table.put({PLACE: Item(OLD)})
+    part = next(place for place in client.items if place[0].startswith("PART#"))
+    del client.items[part]
+    client.put_item(Item={**FENCE_KEY, "value": {"S": "theirs"}})
+
+    with pytest.raises(StoreFencedError, match="another run has taken over the table"):
         table.get([PLACE])
 
 
