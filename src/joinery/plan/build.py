@@ -126,7 +126,8 @@ class _Products:
             self.under_way.append(name)
             made = self.built[name] = self.build(self.specs[name])
             self.under_way.pop()
-            if made is None or not _keyed(made) or len(self.context.problems) > before:
+            sound = made is not None and all(each.keyed for each in made.relations)
+            if not sound or len(self.context.problems) > before:
                 self.broken.add(name)
         return self.built[name]
 
@@ -176,13 +177,6 @@ class _Products:
             made = {each.name: relation_over(self.context, each, product) for each in specs}
             self.rows[product.name] = made
         return self.rows[product.name]
-
-
-def _keyed(product: Product) -> bool:
-    """Return whether the keys of a product's relations are columns: if not, a problem is noted."""
-    return all(
-        set(each.key) <= {column.name for column in each.columns} for each in product.relations
-    )
 
 
 def _places(spec: ProductSpec) -> Iterator[tuple[str, Path]]:

@@ -243,7 +243,7 @@ class _Streams:
             self.context.unknown("PLAN_UNKNOWN_STREAM", message, path, name=name, known=known)
             return None
         other = self.other(name, stream, path)
-        if other is None or begun.lost:
+        if other is None or begun.lost or not (begun.relation.keyed and other.relation.keyed):
             return None
         problem = _differs(begun, other)
         if problem:

@@ -193,6 +193,11 @@ class Relation:
         """The columns of its key that may be null: of a changelog none, such rows are refused."""
         return frozenset() if self.product is None else self.product.nullable_key
 
+    @property
+    def keyed(self) -> bool:
+        """Whether its key names columns of its own; where not, that is noted as a problem."""
+        return set(self.key) <= {each.name for each in self.columns}
+
     def type_of(self, column: str) -> DataType:
         """Return the type of a declared or derived column, or of a blind index."""
         known = (*self.columns, *self.row.fields)

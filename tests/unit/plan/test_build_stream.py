@@ -469,6 +469,28 @@ def test_a_broken_stream_does_not_hide_the_problems_of_another(tmp_path: Path) -
     assert ["SPEC_UNKNOWN_KEY", "PLAN_UNKNOWN_COLUMN"] == [each.code for each in check(file)]
 
 
+@pytest.mark.parametrize(
+    ("streams", "told", "wrong"),
+    [
+        (f"  s: {{from: orders, steps: [{RETURNS}]}}\n", "[id], time: at", "[id], time: on"),
+        (
+            "  r: {from: returns, steps: [select: [sku]]}\n"
+            "  s: {from: orders, steps: [select: [sku], union: r]}\n",
+            "[id], time: at",
+            "[no], time: at",
+        ),
+    ],
+    ids=("the time of a joined log", "the key of a united log"),
+)
+def test_what_is_wrong_with_a_log_is_not_told_of_what_reads_it(
+    streams: str, told: str, wrong: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "joinery.yaml"
+    file.write_text(RELATIONS.replace(told, wrong) + streams, encoding="utf-8")
+
+    assert ["PLAN_UNKNOWN_FIELD"] == [each.code for each in check(file)]
+
+
 class SaysString:
     """An analyser that knows every function, and types it as a string."""
 
