@@ -4,7 +4,10 @@
 each in its document; the first ten are not counted. `rate [CHANGES]` writes many rows, a thousand a
 transaction, while `joinery run` follows, until the last is in its document. `first [ROWS]` and
 `bulk [ROWS]` time a first run over tables that are there: as the connector reads them, and by
-`--bootstrap-from database`. Each starts a server and ends it.
+`--bootstrap-from database`. `idle [SECONDS]` writes into a table that nobody captures, beside a
+capture
+whose tables rest, and looks how much of its log the server keeps for the slot. Each
+starts a server and ends it.
 
 Processor seconds are those of the run with all its processes, and of the server with all of its.
 """
@@ -47,6 +50,8 @@ _WARMING = 10
 _A_COMMIT = 1000
 _LOOK_S = 0.2
 _LIMIT_S = 900.0
+_FOREIGN_ROWS = 2_000  # some 800 KiB of log
+_FOREIGN_S = 0.25
 Link = psycopg.Connection[tuple[Any, ...]]
 
 
@@ -129,11 +134,11 @@ class World:
         (self._folder / "joinery.yaml").write_text(_PROJECT.format(url=address))
 
     @contextmanager
-    def running(self, *options: str) -> Iterator[subprocess.Popen[bytes]]:
-        """Run the project for the length of a block."""
-        command = [sys.executable, "-m", "joinery.cli.main", "run", *options]
+    def running(self, *options: str, command: str = "run") -> Iterator[subprocess.Popen[bytes]]:
+        """Run the project, or another command of it, for the length of a block."""
+        told = [sys.executable, "-m", "joinery.cli.main", command, *options]
         with (self._folder / "out").open("ab") as output:
-            run = subprocess.Popen(command, cwd=self._folder, stdout=output, stderr=output)
+            run = subprocess.Popen(told, cwd=self._folder, stdout=output, stderr=output)
         try:
             yield run
         finally:
@@ -207,6 +212,42 @@ def first(rows: int, *options: str) -> None:
     _tell(f"{rows} rows {' '.join(options)}", rows, took, spent)
 
 
+def idle(seconds: int) -> None:
+    """Print how much of its log a server keeps for a slot while others alone write."""
+    with _world() as world, world.running(command="capture"):
+        link, kept = world.link, list[int]()
+        _await(link, "select 1 from pg_replication_slots where confirmed_flush_lsn is not null")
+        link.execute("create table foreign_rows (id bigint, filler text)")
+        begin = _position(link)
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            link.execute(
+                "insert into foreign_rows select i, repeat('x', 300) from generate_series(1, %s) i",
+                (_FOREIGN_ROWS,),
+            )
+            kept.append(_kept(link))
+            time.sleep(_FOREIGN_S)
+        written = _position(link) - begin
+    sys.stdout.write(
+        f"{seconds} s, {written / 2**20:,.0f} MiB of log by others:"
+        f" kept at most {max(kept) / 2**20:.1f} MiB, at the end {kept[-1] / 2**20:.1f} MiB\n"
+    )
+
+
+def _position(link: Link) -> int:
+    found = link.execute("select (pg_current_wal_lsn() - '0/0'::pg_lsn)::bigint").fetchone()
+    assert found is not None
+    return int(found[0])
+
+
+def _kept(link: Link) -> int:
+    found = link.execute(
+        "select (pg_current_wal_lsn() - restart_lsn)::bigint from pg_replication_slots"
+    ).fetchone()
+    assert found is not None
+    return int(found[0])
+
+
 def _watched(run: psutil.Process) -> float:
     """Return the processor seconds of a run and all its processes, once it has ended."""
     used: dict[int, float] = {}
@@ -235,10 +276,12 @@ def main(part: str, count: int | None) -> None:
             rate(count or 200_000)
         case "first":
             first(count or 300_000)
+        case "idle":
+            idle(count or 600)
         case "bulk":
             first(count or 300_000, "--bootstrap-from", "database")
         case _:
-            sys.exit("python -m bench.postgres_source lag|rate|first|bulk [COUNT]")
+            sys.exit("python -m bench.postgres_source lag|rate|idle|first|bulk [COUNT]")
 
 
 if __name__ == "__main__":

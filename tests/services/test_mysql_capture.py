@@ -13,6 +13,7 @@ from tests.services.captured import until
 from tests.services.mysql_captured import (
     CUSTOMER,
     PURCHASE,
+    SERVER_ID,
     Changes,
     as_user,
     capture_runs,
@@ -30,7 +31,8 @@ from tests.services.mysql_captured import (
 from tests.services.mysql_server import MysqlRecipe, lacks
 
 from joinery.capture.capture import Capture
-from joinery.capture.spool import CaptureError, CaptureLostError
+from joinery.capture.mysql import MysqlDatabase
+from joinery.capture.spool import CaptureError, CaptureLostError, SpoolFolder
 from joinery.capture.state import drop_source, state_of
 from joinery.clients.mysql import MysqlLink
 from joinery.dev.mariadb import MariadbRecipe
@@ -491,6 +493,29 @@ def test_statements_that_nobody_understands_matter_for_captured_tables_alone(
     )
 
 
+def test_two_captures_that_the_server_takes_for_one_replica_are_told_how_to_differ(
+    url: str, tmp_path: Path
+) -> None:
+    database = database_of(url, "customer")
+    first, second = (claimed(tmp_path / each, database) for each in "ab")
+    with pytest.raises(CaptureError) as refused, capturing(database, first) as earlier:
+        follow_beside(database, second, earlier, first)
+
+    assert told(refused.value) == (
+        f"somebody else reads the log of {database.shown} as the replica {SERVER_ID}, too",
+        "Write another number for one of them, beside url: server_id: N.",
+    )
+
+
+def follow_beside(
+    database: MysqlDatabase, spool: SpoolFolder, earlier: Capture, its: SpoolFolder
+) -> None:
+    """Capture a log that another capture follows, until that one fails."""
+    until(lambda: its.position is not None or earlier.error)
+    with capturing(database, spool):
+        until(lambda: earlier.error)
+
+
 def test_a_server_that_goes_is_waited_for(server: Service, url: str, tmp_path: Path) -> None:
     database = database_of(url, "customer")
     spool = claimed(tmp_path, database)
@@ -523,6 +548,14 @@ def test_a_log_that_was_purged_or_begun_anew_is_refused(url: str, tmp_path: Path
         state = state_of("db", database, spool)
         link.rows("reset master")
         with pytest.raises(CaptureLostError, match="is behind what was captured from it"):
+            database.prepare(spool)
+        position = spool.position
+        assert position is not None
+        while database.mark() <= position.lsn:
+            link.rows(
+                "insert into customer values (1, 'Ada') on duplicate key update name = uuid()"
+            )
+        with pytest.raises(CaptureLostError, match="is another one than was captured from it"):
             database.prepare(spool)
     spool.note_database("another", "")
     with pytest.raises(CaptureLostError, match="is another server than the one whose changes"):

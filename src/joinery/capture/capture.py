@@ -269,6 +269,8 @@ class Capture:
             if said == "held":
                 self._closing.wait(_HELD_S)
                 continue
+            if (refused := self._database.refusal(said)) is not None:
+                raise refused
             _log.warning("a capture ended: %s", said)
             in_vain = time.monotonic() - began_at < _QUICK_S and self._place == place
             quick = quick + 1 if in_vain else 0
@@ -374,7 +376,9 @@ class Capture:
             for each in (tending, reading):
                 if each.ident is not None:
                     each.join(_TEND_END_S)  # it may be asking a server that does not answer
-        return said.removeprefix("failed ")
+        if said.startswith("failed ") or said == "held":
+            return said.removeprefix("failed ")
+        return "its process was killed"
 
     def _heard(
         self, told: IO[bytes], answers: IO[bytes], joining: Joining, reading: threading.Thread

@@ -19,6 +19,7 @@ from joinery.capture.mysql_log import (
     check_rights,
     check_settings,
     files_of,
+    is_of,
     place_of,
     plugin_of,
     system_of,
@@ -200,6 +201,16 @@ class MysqlDatabase:
             "schema.history.internal": "io.debezium.relational.history.MemorySchemaHistory",
         }
 
+    def refusal(self, said: str) -> CaptureError | None:
+        """Return what has to be mended where the process ended of it; else waiting may help."""
+        if "same server_uuid/server_id" not in said:
+            return None
+        return CaptureError(
+            f"somebody else reads the log of {self.shown} as the replica {self.server_id}, too",
+            detail="A server tells its log to one replica of a number, the one that came last.",
+            hint="Write another number for one of them, beside url: server_id: N.",
+        )
+
     def check_joining(self, table: str) -> None:
         """Refuse a table that cannot be followed and read.
 
@@ -301,8 +312,15 @@ class MysqlDatabase:
             CaptureLostError: A file of the log was purged, or the log begun anew.
         """
         position = spool.position
-        if position is not None:
-            self._check_files(self.files(), position.lsn)
+        if position is None:
+            return
+        with self.connect() as link:
+            try:
+                plugin = plugin_of(link)
+                self._check_files(files_of(link, plugin), position.lsn)
+                self._check_log(link, plugin, spool)
+            except MysqlError as error:
+                raise self.failure(error) from error
 
     def _check_place(self, link: MysqlLink, plugin: Plugin, spool: SpoolFolder) -> None:
         """Refuse another server than the spool's, and a log that lacks what the spool does."""
@@ -321,6 +339,16 @@ class MysqlDatabase:
             )
         else:
             self._check_files(files, position.lsn)
+            self._check_log(link, plugin, spool)
+
+    def _check_log(self, link: MysqlLink, plugin: Plugin, spool: SpoolFolder) -> None:
+        if not is_of(link, plugin, spool.offset):
+            raise CaptureLostError(
+                f"the log of {self.shown} is another one than was captured from it",
+                detail="It was begun anew, or the server was put back from a backup, and it has"
+                " grown since.",
+                hint=ANEW,
+            )
 
     def _check_files(self, files: LogFiles, place: int) -> None:
         if files.end < place:

@@ -9,7 +9,7 @@ capture's process makes it.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -21,6 +21,7 @@ Plugin = Literal["mysql", "mariadb"]
 
 _POSITION_BITS = 33  # as the capture's process shifts
 _DENIED = (1044, 1142, 1227)
+_NO_SUCH_EVENT = 1220
 _STATUS_RENAMED = (8, 2)
 
 
@@ -95,6 +96,46 @@ def files_of(link: MysqlLink, plugin: Plugin) -> LogFiles:
         raise
     named = tuple((str(each[0]), int(each[1])) for each in names)
     return LogFiles(named, place_of(str(file), int(position)))
+
+
+def is_of(link: MysqlLink, plugin: Plugin, offset: Mapping[str, Any]) -> bool:
+    """Return whether a log that has a place is still the one in which the place was noted.
+
+    One that was begun anew, and has grown since, hardly has an event that begins just there; and
+    one of MariaDB tells the number of the transaction before.
+
+    Args:
+        link: To its server.
+        plugin: Which connector reads it.
+        offset: Where the connector would go on.
+
+    Raises:
+        MysqlError: We may not ask, or the server is gone.
+    """
+    file, position = str(offset["file"]), int(offset["pos"])
+    try:
+        link.rows(f"show binlog events in %s from {position} limit 1", file)
+    except MysqlError as error:
+        if error.number == _NO_SUCH_EVENT:
+            return False
+        raise
+    noted = str(offset.get("gtids") or "")
+    if plugin == "mysql" or noted.count("-") != 2:
+        return True
+    ((found,),) = link.rows("select binlog_gtid_pos(%s, %s)", file, position)
+    # A place may be where the transaction begins, or where it ends.
+    return abs(_transaction(str(found or "")) - _transaction(noted)) <= 1
+
+
+def _transaction(gtids: str) -> int:
+    """Return the number of the last transaction of a list of MariaDB with one domain.
+
+    Example:
+        >>> _transaction("0-1-348")
+        348
+    """
+    number = gtids.rpartition("-")[2]
+    return int(number) if number.isdecimal() else 0
 
 
 def _log_status(link: MysqlLink, plugin: Plugin) -> tuple[Any, ...]:

@@ -127,6 +127,10 @@ class PostgresDatabase:
                 raise self.failure(error) from error
         return ()
 
+    def refusal(self, said: str) -> CaptureError | None:
+        """Return nothing: waiting may help, whatever the process ended of."""
+        return None
+
     def check_joining(self, table: str) -> None:
         """As the function of this name."""
         check_joining(self, table)

@@ -144,7 +144,7 @@ def write_warning(warning: RunWarning) -> None:
 
 
 def _sentence(text: str) -> str:
-    return text if text.endswith((".", "!", "?")) else f"{text}."
+    return text if text.endswith((".", "!", "?", ";")) else f"{text}."
 
 
 def write_problems(problems: Iterable[Problem], write: object = None) -> None:

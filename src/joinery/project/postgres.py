@@ -201,12 +201,25 @@ _WAL = Option(
 _TABLES = tables_option("schema.table", "public.customer")
 
 
+def _check_url(reader: Reader, tree: Tree, part: str) -> None:
+    """Refuse the URL of something else; settings such as `host=db dbname=shop` are none."""
+    scheme, url, _ = reader.text(tree, part).partition("://")
+    if url and scheme not in ("postgresql", "postgres"):
+        hint = "Write postgresql://user:password@host:5432/database."
+        reader.refuse(
+            "SPEC_VALUE", f"{part} names no database of PostgreSQL", tree.mark.value, hint=hint
+        )
+
+
 @options
 class PostgresSourceOptions:
     """`{postgres: {url: postgresql://…}}`."""
 
     url: str = text(
-        "The database.", examples=["postgresql://user:password@host:5432/name"], secret=True
+        "The database.",
+        examples=["postgresql://user:password@host:5432/name"],
+        secret=True,
+        check=_check_url,
     )
     tables: tuple[str, ...] = declared(_TABLES, default=())
     slot: str = text(

@@ -88,6 +88,10 @@ def test_another_format_is_refused(tmp_path: Path) -> None:
     [
         ("tables: [customer]", 'SPEC_MISSING_KEY "postgres" of source "db" needs "url"'),
         (
+            "url: mysql://db/shop",
+            'SPEC_VALUE "url" of "postgres" of source "db" names no database of PostgreSQL',
+        ),
+        (
             f"{URL}, tables: ['shop.*']",
             'SPEC_VALUE "tables" of "postgres" of source "db" cannot have "shop.*":'
             " each is one table",
