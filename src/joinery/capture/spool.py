@@ -129,8 +129,9 @@ class SpoolFolder:
     ) -> Self:
         """Return a folder as the spool of a slot and its tables; a new one is made theirs.
 
-        Tables that it does not have yet join it. Of these tables `sealed` are from now on sealed,
-        and the others are not.
+        Tables that it does not have yet join it; as long as nothing was captured it has just these,
+        so that a name that was written wrong is forgotten. Of these tables `sealed` are from now
+        on sealed, and the others are not.
 
         Raises:
             CaptureError: It has changes of another slot.
@@ -151,15 +152,17 @@ class SpoolFolder:
             if both != known.sealed:
                 known = replace(known, sealed=both)
                 folder._note(known)
-            if missing := tuple(sorted({*tables} - {*known.tables})):
+            if not known.begun:
+                if known.tables != tables:
+                    folder._note(replace(known, tables=tables))
+            elif missing := tuple(sorted({*tables} - {*known.tables})):
                 # The first reading, where it is not over, may have begun without them.
-                more = missing if known.begun else ()
                 folder._note(
                     replace(
                         known,
                         tables=(*known.tables, *missing),
-                        joining=(*known.joining, *more),
-                        unread=(*known.unread, *more),
+                        joining=(*known.joining, *missing),
+                        unread=(*known.unread, *missing),
                     )
                 )
         return folder
