@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -97,13 +97,13 @@ class Logs:
         found = read_files(spec, decoded, most=records, seen=seen, begun=begun)
         ordered, changes = in_written_order(spec, relations, found, at)
         if frontier is not None:
-            changes = filter(reached(frontier, relations, found), changes)
+            changes = reached(frontier, relations, found, changes)
         dead: dict[str, int] = {}
         for letter in found.letters:
             topic = str(letter["topic"])
             dead[topic] = dead.get(topic, 0) + 1
         return cls(
-            tuple(changes),
+            changes,
             Naming({each.name: each.topic for each in relations}, _names(found.files)),
             ordered,
             {name: counts.get("read", 0) for name, counts in found.counts.items()},
@@ -120,9 +120,7 @@ class Logs:
         Raises:
             WhyError: They tell of none such.
         """
-        keys = dict.fromkeys(
-            tuple(each.key.values()) for each in self.changes if each.relation == relation.name
-        )
+        keys = dict.fromkeys(tuple(each.key.values()) for each in self._of(relation.name))
         asked = text if not relation.has_personal_key else _known_by(relation, text, self.blind)
         found = key_named(relation, keys, text) or key_named(relation, keys, asked)
         if found is not None:
@@ -133,6 +131,14 @@ class Logs:
             detail=" ".join(self.unread(relation)),
             hint=f"Keys are such as {known}." if keys else "",
         )
+
+    def _of(self, relation: str) -> Iterable[Change]:
+        """Return the changes of one relation, without those of the others being made."""
+        from joinery.spark.source.change_log import ChangeLog
+
+        if isinstance(self.changes, ChangeLog):
+            return self.changes.of_relation(relation)
+        return (each for each in self.changes if each.relation == relation)
 
     def unread(self, relation: Relation) -> list[str]:
         """Return why a log may tell of more than was read."""

@@ -1,22 +1,23 @@
 """The documents of a product as its logs give them, where no database is named.
 
 The logs are read from their beginning, again whenever they have grown, and the documents made by
-the reference's rules; so what a log lacks is not found.
+the reference's rules; so what a log lacks is not found. Of what was read the rows are kept, each
+with the record that it has been since: the version of a row, as a database has one.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 
 from joinery.audit.key import KeyTexts
 from joinery.audit.look import Shown
-from joinery.model.change import Change, Key
+from joinery.model.change import Change, Key, Row
 from joinery.plan.nodes import Product
-from joinery.provenance.documents_log import DocumentsLog, told
+from joinery.provenance.documents_log import told
 from joinery.provenance.live_rows import LiveRows
 from joinery.semantics.document import Built, DocumentBuilder
-from joinery.semantics.rows import Findings
+from joinery.semantics.rows import Findings, JoinValue, values_reader
 
 
 class LogTruth:
@@ -32,18 +33,16 @@ class LogTruth:
     def __init__(
         self,
         product: Product,
-        read: Callable[[], Sequence[Change]],
+        read: Callable[[], Iterable[Change]],
         ends: Callable[[], Hashable],
         *,
         max_document_bytes: int,
     ) -> None:
         self._product, self._root = product, product.root.relation
         self._read, self._ends = read, ends
-        self._most = max_document_bytes
         self._builder = DocumentBuilder(product, Findings(), max_document_bytes)
         self._texts = KeyTexts(self._root)
         self._stood: Hashable = None
-        self._changes: Sequence[Change] = ()
         self._rows = LiveRows(())
         self._roots: list[tuple[str, Key]] = []
         self._readings = 0
@@ -67,34 +66,61 @@ class LogTruth:
     ) -> Shown | None:
         """Return documents as the logs give them now; `at_least` is no place of theirs."""
         self._look()
-        if noting:
-            log = DocumentsLog(self._product, keys, max_document_bytes=self._most)
-            log.tell(self._changes)
-            last = frozenset((key, each.relation, each.place) for key, each in log.last.items())
-            return Shown(self._readings, log.texts, _unreadable(log.refused), last)
-        made = {key: told(self._made(key)) for key in keys}
+        rows = _Noting(self._product, self._rows) if noting else self._rows
+        made = {key: told(self._made(key, rows)) for key in keys}
         refused = {key: reason for key, (_, reason) in made.items() if reason}
         texts = {key: text for key, (text, _) in made.items()}
-        return Shown(self._readings, texts, _unreadable(refused), frozenset())
+        versions = frozenset(rows.versions if isinstance(rows, _Noting) else ())
+        return Shown(self._readings, texts, _unreadable(refused), versions)
 
-    def _made(self, key: Key) -> Built | None:
-        known = self._rows.known(self._root.name, key)
-        root = None if known is None else known.seen
-        return None if root is None else self._builder.build(root, self._rows)
+    def _made(self, key: Key, rows: LiveRows | _Noting) -> Built | None:
+        root = rows.row(self._root.name, key)
+        return None if root is None else self._builder.build(root, rows)
 
     def _look(self) -> None:
         ends = self._ends()
         if self._readings and ends == self._stood:
             return
-        # The one before goes first: memory may not hold two of them.
-        self._stood, self._changes, self._rows = None, (), LiveRows(())
-        self._changes, self._stood = self._read(), ends
-        self._rows = LiveRows(self._product.form.relations)
-        for change in self._changes:
-            self._rows.apply(change)
+        # The rows before go first: memory may not hold both.
+        self._stood, self._rows = None, LiveRows(())
+        rows = LiveRows(self._product.form.relations)
+        for change in self._read():
+            rows.apply(change)
+        self._stood, self._rows = ends, rows
         keys = self._rows.keys(self._root.name)
         self._roots = sorted((self._texts.text(key), key) for key in keys)
         self._readings += 1
+
+
+class _Noting:
+    """Rows that note the versions of those that are asked for.
+
+    Attributes:
+        versions: By relation and key, the record that each row has been since.
+    """
+
+    def __init__(self, product: Product, rows: LiveRows) -> None:
+        self._rows = rows
+        self._keys = {each.name: values_reader(each.key) for each in product.form.relations}
+        self.versions = set[object]()
+
+    def row(self, relation: str, key: Key) -> Row | None:
+        """Return the row of a key as products see it."""
+        self._note(relation, key)
+        return self._rows.row(relation, key)
+
+    def matching(
+        self, relation: str, columns: tuple[str, ...], value: JoinValue | None
+    ) -> Sequence[Row]:
+        """Return the rows of `relation` whose `columns` equal `value`."""
+        found = self._rows.matching(relation, columns, value)
+        for each in found:
+            self._note(relation, self._keys[relation](each))
+        return found
+
+    def _note(self, relation: str, key: Key) -> None:
+        known = self._rows.known(relation, key)
+        self.versions.add((relation, key, None if known is None else known.by))
 
 
 def _unreadable(refused: Mapping[Key, str]) -> Mapping[Key, str]:

@@ -12,6 +12,7 @@ from joinery.model.change import Change, Row
 from joinery.plan.nodes import Node, Product, Relation
 from joinery.provenance.absence import Absence
 from joinery.provenance.document_log import Alteration, Difference, DocumentLog
+from joinery.provenance.live_rows import Record
 from joinery.provenance.logs import Ordered
 from joinery.provenance.parts import ROOT, Level, key_of, levels
 from joinery.provenance.told import Naming, key_text
@@ -227,7 +228,12 @@ class Answering:
         known = self.log.rows.known(relation.name, key)
         assert known is not None
         assert known.by is not None
-        last = self.log.last is not None and self.log.last.change is known.by
+        change = None if self.log.last is None else self.log.last.change
+        last = (
+            change is not None
+            and Record.of(change) == known.by
+            and tuple(change.key.values()) == key
+        )
         place, position = self.naming.place(known.by), known.by.position
         return Part(path, relation.name, key_text(relation, key), place, position, hidden, last)
 

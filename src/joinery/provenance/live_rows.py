@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple, Self
 
 from joinery.model.change import Change, Key, Row
 from joinery.plan.nodes import Relation
 from joinery.semantics.merge import KeptRow, RowMerge
 from joinery.semantics.rows import Findings, JoinValue, join_value
 
+LogPlace = tuple[int, int]
+"""Where a record stands in its log."""
 Place = tuple[str, tuple[str, ...]]
 """Where rows are looked up: a relation and its columns."""
 
@@ -30,21 +33,34 @@ class Effect:
     after: Row | None
 
 
+class Record(NamedTuple):
+    """What is kept of a change: where it stands, not what it says."""
+
+    relation: str
+    place: LogPlace | None
+    position: int | None
+
+    @classmethod
+    def of(cls, change: Change) -> Self:
+        """Return what is kept of a change."""
+        return cls(change.relation, change.place, change.position)
+
+
 @dataclass(slots=True)
 class Known:
     """What the log has told of one key.
 
     Attributes:
         standing: The newest state.
-        by: The change that made it.
+        by: The record that made it.
         seen: The row as products see it; None where they see none.
-        refused: The newest change that was out of date, or a repetition; None for none.
+        refused: The newest record that was out of date, or a repetition; None for none.
     """
 
     standing: KeptRow = field(default_factory=KeptRow)
-    by: Change | None = None
+    by: Record | None = None
     seen: Row | None = None
-    refused: Change | None = None
+    refused: Record | None = None
 
 
 class LiveRows:
@@ -61,9 +77,9 @@ class LiveRows:
         known = self._known[change.relation].setdefault(key, Known())
         merge, before = self._merges[change.relation], known.seen
         if merge.apply(known.standing, change) != "applied":
-            known.refused = change
+            known.refused = Record.of(change)
             return Effect(before, before)
-        known.by, known.refused = change, None
+        known.by, known.refused = Record.of(change), None
         row = None if known.standing.row is None else merge.derived(known.standing.row)
         known.seen = row if row is not None and merge.visible(row) else None
         self._index(change.relation, key, before, known.seen)
@@ -72,6 +88,11 @@ class LiveRows:
     def known(self, relation: str, key: Key) -> Known | None:
         """Return what the log has told of a key; None where it never told of it."""
         return self._known[relation].get(key)
+
+    def row(self, relation: str, key: Key) -> Row | None:
+        """Return the row of a key as products see it; None where they see none."""
+        known = self._known[relation].get(key)
+        return None if known is None else known.seen
 
     def keys(self, relation: str) -> Collection[Key]:
         """Return all keys that the log has told of."""

@@ -9,15 +9,20 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from array import array
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import accumulate, takewhile
 from typing import Literal
 
-from joinery.model.change import Change
+from joinery.provenance.live_rows import Record
 
 Ordered = Literal["position", "time"]
 """What orders the records of different logs."""
+
+
+_NONE = -(1 << 63)
+"""Stands for no position."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,46 +51,53 @@ class BoundError(Exception):
 
 
 def in_order(
-    changes: Sequence[Change],
-    log_of: Callable[[Change], Hashable],
-    written_at: Callable[[Change], float],
+    records: Iterable[Record],
+    log_of: Callable[[Record], Hashable],
+    written_at: Callable[[Record], float],
     *,
     one_database: bool,
     until: Bound | None = None,
-) -> tuple[Ordered, Iterator[Change]]:
-    """Return changes in the order in which their logs were written, and what orders them.
+) -> tuple[Ordered, Iterator[int]]:
+    """Return what orders records, and their places in the order in which logs were written.
 
     Args:
-        changes: Those of one log in its order.
-        log_of: Names the log of a change.
-        written_at: When a change's file was written, or its log took it.
+        records: Those of one log in its order.
+        log_of: Names the log of a record.
+        written_at: When a record's file was written, or its log took it.
         one_database: Whether all positions are of one database.
         until: Only the changes up to it; None for all.
 
     Raises:
-        BoundError: It is of the other kind than what orders the changes.
+        BoundError: It is of the other kind than what orders the records.
     """
-    logs: dict[Hashable, list[Change]] = {}
-    for each in changes:
-        logs.setdefault(log_of(each), []).append(each)
-    placed = all(any(each.position is not None for each in log) for log in logs.values())
+    logs: dict[Hashable, _Log] = {}
+    for number, each in enumerate(records):
+        log = logs.setdefault(log_of(each), _Log())
+        log.numbers.append(number)
+        log.times.append(written_at(each))
+        log.positions.append(_NONE if each.position is None else each.position)
+    placed = all(max(each.positions) > _NONE for each in logs.values())
     by: Ordered = "position" if one_database and placed else "time"
-    keys: Callable[[Change], float] = _position if by == "position" else written_at
     if until is not None and until.by != by:
         raise BoundError(by)
-    return by, _merged([*logs.values()], keys, math.inf if until is None else until.value)
+    placed_by = by == "position"
+    told = [(e.numbers, e.positions if placed_by else e.times) for e in logs.values()]
+    return by, _merged(told, math.inf if until is None else until.value)
 
 
-def _merged(
-    logs: Sequence[Sequence[Change]], key: Callable[[Change], float], last: float
-) -> Iterator[Change]:
+@dataclass(frozen=True, slots=True)
+class _Log:
+    """What orders the records of one log, and which they are: some bytes a record."""
+
+    numbers: array[int] = field(default_factory=lambda: array("Q"))
+    times: array[float] = field(default_factory=lambda: array("d"))
+    positions: array[int] = field(default_factory=lambda: array("q"))
+
+
+def _merged(logs: Sequence[tuple[array[int], Sequence[float]]], last: float) -> Iterator[int]:
     """Merge logs by keys; one that is below an earlier one of its log counts as that."""
     told = [
-        zip(accumulate(map(key, log), max), [place] * len(log), range(len(log)), log, strict=True)
-        for place, log in enumerate(logs)
+        zip(accumulate(keys, max), [place] * len(keys), numbers, strict=True)
+        for place, (numbers, keys) in enumerate(logs)
     ]
-    return (change for *_, change in takewhile(lambda each: each[0] <= last, heapq.merge(*told)))
-
-
-def _position(change: Change) -> float:
-    return float("-inf") if change.position is None else change.position
+    return (number for *_, number in takewhile(lambda each: each[0] <= last, heapq.merge(*told)))

@@ -11,6 +11,7 @@ from typing import Any
 from joinery.model.change import Change, Key, Row
 from joinery.model.type import DataType
 from joinery.plan.nodes import Relation
+from joinery.provenance.live_rows import Record
 from joinery.semantics.render import document_json, map_key_text
 
 _DECODE = json.JSONDecoder(parse_float=Decimal).decode
@@ -35,7 +36,7 @@ class Naming:
         """Return how a row is called: `order 7`, `star ["ada","charles"]`."""
         return f"{relation.name} {key_text(relation, key)}"
 
-    def place(self, change: Change) -> str:
+    def place(self, change: Change | Record) -> str:
         """Return where a record stands: `user/1.jsonl/7`, or `orders/0/1042`."""
         topic = self.topics.get(change.relation, change.relation)
         if change.place is None:

@@ -106,9 +106,7 @@ def read_changes(lines: Iterable[bytes], relations: Sequence[Relation]) -> list[
         lines: Of all parts, in any order.
         relations: In the order of the kernel's program.
     """
-    readers = [_Reader(each) for each in relations]
-    exact = any(_has_fractions(field.type) for each in relations for field in each.columns)
-    decode = json.JSONDecoder(parse_float=str if exact else None).decode
+    readers, decode = _reading(relations)
     told: list[Any] = []
     for some in _slices(lines):
         told += decode(f"[{b','.join(some).decode()}]")
@@ -117,6 +115,31 @@ def read_changes(lines: Iterable[bytes], relations: Sequence[Relation]) -> list[
     for at, each in enumerate(told):
         told[at] = readers[each[0]].change(*each)
     return told
+
+
+def change_reader(
+    relations: Sequence[Relation],
+) -> Callable[[Iterable[bytes]], Iterator[Change]]:
+    """Return the function from lines to the changes that they tell, one by one in their order.
+
+    Args:
+        relations: In the order of the kernel's program.
+    """
+    readers, decode = _reading(relations)
+
+    def read(lines: Iterable[bytes]) -> Iterator[Change]:
+        for some in _slices(lines):
+            for each in decode(f"[{b','.join(some).decode()}]"):
+                yield readers[each[0]].change(*each)
+
+    return read
+
+
+def _reading(relations: Sequence[Relation]) -> tuple[list[_Reader], Callable[[str], Any]]:
+    """Return what reads the rows of each relation, and what decodes lines."""
+    exact = any(_has_fractions(field.type) for each in relations for field in each.columns)
+    decode = json.JSONDecoder(parse_float=str if exact else None).decode
+    return [_Reader(each) for each in relations], decode
 
 
 def _slices(lines: Iterable[bytes]) -> Iterator[list[bytes]]:

@@ -92,7 +92,7 @@ def preview_files(
     records = read_files(spec, as_decoded(spec, relations, plan), most=most)
     if as_of:
         _, written = in_written_order(spec, relations, records, as_of)
-        records = replace(records, changes=tuple(written))
+        records = replace(records, changes=written)
     time_us = time.time_ns() // 1000
     if isinstance(plan, Product):
         most_bytes = spec.run.max_document_bytes

@@ -18,16 +18,15 @@ from typing import Any
 from joinery.artifact import java
 from joinery.dead_letters.open import source_brokers
 from joinery.errors import RunError
-from joinery.model.change import Change
 from joinery.model.progress import Counts, split_columns
 from joinery.observe.frontier import BegunOffsets, SeenSizes
 from joinery.plan.nodes import Relation
 from joinery.project.captured import CAPTURED, as_files
 from joinery.project.kind import SourceSpec
 from joinery.project.product import ProjectSpec
-from joinery.semantics.read_change import read_changes
 from joinery.spark.jar import kernel_jar, spark_home
 from joinery.spark.kernel import formats_json, sealing_json
+from joinery.spark.source.change_log import ChangeLog
 from joinery.spark.source.feed import feed_program
 from joinery.spark.source.files import changed_sizes
 from joinery.spark.source.hand_over import HandedOver, log_records
@@ -63,7 +62,7 @@ class FileChanges:
             seconds since 1970.
     """
 
-    changes: Sequence[Change]
+    changes: ChangeLog
     letters: Sequence[Mapping[str, Any]]
     counts: Mapping[str, Mapping[str, int]]
     left: Mapping[str, int]
@@ -128,7 +127,7 @@ def read_files(
                 "output": output,
             }
         )
-        changes = read_changes(_lines(Path(output, ".changes")), relations)
+        changes = ChangeLog.of(_parts(Path(output, ".changes")), relations)
         letters = [json.loads(each) for each in _lines(Path(output, "dead_letters"))]
     counts, columns = split_columns(told["counts"].get("relations", {}))
     left, files, logged_s = {}, {}, {}
@@ -232,7 +231,11 @@ def _ask(request: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
+def _parts(folder: Path) -> Sequence[Path]:
+    return sorted(folder.glob("*"))
+
+
 def _lines(folder: Path) -> Iterator[bytes]:
-    for part in sorted(folder.glob("*")):
+    for part in _parts(folder):
         with part.open("rb") as lines:
             yield from lines

@@ -7,18 +7,19 @@ position of the database where positions order the logs, or one record of a log.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from datetime import UTC, datetime
 
 from joinery.errors import SpecError
-from joinery.model.change import Change
 from joinery.observe.frontier import Frontier, Position
 from joinery.plan.nodes import Relation
 from joinery.project.captured import CAPTURED, spool_of
 from joinery.project.kafka import pattern_of
 from joinery.project.kinds import FORMATS
 from joinery.project.product import ProjectSpec
+from joinery.provenance.live_rows import Record
 from joinery.provenance.logs import Bound, BoundError, Ordered, in_order
+from joinery.spark.source.change_log import ChangeLog
 from joinery.spark.source.file_feed import FileChanges
 
 
@@ -30,7 +31,7 @@ class MomentError(SpecError):
 
 def in_written_order(
     spec: ProjectSpec, relations: Sequence[Relation], found: FileChanges, moment: str = ""
-) -> tuple[Ordered, Iterator[Change]]:
+) -> tuple[Ordered, ChangeLog]:
     """Return what orders the changes of some logs, and the changes in that order.
 
     Args:
@@ -46,8 +47,8 @@ def in_written_order(
     """
     record = _record(spec, relations, moment)
     try:
-        ordered, changes = in_order(
-            found.changes,
+        ordered, order = in_order(
+            found.changes.records(),
             _log_of(relations, found),
             _written_at(found),
             one_database=_one_database(relations),
@@ -56,24 +57,25 @@ def in_written_order(
     except BoundError as error:
         wanted = "a time" if error.by == "time" else "a position, since positions order them"
         raise MomentError(f'"{moment}" is no moment of these logs', hint=f"Use {wanted}.") from None
+    changes = found.changes.reordered(order)
     return ordered, changes if record is None else _through(record, changes, relations, found)
 
 
 def reached(
-    frontier: Frontier, relations: Sequence[Relation], found: FileChanges
-) -> Callable[[Change], bool]:
-    """Return what tells whether a query had applied a change when it came to a frontier."""
+    frontier: Frontier, relations: Sequence[Relation], found: FileChanges, changes: ChangeLog
+) -> ChangeLog:
+    """Return the changes that a query had applied when it came to a frontier."""
     topics = {each.name: (each.source, each.topic) for each in relations}
 
-    def has(change: Change) -> bool:
-        if change.place is None:
+    def has(record: Record) -> bool:
+        if record.place is None:
             return False
-        part, at = change.place
-        files = found.files.get(change.relation)
+        part, at = record.place
+        files = found.files.get(record.relation)
         name = str(part) if files is None else files[part].name
-        return frontier.has(Position(*topics[change.relation], name, at))
+        return frontier.has(Position(*topics[record.relation], name, at))
 
-    return has
+    return changes.reordered(at for at, each in enumerate(changes.records()) if has(each))
 
 
 def unreadable(spec: ProjectSpec, relation: Relation) -> str:
@@ -115,18 +117,18 @@ def _bound(text: str) -> Bound:
     return Bound("time", (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
 
 
-def _log_of(relations: Sequence[Relation], found: FileChanges) -> Callable[[Change], Hashable]:
-    """Return what names the log of a change; files of a topic follow one another."""
+def _log_of(relations: Sequence[Relation], found: FileChanges) -> Callable[[Record], Hashable]:
+    """Return what names the log of a record; files of a topic follow one another."""
     topics = {each.name: (each.source, each.topic) for each in relations}
 
-    def log(change: Change) -> Hashable:
-        kafka = change.place is not None and change.relation in found.logged_s
-        return topics[change.relation], change.place[0] if change.place and kafka else 0
+    def log(record: Record) -> Hashable:
+        kafka = record.place is not None and record.relation in found.logged_s
+        return topics[record.relation], record.place[0] if record.place and kafka else 0
 
     return log
 
 
-def _written_at(found: FileChanges) -> Callable[[Change], float]:
+def _written_at(found: FileChanges) -> Callable[[Record], float]:
     written = {
         (name, number): path.stat().st_mtime
         for name, listed in found.files.items()
@@ -134,8 +136,8 @@ def _written_at(found: FileChanges) -> Callable[[Change], float]:
         if path.is_file()
     }
 
-    def written_at(change: Change) -> float:
-        place, name = change.place or (0, 0), change.relation
+    def written_at(record: Record) -> float:
+        place, name = record.place or (0, 0), record.relation
         if name in found.logged_s:
             return found.logged_s[name].get(place, 0.0)
         return written.get((name, place[0]), 0.0)
@@ -149,22 +151,21 @@ def _one_database(relations: Sequence[Relation]) -> bool:
 
 
 def _through(
-    record: Position, changes: Iterator[Change], relations: Sequence[Relation], found: FileChanges
-) -> Iterator[Change]:
+    record: Position, changes: ChangeLog, relations: Sequence[Relation], found: FileChanges
+) -> ChangeLog:
     """Return the changes up to a record of one of the logs, with all that it says."""
     read = {each.name for each in relations if each.topic == record.topic}
     part = _part(record, read, found)
     last = (part, math.inf if record.at is None else record.at)
     in_files = not read & found.logged_s.keys()
-    ordered = [*changes]
 
-    def within(change: Change) -> bool:
-        if change.relation not in read or change.place is None:
+    def within(told: Record) -> bool:
+        if told.relation not in read or told.place is None:
             return False
-        return change.place <= last and (in_files or change.place[0] == part)
+        return told.place <= last and (in_files or told.place[0] == part)
 
-    end = max((place for place, each in enumerate(ordered) if within(each)), default=-1)
-    return iter(ordered[: end + 1])
+    ends = (place for place, each in enumerate(changes.records()) if within(each))
+    return changes[: max(ends, default=-1) + 1]
 
 
 def _part(record: Position, read: set[str], found: FileChanges) -> int:

@@ -1,0 +1,70 @@
+"""Changes in a file of the kernel are those that are read from it at once, however lines stand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from joinery.plan.build import build_plan
+from joinery.plan.nodes import Relation
+from joinery.provenance.live_rows import Record
+from joinery.semantics.read_change import read_changes
+from joinery.spark.source.change_log import ChangeLog
+from joinery.testing.conformance.runner import load_text
+
+PROJECT = """\
+relations:
+  user: {key: [id], fields: {id: long, name: string, price: "decimal(8,2)"}}
+  post: {key: [id], fields: {id: long, user_id: long, note: string}}
+products:
+  profile: {root: user, embed: {posts: {many: post, on: {user_id: id}}}}
+"""
+
+
+@pytest.fixture
+def relations() -> tuple[Relation, ...]:
+    return build_plan(load_text(PROJECT)).products[0].relations
+
+
+def written(file: Path, seed: int, count: int = 2_500) -> list[bytes]:
+    """Write lines as a kernel does: relation, what it does, position, place, absent, row."""
+    random = Random(seed)
+    lines = []
+    for place in range(count):
+        relation, op = random.randrange(2), random.randrange(3)
+        row = {"id": random.randrange(50), "name": 'ä,[1,"x"]\n', "price": "1.50"}
+        if relation:
+            row = {"id": row["id"], "user_id": 1, "note": None}
+        position = random.choice([None, place])
+        absent = [1] if not op and random.random() < 0.2 else None
+        line = [relation, op, position, place % 3, place, absent, row]
+        lines.append(json.dumps(line, separators=(",", ":"), ensure_ascii=False).encode() + b"\n")
+    random.shuffle(lines)
+    file.write_bytes(b"".join(lines))
+    return lines
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_it_has_what_is_read_at_once(
+    seed: int, relations: tuple[Relation, ...], tmp_path: Path
+) -> None:
+    lines = written(tmp_path / "changes", seed)
+
+    found = ChangeLog.of([tmp_path / "changes"], relations)
+    (tmp_path / "changes").unlink()
+
+    wanted = read_changes(lines, relations)
+    assert wanted == [*found] == [*found]
+    assert [Record.of(each) for each in wanted] == [*found.records()]
+    assert (len(wanted), wanted[-1], wanted[7:9]) == (len(found), found[-1], [*found[7:9]])
+    assert wanted[::-1] == [*found.reordered(range(len(wanted) - 1, -1, -1))]
+
+
+def test_nothing_written_is_no_change(relations: tuple[Relation, ...], tmp_path: Path) -> None:
+    (tmp_path / "changes").touch()
+
+    assert [] == [*ChangeLog.of([tmp_path / "changes"], relations)]
+    assert [] == [*ChangeLog.of([], relations)]
