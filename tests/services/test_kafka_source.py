@@ -22,7 +22,11 @@ from joinery.project.load import load_spec
 from joinery.project.product import ProjectSpec
 from joinery.sinks.line import read_rows
 from joinery.spark.batch.run import Run, run
-from joinery.spark.source.kafka_client import KafkaUnreachableError, RecordsLostError
+from joinery.spark.source.kafka_client import (
+    KafkaUnreachableError,
+    OpenTransactionError,
+    RecordsLostError,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -134,6 +138,28 @@ def test_what_a_transaction_took_back_was_never_there(shop: Shop) -> None:
 
     assert {1: "Bob"} == shop.documents()
     assert 2 == ended.progress.totals.read
+
+
+def test_a_log_read_into_an_open_transaction_has_lost_nothing(shop: Shop) -> None:
+    shop.declare(
+        options="properties: {isolation.level: read_uncommitted}"
+    )  # as versions before did
+    shop.customer(1, "Ada")
+    producer = Producer({"bootstrap.servers": shop.log.bootstrap, "transactional.id": shop.at})
+    producer.init_transactions(60)
+    producer.begin_transaction()
+    producer.produce(f"{shop.at}.customer", json.dumps({"id": 2, "name": "Bob"}), "2")
+    producer.flush(60)
+    shop.once()
+    shop.declare()
+
+    with pytest.raises(OpenTransactionError, match="a transaction that is still open"):
+        shop.once()
+    producer.commit_transaction(60)
+    shop.customer(3, "Eve")
+    shop.once()
+
+    assert {1: "Ada", 2: "Bob", 3: "Eve"} == shop.documents()
 
 
 def test_a_run_once_reads_the_topics_to_their_end(shop: Shop) -> None:

@@ -26,8 +26,10 @@ from joinery.project.kafka import KafkaOptions, kafka_options, pattern_of
 from joinery.project.kind import SourceSpec
 from joinery.project.product import ProjectSpec
 from joinery.spark.source.kafka_client import (
+    COMMITTED,
     Gap,
     KafkaClient,
+    check_committed,
     check_loss,
     lost_warning,
     records_lost,
@@ -120,6 +122,7 @@ def open_kafka(
         ConnectorMissingError: The session has no Kafka connector.
         KafkaUnreachableError: No broker answers.
         RecordsLostError: Records that were not read yet are gone.
+        OpenTransactionError: Records that were read are not committed yet.
     """
     options, pattern = kafka_options(source), subscription(topics)
     gaps: Sequence[Gap] = ()
@@ -130,6 +133,7 @@ def open_kafka(
             begin = _starting(options, pattern, client)
         else:
             gaps = check_loss(client, source.name, options, positions(begun))
+            check_committed(client, source.name, options, positions(begun))
         # Real-time mode has no batches, and Spark takes only its own source there.
         bounded = spec.run.max_rows_per_batch != 0
         bounds = batch_options(spec.run, room) if bounded else {}
@@ -160,7 +164,7 @@ def client_options(options: KafkaOptions) -> dict[str, str]:
     """
     properties = {f"kafka.{name}": value for name, value in options.properties.items()}
     return {
-        "kafka.isolation.level": "read_committed",
+        "kafka.isolation.level": COMMITTED,
         **properties,
         "kafka.bootstrap.servers": options.bootstrap,
     }

@@ -99,6 +99,14 @@ class KafkaClient:
         """Return (topic, partition), first offset and end of the topics that are there."""
         return self._edges(self._described([each for each in self.names() if each in topics]))
 
+    def committed_ends(self, topics: Collection[str]) -> dict[tuple[str, int], int]:
+        """Return, by (topic, partition), where what is committed ends: at an open transaction."""
+        found = self._described([each for each in self.names() if each in topics])
+        places = [(topic, each) for topic, partitions in found for each in partitions]
+        latest = self._jvm.org.apache.kafka.clients.admin.OffsetSpec.latest()
+        committed = self._jvm.org.apache.kafka.common.IsolationLevel.READ_COMMITTED
+        return dict(zip(places, self._offsets(places, latest, committed), strict=True))
+
     def names(self) -> list[str]:
         """Return the topics there are, without the brokers' own."""
         return self._ask(lambda: [str(each) for each in self._admin.listTopics().names().get()])
@@ -128,12 +136,16 @@ class KafkaClient:
         first, last = (self._offsets(places, each) for each in (spec.earliest(), spec.latest()))
         return [(place, low, high) for place, low, high in zip(places, first, last, strict=True)]
 
-    def _offsets(self, places: Sequence[tuple[str, int]], edge: Any) -> list[int]:
+    def _offsets(
+        self, places: Sequence[tuple[str, int]], edge: Any, isolation: Any = None
+    ) -> list[int]:
+        admin = self._jvm.org.apache.kafka.clients.admin
+        options = admin.ListOffsetsOptions(*() if isolation is None else (isolation,))
         wanted = self._jvm.java.util.HashMap()
         keys = [self._jvm.org.apache.kafka.common.TopicPartition(*place) for place in places]
         for key in keys:
             wanted.put(key, edge)
-        found = self._ask(lambda: self._admin.listOffsets(wanted).all().get())
+        found = self._ask(lambda: self._admin.listOffsets(wanted, options).all().get())
         return [int(found.get(key).offset()) for key in keys]
 
     def tell_group(self, group: str, positions: Mapping[str, Mapping[str, int]]) -> None:
@@ -179,12 +191,20 @@ def _reason(error: Exception) -> str:
     return " ".join(f"{java.getClass().getSimpleName()}: {java.getMessage()}".split())[:300]
 
 
+COMMITTED = "read_committed"
+"""How records are read where the project does not say."""
 _TOLD = 3
 _LOST = "KAFKA_DATA_LOSS"
 _HINT = (
     "Start on a fresh checkpoint, or set fail_on_data_loss: false on the source to go on with"
     " what is there."
 )
+
+
+class OpenTransactionError(RunError):
+    """A log was read further than its records are committed."""
+
+    code = "RUN_OPEN_TRANSACTION"
 
 
 class RecordsLostError(RunError):
@@ -233,6 +253,38 @@ def check_loss(
     if gaps and options.fail_on_data_loss:
         raise lost_error(source, gaps)
     return gaps
+
+
+def check_committed(
+    client: KafkaClient, source: str, options: KafkaOptions, begun: Positions
+) -> None:
+    """Refuse to go on in an open transaction, into which an earlier run has read.
+
+    One that read uncommitted records did, as earlier versions do; Spark would take the log, which
+    ends before what was read, for one that has lost records.
+
+    Args:
+        client: Asks the brokers.
+        source: The source's name.
+        options: Those of the source.
+        begun: The next offset to be read, by topic and partition.
+
+    Raises:
+        OpenTransactionError: What was read is not committed yet.
+    """
+    committed = options.properties.get("isolation.level", COMMITTED) == COMMITTED
+    if not (committed and options.fail_on_data_loss):
+        return
+    for (topic, partition), end in sorted(client.committed_ends(begun).items()):
+        wanted = begun[topic].get(str(partition), 0)
+        if wanted > end:
+            raise OpenTransactionError(
+                f'source "{source}" was read into a transaction that is still open',
+                detail=f'Topic "{topic}" partition {partition} was read to offset {wanted}, and'
+                f" is committed to {end}.",
+                hint="Start again once it is committed or aborted; the brokers abort one that is"
+                " left, after its producer's transaction.timeout.ms.",
+            )
 
 
 def records_lost(gaps: Iterable[Gap]) -> Mapping[str, int]:
