@@ -65,12 +65,12 @@ def make_crowd_shape(seed: int) -> Shape:
 
 
 def make_crowd_history(seed: int, plan: Plan) -> list[Change]:
-    """Return changes of 8 users and 900 posts, whose texts are long."""
+    """Return changes of 8 users and 900 posts, whose texts are so long that a user has pages of them."""
     random = Random(f"crowd {seed}")
     relations = dict.fromkeys(r for p in plan.products for r in p.relations)
     writers = {
         each.name: Writer(
-            random, each, plain=False, keys=8 if "user" in each.name else 900, padding=250
+            random, each, plain=False, keys=8 if "user" in each.name else 900, padding=1_000
         )
         for each in relations
     }

@@ -21,7 +21,11 @@ from joinery.plan.nodes import CLOCK, LOG_TIME, Relation
 from joinery.project.schema_registry import RegistryOptions
 from joinery.solutions.spark_state.busy_keys import busy_keys
 from joinery.solutions.spark_state.costs import product_costs
-from joinery.solutions.spark_state.fingerprint import Fingerprint, fingerprint
+from joinery.solutions.spark_state.fingerprint import (
+    Fingerprint,
+    fingerprint,
+    readable_formats,
+)
 from joinery.solutions.spark_state.group_program import Closing, Group
 from joinery.solutions.spark_state.pattern_program import Pattern
 from joinery.solutions.spark_state.program import KernelProgram, RelationProgram, Retract, Versions
@@ -200,16 +204,19 @@ def open_kernel(
     load_jar(session)
     written = fingerprint(program)
     jvm_kernel = class_of(session, _KERNEL).open(
-        session._jsparkSession, program.to_json(), state_mark(written)
+        session._jsparkSession, program.to_json(), state_marks(program, written)
     )
     by_name = {each.name: each for each in relations}
     ordered = [by_name[each.name] for each in program.decoded]
     return Kernel(session, program, ordered, jvm_kernel)
 
 
-def state_mark(written: Fingerprint) -> str:
-    """Return what tells state of a program from that of others, in words for an error."""
-    return f"format {written.format}, program {written.program[:16]}"
+def state_marks(program: KernelProgram, written: Fingerprint) -> list[str]:
+    """Return what tells state of a program from that of others, in words for an error.
+
+    The first is written; the others are of earlier formats that are read as well.
+    """
+    return [f"{each}, program {written.program[:16]}" for each in readable_formats(program)]
 
 
 def progress_log(session: SparkSession) -> Any:

@@ -14,7 +14,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +29,17 @@ from joinery.solutions.spark_state.search_program import Search
 from joinery.solutions.spark_state.stream_program import AsOf
 from joinery.solutions.spark_state.words import FIRST_KINDS, kept_retention, kept_rows
 
-# Each rises whenever the kernel's state layout, addresses or messages change their meaning: the
-# first for products, the second for streams, the last for those that look up versions.
-STATE_FORMAT = 6
-STREAM_STATE_FORMAT = 7
-VERSIONS_STATE_FORMAT = 8
+# Rises whenever addresses, pages, patches or messages change their meaning.
+STATE_FORMAT = 9
+# Of each kind of node, rises whenever the layout of its own state does; one that is not here has
+# the first. So a change of one kind concerns only programs that have it.
+NODE_FORMATS: Mapping[str, int] = {"fold": 2}
+# The first format of a kind that its nodes still read; one that is not here reads its own alone.
+_READ_FROM: Mapping[str, int] = {"fold": 1}
+# Before kinds had formats of their own there was one number for products, one for streams, and
+# one for those that look up versions. All kinds had their first format then.
+_PRODUCTS_FORMAT, _STREAMS_FORMAT, _VERSIONS_FORMAT = 6, 7, 8
+_FIRST = 1
 FILE_NAME = "joinery.json"
 SPARK_STATE = "spark-state"
 _TOLD = 4
@@ -44,12 +50,13 @@ class Fingerprint:
     """What of a program shapes its state.
 
     Attributes:
-        format: The version of the kernel's state layout.
+        format: The version of what all kinds of nodes have together.
         program: A hash of all of it.
         parts: The same in words, by name.
         solution: Who keeps the state.
         statements: A hash of the user's own that make documents in place of the program's; empty
             where there are none, None where that was not noted.
+        kinds: The format of each kind of node that is in it; empty where that was not noted.
     """
 
     format: int
@@ -57,11 +64,13 @@ class Fingerprint:
     parts: Mapping[str, str]
     solution: str = SPARK_STATE
     statements: str | None = ""
+    kinds: Mapping[str, int] = field(default_factory=dict)
 
     def to_json(self) -> str:
         """Return the text of the file."""
         told = {
             "format": self.format,
+            "kinds": dict(self.kinds),
             "solution": self.solution,
             "program": self.program,
             "parts": dict(self.parts),
@@ -89,7 +98,25 @@ def fingerprint(
         text = text.replace(f'"kind":"{kind}"', f'"kind":"{first}"')
     digest = hashlib.sha256(text.encode()).hexdigest()
     own = hashlib.sha256(statements.encode()).hexdigest() if statements else ""
-    return Fingerprint(_format(program), digest, dict(parts_of(program)), solution, own)
+    parts = dict(parts_of(program))
+    return Fingerprint(STATE_FORMAT, digest, parts, solution, own, _kinds(program))
+
+
+def readable_formats(program: KernelProgram) -> tuple[str, ...]:
+    """Return in words the formats of state that the nodes of a program read, theirs first."""
+    kinds = _kinds(program)
+    told = [f"{kind} {number}" for kind, number in kinds.items() if number > _FIRST]
+    ours = f"format {STATE_FORMAT}" + (f" ({', '.join(told)})" if told else "")
+    reads_first = all(_READ_FROM.get(kind, number) == _FIRST for kind, number in kinds.items())
+    return (ours, f"format {_first_format(program)}") if reads_first else (ours,)
+
+
+def _kinds(program: KernelProgram) -> dict[str, int]:
+    return {kind: NODE_FORMATS.get(kind, _FIRST) for kind in sorted(_kind_names(program))}
+
+
+def _kind_names(program: KernelProgram) -> set[str]:
+    return {FIRST_KINDS.get(each.kind, each.kind) for each in program.nodes}
 
 
 def _shaping(node: KernelNode, program: KernelProgram) -> KernelNode:
@@ -109,10 +136,11 @@ def _shaping(node: KernelNode, program: KernelProgram) -> KernelNode:
             return node
 
 
-def _format(program: KernelProgram) -> int:
+def _first_format(program: KernelProgram) -> int:
+    """Return the number that the state of a program had before kinds had their own."""
     if any(isinstance(each, AsOf) for each in program.nodes):
-        return VERSIONS_STATE_FORMAT
-    return STREAM_STATE_FORMAT if program.entries else STATE_FORMAT
+        return _VERSIONS_FORMAT
+    return _STREAMS_FORMAT if program.entries else _PRODUCTS_FORMAT
 
 
 def _known_late(node: Group | Pattern, program: KernelProgram) -> LateProgram | None:
@@ -154,10 +182,10 @@ def claim_checkpoint(
     """
     ours, file = fingerprint(program, solution, statements), folder / FILE_NAME
     if _has_begun(folder):
-        differences = list(_differences(file, ours))
+        differences = list(_differences(file, ours, _first_format(program)))
         if differences:
             raise _mismatch(folder, query, differences, solution)
-        if _stored(file).statements is not None:
+        if _stored(file) == ours:
             return
     write_whole(file, ours.to_json(), synced=True)
 
@@ -178,8 +206,11 @@ def _has_begun(folder: Path) -> bool:
     return offsets.is_dir() and any(each.name.isdigit() for each in offsets.iterdir())
 
 
-def _differences(file: Path, ours: Fingerprint) -> Iterator[str]:
-    """Yield what differs, in words; nothing where the state fits."""
+def _differences(file: Path, ours: Fingerprint, first: int) -> Iterator[str]:
+    """Yield what differs, in words; nothing where the state fits.
+
+    `first` is the format that its program had before kinds had their own.
+    """
     try:
         stored = _stored(file)
     except FileNotFoundError:
@@ -189,12 +220,22 @@ def _differences(file: Path, ours: Fingerprint) -> Iterator[str]:
     else:
         if stored.solution != ours.solution:
             yield f"its state is kept by {stored.solution}, not by {ours.solution}"
-        elif stored.format != ours.format:
+        elif stored.format not in (ours.format, first):
             yield f"its state has format {stored.format}, this version keeps {ours.format}"
         elif stored.program != ours.program:
             yield from _changed_parts(stored.parts, ours.parts)
         elif stored.statements not in (ours.statements, None):
             yield 'the statements of its solution\'s option "sql" changed'
+        else:
+            yield from _other_kinds(stored.kinds, ours.kinds)
+
+
+def _other_kinds(stored: Mapping[str, int], ours: Mapping[str, int]) -> Iterator[str]:
+    """Yield the kinds of nodes whose state was laid out as this version does not read it."""
+    for kind, number in ours.items():
+        found = stored.get(kind, _FIRST)
+        if not _READ_FROM.get(kind, number) <= found <= number:
+            yield f'the state of its "{kind}" nodes has format {found}, this version keeps {number}'
 
 
 def _stored(file: Path) -> Fingerprint:
@@ -206,6 +247,7 @@ def _stored(file: Path) -> Fingerprint:
         dict(told["parts"]),
         str(told.get("solution", SPARK_STATE)),
         told.get("statements"),
+        {str(kind): int(number) for kind, number in told.get("kinds", {}).items()},
     )
 
 

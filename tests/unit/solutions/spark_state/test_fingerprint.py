@@ -11,8 +11,8 @@ import joinery as jn
 from joinery.errors import StateMismatchError
 from joinery.solutions.spark_state.fingerprint import (
     FILE_NAME,
+    NODE_FORMATS,
     STATE_FORMAT,
-    STREAM_STATE_FORMAT,
     claim_checkpoint,
     fingerprint,
 )
@@ -188,7 +188,45 @@ def test_another_state_format_is_refused(checkpoint: Path, tmp_path: Path) -> No
     assert f"Its state has format 0, this version keeps {STATE_FORMAT}" in error.detail
 
 
-def test_the_state_of_streams_has_a_format_of_its_own(tmp_path: Path) -> None:
+def test_a_later_layout_of_one_kind_of_node_is_refused(checkpoint: Path, tmp_path: Path) -> None:
+    told = json.loads((checkpoint / FILE_NAME).read_text())
+    later = {**told["kinds"], "fold": NODE_FORMATS["fold"] + 1}
+    (checkpoint / FILE_NAME).write_text(json.dumps({**told, "kinds": later}))
+
+    error = refusal(checkpoint, program(tmp_path))
+
+    assert (
+        f'The state of its "fold" nodes has format {later["fold"]}, '
+        f"this version keeps {NODE_FORMATS['fold']}" in error.detail
+    )
+    assert "joinery run --rebuild" in error.hint
+
+
+def test_a_kind_of_node_that_a_program_does_not_have_concerns_it_not(
+    checkpoint: Path, tmp_path: Path
+) -> None:
+    told = json.loads((checkpoint / FILE_NAME).read_text())
+    (checkpoint / FILE_NAME).write_text(
+        json.dumps({**told, "kinds": {**told["kinds"], "session": 99}})
+    )
+
+    claim_checkpoint(checkpoint, "profile", program(tmp_path))
+
+
+def test_a_checkpoint_from_before_kinds_had_formats_goes_on_and_is_marked(
+    checkpoint: Path, tmp_path: Path
+) -> None:
+    told = json.loads((checkpoint / FILE_NAME).read_text())
+    assert told["kinds"] == {"fold": 2, "match": 1, "retract": 1}
+    former = {name: value for name, value in told.items() if name != "kinds"}
+    (checkpoint / FILE_NAME).write_text(json.dumps({**former, "format": 6}))
+
+    claim_checkpoint(checkpoint, "profile", program(tmp_path))
+
+    assert told == json.loads((checkpoint / FILE_NAME).read_text()), "an older version refuses it"
+
+
+def test_the_state_of_streams_had_a_format_of_its_own(tmp_path: Path) -> None:
     file = tmp_path / "joinery.yaml"
     file.write_text(STREAM)
     stream = lower_streams(
@@ -197,14 +235,15 @@ def test_the_state_of_streams_has_a_format_of_its_own(tmp_path: Path) -> None:
     folder = tmp_path / "checkpoint"
     claim_checkpoint(folder, "s", stream.program)
     told = json.loads((folder / FILE_NAME).read_text())
-    (folder / FILE_NAME).write_text(json.dumps({**told, "format": STATE_FORMAT}))
+    (folder / FILE_NAME).write_text(json.dumps({**told, "format": 6, "kinds": {}}))
     begin(folder)
 
     error = refusal(folder, stream.program)
 
-    assert STREAM_STATE_FORMAT == told["format"]
-    assert f"state has format {STATE_FORMAT}, this version keeps {told['format']}" in error.detail
+    assert f"state has format 6, this version keeps {STATE_FORMAT}" in error.detail
     assert "joinery run --rebuild" in error.hint
+    (folder / FILE_NAME).write_text(json.dumps({**told, "format": 7, "kinds": {}}))
+    claim_checkpoint(folder, "s", stream.program)
 
 
 def test_a_checkpoint_of_an_earlier_version_goes_on_whatever_its_kinds_are_called_now(

@@ -49,13 +49,14 @@ public final class Kernel {
    *
    * @param session whose analyser resolves the expressions; its settings are not touched
    * @param programJson as the planner writes it
-   * @param mark what tells its state from that of other programs
+   * @param marks what tells its state from that of other programs, then what told it in formats
+   *     that are read as well
    */
-  public static Kernel open(SparkSession session, String programJson, String mark) {
+  public static Kernel open(SparkSession session, String programJson, List<String> marks) {
     HadoopSettings.trim(session.sparkContext());
     Program program = ProgramReader.read(programJson);
     Compiler compiler = new Compiler((org.apache.spark.sql.classic.SparkSession) session);
-    SharedProgram shared = SharedProgram.of(compiler.compile(program), new StateMark(mark));
+    SharedProgram shared = SharedProgram.of(compiler.compile(program), StateMark.of(marks));
     JavaSparkContext context = JavaSparkContext.fromSparkContext(session.sparkContext());
     return new Kernel(program, context.broadcast(shared));
   }

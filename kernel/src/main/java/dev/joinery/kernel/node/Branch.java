@@ -9,13 +9,14 @@ import dev.joinery.kernel.message.Child;
 import dev.joinery.kernel.message.ChildMessage;
 import dev.joinery.kernel.message.Marks;
 import dev.joinery.kernel.program.Program;
-import java.nio.charset.StandardCharsets;
+import dev.joinery.kernel.state.Pages;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
+import java.util.function.BiConsumer;
 import java.util.stream.Stream;
+import org.apache.spark.sql.catalyst.expressions.UnsafeArrayData;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.catalyst.util.ArrayBasedMapData;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
@@ -28,14 +29,6 @@ import org.apache.spark.unsafe.types.UTF8String;
  * total and aggregates are worked out anew each time.
  */
 final class Branch {
-  private static final int FEW = 64;
-
-  private record Item(Slice key, Child child) {
-    static Item of(Slice key, Slice child) {
-      return new Item(key, Child.read(child));
-    }
-  }
-
   private final Program.BranchProgram program;
   private final int columns;
   private final DataType[] aggregateTypes;
@@ -44,28 +37,35 @@ final class Branch {
   private long epoch;
   private long total;
   private Slice aggregates = Slice.EMPTY;
-  private List<Item> items = new ArrayList<>();
-  private final Map<Slice, Item> aside = new LinkedHashMap<>();
+  private final Children children;
+  private final RowArray array = new RowArray();
 
   private final Program.Within within;
   private final Aggregates overHad;
   private final RowTime ownTime;
   private boolean several;
 
-  /** What {@link #look} saw. */
-  private List<Item> shown = List.of();
+  /** What {@link #look} saw; null where that is all. */
+  private List<TopRows.Item> shown;
 
   private long shownTotal;
   private Slice shownAggregates = Slice.EMPTY;
   private int failures;
 
   /**
+   * @param number among the row's embeds
+   * @param inPages whether children that are many may be kept in pages
    * @param overHad the aggregates where children come one by one
    * @param ownColumns of the row that has the embed
    */
   Branch(
-      Program.BranchProgram program, Aggregates overHad, int ownColumns, NodeContext context) {
+      Program.BranchProgram program,
+      int number,
+      boolean inPages,
+      Aggregates overHad,
+      int ownColumns) {
     this.program = program;
+    this.children = new Children(number, inPages && isPageable(program));
     this.within = program.within();
     this.overHad = overHad;
     this.ownTime = new RowTime(within == null ? null : within.time(), ownColumns);
@@ -84,27 +84,28 @@ final class Branch {
     this.keyText = program.shape() == Program.Shape.MAP ? new KeyText(program.keyTypes()) : null;
   }
 
+  /** Of what is worked out from all children each time, pages would be read whole. */
+  private static boolean isPageable(Program.BranchProgram program) {
+    boolean all = program.shape() == Program.Shape.LIST || program.shape() == Program.Shape.MAP;
+    return all && !program.isCounting();
+  }
+
   String name() {
     return program.name();
   }
 
-  void read(ByteReader in) {
-    items = new ArrayList<>();
+  /** Opens what {@link #write} left; its pages are among those of the row's address. */
+  void read(ByteReader in, Pages pages) {
     epoch = in == null ? 0 : in.readLong();
     total = in == null ? 0 : in.readVarLong();
     aggregates = in == null ? Slice.EMPTY : in.readBlob();
-    int size = in == null ? 0 : in.readVarInt();
-    for (int i = 0; i < size; i++) {
-      items.add(Item.of(in.readBlob(), in.readBlob()));
-    }
+    children.read(in, pages);
     several = program.isCounting() && in != null && in.readByte() == 1;
   }
 
   void write(ByteWriter out) {
-    out.writeLong(epoch).writeVarLong(total).writeBlob(aggregates).writeVarInt(items.size());
-    for (Item item : items) {
-      out.writeBlob(item.key()).writeBlob(item.child().encoded());
-    }
+    out.writeLong(epoch).writeVarLong(total).writeBlob(aggregates);
+    children.write(out);
     if (program.isCounting()) {
       out.writeByte(several ? 1 : 0);
     }
@@ -112,16 +113,16 @@ final class Branch {
 
   /** Looks at the children for a row, null where there is none: what is asked after is of these. */
   void look(Slice own) {
-    shown = items;
+    shown = null;
     shownTotal = total;
     shownAggregates = aggregates;
     if (program.isCounting()) {
-      List<Item> had = within == null ? items : nearTo(ownTime.of(own));
+      List<TopRows.Item> had = within == null ? children.listed() : nearTo(ownTime.of(own));
       lookAt(had, within == null ? program.valid().limit() : within.limit());
     }
   }
 
-  private void lookAt(List<Item> had, int most) {
+  private void lookAt(List<TopRows.Item> had, int most) {
     shownTotal = had.size();
     overHad.clear();
     failures = 0;
@@ -134,10 +135,10 @@ final class Branch {
     shown = limit > 0 && limit < had.size() ? had.subList(0, limit) : had;
   }
 
-  private List<Item> nearTo(long time) {
-    List<Item> near = new ArrayList<>();
+  private List<TopRows.Item> nearTo(long time) {
+    List<TopRows.Item> near = new ArrayList<>();
     if (time != Marks.UNKNOWN) {
-      for (Item item : items) {
+      for (TopRows.Item item : children.listed()) {
         long at = RowTime.inFrontOf(item.child().order());
         long distance = at - time;
         if (at != Marks.UNKNOWN
@@ -151,7 +152,7 @@ final class Branch {
     return near;
   }
 
-  private static int compareBehindTime(Item one, Item other) {
+  private static int compareBehindTime(TopRows.Item one, TopRows.Item other) {
     return Child.compare(
         RowTime.behindTime(one.child().order()),
         one.key(),
@@ -179,14 +180,14 @@ final class Branch {
     }
     if (newest > epoch) {
       epoch = newest;
-      items.clear();
+      children.clear();
     }
     for (BranchMessage.Section section : sections) {
       if (section.epoch() == epoch) {
         applySection(section.body());
       }
     }
-    settle();
+    children.settle();
   }
 
   private void applySection(ByteReader in) {
@@ -195,7 +196,7 @@ final class Branch {
     while (in.hasMore()) {
       boolean put = in.readByte() == 1;
       Slice key = in.readBlob();
-      change(key, put ? Item.of(key, in.readBlob()) : null);
+      children.change(key, put ? Child.read(in.readBlob()) : null);
     }
   }
 
@@ -205,93 +206,17 @@ final class Branch {
     for (ChildMessage message : messages) {
       newest.merge(message.key(), message, ChildMessage::newer);
     }
-    dropLate(newest);
+    children.dropLate(newest);
     newest.forEach(
-        (key, message) ->
-            change(key, message.remove() ? null : new Item(key, message.child())));
-    settle();
-    total = items.size();
-  }
-
-  /** Drops messages about children of which a newer sender has told. */
-  private void dropLate(Map<Slice, ChildMessage> newest) {
-    if (newest.size() < FEW) {
-      newest.values().removeIf(message -> isLate(message, indexOf(message.key())));
-      return;
-    }
-    for (int i = 0; i < items.size(); i++) {
-      ChildMessage message = newest.get(items.get(i).key());
-      if (message != null && isLate(message, i)) {
-        newest.remove(message.key());
-      }
-    }
-  }
-
-  private boolean isLate(ChildMessage message, int at) {
-    return at >= 0 && items.get(at).child().epoch() > message.epoch();
-  }
-
-  /** Puts an item, or removes it where {@code item} is null; many are put aside and merged. */
-  private void change(Slice key, Item item) {
-    if (aside.isEmpty() && items.size() < FEW) {
-      changeNow(key, item);
-    } else {
-      aside.put(key, item);
-    }
-  }
-
-  private void settle() {
-    if (aside.size() < FEW) {
-      aside.forEach(this::changeNow);
-    } else {
-      items.removeIf(item -> aside.containsKey(item.key()));
-      aside.values().stream().filter(Objects::nonNull).forEach(items::add);
-      items.sort(Branch::compare);
-    }
-    aside.clear();
-  }
-
-  private void changeNow(Slice key, Item item) {
-    int at = indexOf(key);
-    if (at >= 0) {
-      items.remove(at);
-    }
-    if (item != null) {
-      insert(item);
-    }
-  }
-
-  private static int compare(Item one, Item other) {
-    return Child.compare(one.child().order(), one.key(), other.child().order(), other.key());
-  }
-
-  private int indexOf(Slice key) {
-    for (int i = 0; i < items.size(); i++) {
-      if (items.get(i).key().equals(key)) {
-        return i;
-      }
-    }
-    return -1;
-  }
-
-  private void insert(Item added) {
-    int low = 0;
-    int high = items.size();
-    while (low < high) {
-      int middle = (low + high) >>> 1;
-      if (compare(items.get(middle), added) < 0) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    items.add(low, added);
+        (key, message) -> children.change(key, message.remove() ? null : message.child()));
+    children.settle();
+    total = children.size();
   }
 
   /** The row went at an epoch, and with it what was announced for it; fused children stay. */
   void ownRowWent(long at) {
     if (!program.fused() && epoch <= at) {
-      items.clear();
+      children.clear();
       total = 0;
       aggregates = Slice.EMPTY;
     }
@@ -303,16 +228,22 @@ final class Branch {
    */
   void forget(boolean row, long childrenBefore) {
     if (program.fused()) {
-      if (items.removeIf(item -> isBefore(item, childrenBefore))) {
-        total = items.size();
+      if (children.removeIf(each -> isBefore(each, childrenBefore))) {
+        total = children.size();
       }
     } else if (row) {
-      read(null);
+      drop();
+      read(null, null);
     }
   }
 
-  private static boolean isBefore(Item item, long time) {
-    long at = RowTime.inFrontOf(item.child().order());
+  /** Has all pages removed: nothing is remembered from here on. */
+  void drop() {
+    children.clear();
+  }
+
+  private static boolean isBefore(Child child, long time) {
+    long at = RowTime.inFrontOf(child.order());
     return at != Marks.UNKNOWN && at < time;
   }
 
@@ -320,7 +251,7 @@ final class Branch {
   long firstTime() {
     return !program.fused()
         ? Marks.UNKNOWN
-        : items.stream()
+        : children.listed().stream()
             .mapToLong(item -> RowTime.inFrontOf(item.child().order()))
             .filter(time -> time != Marks.UNKNOWN)
             .findFirst()
@@ -329,20 +260,16 @@ final class Branch {
 
   /** True where nothing but this remembers the children: nobody would send them again. */
   boolean keepsChildren() {
-    return program.fused() && !items.isEmpty();
+    return program.fused() && children.size() > 0;
   }
 
   /** True where no parent was announced and no child is here. */
   boolean isBlank() {
-    return epoch == 0 && items.isEmpty();
+    return epoch == 0 && children.size() == 0;
   }
 
   int flags() {
-    int flags = 0;
-    for (Item item : shown) {
-      flags |= item.child().flags();
-    }
-    return flags;
+    return shown == null ? children.flags() : Children.flagsOf(shown);
   }
 
   boolean overflows() {
@@ -358,10 +285,9 @@ final class Branch {
   /** Writes this branch's inputs of the assembler from {@code at}; returns the next place. */
   int fill(Object[] inputs, int at) {
     switch (program.shape()) {
-      case ONE -> inputs[at++] = shown.isEmpty() ? null : row(shown.get(0));
-      case LIST -> inputs[at++] = new GenericArrayData(rows());
-      case MAP -> inputs[at++] =
-          new ArrayBasedMapData(new GenericArrayData(keys()), new GenericArrayData(rows()));
+      case ONE -> inputs[at++] = first();
+      case LIST -> inputs[at++] = rows();
+      case MAP -> inputs[at++] = new ArrayBasedMapData(new GenericArrayData(keys()), rows());
       case NONE -> {}
     }
     if (program.total()) {
@@ -385,24 +311,41 @@ final class Branch {
     }
   }
 
-  private UnsafeRow row(Item item) {
+  private UnsafeRow row(TopRows.Item item) {
     return BinaryRow.of(item.child().row(), columns);
   }
 
-  private Object[] rows() {
-    Object[] rows = new Object[shown.size()];
-    for (int i = 0; i < rows.length; i++) {
-      rows[i] = row(shown.get(i));
+  private UnsafeRow first() {
+    List<TopRows.Item> all = shown == null ? children.listed() : shown;
+    return all.isEmpty() ? null : row(all.get(0));
+  }
+
+  private UnsafeArrayData rows() {
+    if (shown == null) {
+      array.begin(children.size(), children.rowBytes());
+    } else {
+      array.begin(shown.size(), Children.rowBytesOf(shown));
     }
-    return rows;
+    forEachShown((key, row) -> array.add(row));
+    return array.array();
   }
 
   private Object[] keys() {
-    Object[] keys = new Object[shown.size()];
-    for (int i = 0; i < keys.length; i++) {
-      byte[] text = keyText.of(shown.get(i).key()).getBytes(StandardCharsets.UTF_8);
-      keys[i] = UTF8String.fromBytes(text);
+    List<UTF8String> keys = new ArrayList<>();
+    forEachShown((key, row) -> keys.add(UTF8String.fromString(keyText.of(key))));
+    return keys.toArray();
+  }
+
+  private void forEachShown(BiConsumer<Slice, Slice> taker) {
+    if (shown == null) {
+      children.forEach(taker);
+    } else {
+      shown.forEach(each -> taker.accept(each.key(), each.child().row()));
     }
-    return keys;
+  }
+
+  /** Whether children are in pages, which show what was before only until they are changed. */
+  boolean isPaged() {
+    return children.isPaged();
   }
 }

@@ -45,6 +45,9 @@ public final class Fold implements Node {
   /** How many expressions failed over the row that was assembled last. */
   private int failures;
 
+  /** The same of what was stored, which is kept where its children are in pages. */
+  private int failuresKnown;
+
   public Fold(int node, Program.FoldProgram program, NodeContext context) {
     this.node = node;
     this.program = program;
@@ -56,7 +59,12 @@ public final class Fold implements Node {
     for (int i = 0; i < branches.length; i++) {
       Aggregates aggregates = context.aggregates(node, i);
       branches[i] =
-          new Branch(program.branches().get(i), aggregates, rows.visibleColumns(), context);
+          new Branch(
+              program.branches().get(i),
+              i,
+              program.kept() == null,
+              aggregates,
+              rows.visibleColumns());
     }
     this.decision = new Decision(node, program, context);
     this.keeping = new Keeping(program.kept(), context);
@@ -106,7 +114,7 @@ public final class Fold implements Node {
   public void handle(Slice key, List<byte[]> messages, State state, Outbox outbox) {
     long timestamp = Message.latest(messages);
     byte[] stored = state.read();
-    Slice storedState = read(stored);
+    Slice storedState = read(stored, state);
     if (stored == null) {
       delivery.beginAbove(state.highestForgotten());
     }
@@ -127,11 +135,12 @@ public final class Fold implements Node {
     Assembled assembled = after == null || !decision.isMade(after) ? nothing() : assemble(after);
     countChoices();
     if (failures > 0) {
-      int failed = failuresBefore(knownState == storedState ? stored : null);
+      int failed = knownState == storedState ? failuresBefore(stored) : 0;
       context.counters().productFailures(product, failed, failures);
     }
     delivery.send(assembled, before, after, key, timestamp, outbox);
     if (isBlank(ownState, state)) {
+      dropPages();
       state.clear();
       return;
     }
@@ -151,11 +160,12 @@ public final class Fold implements Node {
     if (stored == null) {
       return;
     }
-    Slice ownState = read(stored);
+    Slice ownState = read(stored, state);
+    failures = failuresKnown;
     if (Keeping.isTold(entries)) {
       ownState = forgetOver(ownState);
       if (ownState.isEmpty() && Arrays.stream(branches).noneMatch(Branch::keepsChildren)) {
-        state.forget(delivery.highest());
+        forget(state);
         return;
       }
       state.write(write(ownState));
@@ -165,9 +175,20 @@ public final class Fold implements Node {
       return;
     }
     if (overAt(ownState) < timestamp) {
-      state.forget(delivery.highest());
+      forget(state);
     } else {
       state.expireAfter(overAt(ownState), WHOLE);
+    }
+  }
+
+  private void forget(State state) {
+    dropPages();
+    state.forget(delivery.highest());
+  }
+
+  private void dropPages() {
+    for (Branch branch : branches) {
+      branch.drop();
     }
   }
 
@@ -257,7 +278,10 @@ public final class Fold implements Node {
     if (twin == null) {
       twin = new Fold(node, program, context);
     }
-    Slice own = twin.view(twin.read(stored));
+    Slice own = twin.view(twin.read(stored, null));
+    if (twin.hasPages()) {
+      return twin.failuresKnown;
+    }
     if (own == null || !twin.decision.isMade(own)) {
       return 0;
     }
@@ -319,14 +343,19 @@ public final class Fold implements Node {
     return lists;
   }
 
-  private Slice read(byte[] stored) {
+  private boolean hasPages() {
+    return Arrays.stream(branches).anyMatch(Branch::isPaged);
+  }
+
+  private Slice read(byte[] stored, State state) {
     ByteReader in = stored == null ? null : new ByteReader(stored);
     Slice ownState = in == null ? Slice.EMPTY : in.readBlob();
     delivery.read(in);
     for (Branch branch : branches) {
-      branch.read(in);
+      branch.read(in, state);
     }
     decision.read(in);
+    failuresKnown = hasPages() ? in.readVarInt() : 0;
     return ownState;
   }
 
@@ -338,6 +367,9 @@ public final class Fold implements Node {
       branch.write(out);
     }
     decision.write(out);
+    if (hasPages()) {
+      out.writeVarInt(failures);
+    }
     return out.toBytes();
   }
 

@@ -76,6 +76,11 @@ public final class EntryMap {
     out.writeByte(1).writeVarLong(size).writeVarLong(byteCount).writeVarInt(pageCount);
   }
 
+  /** Writes changed pages to their place. */
+  public void flush() {
+    cache.flush();
+  }
+
   public long size() {
     return size;
   }

@@ -10,6 +10,7 @@ import java.util.Comparator;
 import java.util.Iterator;
 import java.util.List;
 import java.util.NoSuchElementException;
+import java.util.function.BiConsumer;
 
 /**
  * A map in the order of its keys that is one value while small, and pages of neighbours once large:
@@ -97,6 +98,11 @@ public final class OrderedMap {
     }
   }
 
+  /** Writes changed pages to their place, so that those can be read that stand beside them. */
+  public void flush() {
+    cache.flush();
+  }
+
   /** Has a listener hear of pages from now on. */
   public void tell(Listener listener) {
     cache.tell(listener);
@@ -168,8 +174,33 @@ public final class OrderedMap {
     size--;
     if (page.entries.isEmpty()) {
       drop(leafAt);
+    } else if (leaf.bytes < PAGE_BYTES / 4) {
+      mergeWithNeighbour(leafAt);
     }
     return true;
+  }
+
+  /** Gives a page's entries to one beside it, where both together stay half empty. */
+  private void mergeWithNeighbour(int leafAt) {
+    if (leafAt > 0 && isSmall(leafAt - 1)) {
+      mergeNext(leafAt - 1);
+    } else if (leafAt + 1 < leaves.size() && isSmall(leafAt)) {
+      mergeNext(leafAt);
+    }
+  }
+
+  private boolean isSmall(int leafAt) {
+    return leaves.get(leafAt).bytes + leaves.get(leafAt + 1).bytes <= PAGE_BYTES / 2;
+  }
+
+  private void mergeNext(int leafAt) {
+    Leaf next = leaves.get(leafAt + 1);
+    List<EntryMap.Entry> moved = cache.get(next.number).entries;
+    PageCache.Page page = cache.get(leaves.get(leafAt).number);
+    page.entries.addAll(moved);
+    page.dirty = true;
+    leaves.get(leafAt).bytes += next.bytes;
+    drop(leafAt + 1);
   }
 
   /**
@@ -325,6 +356,17 @@ public final class OrderedMap {
         return current.next();
       }
     };
+  }
+
+  /** Gives all entries in order, those that are not worked on without making anything of a page. */
+  public void forEach(BiConsumer<Slice, Slice> taker) {
+    if (inline != null) {
+      inline.forEach(each -> taker.accept(each.key(), each.value()));
+      return;
+    }
+    for (Leaf leaf : leaves) {
+      cache.forEach(leaf.number, taker);
+    }
   }
 
   private void becomePaged() {

@@ -2,10 +2,12 @@ package dev.joinery.kernel.state;
 
 import dev.joinery.kernel.bytes.ByteReader;
 import dev.joinery.kernel.bytes.ByteWriter;
+import dev.joinery.kernel.bytes.Slice;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.BiConsumer;
 
 /**
  * The pages of one map that are worked on: remembers those that were read, and writes those that
@@ -85,14 +87,28 @@ final class PageCache {
 
   private Page read(int number) {
     Page page = new Page();
+    readAll(number, (key, value) -> page.entries.add(new EntryMap.Entry(key, value)));
+    return page;
+  }
+
+  /** Gives the entries of a page to look at once. */
+  void forEach(int number, BiConsumer<Slice, Slice> taker) {
+    Page page = cache.get(number);
+    if (page == null) {
+      readAll(number, taker);
+    } else {
+      page.entries.forEach(each -> taker.accept(each.key(), each.value()));
+    }
+  }
+
+  private void readAll(int number, BiConsumer<Slice, Slice> taker) {
     byte[] bytes = pages.get(numberOf(number));
     if (bytes != null) {
       ByteReader in = new ByteReader(bytes);
       while (in.hasMore()) {
-        page.entries.add(new EntryMap.Entry(in.readBlob(), in.readBlob()));
+        taker.accept(in.readBlob(), in.readBlob());
       }
     }
-    return page;
   }
 
   void remove(int number) {

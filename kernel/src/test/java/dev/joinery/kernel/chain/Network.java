@@ -9,6 +9,7 @@ import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.node.Deadlines;
 import dev.joinery.kernel.state.Expiry;
 import dev.joinery.kernel.state.MemoryState;
+import java.lang.management.ManagementFactory;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -40,6 +41,7 @@ final class Network {
   private long reached = Marks.UNKNOWN;
   private int messages;
   private int largestMessage;
+  private final Map<Integer, Long> nanos = new HashMap<>();
 
   Network(Chain chain) {
     this.chain = chain;
@@ -141,6 +143,14 @@ final class Network {
         .sum();
   }
 
+  /** What was ever written to the addresses of one node. */
+  long bytesWritten(int node) {
+    return states.entrySet().stream()
+        .filter(each -> Address.nodeOf(each.getKey().toBytes()) == node)
+        .mapToLong(each -> each.getValue().bytesWritten())
+        .sum();
+  }
+
   /** What was ever written to it, which is less than its values where these changed in parts. */
   long bytesWritten() {
     return states.values().stream().mapToLong(MemoryState::bytesWritten).sum();
@@ -215,7 +225,10 @@ final class Network {
     Collections.shuffle(addresses, random);
     for (Slice address : addresses) {
       Collections.shuffle(groups.get(address), random);
+      long begun = ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime();
       handle(address, groups.get(address)).forEachRemaining(next::add);
+      long worked = ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime() - begun;
+      nanos.merge(Address.nodeOf(address.toBytes()), worked, Long::sum);
     }
     return next;
   }
@@ -242,6 +255,12 @@ final class Network {
   void resetCounts() {
     messages = 0;
     largestMessage = 0;
+    nanos.clear();
+  }
+
+  /** The processor time that a node took in batches since the last reset. */
+  long nanos(int node) {
+    return nanos.getOrDefault(node, 0L);
   }
 
   /** How many messages nodes were given since the last reset. */
@@ -251,6 +270,15 @@ final class Network {
 
   int largestMessage() {
     return largestMessage;
+  }
+
+  /** The state of a node that has one address. */
+  MemoryState stateOf(int node) {
+    return states.entrySet().stream()
+        .filter(each -> Address.nodeOf(each.getKey().toBytes()) == node)
+        .map(Map.Entry::getValue)
+        .findFirst()
+        .orElseThrow();
   }
 
   /** The state with the most pages. */

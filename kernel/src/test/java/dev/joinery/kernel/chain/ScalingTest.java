@@ -298,4 +298,62 @@ class ScalingTest {
     assertTrue(amongHundred < 800, told);
     assertTrue(amongThousand < 1_500, told);
   }
+
+  private Network largeRoot(String on, int children) {
+    Tree posts = Tree.many("posts", POST, on).order("score", true);
+    Network network = new Network(new Chain(TreeProgram.of(true, Tree.root("topic", TOPIC, posts))));
+    send(network, upsert(TOPIC, 7L, 7L));
+    fill(network, LongStream.range(0, children), each -> upsert(POST, each, 7L, each));
+    return network;
+  }
+
+  @Test
+  void aChildMoreMovedOrLessOfARootWithManyWritesWhatChanged() {
+    for (String on : List.of("topic=id", "topic=slug")) {
+      Network network = largeRoot(on, 20_000);
+      MemoryState fold = network.stateOf(0);
+      assertTrue(fold.pageCount() > 50, fold.pageCount() + " pages");
+      send(network, upsert(POST, 20_000L, 7L, 1L));
+      fold.resetCounts();
+
+      for (long i = 1; i <= 20; i++) {
+        assertEquals(1, send(network, upsert(POST, 20_000L + i, 7L, 5_000L)).size());
+        assertEquals(1, send(network, upsert(POST, 100 + i, 7L, 9_000L)).size());
+        assertEquals(1, send(network, delete(POST, 200 + i, null, null)).size());
+      }
+
+      long written = fold.bytesWritten() / 60;
+      assertTrue(written < 3_000, written + " bytes written a change");
+      assertTrue(fold.pageWrites <= 60 * FEW_PAGES, fold.pageWrites + " pages written");
+      String value = send(network, upsert(TOPIC, 7L, 7L), upsert(POST, 3L, 7L, 50_000L)).get(0).value();
+      assertTrue(value.contains("\"posts\":[{\"id\":3,\"topic\":7,\"score\":50000},"), "the first");
+      assertEquals(20_001, value.split("\"score\":").length - 1);
+    }
+  }
+
+  @Test
+  void aRootWithManyThatGoesAndReturnsHasItsChildrenAndLeavesNoPage() {
+    Network network = largeRoot("topic=id", 5_000);
+    assertEquals(null, send(network, delete(TOPIC, 7L, null)).get(0).value());
+    String again = send(network, upsert(TOPIC, 7L, 8L)).get(0).value();
+    assertEquals(5_000, again.split("\"score\":").length - 1);
+
+    fill(network, LongStream.range(0, 5_000), each -> delete(POST, each, null, null));
+    send(network, delete(TOPIC, 7L, null));
+
+    assertEquals(0, network.stateOf(0).pageCount());
+  }
+
+  @Test
+  void aRootWithManyIsWhatItWasAfterACrash() {
+    Network network = largeRoot("topic=id", 5_000);
+    var checkpoint = network.checkpoint();
+    String first = send(network, upsert(POST, 9_000L, 7L, 1L), delete(POST, 1L, null, null)).get(0).value();
+    network.restore(checkpoint);
+    place -= 2;
+
+    String second = send(network, upsert(POST, 9_000L, 7L, 1L), delete(POST, 1L, null, null)).get(0).value();
+
+    assertEquals(first, second);
+  }
 }

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.joinery.kernel.message.Counters;
 import dev.joinery.kernel.program.Compiler;
 import dev.joinery.kernel.program.Program;
+import java.util.List;
 import org.apache.commons.lang3.SerializationUtils;
 import org.junit.jupiter.api.Test;
 
@@ -15,7 +16,7 @@ final class SharedProgramTest {
   private static SharedProgram shared() {
     Tree[] roots = Shapes.all().get(0).roots().toArray(new Tree[0]);
     Program program = TreeProgram.of(true, roots);
-    return SharedProgram.of(new Compiler(null).compile(program), new StateMark("format 1"));
+    return SharedProgram.of(new Compiler(null).compile(program), new StateMark("format 1", List.of()));
   }
 
   @Test
