@@ -20,12 +20,24 @@ public final class DocumentLimit {
     this.maxBytes = maxBytes;
   }
 
-  /** A sentence, or null where the document may go. */
+  /** Whether so many bytes are too many. */
+  public boolean isBelow(long bytes) {
+    return maxBytes < bytes;
+  }
+
+  /**
+   * A sentence, or null where the document may go.
+   *
+   * @param row null where it is too large to be made
+   */
   public String reason(Slice row, int flags, String overflowed) {
     if ((flags & Message.FLAG_FAILED) != 0) {
       return overflowed == null
           ? "an embed below the root holds more rows than its limit"
           : "embed \"" + overflowed + "\" holds more rows than its limit";
+    }
+    if (row == null) {
+      return "the document has more than the " + maxBytes + " bytes it may have";
     }
     if (row.length() < maxBytes / GROWTH) {
       return null;

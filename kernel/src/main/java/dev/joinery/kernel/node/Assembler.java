@@ -6,6 +6,7 @@ import dev.joinery.kernel.program.CompiledAssembler;
 import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.BasePredicate;
+import org.apache.spark.sql.catalyst.expressions.BoundReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.JoinedRow;
@@ -50,6 +51,13 @@ public final class Assembler {
 
   private static UnsafeProjection projection(List<Expression> expressions) {
     return UnsafeProjection.create(CollectionConverters.asScala(expressions).toSeq());
+  }
+
+  /** Whether every row exists, and shows an input as it is. */
+  boolean showsAlways(int input) {
+    return plan.where == null
+        && plan.output.stream()
+            .anyMatch(each -> each instanceof BoundReference of && of.ordinal() == plan.own + input);
   }
 
   boolean exists() {

@@ -9,6 +9,7 @@ import dev.joinery.kernel.message.Child;
 import dev.joinery.kernel.message.ChildMessage;
 import dev.joinery.kernel.message.Marks;
 import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.render.LeastJson;
 import dev.joinery.kernel.state.Pages;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -39,6 +40,7 @@ final class Branch {
   private Slice aggregates = Slice.EMPTY;
   private final Children children;
   private final RowArray array = new RowArray();
+  private final int leastChild;
 
   private final Program.Within within;
   private final Aggregates overHad;
@@ -70,6 +72,7 @@ final class Branch {
     this.overHad = overHad;
     this.ownTime = new RowTime(within == null ? null : within.time(), ownColumns);
     this.columns = program.type().length();
+    this.leastChild = LeastJson.of(program.type()) + ",".length();
     this.aggregateTypes =
         Stream.concat(
                 program.aggregates().stream().map(Program.AggregateProgram::type),
@@ -280,6 +283,11 @@ final class Branch {
     return (program.shape() == Program.Shape.NONE ? 0 : 1)
         + (program.total() ? 1 : 0)
         + aggregateTypes.length;
+  }
+
+  /** How many bytes all children in pages have at least as text; 0 of others. */
+  long leastBytes() {
+    return children.isPaged() ? (long) children.size() * leastChild : 0;
   }
 
   /** Writes this branch's inputs of the assembler from {@code at}; returns the next place. */

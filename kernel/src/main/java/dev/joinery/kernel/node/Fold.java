@@ -85,6 +85,9 @@ public final class Fold implements Node {
 
     void write(ByteWriter out);
 
+    /** Whether what has so many bytes may not be sent. */
+    boolean isLimitBelow(long bytes);
+
     /** True where the receiver holds nothing. */
     boolean isIdle();
 
@@ -107,7 +110,10 @@ public final class Fold implements Node {
     void send(Assembled row, Slice before, Slice after, Slice key, long timestamp, Outbox outbox);
   }
 
-  /** {@code overflowed} names the embed that holds too many rows, or is null. */
+  /**
+   * {@code overflowed} names the embed that holds too many rows, or is null; {@code row} is null
+   * where it would be larger than it may be.
+   */
   private record Assembled(Slice row, Slice order, int flags, String overflowed) {}
 
   @Override
@@ -344,7 +350,12 @@ public final class Fold implements Node {
   }
 
   private boolean hasPages() {
-    return Arrays.stream(branches).anyMatch(Branch::isPaged);
+    for (Branch branch : branches) {
+      if (branch.isPaged()) {
+        return true;
+      }
+    }
+    return false;
   }
 
   private Slice read(byte[] stored, State state) {
@@ -431,21 +442,39 @@ public final class Fold implements Node {
       failedBelow += branch.failures();
       inputs += branch.inputs();
     }
-    Object[] values = new Object[inputs];
-    int at = 0;
     int flags = 0;
     String overflowed = null;
     for (Branch branch : branches) {
-      at = branch.fill(values, at);
       flags |= branch.flags();
       if (branch.overflows()) {
         flags |= Message.FLAG_FAILED;
         overflowed = branch.name();
       }
     }
+    if (hasPages() && delivery.isLimitBelow(leastBytes())) {
+      failures = 0;
+      return new Assembled(null, Slice.EMPTY, flags, overflowed);
+    }
+    Object[] values = new Object[inputs];
+    int at = 0;
+    for (Branch branch : branches) {
+      at = branch.fill(values, at);
+    }
     boolean exists = assembler.assemble(row, BinaryRow.point(own, row), values);
     failures = assembler.failures() + failedBelow;
     return exists ? new Assembled(assembler.row(), assembler.order(), flags, overflowed) : null;
+  }
+
+  /** How many bytes of text there are at least of children that are shown as they are. */
+  private long leastBytes() {
+    long bytes = 0;
+    int input = 0;
+    for (Branch branch : branches) {
+      long least = branch.leastBytes();
+      bytes += least > 0 && assembler.showsAlways(input) ? least : 0;
+      input += branch.inputs();
+    }
+    return bytes;
   }
 
   /** Gives documents to the sinks. */
@@ -464,6 +493,11 @@ public final class Fold implements Node {
     @Override
     public void read(ByteReader in) {
       last.read(in);
+    }
+
+    @Override
+    public boolean isLimitBelow(long bytes) {
+      return last.isLimitBelow(bytes);
     }
 
     @Override
@@ -539,6 +573,11 @@ public final class Fold implements Node {
     public void read(ByteReader in) {
       sentTo = in == null ? Slice.EMPTY : in.readBlob();
       hash = sentTo.isEmpty() ? 0 : in.readLong();
+    }
+
+    @Override
+    public boolean isLimitBelow(long bytes) {
+      return false;
     }
 
     @Override

@@ -42,6 +42,7 @@ final class SentDocument {
   /**
    * What a key has now.
    *
+   * @param row null where it would be larger than it may be
    * @param overflowed the embed that holds too many rows, or null
    * @param instances how many different values are too many for one of its values, which is null;
    *     0 where none is
@@ -72,6 +73,11 @@ final class SentDocument {
     former = (flags & FORMER) != 0;
     version = in == null ? 0 : in.readLong();
     hash = sent ? in.readLong() : 0;
+  }
+
+  /** Whether a document of so many bytes may not be sent. */
+  boolean isLimitBelow(long bytes) {
+    return limit.isBelow(bytes);
   }
 
   void write(ByteWriter out) {

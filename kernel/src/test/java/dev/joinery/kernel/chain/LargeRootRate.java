@@ -25,7 +25,11 @@ final class LargeRootRate {
   private LargeRootRate() {}
 
   /** A document, and what becomes of its children. */
-  private record Sample(String name, Tree tree, LongFunction<Object[]> change) {}
+  private record Sample(String name, Tree tree, LongFunction<Object[]> change, long maxBytes) {
+    Sample(String name, Tree tree, LongFunction<Object[]> change) {
+      this(name, tree, change, 1L << 40);
+    }
+  }
 
   public static void main(String[] arguments) {
     for (int i = 1; i < arguments.length; i++) {
@@ -47,14 +51,17 @@ final class LargeRootRate {
 
   private static List<Sample> samples(long count) {
     Tree limited = posts("topic=slug").limit(10);
-    Tree counted = posts("topic=slug").limit(1).aggregates("count:score", "sum:score", "min:score", "max:score");
+    Tree counted =
+        posts("topic=slug").limit(1).aggregates("count:score", "sum:score", "min:score", "max:score");
+    LongFunction<Object[]> more = each -> row(count + each, count / 2);
     return List.of(
-        new Sample("list, one more", posts("topic=id"), each -> row(count + each, count / 2)),
-        new Sample("list of a Match, one more", posts("topic=slug"), each -> row(count + each, count / 2)),
+        new Sample("list, one more", posts("topic=id"), more),
+        new Sample("list above the limit, one more", posts("topic=id"), more, count * 32),
+        new Sample("list of a Match, one more", posts("topic=slug"), more),
         new Sample("list, one leaves", posts("topic=id"), each -> gone(count / 2 + each)),
         new Sample("limit 10, one more in front", limited, each -> row(count + each, count + each)),
         new Sample("limit 10, the first leaves", limited, each -> gone(count - 1 - each)),
-        new Sample("aggregates, one more", counted, each -> row(count + each, count / 2)),
+        new Sample("aggregates, one more", counted, more),
         new Sample("aggregates, the greatest leaves", counted, each -> gone(count - 1 - each)));
   }
 
@@ -73,9 +80,8 @@ final class LargeRootRate {
   }
 
   private void print(Sample sample, long count) {
-    Program small = TreeProgram.of(true, Tree.root("topic", TOPIC, sample.tree()));
-    Program program = new Program(small.levels(), small.relations(), small.nodes(), small.assemblers(),
-        small.products(), small.routes(), small.entries(), small.tombstoneRetentionMicros(), 1L << 40, List.of(), null);
+    Tree topic = Tree.root("topic", TOPIC, sample.tree());
+    Program program = TreeProgram.limited(TreeProgram.of(true, topic), sample.maxBytes());
     Network network = new Network(new Chain(program));
     place++;
     network.batch(
@@ -110,7 +116,8 @@ final class LargeRootRate {
         rendered -= network.nanos(node);
       }
     }
-    StringBuilder line = new StringBuilder(String.format("%,9d children, %-32s", count, sample.name()));
+    StringBuilder line = new StringBuilder();
+    line.append(String.format("%,9d children, %-32s", count, sample.name()));
     for (int node = 0; node < nanos.length; node++) {
       line.append(
           String.format(

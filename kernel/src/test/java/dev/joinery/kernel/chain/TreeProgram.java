@@ -57,6 +57,22 @@ public final class TreeProgram {
     return lowering.finish();
   }
 
+  /** The same program with another limit of a document's bytes. */
+  static Program limited(Program program, long maxDocumentBytes) {
+    return new Program(
+        program.levels(),
+        program.relations(),
+        program.nodes(),
+        program.assemblers(),
+        program.products(),
+        program.routes(),
+        program.entries(),
+        program.tombstoneRetentionMicros(),
+        maxDocumentBytes,
+        List.of(),
+        null);
+  }
+
   private void collect(Tree tree) {
     Table table = tree.table();
     if (!tables.containsKey(table.name())) {
