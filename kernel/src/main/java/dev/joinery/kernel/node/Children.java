@@ -132,7 +132,7 @@ final class Children {
     return at < 0 ? null : items.get(at).child();
   }
 
-  /** Puts a child, or removes it where {@code child} is null; what is put aside is settled later. */
+  /** Puts a child, or removes it where {@code child} is null; it may be put aside. */
   void change(Slice key, Child child) {
     if (paged == null && aside.isEmpty() && items.size() < FEW) {
       changeNow(key, child);

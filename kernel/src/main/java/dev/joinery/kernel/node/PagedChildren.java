@@ -19,8 +19,8 @@ import java.util.function.BiConsumer;
  * that it is in.
  *
  * <p>Remembers each child under its place, which is its order and then its key; where it has an
- * order, in a second map, the order of each key; how many have failed, and how many bytes their rows
- * have.
+ * order, in a second map, the order of each key; how many have failed, and how many bytes their
+ * rows have.
  */
 final class PagedChildren {
   /** How many embeds of a row may have pages. */
@@ -43,14 +43,12 @@ final class PagedChildren {
   PagedChildren(ByteReader in, Pages pages, int branch) {
     failed = in == null ? 0 : in.readVarLong();
     rowBytes = in == null ? 0 : in.readVarLong();
-    children =
-        OrderedMap.read(
-            in == null ? null : new ByteReader(in.readBlob()), new PagesOfOne(pages, branch * 2), 0);
-    orders =
-        EntryMap.read(
-            in == null ? null : new ByteReader(in.readBlob()),
-            new PagesOfOne(pages, branch * 2 + 1),
-            0);
+    children = OrderedMap.read(headIn(in), new PagesOfOne(pages, branch * 2), 0);
+    orders = EntryMap.read(headIn(in), new PagesOfOne(pages, branch * 2 + 1), 0);
+  }
+
+  private static ByteReader headIn(ByteReader in) {
+    return in == null ? null : new ByteReader(in.readBlob());
   }
 
   void write(ByteWriter out) {

@@ -11,7 +11,8 @@ import java.util.function.LongFunction;
 
 /**
  * Prints what one change of a child costs at a root with many, in the nodes that it passes; run by
- * hand, with what the names of samples begin with, and numbers of children. State is in memory, so what a store takes is not in it.
+ * hand, with what the names of samples begin with, and numbers of children. State is in memory, so
+ * what a store takes is not in it.
  */
 final class LargeRootRate {
   private static final Table POST =
@@ -52,7 +53,9 @@ final class LargeRootRate {
   private static List<Sample> samples(long count) {
     Tree limited = posts("topic=slug").limit(10);
     Tree counted =
-        posts("topic=slug").limit(1).aggregates("count:score", "sum:score", "min:score", "max:score");
+        posts("topic=slug")
+            .limit(1)
+            .aggregates("count:score", "sum:score", "min:score", "max:score");
     LongFunction<Object[]> more = each -> row(count + each, count / 2);
     return List.of(
         new Sample("list, one more", posts("topic=id"), more),

@@ -108,7 +108,8 @@ class ChildrenTest {
         Map<Slice, Child> changes = new LinkedHashMap<>();
         for (int i = random.nextInt(batch % 7 == 0 ? 400 : 5); i >= 0; i--) {
           long id = random.nextInt(600);
-          changes.put(key(id), shrinks || random.nextInt(4) == 0 ? null : child(id, ordered, random));
+          boolean goes = shrinks || random.nextInt(4) == 0;
+          changes.put(key(id), goes ? null : child(id, ordered, random));
         }
         if (batch % 40 == 39) {
           expected.keySet().forEach(key -> changes.put(key, null));
