@@ -65,7 +65,7 @@ def make_crowd_shape(seed: int) -> Shape:
 
 
 def make_crowd_history(seed: int, plan: Plan) -> list[Change]:
-    """Return changes of 8 users and 900 posts, whose texts are so long that a user has pages of them."""
+    """Return changes of 8 users and 900 posts, so long that a user has pages of them."""
     random = Random(f"crowd {seed}")
     relations = dict.fromkeys(r for p in plan.products for r in p.relations)
     writers = {
