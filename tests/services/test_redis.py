@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from redis import Redis
 
+import joinery as jn
 from joinery.dev.redis import redis as redis_service
 from joinery.dev.service import Service
 from joinery.model.type import LONG, Field, Struct
@@ -21,6 +22,8 @@ from joinery.sinks.protocol import SinkError, SinkUnavailableError, StagedBatch,
 from joinery.sinks.reader import Held, make_reader
 from joinery.sinks.redis import RedisSink
 from joinery.testing.conformance import SinkCase, SinkTarget, by_tasks, sink_cases
+from joinery.vault.prove import prove_erased
+from joinery.vault.tables import open_vault
 
 pytestmark = pytest.mark.services
 Stage = Callable[..., StagedBatch]
@@ -60,7 +63,7 @@ def target(redis: Service) -> SinkTarget:
 @pytest.fixture
 def stage(tmp_path: Path) -> Stage:
     def build(*lines: str, **parts: Any) -> StagedBatch:
-        file = tmp_path / f"{uuid.uuid4().hex}.jsonl"
+        file = tmp_path / f"{uuid.uuid.uuid4().hex}.jsonl"
         file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         return StagedBatch(
             product="ticket",
@@ -160,3 +163,37 @@ def test_documents_are_read_back_with_their_versions(redis: Service, stage: Stag
 
     assert {'{"id":1}': Held('{"n":1}', 5), '{"id":3}': Held("{}", 0)} == found
     assert ['"no number"', '{"id":1}', '{"id":3}'] == keys
+
+
+PERSONAL = """\
+name: shop
+sources: {{changes: {{files: {{path: data}}}}}}
+vault: {{sqlite: {{path: vault.db}}, master: "not a secret, since this is only a test"}}
+relations:
+  person:
+    key: [id]
+    fields: {{id: long, email: string}}
+    personal: {{subject: id, fields: [email]}}
+products:
+  profile: {{root: person, sink: {{redis: {{url: "{url}", prefix: {prefix}, reveal: true}}}}}}
+"""
+
+
+def test_a_proof_looks_into_its_documents(redis: Service, tmp_path: Path) -> None:
+    prefix = f"proof{uuid.uuid4().hex}"
+    text = PERSONAL.format(url=redis.address, prefix=prefix)
+    (tmp_path / "joinery.yaml").write_text(text)
+    project = jn.load(tmp_path / "joinery.yaml")
+    vault = open_vault(project.spec)
+    with client(redis) as server:
+        server.set(f"{prefix}:7", json.dumps({"id": 7, "email": "añn@example.org"}))
+
+    def found(value: str) -> tuple[str, ...]:
+        name = vault.name_of("person", "7")
+        proof = prove_erased(project.spec, project.plan, vault, name, value)
+        assert not proof.unlooked
+        return proof.found
+
+    assert ("sink redis of profile: 1 of its documents",) == found("añn@example.org")
+    assert () == found("bob@example.org")
+    vault.close()

@@ -27,6 +27,7 @@ from joinery.vault.keys import NAME_BYTES, Vault, VaultError, VaultUnavailableEr
 _MOST_ASKED = 1 << 20
 _OF_LINES = -1
 _NOBODY = struct.pack(">B", 0)
+SILENT = "the vault did not answer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,32 @@ def check_one_machine(master: str) -> None:
         )
 
 
+def waiting_for(
+    target: str,
+    *,
+    ended: Callable[[], bool],
+    tell: Callable[[Waiting | None], None],
+    patience: Patience = PATIENCE,
+) -> Retry:
+    """Return what waits for a vault that is not there now.
+
+    Args:
+        target: Where the vault is, in words.
+        ended: True once the run is to end; a wait ends then.
+        tell: Told what is waited for, and None once that is over.
+        patience: How it waits.
+    """
+    return Retry(
+        "vault",
+        {"vault": target},
+        lambda: target,
+        outage=VaultUnavailableError,
+        ended=ended,
+        tell=tell,
+        patience=patience,
+    )
+
+
 class VaultDoor:
     """Answers the tasks of a run until it is closed.
 
@@ -79,15 +106,7 @@ class VaultDoor:
         self._vault = vault
         self._retention = retention
         self._lock = threading.Lock()
-        self._retry = Retry(
-            "vault",
-            {"vault": vault.target},
-            lambda: vault.target,
-            outage=VaultUnavailableError,
-            ended=ended,
-            tell=tell,
-            patience=patience,
-        )
+        self._retry = waiting_for(vault.target, ended=ended, tell=tell, patience=patience)
         self._links: set[socket.socket] = set()
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=64)
         self.address = VaultAddress(self._listener.getsockname()[1], secrets.token_urlsafe(32))
@@ -131,7 +150,7 @@ class VaultDoor:
             with self._lock:
                 return attempt()
 
-        return self._retry.until_done(alone, "the vault did not answer")
+        return self._retry.until_done(alone, SILENT)
 
     def _greeting(self) -> bytes:
         """Return what a task needs first: the keys of names, of indexes and of the day."""

@@ -14,22 +14,27 @@ import base64
 import json
 import zipfile
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
 from joinery.clients.postgres import database_errors, open_link
 from joinery.clients.sql import quoted
 from joinery.errors import JoineryError
-from joinery.plan.nodes import Plan, Sink
+from joinery.model.type import Struct, opened
+from joinery.plan.nodes import Plan, Product, Sink
 from joinery.plan.stream import outputs_of
 from joinery.project.captured import CAPTURED, spool_of
 from joinery.project.kinds import SINKS
 from joinery.project.product import ProjectSpec
+from joinery.sinks.reader import make_reader
 from joinery.vault.keys import Vault
 
 _CHUNK = 1 << 20
 _MOST_TOLD = 20
+_READ_AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +72,7 @@ def prove_erased(spec: ProjectSpec, plan: Plan, vault: Vault, name: bytes, value
     look.letters()
     for product in outputs_of(plan):
         for sink in product.sinks:
-            look.sink(product.name, sink)
+            look.sink(product, sink)
     look.sources()
     return Proof(tuple(look.looked), tuple(look.found), tuple(look.unlooked), tuple(look.logs))
 
@@ -94,13 +99,14 @@ class _Look:
         else:
             self.unlooked.append("dead letters: they are in a topic")
 
-    def sink(self, product: str, sink: Sink) -> None:
-        what, options = f"sink {sink.kind} of {product}", dict(sink.options)
-        target = SINKS.target(sink.kind, options, product, self._spec.path_of("."))
+    def sink(self, product: Product, sink: Sink) -> None:
+        name, options = product.name, dict(sink.options)
+        what = f"sink {sink.kind} of {name}"
+        target = SINKS.target(sink.kind, options, name, self._spec.path_of("."))
         address = target.address if target is not None else ""
         match sink.kind:
             case "files":
-                self.folder(what, Path(str(address)) / product)
+                self.folder(what, Path(str(address)) / name)
             case "sqlite":
                 path = Path(str(address))
                 self.looked.append(what)
@@ -108,12 +114,12 @@ class _Look:
                     self.found += [f"{what}: {found}" for found in self._holding(each)]
             case "postgres":
                 self._try(
-                    what, lambda: self._in_postgres(what, SINKS.read(sink.kind, options), product)
+                    what, lambda: self._in_postgres(what, SINKS.read(sink.kind, options), name)
                 )
             case "kafka":
                 self._try(what, lambda: self._in_kafka(what, SINKS.read(sink.kind, options)))
             case _:
-                self.unlooked.append(f"{what}: --prove knows no way into it")
+                self._try(what, lambda: self._in_documents(what, sink, product))
 
     def sources(self) -> None:
         for source in self._spec.sources:
@@ -148,6 +154,23 @@ class _Look:
             self.unlooked.append(f"{what}: {type(error).__name__}")
         finally:
             link.close()
+
+    def _in_documents(self, what: str, sink: Sink, product: Product) -> None:
+        value = opened(product.output)
+        assert isinstance(value, Struct)  # as it was
+        folder = self._spec.path_of(".")
+        options = {name: each for name, each in sink.options if name != "spool"}
+        reader = make_reader(
+            sink.kind, options, product=product.name, folder=folder, key=product.key, value=value
+        )
+        documents = 0
+        with closing(reader):
+            keys = reader.keys()
+            while some := list(islice(keys, _READ_AT_ONCE)):
+                held = [f"{key} {each.value}".encode() for key, each in reader.read(some).items()]
+                documents += sum(any(needle in each for needle in self._needles) for each in held)
+        if documents:
+            self.found.append(f"{what}: {documents} of its documents")
 
     def _in_kafka(self, what: str, options: Any) -> None:
         from joinery.clients.kafka_reader import read_topic

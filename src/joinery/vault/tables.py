@@ -38,10 +38,10 @@ def open_vault(spec: ProjectSpec) -> Vault:
     """
     if spec.vault is None:
         raise VaultError("the project has no vault", hint="Write vault: {sqlite: {path: …}, …}.")
-    return Vault(open_store(spec), spec.vault.master)
+    return Vault(vault_store(spec), spec.vault.master)
 
 
-def open_store(spec: ProjectSpec) -> VaultStore:
+def vault_store(spec: ProjectSpec) -> VaultStore:
     """Return the tables of a project's vault."""
     assert spec.vault is not None  # asked for before
     options: Any = VAULTS.read(spec.vault.kind, dict(spec.vault.options))
@@ -160,7 +160,7 @@ class SqliteVault(_SqlVault):
                     database.rollback()
                     raise
                 database.commit()
-            except sqlite3.OperationalError as error:
+            except (sqlite3.OperationalError, OSError) as error:
                 self.close()
                 raise VaultUnavailableError(
                     f"the vault, {self.target}, is not there now", detail=f"{error}."

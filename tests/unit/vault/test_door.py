@@ -12,7 +12,7 @@ import pytest
 
 from joinery.model.progress import Waiting
 from joinery.retry import Patience
-from joinery.vault.door import VaultDoor, check_one_machine
+from joinery.vault.door import SILENT, VaultDoor, check_one_machine, waiting_for
 from joinery.vault.keys import Vault, VaultError, VaultUnavailableError
 from joinery.vault.tables import SqliteVault
 
@@ -127,3 +127,24 @@ def test_a_task_waits_while_the_vault_is_away(
     assert answer[:1] == b"\x01"
     assert waits[-1] is None
     assert any(each is not None for each in waits)
+
+
+def test_a_vault_that_is_not_there_at_the_start_is_waited_for(
+    tmp_path: Path, waits: list[Waiting | None]
+) -> None:
+    folder = tmp_path / "keys"
+    folder.write_text("no folder yet")
+    path = folder / "vault.db"
+
+    def told(waiting: Waiting | None) -> None:
+        waits.append(waiting)
+        if folder.is_file():
+            folder.unlink()  # it comes to be while it is waited for
+
+    patience = Patience(first_s=0.01, longest_s=0.01, rest_s=0.01)
+    waiting = waiting_for(f"sqlite {path}", ended=lambda: False, tell=told, patience=patience)
+    vault = waiting.until_done(lambda: Vault(SqliteVault(path), MASTER), SILENT)
+
+    assert vault.keys([bytes(16)])
+    assert waits[0] is not None
+    assert waits[-1] is None

@@ -33,8 +33,8 @@ from joinery.spark.recovery.isolate import Suspect, isolate
 from joinery.spark.source.source import sources_of
 from joinery.spark.source.spool_readers import note_readers
 from joinery.vault.claim import claim_vault
-from joinery.vault.door import VaultDoor
-from joinery.vault.tables import open_vault
+from joinery.vault.door import SILENT, VaultDoor, waiting_for
+from joinery.vault.tables import open_vault, vault_store
 
 
 @dataclass(slots=True, kw_only=True)
@@ -131,13 +131,12 @@ class Held:
         """Open the door to the vault, where a query has personal columns."""
         if not any(each.is_personal for each in self.queries):
             return
-        vault = open_vault(self.spec)
-        self.door = VaultDoor(
-            vault,
-            retention=timedelta(milliseconds=self.spec.run.tombstone_retention_ms),
-            ended=self.asked.is_set,
-            tell=partial(self.board.wait, f"vault: {vault.target}"),
-        )
+        target, ended = vault_store(self.spec).target, self.asked.is_set
+        tell = partial(self.board.wait, f"vault: {target}")
+        waiting = waiting_for(target, ended=ended, tell=tell)
+        vault = waiting.until_done(partial(open_vault, self.spec), SILENT)
+        retention = timedelta(milliseconds=self.spec.run.tombstone_retention_ms)
+        self.door = VaultDoor(vault, retention=retention, ended=ended, tell=tell)
         for query in self.queries:
             if query.is_personal:
                 claim_vault(self.mode.paths(query.name).checkpoint, query.name, vault)
