@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -13,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 import pytest
 from tests.services.captured import new_database, until
-from tests.spark.test_erasure import CANARY, email, erased, holding, shown
+from tests.spark.test_erasure import CANARY, change, email, erased, holding, person, shown
+from tests.spark.test_erasure import PROJECT as SHOP
 
 import joinery as jn
 from joinery.dev.service import Service
@@ -49,9 +51,10 @@ TABLES = (
 )
 
 
-def told(folder: Path) -> int:
+def told(folder: Path, text: str = "") -> int:
+    """Return how many documents there are with a text."""
     try:
-        return len(shown(folder))
+        return sum(text in each for each in shown(folder).values())
     except sqlite3.OperationalError:  # no table yet, or it is written to
         return 0
 
@@ -107,3 +110,31 @@ def _keys_of_lines_go_with_their_files(project: Any) -> None:
     seal(today - timedelta(days=30))
     assert not known(today - timedelta(days=30))
     assert known(today)
+
+
+def test_subjects_are_erased_at_once_while_a_run_goes_on(
+    postgres: Service, spark: SparkSession, tmp_path: Path
+) -> None:
+    with new_database(postgres, "vault") as url:
+        keys = f'{{postgres: {{url: "{url}", schema: keys}}'
+        assert "{sqlite: {path: keys/vault.db}" in SHOP
+        text = SHOP.replace("{sqlite: {path: keys/vault.db}", keys)
+        (tmp_path / "joinery.yaml").write_text(text)
+        project = jn.load(tmp_path / "joinery.yaml")
+        change(tmp_path, "person", "1", *map(person, range(10)))
+        change(tmp_path, "letter", "1", {"id": 1, "email": email(1), "topic": "cats"})
+        running = jn.run(spark, project)
+        until(lambda: 10 == told(tmp_path))
+
+        with ThreadPoolExecutor(3) as pool:
+            list(pool.map(lambda each: erased(project, "person", each), [1, 2, 1]))
+        change(tmp_path, "person", "2", *({**person(each), "name": "anew"} for each in range(10)))
+        until(lambda: 10 == told(tmp_path, "anew"))
+        running.stop()
+
+        after = {key: json.loads(each) for key, each in shown(tmp_path).items()}
+        assert {1, 2} == {key for key, each in after.items() if each["email"] is None}
+        assert all(each["letters"] == [] for each in after.values())
+        receipts = [*(tmp_path / ".joinery/checkpoint/_receipts").glob("*.json")]
+        assert 3 == len(receipts)
+        assert all(each.startswith("clear.db") for each in holding(tmp_path, CANARY))
