@@ -49,7 +49,7 @@ products:
         order: [id]
       payment: {{one: payment_info, on: {{user_id: id}}, fields: [verified]}}
     sink: {sink}
-run: {{checkpoint: "{work}/checkpoint", max_rows_per_batch: 25000}}
+run: {{checkpoint: "{work}/checkpoint", max_rows_per_batch: {batch}}}
 """
 PERSONAL = {
     "none": ("", ""),
@@ -92,14 +92,15 @@ def write(folder: Path, subjects: int) -> None:
             open_ = {}
 
 
-def run(data: Path, work: Path, kind: str, *, reveal: bool) -> float:
+def run(data: Path, work: Path, kind: str, *, batch: int, reveal: bool) -> float:
     """Return the processor seconds of a run."""
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     user, pull_request = PERSONAL[kind]
     shows = "" if kind == "none" else ", reveal: true"
     sink = SINKS[reveal].format(work=work, reveal=shows)
-    told = PROJECT.format(data=data, work=work, user=user, pull_request=pull_request, sink=sink)
+    named = {"user": user, "pull_request": pull_request, "sink": sink, "batch": batch}
+    told = PROJECT.format(data=data, work=work, **named)
     project = work / "joinery.yaml"
     project.write_text(told)
     command = [str(Path(sys.executable).with_name("joinery")), "run", str(project), "--once"]
@@ -117,18 +118,20 @@ def main() -> None:
     parser.add_argument("--subjects", type=int, default=20_000)
     parser.add_argument("--pairs", type=int, default=3)
     parser.add_argument("--of", choices=["user", "pull_request"], default="user")
+    parser.add_argument("--batch", type=int, default=25_000, help="changes a batch")
     parser.add_argument("--reveal", action="store_true", help="into SQLite, in clear")
     parser.add_argument("--work", type=Path, default=BENCH / ".runs" / "erasure")
     asked = parser.parse_args()
     data, empty, work = (asked.work / each for each in ("data", "empty", "run"))
     write(data, asked.subjects)
     write(empty, 1)
-    idle = run(empty, work, "none", reveal=asked.reveal)
+    how = {"batch": asked.batch, "reveal": asked.reveal}
+    idle = run(empty, work, "none", **how)
     print(f"a run of 10 changes: {idle:.1f} s of processors", flush=True)
     costs = []
     for _ in range(asked.pairs):
-        plain = run(data, work, "none", reveal=asked.reveal)
-        sealed = run(data, work, asked.of, reveal=asked.reveal)
+        plain = run(data, work, "none", **how)
+        sealed = run(data, work, asked.of, **how)
         costs.append((sealed - idle) / (plain - idle) - 1)
         print(f"{plain:.1f} s without, {sealed:.1f} s with: {costs[-1]:+.0%}", flush=True)
     print(f"{10 * asked.subjects:,} changes, {asked.subjects:,} subjects, middle of the pairs:")
