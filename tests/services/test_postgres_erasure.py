@@ -20,6 +20,7 @@ from tests.spark.test_erasure import PROJECT as SHOP
 import joinery as jn
 from joinery.dev.service import Service
 from joinery.spark.batch.captures import seal_of
+from joinery.vault.keys import VaultError
 from joinery.vault.tables import open_vault
 
 if TYPE_CHECKING:
@@ -93,6 +94,9 @@ def test_a_canary_is_in_no_file_of_the_spool_and_gone_once_erased(
         run(spark, project)
         assert after == shown(tmp_path)
         _keys_of_lines_go_with_their_files(project)
+        (tmp_path / "keys" / "vault.db").rename(tmp_path / "keys" / "away.db")
+        with pytest.raises(VaultError, match="not the one"):
+            run(spark, project)
 
 
 def _keys_of_lines_go_with_their_files(project: Any) -> None:

@@ -202,19 +202,23 @@ class Captures:
         self._sources = [e for e in spec.sources if e.kind in CAPTURED and e.name in names]
         self._on_wait, self._on_warning = on_wait, on_warning
         self._bulk = bulk
+        self._claimed: list[Capture] = []
         self._captures: list[Capture] = []
 
-    def start(self) -> None:
-        """Claim the spools, then capture into them.
+    def claim(self) -> None:
+        """Claim the spools.
 
         Raises:
             CaptureError: A spool has changes of another slot, or of other tables.
         """
-        made = [
+        self._claimed = [
             make_capture(self._spec, each, self._on_wait, self._on_warning, bulk=self._bulk)
             for each in self._sources
         ]
-        for each in made:
+
+    def start(self) -> None:
+        """Capture into the spools, which were claimed."""
+        for each in self._claimed:
             each.start()
             self._captures.append(each)
 

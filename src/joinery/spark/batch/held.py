@@ -73,15 +73,20 @@ class Held:
             CaptureError: A spool has changes of another slot, or of other tables, or no longer
                 all that a query needs that begins.
             StateMismatchError: A checkpoint holds state that another plan wrote.
+            VaultError: The vault is not the one that a checkpoint was sealed with.
             HeldBackError: Documents wait for what their product does not declare any more.
             SinkError: A sink cannot be opened.
         """
         for query in self.queries:
             query.lease.take()
-        self.captures.start()
+        self.captures.claim()
         for query in self.queries:
             self._claim(query)
         self._open_door()
+        self.captures.start()  # under keys of a vault that is the right one
+        for query in self.queries:
+            if is_store_backed(query.products):
+                self._open_store(query, self.mode.paths(query.name).checkpoint)
         for query in self.queries:
             query.open()
 
@@ -98,7 +103,7 @@ class Held:
                 self.stores.popitem()[1].close()
 
     def _claim(self, query: QueryRun) -> None:
-        """Make a query's checkpoint its own, and open its store."""
+        """Make a query's checkpoint its own."""
         reads = sources_of(self.spec, query.products)
         products = query.products
         keeper = solution_of(products), statements_of(products)
@@ -110,8 +115,6 @@ class Held:
         if not query.is_personal:  # A search copies records, as they are.
             root = self.spec.path_of(self.spec.run.checkpoint)
             isolate(self.spec, Suspect(query=query.name, root=root, checkpoint=paths.checkpoint))
-        if is_store_backed(query.products):
-            self._open_store(query, paths.checkpoint)
         if not self.rebuild:
             for warning in _target_warnings(self.spec, query, paths.checkpoint):
                 self.board.warn(warning)
@@ -128,7 +131,7 @@ class Held:
         )
 
     def _open_door(self) -> None:
-        """Open the door to the vault, where a query has personal columns."""
+        """Open the door to the vault, which is then the queries' own, where one is personal."""
         if not any(each.is_personal for each in self.queries):
             return
         target, ended = vault_store(self.spec).target, self.asked.is_set
