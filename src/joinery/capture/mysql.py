@@ -33,6 +33,7 @@ from joinery.model.warning import RunWarning
 
 _QUEUE_BYTES = 32 << 20
 _SILENT_MS = 60_000
+_NOT_UNDERSTOOD = "a statement that changes a captured table is not understood"
 _ALONE_EVENTS = 2  # of a statement that changes tables: its identifier, and itself
 # No connection, too many of them, the end of the server, a query that was killed.
 _PASSING = (0, 1040, 1053, 1077, 1078, 1079, 1152, 1158, 1159, 1160, 1161, 1317, 1927)
@@ -203,6 +204,10 @@ class MysqlDatabase:
 
     def refusal(self, said: str) -> CaptureError | None:
         """Return what has to be mended where the process ended of it; else waiting may help."""
+        if said.startswith(_NOT_UNDERSTOOD):
+            return CaptureLostError(
+                said, detail="The columns of what the log tells after it are not known.", hint=ANEW
+            )
         if "same server_uuid/server_id" not in said:
             return None
         return CaptureError(
@@ -318,7 +323,7 @@ class MysqlDatabase:
             try:
                 plugin = plugin_of(link)
                 self._check_files(files_of(link, plugin), position.lsn)
-                self._check_log(link, plugin, spool)
+                self._check_log(link, spool)
             except MysqlError as error:
                 raise self.failure(error) from error
 
@@ -339,10 +344,10 @@ class MysqlDatabase:
             )
         else:
             self._check_files(files, position.lsn)
-            self._check_log(link, plugin, spool)
+            self._check_log(link, spool)
 
-    def _check_log(self, link: MysqlLink, plugin: Plugin, spool: SpoolFolder) -> None:
-        if not is_of(link, plugin, spool.offset):
+    def _check_log(self, link: MysqlLink, spool: SpoolFolder) -> None:
+        if not is_of(link, spool.offset):
             raise CaptureLostError(
                 f"the log of {self.shown} is another one than was captured from it",
                 detail="It was begun anew, or the server was put back from a backup, and it has"

@@ -98,44 +98,28 @@ def files_of(link: MysqlLink, plugin: Plugin) -> LogFiles:
     return LogFiles(named, place_of(str(file), int(position)))
 
 
-def is_of(link: MysqlLink, plugin: Plugin, offset: Mapping[str, Any]) -> bool:
-    """Return whether a log that has a place is still the one in which the place was noted.
+def is_of(link: MysqlLink, offset: Mapping[str, Any]) -> bool:
+    """Return whether a log has an event where one was noted, so that it is still the same.
 
-    One that was begun anew, and has grown since, hardly has an event that begins just there; and
-    one of MariaDB tells the number of the transaction before.
+    One that was begun anew, and has grown since, hardly has one that begins just there. The number
+    of the transaction tells nothing: a server of MariaDB that was asked for it begins to tell its
+    places some way before.
 
     Args:
         link: To its server.
-        plugin: Which connector reads it.
         offset: Where the connector would go on.
 
     Raises:
         MysqlError: We may not ask, or the server is gone.
     """
-    file, position = str(offset["file"]), int(offset["pos"])
+    statement = f"show binlog events in %s from {int(offset['pos'])} limit 1"
     try:
-        link.rows(f"show binlog events in %s from {position} limit 1", file)
+        link.rows(statement, str(offset["file"]))
     except MysqlError as error:
         if error.number == _NO_SUCH_EVENT:
             return False
         raise
-    noted = str(offset.get("gtids") or "")
-    if plugin == "mysql" or noted.count("-") != 2:
-        return True
-    ((found,),) = link.rows("select binlog_gtid_pos(%s, %s)", file, position)
-    # A place may be where the transaction begins, or where it ends.
-    return abs(_transaction(str(found or "")) - _transaction(noted)) <= 1
-
-
-def _transaction(gtids: str) -> int:
-    """Return the number of the last transaction of a list of MariaDB with one domain.
-
-    Example:
-        >>> _transaction("0-1-348")
-        348
-    """
-    number = gtids.rpartition("-")[2]
-    return int(number) if number.isdecimal() else 0
+    return True
 
 
 def _log_status(link: MysqlLink, plugin: Plugin) -> tuple[Any, ...]:
