@@ -94,3 +94,18 @@ def test_one_that_comes_above_its_limit_while_it_is_compared_is_not_called_wrong
     found = Comparison(keys, truth, Target(), Applied(), pace=pace, found=Found()).run()
 
     assert ([], ['{"id":1}']) == (found.differences, [each.key for each in found.unreadable])
+
+
+def test_a_row_that_another_record_tells_the_same_of_has_another_version() -> None:
+    [product] = build_plan(load_text(PROJECT)).products
+    logs = [[user(1, 1), post(1, 1)]]
+    truth = LogTruth(product, lambda: logs[-1], lambda: len(logs), max_document_bytes=MOST)
+    shown = [truth.documents([(1,)])]
+    for more in (user(2, 2), post(1, 2)):  # The first has no part in the document.
+        logs.append([*logs[-1], more])
+        shown.append(truth.documents([(1,)]))
+
+    first, second, third = [each.versions for each in shown if each is not None]
+
+    assert first == second
+    assert second != third
