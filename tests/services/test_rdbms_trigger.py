@@ -512,7 +512,7 @@ def test_the_command_waits_for_its_database(
         for id in (1, 2):
             read_until("waiting for a store", listening)
             postgres.start()
-            until(lambda: stands(database, table))
+            until(lambda: is_queued(database, table))
             with psycopg.connect(database) as other:
                 other.execute(f"INSERT INTO {table} VALUES ({id}, 'ada')".encode())
             read_until("profile: 1 documents", listening)
@@ -535,9 +535,11 @@ def read_until(words: str, process: subprocess.Popen[str]) -> None:
     raise AssertionError("".join(said))
 
 
-def stands(database: str, table: str) -> bool:
+def is_queued(database: str, table: str) -> bool:
+    """Return whether the database is there, and notes the changes of a table."""
+    triggers = "SELECT count(*) > 0 FROM pg_trigger WHERE tgrelid = to_regclass(%s)"
     with suppress(psycopg.OperationalError), psycopg.connect(database) as server:
-        return server.execute("SELECT to_regclass(%s)", (table,)).fetchone() != (None,)
+        return server.execute(triggers, (table,)).fetchone() == (True,)
     return False
 
 
