@@ -27,7 +27,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from builds import BENCH, add_joinery
 from joinery.dev.kafka import kafka
-from latency_worlds import Alerts, Profiles, Row, World
+from latency_worlds import Alerts, Patterns, Profiles, Row, World
 
 SENT = re.compile(rb"sent=(\d+)")
 WAIT_S = 600.0
@@ -172,6 +172,7 @@ def main() -> int:
     parser.add_argument("--alerts", type=int, metavar="QUERIES", help="stored queries instead")
     parser.add_argument("--listings", type=int, default=10_000, help="that stand, of --alerts")
     add_joinery(parser)
+    parser.add_argument("--patterns", type=int, metavar="USERS", help="matches of logins instead")
     chosen = parser.parse_args()
     work = chosen.work or BENCH / ".runs" / f"latency-{chosen.mode}"
     shutil.rmtree(work, ignore_errors=True)
@@ -179,6 +180,8 @@ def main() -> int:
     world: World = Profiles(chosen.users)
     if chosen.alerts:
         world = Alerts(chosen.alerts, chosen.listings)
+    if chosen.patterns:
+        world = Patterns(chosen.patterns)
     with kafka(work / "kafka").started() as broker:
         print(json.dumps(measure(broker.address, work, world, chosen), indent=1))
     return 0

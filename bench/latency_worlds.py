@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import random
 import time
 from collections.abc import Iterator
@@ -141,6 +142,44 @@ class Alerts:
     def saved(self, id: int, like: int, text: str) -> Row:
         """Return a query that asks what another asks, and says `text`."""
         return "saved", *keyed({"id": id, "condition": query(like).sql, "note": text}, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Patterns:
+    """Logins of which three that failed, then one that did not, are a match."""
+
+    users: int
+    project: ClassVar = "latency_patterns.yaml"
+    topics: ClassVar = ("login",)
+    sink: ClassVar = "guessed"
+
+    @property
+    def standing(self) -> int:
+        """A match of each user."""
+        return self.users
+
+    def base(self) -> Iterator[Row]:
+        """Yield a match of each user, and two logins of the next."""
+        for number in range(6 * self.users):
+            user, place = divmod(number, 6)
+            yield self.login(number, user, place == 3, "")
+
+    def load(self, seed: int) -> Iterator[Row]:
+        """Yield logins without end, three in ten of which do not fail."""
+        draw = random.Random(seed)
+        id = seed * 10_000_000
+        while True:
+            id += 1
+            yield self.login(id, draw.randrange(self.users), draw.random() < 0.3, sent_now())
+
+    def made_by(self, told: set[bytes]) -> set[bytes]:
+        """Return all: a match tells of its last row alone."""
+        return told
+
+    def login(self, id: int, user: int, ok: bool, text: str) -> Row:
+        """Return a login at this moment that says `text`."""
+        at = dt.datetime.now(dt.UTC).isoformat()
+        return "login", *keyed({"id": id, "user": user, "ok": ok, "at": at, "note": text}, 1)
 
 
 def sent_now() -> str:

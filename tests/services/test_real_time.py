@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import random
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
-from tests.oracle.compare import Trial, make_trial
+from tests.oracle.compare import make_trial
 from tests.services.live_run import LiveRun, Topic, live_run
+from tests.services.live_truth import ends, missing, record, settled, sink_topic
 from tests.services.log import Log
 
 from joinery.delivery.control import Action, ControlLog
@@ -21,14 +20,10 @@ from joinery.delivery.query_paths import QueryPaths
 from joinery.dev.service import Service
 from joinery.model.change import Change
 from joinery.plan.build import build_plan
-from joinery.plan.nodes import Relation
 from joinery.project.kind import SinkSpec, SourceSpec
 from joinery.project.load import dump_spec
 from joinery.project.product import ProjectSpec
 from joinery.project.run import RunSpec
-from joinery.semantics.read_change import change_line
-from joinery.testing.conformance.runner import ReferenceRunner
-from joinery.testing.conformance.suite import parse
 
 pytestmark = [pytest.mark.services, pytest.mark.spark]
 
@@ -179,7 +174,7 @@ def test_random_projects_that_are_killed_end_in_the_documents_of_the_reference(
     spec = in_kafka(trial.project, log, f"rt-{uuid.uuid4().hex[:8]}", tmp_path)
     (tmp_path / "joinery.yaml").write_text(dump_spec(spec), encoding="utf-8")
     topics = {each.name: Topic(log.bootstrap, sink_topic(each.sinks)) for each in spec.products}
-    expected = ends(trial)
+    expected = ends(trial.project, trial.batches)
     chance = random.Random(seeds[0])
     for number, changes in enumerate(trial.batches[:-1], start=1):
         with live_run(tmp_path, "--real-time") as run:
@@ -187,7 +182,7 @@ def test_random_projects_that_are_killed_end_in_the_documents_of_the_reference(
             some = len(changes) // 3
             enough = partial(sent, topics, count(topics) + chance.randint(0, some))
             put(log, spec, changes)
-            all_of_it = partial(settled, topics, ends(trial, number))
+            all_of_it = partial(settled, topics, ends(trial.project, trial.batches[:number]))
             run.until(partial(either, enough, all_of_it), "some documents")
             run.kill()
     with live_run(tmp_path, "--real-time") as run:
@@ -212,36 +207,6 @@ def sent(topics: dict[str, Topic], enough: int) -> bool:
     return count(topics) >= enough
 
 
-def settled(topics: dict[str, Topic], expected: dict[str, dict[str, Any]]) -> bool:
-    return {name: each.newest() for name, each in topics.items()} == expected
-
-
-def missing(topics: dict[str, Topic], expected: dict[str, dict[str, Any]]) -> str:
-    """Return the documents that are not as they should be, as they are and as expected."""
-    wrong = [
-        f"{name} {key}: {stands.get(key)} instead of {wanted.get(key)}"
-        for name, wanted in expected.items()
-        for stands in [topics[name].newest()]
-        for key in {*wanted, *stands}
-        if stands.get(key) != wanted.get(key)
-    ]
-    return "\n".join(wrong)
-
-
-def ends(trial: Trial, batches: int | None = None) -> dict[str, dict[str, Any]]:
-    """Return the documents that stand after some batches, by product and key."""
-    standing: dict[str, dict[str, Any]] = {each.name: {} for each in trial.project.products}
-    for sent in ReferenceRunner().run(trial.project, trial.batches[:batches]):
-        for product, lines in sent.lines.items():
-            for line in lines:
-                parts = parse(line)
-                key = json.dumps(parts["key"], ensure_ascii=False, separators=(",", ":"))
-                standing[product].pop(key, None)
-                if parts["value"] is not None:
-                    standing[product][key] = json.loads(line)["value"]
-    return standing
-
-
 def in_kafka(project: ProjectSpec, log: Log, at: str, folder: Path) -> ProjectSpec:
     """Return the project with all that it reads and writes in a broker."""
     kafka = (("bootstrap", log.bootstrap),)
@@ -263,19 +228,7 @@ def in_kafka(project: ProjectSpec, log: Log, at: str, folder: Path) -> ProjectSp
     )
 
 
-def sink_topic(sinks: Sequence[SinkSpec]) -> str:
-    return str(dict(sinks[0].options)["topic"])
-
-
 def put(log: Log, spec: ProjectSpec, changes: Iterable[Change]) -> None:
     relations = {each.name: each for one in build_plan(spec).products for each in one.relations}
     known = (each for each in changes if each.relation in relations)
     log.put_all(record(each, relations[each.relation]) for each in known)
-
-
-def record(change: Change, relation: Relation) -> tuple[str, Any, Any]:
-    """Return a change as the topic, key and value of a record."""
-    line = json.loads(change_line(change, relation))
-    if set(line) == {"key", "value"}:
-        return relation.topic, line["key"], line["value"]
-    return relation.topic, dict(change.key), line

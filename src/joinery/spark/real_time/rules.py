@@ -212,7 +212,12 @@ def _form_against(product: Product) -> Iterator[str]:
             if not product.form.retroactive:
                 name = product.name
                 yield f'product "{name}" keeps no documents (retroactive: false) to send again'
-        case HistoryForm(does=does) | FoldForm(does=does) | PatternForm(does=does):
+        case PatternForm():
+            if product.form.waits:
+                yield f'product "{product.name}" is sent once it is decided, known by batch'
+            if product.form.emit.late != "correct":
+                yield f'product "{product.name}" leaves out late rows (emit: late), known by batch'
+        case HistoryForm(does=does) | FoldForm(does=does):
             yield f'product "{product.name}" {does}, which real time does not run yet'
         case _:
             assert_never(product.form)

@@ -212,3 +212,30 @@ def test_an_interval_that_spark_does_not_take_is_refused(tmp_path: Path) -> None
         declared(tmp_path, letters=LETTERS + ", checkpoint_interval: 1s")
 
     assert '"checkpoint_interval" cannot be "1s"' in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("match", "emit", "why"),
+    [
+        ("A -> B", "changed", ""),
+        ("A not B", "changed", "is sent once it is decided"),
+        ("A -> B", "closed", "is sent once it is decided"),
+    ],
+)
+def test_a_pattern_that_waits_for_nothing_runs(
+    tmp_path: Path, match: str, emit: str, why: str
+) -> None:
+    form = (
+        f"pattern: user, match: '{match}', define: {{B: name = A.name}}, within: 1m,"
+        f" emit: {{when: {emit}}}"
+    )
+    text = PROJECT.format(source=SOURCE, sink=SINK, letters=LETTERS, more="")
+    text = text.replace("root: user", form).replace("name: string}", "name: string, at: timestamp}")
+    text = text.replace("format: json", "format: json, time: at")
+    (tmp_path / "joinery.yaml").write_text(text, encoding="utf-8")
+    spec = load_spec(tmp_path / "joinery.yaml")
+
+    if why:
+        assert why in refusal(spec)
+    else:
+        assert {"profile"} == {*target(spec).topics}

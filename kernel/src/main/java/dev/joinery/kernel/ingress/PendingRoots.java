@@ -19,6 +19,7 @@ import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.program.EventFoldProgram;
 import dev.joinery.kernel.program.GroupProgram;
 import dev.joinery.kernel.program.HistoryProgram;
+import dev.joinery.kernel.program.PatternProgram;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.program.SearchProgram;
 import java.io.IOException;
@@ -26,6 +27,7 @@ import java.io.Serializable;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
@@ -38,8 +40,15 @@ import org.apache.spark.sql.types.StructType;
  * document again, above the version it had.
  */
 public record PendingRoots(List<Root> roots) implements Serializable {
+  /** Keeps all digits of a number. */
+  private static final ObjectMapper EXACT =
+      new ObjectMapper()
+          .enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS)
+          .setNodeFactory(JsonNodeFactory.withExactBigDecimals(true));
+
   /**
-   * @param key the row of the key's columns; of a match the codes of its two keys
+   * @param key the row of the key's columns; of a stored query's match the codes of its two keys, of
+   *     a pattern's the code of its start
    * @param version the one that the sink holds
    */
   public record Root(byte[] address, byte[] key, long version) implements Serializable {
@@ -91,6 +100,9 @@ public record PendingRoots(List<Root> roots) implements Serializable {
       if (node instanceof SearchProgram) {
         return matches(program, sender, type);
       }
+      if (node instanceof PatternProgram pattern) {
+        return starts(pattern, sender, type);
+      }
       KeyReader reader = new KeyReader(type, type.length() - timesOf(node));
       return (key, version) -> {
         byte[] row = reader.row(key);
@@ -113,12 +125,8 @@ public record PendingRoots(List<Root> roots) implements Serializable {
         StructType part = (StructType) type.fields()[i].dataType();
         parts[i] = new KeyReader(part, part.length());
       }
-      ObjectMapper exact =
-          new ObjectMapper()
-              .enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS)
-              .setNodeFactory(JsonNodeFactory.withExactBigDecimals(true));
       return (key, version) -> {
-        JsonNode both = exact.readTree(key);
+        JsonNode both = EXACT.readTree(key);
         byte[] query = parts[0].code(parts[0].row(both.path(type.fields()[0].name()).toString()));
         byte[] document =
             parts[1].code(parts[1].row(both.path(type.fields()[1].name()).toString()));
@@ -129,11 +137,28 @@ public record PendingRoots(List<Root> roots) implements Serializable {
       };
     }
 
+    /** A match is told to the key of its rows, by the code of the key of the first of them. */
+    private static Reader starts(PatternProgram pattern, int sender, StructType type) {
+      StructField start = type.fields()[pattern.by()];
+      StructType by = new StructType(Arrays.copyOf(type.fields(), pattern.by()));
+      StructType first = (StructType) start.dataType();
+      KeyReader address = new KeyReader(by, by.length());
+      KeyReader row = new KeyReader(first, first.length());
+      return (key, version) -> {
+        JsonNode both = EXACT.readTree(key);
+        byte[] code = row.code(row.row(both.path(start.name()).toString()));
+        ((ObjectNode) both).remove(start.name());
+        byte[] told = address.code(address.row(both.toString()));
+        return new Root(Address.of(sender, told), code, version);
+      };
+    }
+
     private static int senderOf(Program program, int product) {
       for (int i = 0; i < program.nodes().size(); i++) {
         Program.NodeProgram node = program.nodes().get(i);
         if (node instanceof Program.FoldProgram fold && fold.product() == product
             || node instanceof GroupProgram group && group.product() == product
+            || node instanceof PatternProgram pattern && pattern.product() == product
             || node instanceof SearchProgram search && search.product() == product
             || node instanceof HistoryProgram history && history.product() == product
             || node instanceof EventFoldProgram events && events.product() == product) {

@@ -18,6 +18,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
@@ -39,7 +40,8 @@ import org.apache.spark.sql.types.StructField;
  * end. Where matches end in time, rows are forgotten that no row which still counts can match with.
  *
  * <p>All that one batch sends for an address has one version, above all before it. So nothing needs
- * to be remembered of a match that is gone.
+ * to be remembered of a match that is gone, and what the sink holds under no higher version was
+ * committed.
  */
 public final class Pattern implements Node {
   private static final String INSTANCE_LIMIT = "instance_limit";
@@ -103,6 +105,7 @@ public final class Pattern implements Node {
         case Message.RULE -> {}
         case Message.PLACED -> sequence.take(Message.body(message), altered);
         case Message.CLOSED -> sequence.hear(Message.body(message), ended);
+        case Message.PENDING -> sequence.reopen(Message.body(message).rest());
         default -> throw Message.unexpected(message);
       }
     }
@@ -112,6 +115,7 @@ public final class Pattern implements Node {
       sequence.search(altered, touched, documents);
     }
     sequence.findClosed(before, ended, touched);
+    touched.addAll(sequence.pending.keySet());
     sequence.send(touched, documents, timestamp, outbox);
     context.counters().productFailures(product, 0, reads.takeFailures());
     sequence.close(timestamp);
@@ -142,6 +146,10 @@ public final class Pattern implements Node {
     private final OrderedMap rows;
     private final PatternMatches matches;
     private final PatternRules.Known ruled;
+
+    /** By the keys of their first rows, matches that the sink may hold and that no batch sent. */
+    private final Map<Slice, Slice> pending = new TreeMap<>();
+
     private long version;
 
     /** The watermark that was told last, less what is allowed. */
@@ -175,9 +183,10 @@ public final class Pattern implements Node {
     void close(long timestamp) {
       boolean gone = isEmpty();
       if (gone && ruled != null) {
-        ruled.clear();
+        ruled.forgetSeen();
       }
-      if (gone && version <= state.highestForgotten()) {
+      boolean knows = ruled != null && !ruled.isEmpty();
+      if (gone && !knows && version <= state.highestForgotten()) {
         state.clear();
         return;
       }
@@ -203,6 +212,14 @@ public final class Pattern implements Node {
     }
 
     // What comes
+
+    /** The sink may hold a match that was never committed; {@code told} is its version and key. */
+    void reopen(Slice told) {
+      ByteReader in = new ByteReader(told);
+      if (in.readLong() > version) {
+        pending.put(in.rest(), told);
+      }
+    }
 
     /** Adds to {@code altered} the rows that see another row of a rule than before. */
     void hearRules(List<byte[]> messages, Set<Slice> altered) {
@@ -416,11 +433,15 @@ public final class Pattern implements Node {
       for (Slice key : touched) {
         Match match = matches.shownOf(key, this::mayBeShown);
         Slice sent = matches.sentOf(key);
-        if (sent == null && match == null) {
+        Slice reopened = pending.get(key);
+        if (sent == null && match == null && reopened == null) {
           continue;
         }
         last.read(sent == null ? null : new ByteReader(sent));
         last.beginAbove(version);
+        if (reopened != null) {
+          last.reopen(new ByteReader(reopened));
+        }
         if (match != null) {
           Slice known = documents.get(match.start());
           Slice row = known != null ? known : documentAt(match.start());

@@ -11,9 +11,11 @@ import dev.joinery.kernel.program.PatternProgram.RuleUse;
 import dev.joinery.kernel.state.EntryMap;
 import dev.joinery.kernel.state.State;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.Iterator;
 import java.util.List;
-import java.util.function.BiConsumer;
+import java.util.Set;
+import java.util.function.LongPredicate;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructField;
@@ -78,10 +80,13 @@ final class PatternRules {
       rules.write(out);
     }
 
-    void clear() {
-      List<Slice> all = new ArrayList<>();
-      rules.iterator().forEachRemaining(each -> all.add(each.key().detach()));
-      all.forEach(rules::remove);
+    boolean isEmpty() {
+      return rules.size() == 0;
+    }
+
+    /** Forgets all that a row saw; in real-time mode a rule may be told before the row comes. */
+    void forgetSeen() {
+      forget(seen -> seen != Marks.UNKNOWN);
     }
 
     /** Takes what a Rule tells; returns whether rows that were kept before see another now. */
@@ -104,25 +109,35 @@ final class PatternRules {
       rules.put(entry, Slice.of(out.writeByte(exists ? 1 : 0).writeRaw(row).toBytes()));
     }
 
-    /** Notes that a row is kept from now on. */
+    /**
+     * Notes that a row is kept from now on. Where its rule was not told yet, as may be in real-time
+     * mode, it sees none until then.
+     */
     void note(Slice kept) {
       long time = program.time() < 0 ? 0 : row(kept).getLong(program.time());
-      eachSeen(
-          kept,
-          (entry, known) -> {
-            ByteReader in = new ByteReader(known);
-            if (in.readLong() < time) {
-              put(entry, time, in.readByte() != 0, in.rest());
-            }
-          });
+      for (Slice entry : seenBy(kept)) {
+        Slice known = rules.get(entry);
+        if (known == null) {
+          put(entry, time, false, Slice.EMPTY);
+          continue;
+        }
+        ByteReader in = new ByteReader(known);
+        if (in.readLong() < time) {
+          put(entry, time, in.readByte() != 0, in.rest());
+        }
+      }
     }
 
     /** Forgets what no row sees whose time is not below one. */
     void forgetBelow(long time) {
+      forget(seen -> seen < time);
+    }
+
+    private void forget(LongPredicate lastSeenAt) {
       List<Slice> over = new ArrayList<>();
       for (Iterator<EntryMap.Entry> all = rules.iterator(); all.hasNext(); ) {
         EntryMap.Entry each = all.next();
-        if (new ByteReader(each.value()).readLong() < time) {
+        if (lastSeenAt.test(new ByteReader(each.value()).readLong())) {
           over.add(each.key().detach());
         }
       }
@@ -130,21 +145,19 @@ final class PatternRules {
     }
 
     /** Whether a row sees one of some entries. */
-    boolean sees(Slice kept, java.util.Set<Slice> entries) {
-      boolean[] found = {false};
-      eachSeen(kept, (entry, known) -> found[0] |= entries.contains(entry));
-      return found[0];
+    boolean sees(Slice kept, Set<Slice> entries) {
+      return !Collections.disjoint(seenBy(kept), entries);
     }
 
-    private void eachSeen(Slice kept, BiConsumer<Slice, Slice> action) {
+    private List<Slice> seenBy(Slice kept) {
       UnsafeRow row = row(kept);
+      List<Slice> entries = new ArrayList<>(codecs.length);
       for (int i = 0; i < codecs.length; i++) {
-        Slice entry = codecs[i].anyNull(row) ? null : entryOf(i, Slice.of(codecs[i].encode(row)));
-        Slice known = entry == null ? null : rules.get(entry);
-        if (known != null) {
-          action.accept(entry, known);
+        if (!codecs[i].anyNull(row)) {
+          entries.add(entryOf(i, Slice.of(codecs[i].encode(row))));
         }
       }
+      return entries;
     }
 
     /** A row as conditions see it. */

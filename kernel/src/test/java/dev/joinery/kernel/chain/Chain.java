@@ -12,6 +12,7 @@ import dev.joinery.kernel.program.Program;
 import java.util.HashMap;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
+import org.apache.spark.sql.classic.SparkSession;
 
 /** The nodes of a program, made once: they remember nothing between addresses. */
 final class Chain {
@@ -21,9 +22,14 @@ final class Chain {
   private final Map<Table, UnsafeProjection> decoders = new HashMap<>();
 
   Chain(Program program) {
+    this(program, null);
+  }
+
+  /** The same for a program with expressions that are more than a column. */
+  Chain(Program program, SparkSession session) {
     this.program = program;
     this.router = new Ingress.Router(program);
-    CompiledProgram compiled = new Compiler(null).compile(program);
+    CompiledProgram compiled = new Compiler(session).compile(program);
     this.nodes = new Node[program.nodes().size()];
     for (int i = 0; i < nodes.length; i++) {
       nodes[i] = new Nodes(compiled).node(i);

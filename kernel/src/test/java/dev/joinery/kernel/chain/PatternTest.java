@@ -3,9 +3,14 @@ package dev.joinery.kernel.chain;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.fasterxml.jackson.databind.node.TextNode;
+import dev.joinery.kernel.bytes.Slice;
+import dev.joinery.kernel.ingress.PendingRoots;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.program.ProgramReader;
+import dev.joinery.kernel.spark.LocalSpark;
+import dev.joinery.kernel.state.MemoryState;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
@@ -16,6 +21,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.TreeMap;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 
 /**
@@ -29,7 +35,9 @@ class PatternTest {
   private static final Table TABLE =
       Table.of("e", 1, "id bigint, who bigint, a boolean, b boolean, at timestamp");
 
-  private final Chain chain = new Chain(program());
+  private static final Table RULE = Table.of("rule", 1, "a boolean, wanted boolean");
+
+  private final Chain chain = new Chain(program(), LocalSpark.SESSION);
 
   private static Program program() {
     try (InputStream file = PatternTest.class.getResourceAsStream("/patterns.json")) {
@@ -63,8 +71,89 @@ class PatternTest {
       int changes = keys > 100 && batch == 0 ? 2 * keys : 1 + random.nextInt(9);
       apply(network.batch(rows.next(changes), START + batch, random), versions, sink);
 
-      assertEquals(found(rows.standing), sink, "seed " + seed + ", batch " + batch);
+      assertEquals(found(rows), sink, "seed " + seed + ", batch " + batch);
     }
+  }
+
+  @Test
+  void singleMessagesThatOvertakeEachOtherEndInTheSameMatches() {
+    for (int seed = 0; seed < SEEDS; seed++) {
+      Random random = new Random(seed);
+      Rows rows = new Rows(random, 14, 60);
+      Network network = new Network(chain);
+      Map<String, String> sink = new TreeMap<>();
+      interleave(network, rows.next(40), random);
+      apply(network.drain(), new HashMap<>(), sink);
+
+      assertEquals(found(rows), sink, "seed " + seed);
+    }
+  }
+
+  @Test
+  void aCrashBetweenTwoCommitsEndsInTheSameMatches() {
+    for (int seed = 0; seed < SEEDS; seed++) {
+      Random random = new Random(seed);
+      Rows rows = new Rows(random, 14, 60);
+      Network network = new Network(chain);
+      Map<String, String> sink = new TreeMap<>();
+      Map<String, Long> versions = new HashMap<>();
+      apply(network.batch(rows.next(30), START, random), versions, sink);
+      Map<Slice, MemoryState> checkpoint = network.checkpoint();
+      List<LogChange> lost = rows.next(20);
+      interleave(network, lost, random);
+      List<Emission> uncommitted = network.drain();
+      apply(uncommitted, versions, sink);
+      network.restore(checkpoint);
+
+      PendingRoots roots = PendingRoots.read(chain.program(), told(uncommitted, versions));
+      int cut = random.nextInt(lost.size());
+      again(network.batch(lost.subList(0, cut), roots, START + 1, random), versions, sink);
+      again(network.batch(lost.subList(cut, lost.size()), START + 2, random), versions, sink);
+
+      assertEquals(found(rows), sink, "seed " + seed);
+    }
+  }
+
+  @Test
+  void whatWasCommittedIsNotSentAgain() {
+    Random random = new Random(5);
+    Rows rows = new Rows(random, 14, 60);
+    Network network = new Network(chain);
+    Map<String, Long> versions = new HashMap<>();
+    List<Emission> committed = network.batch(rows.next(60), START, random);
+    apply(committed, versions, new TreeMap<>());
+    assertTrue(committed.size() > 10, "there are matches");
+
+    PendingRoots roots = PendingRoots.read(chain.program(), told(committed, versions));
+
+    assertEquals(List.of(), network.batch(List.of(), roots, START + 1, random));
+  }
+
+  /** Sends changes while single messages are delivered. */
+  private static void interleave(Network network, List<LogChange> changes, Random random) {
+    int next = 0;
+    while (next < changes.size() || network.isBusy()) {
+      if (next < changes.size() && (!network.isBusy() || random.nextInt(6) == 0)) {
+        network.send(changes.get(next), START + 1_000 + next);
+        next++;
+      } else {
+        network.deliver(random);
+      }
+    }
+  }
+
+  private static String told(List<Emission> sent, Map<String, Long> versions) {
+    return sent.stream()
+        .map(each -> List.of(each.product(), each.key()))
+        .distinct()
+        .map(
+            each ->
+                String.format(
+                    "{\"product\":\"%s\",\"key\":%s,\"version\":%d}",
+                    each.get(0),
+                    TextNode.valueOf(each.get(1)),
+                    versions.get(each.get(0) + " " + each.get(1))))
+        .collect(Collectors.joining(",", "[", "]"));
   }
 
   @Test
@@ -88,9 +177,10 @@ class PatternTest {
   }
 
   /** What a chain that never saw another row finds in the rows. */
-  private Map<String, String> found(Map<Long, List<Object>> rows) {
+  private Map<String, String> found(Rows rows) {
     List<LogChange> all = new ArrayList<>();
-    rows.values().forEach(each -> all.add(change(each, all.size())));
+    rows.standing.values().forEach(each -> all.add(change(each, all.size())));
+    rows.rules.forEach((a, wanted) -> all.add(rule(a, wanted, all.size())));
     Map<String, String> sink = new TreeMap<>();
     apply(new Network(chain).batch(all, START, new Random(0)), new HashMap<>(), sink);
     return sink;
@@ -100,14 +190,36 @@ class PatternTest {
       List<Emission> emissions, Map<String, Long> versions, Map<String, String> sink) {
     for (Emission each : emissions) {
       String key = each.product() + " " + each.key();
-      Long known = versions.put(key, each.version());
-      assertTrue(known == null || known < each.version(), "a version fell");
+      checkVersion(key, each, versions);
       if (each.value() == null) {
         assertTrue(sink.remove(key) != null, "a tombstone of nothing: " + key);
       } else {
         assertTrue(!each.value().equals(sink.put(key, each.value())), "sent again: " + key);
       }
     }
+  }
+
+  /** The same where what the sink holds may be sent once more. */
+  private static void again(
+      List<Emission> emissions, Map<String, Long> versions, Map<String, String> sink) {
+    for (Emission each : emissions) {
+      String key = each.product() + " " + each.key();
+      checkVersion(key, each, versions);
+      if (each.value() == null) {
+        sink.remove(key);
+      } else {
+        sink.put(key, each.value());
+      }
+    }
+  }
+
+  private static void checkVersion(String key, Emission each, Map<String, Long> versions) {
+    Long known = versions.put(key, each.version());
+    assertTrue(known == null || known < each.version(), "a version fell");
+  }
+
+  private static LogChange rule(boolean a, boolean wanted, long number) {
+    return new LogChange(RULE, Message.OP_UPSERT, List.of(a, wanted), number, number);
   }
 
   private static LogChange change(List<Object> row, long number) {
@@ -124,6 +236,7 @@ class PatternTest {
     private final int keys;
     private final int minutes;
     private final Map<Long, List<Object>> standing = new TreeMap<>();
+    private final Map<Boolean, Boolean> rules = new TreeMap<>();
     private long number;
 
     Rows(Random random, int keys, int minutes) {
@@ -137,6 +250,12 @@ class PatternTest {
       for (int i = 0; i < count; i++) {
         long id = random.nextInt(keys);
         number++;
+        if (random.nextInt(12) == 0) {
+          boolean a = random.nextBoolean();
+          rules.put(a, random.nextBoolean());
+          changes.add(rule(a, rules.get(a), number));
+          continue;
+        }
         if (standing.containsKey(id) && random.nextInt(3) == 0) {
           standing.remove(id);
           List<Object> key = Arrays.asList(id, null, null, null, null);

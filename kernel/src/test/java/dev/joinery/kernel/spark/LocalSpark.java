@@ -3,8 +3,8 @@ package dev.joinery.kernel.spark;
 import org.apache.spark.sql.classic.SparkSession;
 
 /** The one Spark of all tests that need one; a Java process can have no second, and ends it. */
-final class LocalSpark {
-  static final SparkSession SESSION =
+public final class LocalSpark {
+  public static final SparkSession SESSION =
       (SparkSession)
           SparkSession.builder()
               .master("local[1]")

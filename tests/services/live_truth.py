@@ -1,0 +1,116 @@
+"""What the products of a project must hold after changes, by the reference, and where they go."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.services.live_run import Topic
+from tests.services.log import Log
+
+from joinery.model.change import Change
+from joinery.plan.build import build_plan
+from joinery.plan.nodes import Relation
+from joinery.project.kind import SinkSpec
+from joinery.project.load import load_spec
+from joinery.project.product import ProjectSpec
+from joinery.semantics.read_change import change_line
+from joinery.testing.changes import RowChange
+from joinery.testing.conformance.runner import ReferenceRunner
+from joinery.testing.conformance.suite import parse
+
+Documents = dict[str, dict[str, Any]]
+"""The values of the documents that stand, by product and by the text of their keys."""
+
+
+class LiveTruth:
+    """The topics of a project: what goes into them, and what must come out.
+
+    Args:
+        folder: Of the project file. Its relations have topics of one partition each.
+    """
+
+    def __init__(self, folder: Path, log: Log) -> None:
+        self._spec = load_spec(folder / "joinery.yaml")
+        self._log = log
+        products = build_plan(self._spec).products
+        self._relations = {each.name: each for one in products for each in one.relations}
+        self._changes: list[Change] = []
+        self.topics = {
+            each.name: Topic(log.bootstrap, sink_topic(each.sinks)) for each in self._spec.products
+        }
+        for relation in self._relations.values():
+            log.create(relation.topic)
+
+    def put(self, *changes: RowChange) -> None:
+        """Append changes to their topics."""
+        told = [each.change(self._relations[each.relation]) for each in changes]
+        self._changes += told
+        self._log.put_all(record(each, self._relations[each.relation]) for each in told)
+
+    def expected(self) -> Documents:
+        """Return what stands after all changes."""
+        return ends(self._spec, [self._changes])
+
+    def settled(self) -> bool:
+        """Return whether the newest versions are what is expected."""
+        return settled(self.topics, self.expected())
+
+    def missing(self) -> str:
+        """Return the documents that are not as they should be."""
+        return missing(self.topics, self.expected())
+
+    def count(self) -> int:
+        """Return how many records were sent."""
+        return sum(len(each.read()) for each in self.topics.values())
+
+    def check_versions(self) -> None:
+        """Require that the version of each key rises from record to record."""
+        for each in self.topics.values():
+            each.check_versions()
+
+
+def ends(project: ProjectSpec, batches: Iterable[Sequence[Change]]) -> Documents:
+    """Return the documents that stand after some batches."""
+    standing: Documents = {each.name: {} for each in project.products}
+    for sent in ReferenceRunner().run(project, list(batches)):
+        for product, lines in sent.lines.items():
+            for line in lines:
+                parts = parse(line)
+                key = json.dumps(parts["key"], ensure_ascii=False, separators=(",", ":"))
+                standing[product].pop(key, None)
+                if parts["value"] is not None:
+                    standing[product][key] = json.loads(line)["value"]
+    return standing
+
+
+def settled(topics: dict[str, Topic], expected: Documents) -> bool:
+    """Return whether the newest versions in topics are the documents expected."""
+    return {name: each.newest() for name, each in topics.items()} == expected
+
+
+def missing(topics: dict[str, Topic], expected: Documents) -> str:
+    """Return the documents that are not as they should be, as they are and as expected."""
+    wrong = [
+        f"{name} {key}: {stands.get(key)} instead of {wanted.get(key)}"
+        for name, wanted in expected.items()
+        for stands in [topics[name].newest()]
+        for key in {*wanted, *stands}
+        if stands.get(key) != wanted.get(key)
+    ]
+    return "\n".join(wrong)
+
+
+def sink_topic(sinks: Sequence[SinkSpec]) -> str:
+    """Return where the one sink of a product writes."""
+    return str(dict(sinks[0].options)["topic"])
+
+
+def record(change: Change, relation: Relation) -> tuple[str, Any, Any]:
+    """Return a change as the topic, key and value of a record."""
+    line = json.loads(change_line(change, relation))
+    if set(line) == {"key", "value"}:
+        return relation.topic, line["key"], line["value"]
+    return relation.topic, dict(change.key), line
