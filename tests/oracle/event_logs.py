@@ -44,6 +44,7 @@ class EventLog:
 
     Attributes:
         wait_s: How long events behind a gap wait, by the watermark.
+        wait_events: How many of them wait, instead; 0 where time decides.
         timed: Whether events tell a time.
         where: Whether events with a note "hidden" do not exist.
     """
@@ -52,6 +53,7 @@ class EventLog:
     delay_s: int
     timed: bool
     where: bool
+    wait_events: int = 0
     changes: list[RowChange] = field(default_factory=list)
 
     @property
@@ -59,6 +61,7 @@ class EventLog:
         """The relations and products of its project file."""
         time = f"time: at\n    watermark: {{delay: {self.delay_s}s}}" if self.timed else ""
         where = "where: s is null or s <> 'hidden'" if self.where else ""
+        wait = f"{self.wait_events} events" if self.wait_events else f"{self.wait_s}s"
         return f"""
 relations:
   r:
@@ -75,7 +78,7 @@ products:
     sequence: n
     state: {{sum: "long = 0", last: long, note: "string = 'new'", n: "int = 0"}}
     when:{_WHEN}
-    wait: {self.wait_s}s
+    wait: {wait}
 """
 
 
@@ -94,6 +97,7 @@ def random_log(seed: int, *, changes: int = 80, plain: bool = False) -> EventLog
         delay_s=pick.choice([0, 0, 45]),
         timed=wait_s > 0 or pick.random() < 0.5,
         where=not plain and pick.random() < 0.3,
+        wait_events=pick.choice([0, 0, 1, 2, 5]),
     )
     numbers: dict[tuple[str, int | None], int] = {}
     told: list[tuple[float, RowChange]] = []
@@ -178,11 +182,15 @@ def _last(
     until_closed: bool,
 ) -> int:
     """Return the last number that applies: none is waited for before what has waited."""
-    over = [
-        number
-        for number, event in events.items()
-        if until_closed or log.wait_s == 0 or _is_over(log, event["since"], reached)
-    ]
+    if log.wait_events:
+        over = sorted(events)[: -log.wait_events + 1 or None]
+        over = over if len(events) >= log.wait_events else []
+    else:
+        over = [
+            number
+            for number, event in events.items()
+            if until_closed or log.wait_s == 0 or _is_over(log, event["since"], reached)
+        ]
     last = max(over, default=0)
     while last + 1 in events:
         last += 1

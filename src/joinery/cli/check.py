@@ -8,7 +8,8 @@ from pathlib import Path
 
 from joinery.cli.project import DONE, WRONG, analyser, write_problems
 from joinery.errors import Location
-from joinery.plan.check import Problem, check
+from joinery.plan.build import build_plan
+from joinery.plan.check import Problem, check, problems_of
 from joinery.project.load import load_spec
 from joinery.project.product import ProjectSpec
 from joinery.project.source_warning import spec_warnings
@@ -20,6 +21,8 @@ def run_check(file: Path, *, as_json: bool) -> int:
     """Print the problems of a project; return 2 if there is an error among them."""
     with analyser() as spark:
         problems = check(file, spark)
+    if not any(each.severity == "error" for each in problems):
+        problems += _against_real_time(file)
     broken = any(each.severity == "error" for each in problems)
     spec = None if broken else load_spec(file)
     if spec is not None:
@@ -31,6 +34,16 @@ def run_check(file: Path, *, as_json: bool) -> int:
         write_problems(problems)
         sys.stdout.write("" if spec is None else _summary(file, spec, problems))
     return WRONG if broken else DONE
+
+
+def _against_real_time(file: Path) -> list[Problem]:
+    """Return why queries cannot run in real time, where the file asks for it."""
+    spec = load_spec(file)
+    if not spec.run.real_time:
+        return []
+    from joinery.spark.real_time.rules import refused_queries
+
+    return problems_of(refused_queries(spec, build_plan(spec)), str(file))
 
 
 def _warnings(file: Path, spec: ProjectSpec) -> list[Problem]:

@@ -67,9 +67,9 @@ class _Builder:
         by = build_by(self.context, spec.by, self.columns, self.failed, self.path)
         state = self.state()
         self.check_names()
-        form = FoldForm(self.relation, by, spec.sequence, spec.kind, state, (), spec.wait_us)
+        form = FoldForm(self.relation, by, spec.sequence, spec.kind, state, (), spec.wait)
         when = self.when(form)
-        return FoldForm(self.relation, by, spec.sequence, spec.kind, state, when, spec.wait_us)
+        return FoldForm(self.relation, by, spec.sequence, spec.kind, state, when, spec.wait)
 
     def refuse(self, message: str, *place: str | int, hint: str = "", key: bool = False) -> None:
         self.context.refuse("PLAN_FOLD", message, (*self.path, *place), hint=hint, key=key)

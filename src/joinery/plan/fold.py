@@ -19,7 +19,7 @@ from joinery.expression.typed import Convert, Expression
 from joinery.model.type import DATE, DOUBLE, TIMESTAMP, DataType, Decimal, Field, Struct
 from joinery.plan.nodes import LOG_TIME, Computed, Relation
 from joinery.plan.null_key import nullable_groups
-from joinery.project.form import FoldSpec
+from joinery.project.form import FoldSpec, FoldWait, WaitTime
 
 EVENT = "event"
 """The name under which expressions read the event."""
@@ -59,8 +59,8 @@ class FoldForm:
         by: Over the relation's columns; a null is a value of its own.
         sequence: The column with an event's number, which counts from 1 in each key.
         kind: The column that says what has happened.
-        wait_us: How long events behind a gap wait for the numbers that are missing; by the
-            relation's watermark where it has a time, else by the clock.
+        wait: How long events behind a gap wait for the numbers that are missing; a time by the
+            relation's watermark where it has one, else by the clock.
     """
 
     word: ClassVar[str] = FoldSpec.word
@@ -71,7 +71,7 @@ class FoldForm:
     kind: str
     state: tuple[StateColumn, ...]
     when: tuple[Transition, ...]
-    wait_us: int
+    wait: FoldWait
 
     @property
     def key(self) -> Struct:
@@ -116,7 +116,16 @@ class FoldForm:
     @property
     def waits_by_watermark(self) -> bool:
         """Whether the relation's watermark tells how long events have waited."""
-        return self.wait_us > 0 and self.relation.time is not None
+        return self._waits_for_time and self.relation.time is not None
+
+    @property
+    def waits_by_clock(self) -> bool:
+        """Whether the clock tells it."""
+        return self._waits_for_time and self.relation.time is None
+
+    @property
+    def _waits_for_time(self) -> bool:
+        return isinstance(self.wait, WaitTime) and self.wait.us > 0
 
     def expressions(self) -> Iterator[Expression]:
         """Yield what is evaluated over rows of the relation, `when` not included."""

@@ -181,7 +181,7 @@ def _of_versions(form: HistoryForm, solution: str) -> Missing | None:
 def _of_events(form: FoldForm, solution: str) -> Missing | None:
     if solution != _GROUPS:
         return Missing("states from events (fold)", ("fold",))
-    if form.wait_us > 0 and form.relation.time is None:
+    if form.waits_by_clock:
         what = f'waiting by the clock for missing numbers of "{form.relation.name}", without time'
         return Missing(f"{what} (wait; 0s does not wait)", ("fold",))
     return None

@@ -72,8 +72,8 @@ class Rolling(AddingStep):
 
     @property
     def by_batch(self) -> str:
-        """It forgets by a watermark."""
-        return "has rolling columns, which need batches"
+        """Nothing: it only forgets by a watermark."""
+        return ""
 
     @property
     def pinned(self) -> str:
@@ -143,8 +143,8 @@ class SeenFilter(KeepingStep):
 
     @property
     def by_batch(self) -> str:
-        """It forgets by a watermark."""
-        return "filters by what was seen, which needs batches"
+        """Nothing: it only forgets by a watermark."""
+        return ""
 
     @property
     def pinned(self) -> str:
@@ -203,8 +203,8 @@ class Join(AddingStep):
 
     @property
     def by_batch(self) -> str:
-        """It forgets by a watermark."""
-        return f'joins "{self.other.name}", which needs batches'
+        """Nothing: it only forgets by a watermark."""
+        return ""
 
     @property
     def pinned(self) -> str:

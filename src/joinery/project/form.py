@@ -7,6 +7,7 @@ writer, the JSON Schema and the reference page follow from them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, TypeAlias, assert_never, get_args
@@ -33,6 +34,7 @@ from joinery.project.value import (
     OrderSpec,
     Pairs,
     Value,
+    elapsed_data,
     one_of,
 )
 from joinery.project.window import Window
@@ -366,6 +368,53 @@ _WHEN = Value(
     lambda when: {kind: dict(assigned) for kind, assigned in when},
 )
 MINUTE_US = 60_000_000
+_EVENTS = re.compile(r"\s*(\d+)\s+events?\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class WaitTime:
+    """Events behind a gap wait so long; 0 for not at all."""
+
+    us: int
+
+
+@dataclass(frozen=True, slots=True)
+class WaitEvents:
+    """Events behind a gap wait until there are so many of them."""
+
+    count: int
+
+
+FoldWait: TypeAlias = WaitTime | WaitEvents
+"""What ends the waiting for numbers that are missing."""
+
+
+def _read_wait(at: At, tree: Tree) -> FoldWait:
+    told = _EVENTS.fullmatch(tree.text) if isinstance(tree, Scalar) else None
+    if told is None:
+        return WaitTime(at.reader.elapsed_us(tree, at.part))
+    if int(told[1]) == 0:
+        at.reader.shape(tree, at.part, "a number of events from 1", "Write 0s to wait for nothing.")
+        return WaitEvents(1)
+    return WaitEvents(int(told[1]))
+
+
+def _wait_data(wait: FoldWait) -> str:
+    match wait:
+        case WaitTime(us):
+            return elapsed_data(us)
+        case WaitEvents(count):
+            return f"{count} event{'' if count == 1 else 's'}"
+        case _:
+            assert_never(wait)
+
+
+_WAIT = Value(
+    {"anyOf": [ELAPSED.fragment, {"type": "string", "pattern": r"^\s*\d+\s+events?\s*$"}]},
+    _read_wait,
+    _wait_data,
+    empty=WaitTime(0),
+)
 
 
 @part
@@ -378,7 +427,7 @@ class FoldSpec(Form):
         kind: The column that says what has happened.
         state: The columns of the state.
         when: What an event of a kind makes of the state: names and expressions.
-        wait_us: How long events behind a gap wait for the numbers that are missing.
+        wait: How long events behind a gap wait for the numbers that are missing.
     """
 
     word: ClassVar[str] = "fold"
@@ -410,10 +459,11 @@ class FoldSpec(Form):
         " and over the event (`event.amount`).",
         default=(),
     )
-    wait_us: int = key(
-        ELAPSED,
-        "How long events wait for numbers missing before theirs; `0s` does not wait.",
-        default=MINUTE_US,
+    wait: FoldWait = key(
+        _WAIT,
+        "How long events wait for numbers missing before theirs, or how many events wait: `100"
+        " events`; `0s` does not wait.",
+        default=WaitTime(MINUTE_US),
     )
 
 

@@ -3,7 +3,8 @@
 An event has a number in its key. Of two events of one number the one that stands first in the log
 stands; the other is a repeat, or a conflict where its columns differ. Events apply in the order of
 their numbers. Those behind a gap wait, until the watermark has come past the time of one of them
-by `wait`: then no number before that one is waited for any more.
+by `wait`, or until so many wait from one of them on: then no number before that one is waited for
+any more.
 
 Invariant: states follow from the set of events and from how far the watermark has come, never from
 the order in which events arrived, nor from how they were cut into batches.
@@ -15,11 +16,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, assert_never
 
 from joinery.model.change import Change, DocumentChange, Key, Row
 from joinery.plan.fold import EVENT, FoldForm
 from joinery.plan.nodes import Product
+from joinery.project.form import WaitEvents, WaitTime
 from joinery.semantics.lateness import Watermarks
 from joinery.semantics.merge import RowMerge
 from joinery.semantics.render import renderer
@@ -193,20 +195,30 @@ class FoldReference:
         """Find up to which number none is waited for any more, and count the gaps before it."""
         begun = self._last(log)
         waiting = sorted(each for each in log.events if each > begun)
-        over = [each for each in waiting if until_closed or self._has_waited(log.events[each])]
+        over = self._over(log, waiting, until_closed=until_closed)
         if over:
             log.given_up = over[-1]
             passed = (begun, *(each for each in waiting if each <= over[-1]))
             self._gaps += sum(after - before > 1 for before, after in pairwise(passed))
 
-    def _has_waited(self, event: _Event) -> bool:
-        if self._form.wait_us == 0:
+    def _over(self, log: _Log, waiting: Sequence[int], *, until_closed: bool) -> Sequence[int]:
+        """Return the numbers, of those that wait, before which none is waited for any more."""
+        match self._form.wait:
+            case WaitEvents(count):
+                return waiting[: max(0, len(waiting) - count + 1)]
+            case WaitTime(us):
+                return [e for e in waiting if until_closed or self._has_waited(log.events[e], us)]
+            case _:
+                assert_never(self._form.wait)
+
+    def _has_waited(self, event: _Event, wait_us: int) -> bool:
+        if wait_us == 0:
             return True
         by_clock = self._form.relation.time is None
         reached = self._now_us if by_clock else self.watermarks.relation
         if reached is None or event.since_us is None:
             return False
-        return reached > event.since_us + self._form.wait_us
+        return reached > event.since_us + wait_us
 
     def _last(self, log: _Log) -> int:
         """Return the last number whose event applies."""

@@ -216,6 +216,18 @@ def test_real_time_is_refused_with_the_reason(
     assert "real time reads Kafka alone" in capsys.readouterr().err
 
 
+def test_check_names_what_real_time_cannot_run(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with (project / "joinery.yaml").open("a", encoding="utf-8") as file:
+        file.write("run: {real_time: true}\n")
+
+    assert joinery("check") == 2
+
+    assert "RUN_REAL_TIME" in (told := "".join(capsys.readouterr()))
+    assert "real time reads Kafka alone" in told
+
+
 def test_a_sink_that_is_not_installed_is_told(
     project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

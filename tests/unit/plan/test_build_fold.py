@@ -115,6 +115,10 @@ def refused(fold: str, relation: str = "append: true") -> list[str]:
             f"sequence: no, {STATE}, {SUM}, wait: soon",
             'SPEC_SHAPE "wait" of product "total" needs a duration, not "soon"',
         ),
+        (
+            f"sequence: no, {STATE}, {SUM}, wait: 0 events",
+            'SPEC_SHAPE "wait" of product "total" needs a number of events from 1, not "0 events"',
+        ),
     ],
 )
 def test_what_no_fold_can_be_is_one_line(fold: str, problem: str) -> None:

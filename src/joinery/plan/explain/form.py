@@ -26,6 +26,7 @@ from joinery.plan.nodes import (
 from joinery.plan.pattern import PatternForm, Rule
 from joinery.plan.search import SearchForm
 from joinery.plan.support import STORED_GROUPS
+from joinery.project.form import WaitEvents, WaitTime
 from joinery.project.quantity import duration_text, micros_text
 
 if TYPE_CHECKING:
@@ -143,11 +144,22 @@ def _folded(form: FoldForm) -> Iterator[str]:
     for each in form.when:
         told = ", ".join(f"{one.name} = {one.expression.sql}" for one in each.assigned)
         yield f"  {each.kind}: {told or 'nothing'}"
-    if form.wait_us:
-        by = "the clock" if form.relation.time is None else f"the watermark of {form.relation.name}"
-        yield f"Events behind a gap wait {micros_text(form.wait_us)} by {by}"
+    yield from _waiting(form)
     names = {each.name for each in form.relation.row.fields}
     yield from scan_lines(form.relation, frozenset(names))
+
+
+def _waiting(form: FoldForm) -> Iterator[str]:
+    match form.wait:
+        case WaitTime(0):
+            return
+        case WaitTime(us):
+            by = f"the watermark of {form.relation.name}" if form.relation.time else "the clock"
+            yield f"Events behind a gap wait {micros_text(us)} by {by}"
+        case WaitEvents(count):
+            yield f"Events behind a gap wait until there are {count}"
+        case _:
+            assert_never(form.wait)
 
 
 def fold_text(form: FoldForm) -> str:

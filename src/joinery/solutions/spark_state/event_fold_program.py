@@ -28,7 +28,9 @@ class EventFold:
         compared: Over the same, the columns in which two events of one number differ.
         initial: The assembler, over a state of nulls, of the one before the first event.
         when: What events make of it, by kind.
-        wait_micros: How long events behind a gap wait for the numbers that are missing.
+        wait_micros: How long events behind a gap wait for the numbers that are missing; 0 for
+            not by time.
+        wait_events: How many of them wait before those numbers are given up, then.
     """
 
     name: str
@@ -42,5 +44,6 @@ class EventFold:
     initial: int
     when: tuple[TransitionProgram, ...]
     wait_micros: int
+    wait_events: int
     product: int
     kind: Literal["event_fold"] = "event_fold"

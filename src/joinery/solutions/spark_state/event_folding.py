@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from joinery.expression.typed import Expression
 from joinery.model.type import LONG, DataType, Field, Struct
 from joinery.plan.fold import EVENT, FoldForm, Transition
+from joinery.project.form import WaitEvents, WaitTime
 from joinery.solutions.spark_state.assembler import Assembler, ScopeName, Slot, Sql
 from joinery.solutions.spark_state.embedding import sql_over
 from joinery.solutions.spark_state.event_fold_program import EventFold, TransitionProgram
@@ -44,7 +45,8 @@ def event_fold(
             TransitionProgram(each.kind, kept(transition_assembler(name, event, form, each)))
             for each in form.when
         ),
-        wait_micros=form.wait_us,
+        wait_micros=form.wait.us if isinstance(form.wait, WaitTime) else 0,
+        wait_events=form.wait.count if isinstance(form.wait, WaitEvents) else 1,
         product=product,
     )
 
@@ -137,7 +139,7 @@ def waiting_of(name: str, form: FoldForm, *, relation: int, target: int) -> Clos
         relation: The place of the relation whose times tell the watermark.
         target: The place of its EventFold.
     """
-    if not form.waits_by_watermark:
+    if not isinstance(form.wait, WaitTime) or not form.waits_by_watermark:
         return None
     return Closing(
         name=name,
@@ -145,7 +147,7 @@ def waiting_of(name: str, form: FoldForm, *, relation: int, target: int) -> Clos
         relation=relation,
         target=target,
         delay_micros=form.relation.delay_ms * 1000,
-        allowed_micros=form.wait_us + 1,  # the watermark is to be past it, not at it
+        allowed_micros=form.wait.us + 1,  # the watermark is to be past it, not at it
         buckets=CLOSING_BUCKETS,
         idles=idles(form.relation),
     )

@@ -31,6 +31,7 @@ from joinery.spark.recovery.attempt import (
     failed_query,
     reasons_of,
     spark_died,
+    stopped_query,
 )
 from joinery.spark.source.files import FileWatch
 from joinery.spark.source.kafka_client import KafkaUnreachableError
@@ -291,7 +292,7 @@ class Watch:
         return False
 
     def _goes_on(self, real_time: RealTimeRun, query: QueryRun) -> bool:
-        """Start what follows on a pass of batches of real time; return whether something does."""
+        """Start what follows on a pass of batches of real time; return whether it could."""
         try:
             following = real_time.after(query.name)
         except Exception as error:
@@ -299,9 +300,11 @@ class Watch:
                 raise
             self._fail(failed_query(query.name, error))
             return False
-        if following is not None:
-            self._active[query.name] = following
-        return following is not None
+        if following is None:  # It never ends by itself.
+            self._fail(stopped_query(query.name))
+            return False
+        self._active[query.name] = following
+        return True
 
     def _still_resting(self, query: QueryRun) -> bool:
         """Look after a paused query; start it once it is to go on."""

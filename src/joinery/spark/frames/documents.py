@@ -127,7 +127,7 @@ def _form_against(product: Product) -> Iterator[str]:
                     yield "waits for what does not happen (not)"
                 yield from _emit_against(form.emit)
             case FoldForm():
-                if form.wait_us > 0:
+                if form.waits_by_watermark or form.waits_by_clock:
                     yield "waits for missing numbers (wait)"
             case DocumentForm():
                 if any(each.as_of is not None for each in form.root.walk()):

@@ -19,16 +19,16 @@ from joinery.errors import SpecError
 from joinery.plan.aggregate import AggregateForm
 from joinery.plan.fold import FoldForm
 from joinery.plan.history import HistoryForm
-from joinery.plan.nodes import DocumentForm, OutboxForm, Product, Sink
+from joinery.plan.nodes import DocumentForm, OutboxForm, Plan, Product, Sink
 from joinery.plan.pattern import PatternForm
 from joinery.plan.search import SearchForm
 from joinery.plan.step import Union
-from joinery.plan.stream import Stream
+from joinery.plan.stream import Stream, outputs_of
 from joinery.project.option import plain
 from joinery.project.product import ProjectSpec
 from joinery.project.value import Pairs
 from joinery.project.window import Sliding
-from joinery.spark.source.source import SourceRead
+from joinery.spark.source.source import SourceRead, sources_of
 
 _SINK_OPTIONS = frozenset(
     {"topic", "bootstrap", "properties", "create", "partitions", "replication", "transactions"}
@@ -113,6 +113,22 @@ def real_time_target(
             hint="Change that, or run without real time.",
         )
     return RealTimeTarget(kafka_topics(products), _letters(spec))
+
+
+def refused_queries(spec: ProjectSpec, plan: Plan) -> list[RealTimeRefusedError]:
+    """Return why queries of a project cannot run in real-time mode, each at its first product."""
+    queries: dict[str, list[Product]] = {}
+    for product in outputs_of(plan):
+        queries.setdefault(product.query, []).append(product)
+    refused = []
+    for query, products in queries.items():
+        try:
+            real_time_target(spec, query, products, sources_of(spec, products))
+        except RealTimeRefusedError as error:
+            section = "streams" if isinstance(products[0].form, Stream) else "products"
+            error.location = spec.locations.locate((section, products[0].name), key=True)
+            refused.append(error)
+    return refused
 
 
 def kafka_topics(products: Sequence[Product]) -> Mapping[str, tuple[KafkaTopic, ...]]:
@@ -217,8 +233,14 @@ def _form_against(product: Product) -> Iterator[str]:
                 yield f'product "{product.name}" is sent once it is decided, known by batch'
             if product.form.emit.late != "correct":
                 yield f'product "{product.name}" leaves out late rows (emit: late), known by batch'
-        case HistoryForm(does=does) | FoldForm(does=does):
-            yield f'product "{product.name}" {does}, which real time does not run yet'
+        case FoldForm():
+            if product.form.waits_by_watermark or product.form.waits_by_clock:
+                yield (
+                    f'product "{product.name}" waits for missing numbers by time (wait), known by'
+                    " batch; real time waits by count, such as 100 events, or not at all (0s)"
+                )
+        case HistoryForm():
+            pass
         case _:
             assert_never(product.form)
 

@@ -68,6 +68,16 @@ def failed_query(name: str, failure: Exception) -> JoineryError:
     return QueryFailedError(message, detail=detail, hint=hint or "Start it again.", code=code)
 
 
+def stopped_query(name: str) -> JoineryError:
+    """Return what tells that a query ended which nobody asked the run to end."""
+    return QueryFailedError(
+        f'query "{name}" was stopped from outside the run',
+        detail="Someone called stop() on Spark's own query. The next run reads again what was not"
+        " committed.",
+        hint="Start it again; end the run itself to stop it.",
+    )
+
+
 def cause_of(failure: Exception) -> str:
     """Return the innermost reason of a failure inside Spark, as one line."""
     innermost = next(reasons_of(failure)) or type(failure).__name__

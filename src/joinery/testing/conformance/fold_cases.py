@@ -39,6 +39,7 @@ products:
 
 _TIMED = _project("wait: 1m", "time: at")
 _AT_ONCE = _project("wait: 0s", "time: at")
+_BY_COUNT = _project("wait: 3 events")
 _DELAYED = _project("wait: 1m", "time: at\n    watermark: {delay: 30s}")
 _WHERE = _project("wait: 0s", "time: at\n    where: amount is null or amount > 1")
 _WHOLE = _project("wait: 0s", "time: at", by="")
@@ -233,6 +234,22 @@ _CASES = (
             _event(3, "Renamed", owner="Bea"),
             then=[_account(7.0, "Bea", earlier="Ada")],
         ),
+    ),
+    case(
+        "a gap is waited for until so many events wait behind it",
+        _BY_COUNT,
+        when(_opened(), _in(3, "3.00"), _in(5, "5.00"), then=[_account(0.0)]),
+        when(_in(6, "6.00"), then=[_account(3.0)]),
+        when(_in(7, "7.00"), then=[_account(21.0)]),
+        when(_in(4, "4.00"), then=[_account(25.0)]),
+        when(_in(9, "9.00"), _in(10, "1.00"), _in(2, "2.00"), then=[_account(27.0)]),
+    ),
+    case(
+        "events that came before it wait from the first of them on",
+        _BY_COUNT,
+        when(_in(9, "9.00"), _in(4, "4.00")),
+        when(_in(2, "2.00"), then=[_account(2.0, None)]),
+        when(_in(3, "3.00"), then=[_account(9.0, None)]),
     ),
     case(
         "an event told again changes nothing",

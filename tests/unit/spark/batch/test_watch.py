@@ -92,6 +92,18 @@ def test_what_follows_on_a_pass_of_batches_is_watched() -> None:
     assert not following.isActive
 
 
+def test_a_query_that_someone_stops_in_spark_does_not_count_as_ended_well() -> None:
+    stopped, other = Active(False), Active(True)
+    watched = watch([Query("a"), Query("b")], lambda name: None)
+    watched.begin(cast("Any", {"a": stopped, "b": other}))
+
+    assert watched.running()
+    assert not other.isActive
+    assert not watched.running()
+    assert watched.error is not None
+    assert 'query "a" was stopped from outside the run' == watched.error.message
+
+
 def test_a_query_that_was_paused_before_rests_in_real_time_until_it_goes_on(tmp_path: Path) -> None:
     control = ControlLog(tmp_path / "a.jsonl")
     control.ask(Action.now("pause"))

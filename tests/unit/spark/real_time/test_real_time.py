@@ -20,6 +20,7 @@ from joinery.spark.real_time.rules import (
     check_slots,
     kafka_topics,
     real_time_target,
+    refused_queries,
 )
 from joinery.spark.source.source import sources_of
 
@@ -239,3 +240,31 @@ def test_a_pattern_that_waits_for_nothing_runs(
         assert why in refusal(spec)
     else:
         assert {"profile"} == {*target(spec).topics}
+
+
+def test_check_names_each_query_that_cannot_run_at_its_place(tmp_path: Path) -> None:
+    more = ", emit: {settle: 2s}}\n  names: {root: user, sink: {kafka: {topic: names}}"
+    spec = declared(tmp_path, more=more)
+
+    (refused,) = refused_queries(spec, build_plan(spec))
+
+    assert 'query "profile" cannot run in real-time mode' in refused.message
+    assert refused.location is not None
+    assert 5 == refused.location.line
+
+
+@pytest.mark.parametrize(("wait", "runs"), [("0s", True), ("7 events", True), ("1m", False)])
+def test_a_fold_that_waits_by_count_runs(tmp_path: Path, wait: str, runs: bool) -> None:
+    form = (
+        f"fold: user, sequence: id, kind: name, state: {{n: int}}, when: {{a: {{n: 1}}}},"
+        f" wait: {wait}"
+    )
+    text = PROJECT.format(source=SOURCE, sink=SINK, letters=LETTERS, more="")
+    text = text.replace("root: user", form).replace("format: json", "format: json, append: true")
+    (tmp_path / "joinery.yaml").write_text(text, encoding="utf-8")
+    spec = load_spec(tmp_path / "joinery.yaml")
+
+    if runs:
+        assert {"profile"} == {*target(spec).topics}
+    else:
+        assert "waits for missing numbers by time (wait)" in refusal(spec)

@@ -39,7 +39,7 @@ import scala.jdk.javaapi.CollectionConverters;
  * changed.
  *
  * <p>Events behind a gap wait until the {@link Closing} before the node tells that one of them has
- * waited long enough: no number before that one is waited for any more. An event that comes after
+ * waited long enough, or until there are so many: no number before that one is waited for any more. An event that comes after
  * its gap was given up, or that stands before another of its number, has those behind it folded
  * again, from the last state that was kept before it. So an event that follows the last one costs
  * itself, whatever came before.
@@ -277,15 +277,17 @@ public final class EventFold implements Node {
       long over = 0;
       long gaps = 0;
       long found = 0;
+      long waiting = countAfter(begun);
       for (Iterator<EntryMap.Entry> left = after(begun); left.hasNext(); ) {
         EntryMap.Entry entry = left.next();
         long number = TimeCode.of(entry.key());
         gaps += number > before + 1 ? 1 : 0;
         before = number;
-        if (hasWaited(NumberedEvent.of(number, entry.value()))) {
+        if (hasWaited(NumberedEvent.of(number, entry.value()), waiting)) {
           over = number;
           found = gaps;
         }
+        waiting--;
       }
       if (over > givenUp) {
         touched = true;
@@ -300,9 +302,22 @@ public final class EventFold implements Node {
       return reached != Marks.UNKNOWN || endsTimeless;
     }
 
-    private boolean hasWaited(NumberedEvent each) {
+    /** How many events may wait; as many as there can be where their number decides nothing. */
+    private long countAfter(long number) {
+      if (program.waitEvents() == 1) {
+        return Long.MAX_VALUE;
+      }
+      long count = 0;
+      for (Iterator<EntryMap.Entry> left = after(number); left.hasNext(); left.next()) {
+        count++;
+      }
+      return count;
+    }
+
+    /** {@code waiting} is how many wait from this event on. */
+    private boolean hasWaited(NumberedEvent each, long waiting) {
       if (program.waitMicros() == 0) {
-        return true;
+        return waiting >= program.waitEvents();
       }
       return each.since() == Marks.UNKNOWN
           ? endsTimeless

@@ -15,7 +15,9 @@ import java.util.List;
  * @param compared over the same, the columns in which two events of one number differ
  * @param initial the assembler, over a state of nulls, of the one before the first event
  * @param when what events make of it, by kind
- * @param waitMicros how long events behind a gap wait for the numbers that are missing
+ * @param waitMicros how long events behind a gap wait for the numbers that are missing; 0 for not
+ *     by time
+ * @param waitEvents how many of them wait before those numbers are given up, then
  */
 public record EventFoldProgram(
     String name,
@@ -29,6 +31,7 @@ public record EventFoldProgram(
     int initial,
     List<Transition> when,
     long waitMicros,
+    int waitEvents,
     int product)
     implements Program.NodeProgram {
   /** The assembler of the state after an event of a kind, over the one before and the event. */

@@ -1,0 +1,134 @@
+"""States from events, and versions of rows, in real-time mode, also after kills."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from pathlib import Path
+
+import pytest
+from tests.services.live_run import live_run
+from tests.services.live_truth import LiveTruth
+from tests.services.log import Log
+
+from joinery.dev.service import Service
+from joinery.testing.changes import RowChange, delete, insert
+
+pytestmark = [pytest.mark.services, pytest.mark.spark]
+
+PROJECT = """\
+name: {at}
+sources: {{changes: {{kafka: {{bootstrap: "{bootstrap}"}}}}}}
+defaults: {{format: json}}
+relations:
+  entry:
+    topic: {at}.entry
+    append: true
+    key: [id]
+    fields: {{id: long, account: string, no: long, type: string, amount: long}}
+  rate:
+    topic: {at}.rate
+    key: [currency]
+    fields: {{currency: string, value: long, since: timestamp}}
+products:
+  balance:
+    fold: entry
+    by: [account]
+    sequence: no
+    state: {{balance: "long = 0", last: long}}
+    when:
+      In: {{balance: balance + event.amount, last: event.no}}
+      Set: {{balance: event.amount}}
+    wait: 3 events
+    group: all
+    sink: {{kafka: {{topic: {at}.balance}}}}
+  total:
+    fold: entry
+    by: [account]
+    sequence: no
+    state: {{events: "long = 0"}}
+    when: {{In: {{events: events + 1}}, Set: {{events: events + 1}}}}
+    wait: 0s
+    group: all
+    sink: {{kafka: {{topic: {at}.total}}}}
+  rates:
+    history: rate
+    valid: since
+    group: all
+    sink: {{kafka: {{topic: {at}.rates}}}}
+run:
+  checkpoint_interval: 10s
+"""
+
+
+class Bank:
+    """Draws entries that come out of order, twice, or never; and rates for any time."""
+
+    def __init__(self) -> None:
+        self._pick = random.Random(4)
+        self._id = 0
+        self._next = dict.fromkeys("abc", 1)
+        self._held: list[RowChange] = []
+
+    def some(self, count: int) -> list[RowChange]:
+        return [change for _ in range(count) for change in self._one()]
+
+    def _one(self) -> list[RowChange]:
+        pick = self._pick
+        if self._held and pick.random() < 0.2:
+            return [self._held.pop(pick.randrange(len(self._held)))]
+        if pick.random() < 0.4:
+            return [self._rate()]
+        entry = self._entry()
+        if pick.random() < 0.2:
+            self._held.append(entry)
+            return []
+        return [entry] * (2 if pick.random() < 0.1 else 1)
+
+    def _entry(self) -> RowChange:
+        account, kind = self._pick.choice("abc"), self._pick.choice(["In", "In", "In", "Set"])
+        number, amount = self._next[account], self._pick.randrange(50)
+        self._id += 1
+        self._next[account] += 2 if self._pick.random() < 0.1 else 1
+        told = {"account": account, "no": number, "type": kind, "amount": amount}
+        return insert("entry", id=self._id, **told)
+
+    def _rate(self) -> RowChange:
+        currency, day = self._pick.choice(["EUR", "USD"]), self._pick.randrange(1, 28)
+        since = f"2026-01-{day:02}T00:00:00Z"
+        if self._pick.random() < 0.2:
+            return delete("rate", currency=currency, since=since)
+        return insert("rate", currency=currency, value=self._pick.randrange(4), since=since)
+
+
+@pytest.fixture
+def truth(tmp_path: Path, kafka: Service) -> LiveTruth:
+    log = Log(kafka.address, {})
+    text = PROJECT.format(bootstrap=log.bootstrap, at=f"rf-{uuid.uuid4().hex[:8]}")
+    (tmp_path / "joinery.yaml").write_text(text, encoding="utf-8")
+    return LiveTruth(tmp_path, log)
+
+
+def test_states_and_versions_follow_single_changes_and_are_right_after_kills(
+    truth: LiveTruth, tmp_path: Path
+) -> None:
+    bank = Bank()
+    truth.put(*bank.some(30))
+    for part in range(2):
+        with live_run(tmp_path, "--real-time") as run:
+            run.until(run.is_live, "real time")
+            for _ in range(3 if part else 20):
+                truth.put(*bank.some(2))
+            run.until(truth.settled, truth.missing)
+            enough = truth.count() + 10
+            truth.put(*bank.some(60))
+            run.until(lambda least=enough: truth.count() >= least, "some documents")
+            run.kill()
+        truth.put(*bank.some(5))
+    with live_run(tmp_path, "--real-time") as run:
+        run.until(run.is_live, "real time")
+        truth.put(*bank.some(20))
+        run.until(truth.settled, truth.missing)
+        assert 0 == run.stop(), run.said()
+
+    truth.check_versions()
