@@ -88,7 +88,9 @@ class Bank:
             return insert("threshold", card=card, small=pick.randrange(3, 10))
         if kind < 0.57:
             return delete("payment", id=pick.randrange(120))
-        return insert("payment", id=pick.randrange(120), card=card, amount=pick.randrange(12), at=at)
+        return insert(
+            "payment", id=pick.randrange(120), card=card, amount=pick.randrange(12), at=at
+        )
 
 
 @pytest.fixture

@@ -104,7 +104,7 @@ class Kernel:
             The kernel's output, tagged rows; to be given to `stage`.
         """
         reading = self.reading(raw, topics)
-        roots = (pending.batch, pending.roots) if pending else ()
+        roots = (pending.batch, str(pending.roots)) if pending else ()
         return DataFrame(self._jvm_kernel.chain(reading, *roots), self.session)
 
     def chain_to(

@@ -173,6 +173,16 @@ def _records_up_to(told: Sequence[str]) -> int:
     return sum(sum(offsets.values()) for offsets in found)
 
 
+def partitions_read(told: Sequence[str]) -> int:
+    """Return how many partitions a position of a query's sources has.
+
+    Example:
+        >>> partitions_read(['{"t": {"0": 5, "1": 2}}', "-"])
+        2
+    """
+    return sum(len(offsets) for each in told for offsets in positions(each).values())
+
+
 class Ticker:
     """Tells the board, second by second, what real-time mode has counted since the last time.
 
@@ -278,6 +288,7 @@ class RealTimeRun:
         self._reads: dict[str, Sequence[SourceRead]] = {}
         self._queries: dict[str, RealTimeQuery] = {}
         self._slots: dict[str, int] = {}
+        self._estimated: set[str] = set()
 
     def add(self, name: str, products: Sequence[Product], reads: Sequence[SourceRead]) -> None:
         """Take a query that is to run.
@@ -293,6 +304,9 @@ class RealTimeRun:
     ) -> None:
         """Count the task slots of all queries before one starts; one that rests starts later.
 
+        Where no broker answers, as many partitions count as the checkpoint has read, until the
+        query starts.
+
         Args:
             spark: The session that they run in.
             levels: Of the program of each query.
@@ -302,8 +316,15 @@ class RealTimeRun:
             RealTimeRefusedError: The session has too few.
         """
         for name, count in levels.items():
-            with suppress(KafkaUnreachableError):  # It is told, or waited for, at the start.
-                self._reserve(spark, name, levels=count, checkpoint=checkpoints[name])
+            checkpoint = checkpoints[name]
+            try:
+                partitions = self._partitions(spark, name)
+            except KafkaUnreachableError:  # It is told, or waited for, at the start.
+                partitions = partitions_read(committed_positions(checkpoint))
+                if partitions == 0:
+                    continue
+                self._estimated.add(name)
+            self._count(spark, name, partitions, levels=count, checkpoint=checkpoint)
 
     def start(
         self,
@@ -322,7 +343,10 @@ class RealTimeRun:
         Raises:
             RealTimeRefusedError: The session has too few task slots.
         """
-        self._reserve(spark, name, levels=kernel.program.levels, checkpoint=checkpoint)
+        if name not in self._slots or name in self._estimated:
+            partitions, levels = self._partitions(spark, name), kernel.program.levels
+            self._count(spark, name, partitions, levels=levels, checkpoint=checkpoint)
+            self._estimated.discard(name)
         letters = self._targets[name].dead_letters
         open_dead_letter_topic(letters.brokers, letters.topic)
         door = kernel.real_time()
@@ -357,15 +381,16 @@ class RealTimeRun:
         for query in self._queries.values():
             query.close()
 
-    def _reserve(self, spark: SparkSession, name: str, *, levels: int, checkpoint: Path) -> None:
-        if name in self._slots:
-            return
+    def _count(
+        self, spark: SparkSession, name: str, partitions: int, *, levels: int, checkpoint: Path
+    ) -> None:
         needed = slots_needed(
-            partitions=self._partitions(spark, name),
+            partitions=partitions,
             levels=levels,
             shuffle_partitions=_shuffle_partitions(spark, checkpoint),
         )
-        check_slots(name, sum(self._slots.values()) + needed, _slots_there(spark))
+        others = sum(slots for query, slots in self._slots.items() if query != name)
+        check_slots(name, others + needed, _slots_there(spark))
         self._slots[name] = needed
 
     def _records(

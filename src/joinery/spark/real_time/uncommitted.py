@@ -5,8 +5,7 @@ and join state knows nothing of it; the same changes may later give other docume
 So the next run reads the ends of the topics, and its first batch sends those roots again.
 
 Limits: a tombstone that the broker has compacted away is not found, so a run that ended
-without a commit is to be started again within the topic's `delete.retention.ms` (a day). The
-roots are in memory at once.
+without a commit is to be started again within the topic's `delete.retention.ms` (a day).
 
 Invariant: the mark is at the checkpoint before the first document is sent, and never tells of a
 later commit than there was: what a copy of the checkpoint, or a batch that `joinery rescale`
@@ -18,8 +17,9 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _FILE = "real_time.json"
+_ROOTS = "real_time.roots"
 # The commit log is written beside the first records of the next batch, and clocks differ.
 _MARGIN_S = 60.0
 _VERSION = "joinery.version"
@@ -43,11 +44,12 @@ class PendingRoots:
 
     Attributes:
         batch: The batch that sends them: the first after the last commit.
-        roots: A JSON list of `{"product", "key", "version"}`; the key is a text of JSON.
+        roots: A file with a line for each: `{"product", "key", "version"}`; the key is a text of
+            JSON. It is beside the checkpoint, where tasks read what is staged, too.
     """
 
     batch: int
-    roots: str
+    roots: Path
 
 
 class RealTimeMark:
@@ -59,7 +61,7 @@ class RealTimeMark:
 
     def __init__(self, checkpoint: Path) -> None:
         self._checkpoint = checkpoint
-        self._file = checkpoint / _FILE
+        self._file, self._roots = checkpoint / _FILE, checkpoint / _ROOTS
         self._noted = -1
 
     def begin(self) -> None:
@@ -93,20 +95,25 @@ class RealTimeMark:
         if mark is None:
             return None
         last, _ = last_commit(self._checkpoint)
-        found: list[dict[str, Any]] = []
+        found = False
         if _untold(mark, last):
-            since = float(mark["since"]) - _MARGIN_S
-            found = [
-                root
-                for product, places in topics.items()
-                for place in places
-                for root in _newest(spark, product, place, since)
-            ]
+            found = self._find(_newest(spark, topics, float(mark["since"]) - _MARGIN_S))
         if not found:
             self._file.unlink()
+            self._roots.unlink(missing_ok=True)
             return None
         self._write({**mark, "told_in": last + 1})
-        return PendingRoots(last + 1, json.dumps(_highest(found)))
+        return PendingRoots(last + 1, self._roots)
+
+    def _find(self, roots: Iterable[dict[str, Any]]) -> bool:
+        """Write down roots, as they come; return whether there are any."""
+        part, found = self._roots.with_name(f".{_ROOTS}.part"), False
+        with part.open("w", encoding="utf-8") as lines:
+            for each in roots:
+                lines.write(json.dumps(each) + "\n")
+                found = True
+        part.replace(self._roots)
+        return found
 
     def _read(self) -> dict[str, Any] | None:
         try:
@@ -140,9 +147,28 @@ def last_commit(checkpoint: Path) -> tuple[int, float]:
 
 
 def _newest(
-    spark: SparkSession, product: str, place: KafkaTopic, since: float
+    spark: SparkSession, topics: Mapping[str, Sequence[KafkaTopic]], since: float
 ) -> Iterable[dict[str, Any]]:
-    """Yield the keys that a topic was given since a moment, with their highest version."""
+    """Yield the keys that topics were given since a moment, with their highest version."""
+    from pyspark.sql import functions as F
+
+    found = [
+        highest_versions(records).withColumn("product", F.lit(product))
+        for product, places in topics.items()
+        for place in places
+        for records in _records(spark, place, since)
+    ]
+    if not found:
+        return
+    united = reduce(lambda one, other: one.unionByName(other), found)
+    newest = united.groupBy("product", "key").agg(F.max("version").alias("version"))
+    for row in newest.toLocalIterator():
+        # As it is: a key may have more digits than a float of Python.
+        yield {"product": row["product"], "key": row["key"], "version": row["version"]}
+
+
+def _records(spark: SparkSession, place: KafkaTopic, since: float) -> Iterator[DataFrame]:
+    """Yield the records that a topic was given since a moment; nothing where it is not there."""
     options = KafkaOptions(bootstrap=place.bootstrap, properties=dict(place.properties))
     with KafkaClient(spark, place.topic, options) as client:
         if not client.partitions(re.escape(place.topic)):
@@ -155,10 +181,7 @@ def _newest(
         **{f"kafka.{name}": value for name, value in place.properties},
         "kafka.bootstrap.servers": place.bootstrap,
     }
-    newest = highest_versions(spark.read.format("kafka").options(**read).load())
-    for row in newest.toLocalIterator():
-        # As it is: a key may have more digits than a float of Python.
-        yield {"product": product, "key": row["key"], "version": row["version"]}
+    yield spark.read.format("kafka").options(**read).load()
 
 
 def highest_versions(records: DataFrame) -> DataFrame:
@@ -177,14 +200,3 @@ def highest_versions(records: DataFrame) -> DataFrame:
         .groupBy("key")
         .agg(F.max("version").alias("version"))
     )
-
-
-def _highest(found: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return each root once, with its highest version over all topics of its product."""
-    roots: dict[tuple[str, str], dict[str, Any]] = {}
-    for each in found:
-        name = (each["product"], each["key"])
-        known = roots.get(name)
-        if known is None or known["version"] < each["version"]:
-            roots[name] = each
-    return list(roots.values())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -133,3 +134,36 @@ def test_a_start_that_is_tried_again_is_counted_once(
 
     assert "profile started" == start(real_time, "profile", tmp_path)
     assert "names started" == start(real_time, "names", tmp_path)
+
+
+def committed(checkpoint: Path, partitions: int) -> None:
+    offsets = json.dumps({"user": {str(each): 7 for each in range(partitions)}})
+    settings = json.dumps({"batchTimestampMs": 1, "conf": {"spark.sql.shuffle.partitions": "2"}})
+    for folder, text in (("offsets", f"v1\n{settings}\n{offsets}"), ("commits", "v1\n{}")):
+        (checkpoint / folder).mkdir(parents=True)
+        (checkpoint / folder / "0").write_text(text, encoding="utf-8")
+
+
+def test_while_no_broker_answers_the_partitions_count_that_the_checkpoint_has_read(
+    real_time: RealTimeRun, brokers: Brokers, tmp_path: Path
+) -> None:
+    for name in ("profile", "names"):
+        committed(tmp_path / name, 3)
+    brokers.away, brokers.slots = True, 2 * QUERY_SLOTS - 1
+
+    with pytest.raises(RealTimeRefusedError, match="needs 14 task slots"):
+        reserve(real_time, tmp_path)
+
+
+def test_a_topic_that_grew_meanwhile_is_counted_when_its_query_starts(
+    real_time: RealTimeRun, brokers: Brokers, tmp_path: Path
+) -> None:
+    for name in ("profile", "names"):
+        committed(tmp_path / name, 2)
+    brokers.away, brokers.slots = True, 2 * QUERY_SLOTS - 1
+    reserve(real_time, tmp_path)
+    brokers.away = False
+
+    assert "profile started" == start(real_time, "profile", tmp_path)
+    with pytest.raises(RealTimeRefusedError, match="needs 14 task slots"):
+        start(real_time, "names", tmp_path)

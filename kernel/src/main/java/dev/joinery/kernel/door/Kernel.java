@@ -9,7 +9,6 @@ import dev.joinery.kernel.chain.TaskLevel;
 import dev.joinery.kernel.egress.Stage;
 import dev.joinery.kernel.ingress.Entrance;
 import dev.joinery.kernel.ingress.Ingress;
-import dev.joinery.kernel.ingress.PendingRoots;
 import dev.joinery.kernel.program.Compiler;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.program.ProgramReader;
@@ -20,7 +19,6 @@ import dev.joinery.kernel.spark.HadoopSettings;
 import dev.joinery.kernel.spark.PlanCut;
 import java.io.IOException;
 import java.util.List;
-import org.apache.spark.SparkContext;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.Dataset;
@@ -85,14 +83,10 @@ public final class Kernel {
    * The same, and sends the documents of pending roots again.
    *
    * @param batch the one batch that tells the roots
-   * @param roots what {@link PendingRoots#read} reads
+   * @param roots a file, whose lines {@link dev.joinery.kernel.ingress.PendingRoots#read} reads
    */
   public Dataset<Row> chain(Reading reading, long batch, String roots) {
-    SparkContext context = reading.raw().sparkSession().sparkContext();
-    // Within the closure they would travel with each batch from then on.
-    Broadcast<PendingRoots> pending =
-        JavaSparkContext.fromSparkContext(context).broadcast(PendingRoots.read(program, roots));
-    return levels(wire(ingress(reading).telling(pending, batch), reading)).toDF();
+    return levels(wire(ingress(reading).telling(roots, batch), reading)).toDF();
   }
 
   private Ingress ingress(Reading reading) {

@@ -13,7 +13,13 @@ import dev.joinery.kernel.node.Reached;
 import dev.joinery.kernel.node.RelationRows;
 import dev.joinery.kernel.node.Routes;
 import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.state.Mapped;
+import java.io.BufferedReader;
+import java.io.IOException;
 import java.io.Serializable;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
@@ -47,7 +53,7 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
   final boolean[] severalTopics;
   final int[][] relationsOf;
   private long tellingIn = -1;
-  private Broadcast<PendingRoots> pending;
+  private String pending;
   Clock[] clocks = {};
   Broadcast<SharedProgram> shared;
   Tally tally;
@@ -164,8 +170,8 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
     return this;
   }
 
-  /** Also tells pending roots, in one batch: the others never fetch them. */
-  public Ingress telling(Broadcast<PendingRoots> roots, long batch) {
+  /** Also tells pending roots, in one batch, from a file with a line each. */
+  public Ingress telling(String roots, long batch) {
     pending = roots;
     tellingIn = batch;
     return this;
@@ -183,10 +189,8 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
     Sealing.Task sealed = openSealing();
     RecordSender sender = new RecordSender(this, outbox, sealed);
     if (isTelling()) {
-      outbox.later(
-          pending.value().roots().stream()
-              .<Runnable>map(root -> () -> root.tell(outbox))
-              .iterator());
+      PendingRoots roots = new PendingRoots(program);
+      outbox.later(new Mapped<>(lines(pending), each -> () -> roots.read(each).tell(outbox)));
     }
     Iterator<Row> read = sealed == null ? rows : sealed.decoded(rows, formats);
     outbox.later(new RowByRow<>(read, sender::take, sender::finish));
@@ -208,6 +212,27 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
           (org.apache.spark.util.TaskCompletionListener) ended -> task.vault.close());
     }
     return task;
+  }
+
+  /** A file's lines, read on as they are asked for; it is closed with the task. */
+  private static Iterator<String> lines(String file) {
+    try {
+      BufferedReader reader = Files.newBufferedReader(Path.of(file));
+      TaskContext.get()
+          .addTaskCompletionListener(
+              (org.apache.spark.util.TaskCompletionListener) ended -> close(reader));
+      return reader.lines().iterator();
+    } catch (IOException error) {
+      throw new UncheckedIOException(error);
+    }
+  }
+
+  private static void close(BufferedReader reader) {
+    try {
+      reader.close();
+    } catch (IOException error) {
+      throw new UncheckedIOException(error);
+    }
   }
 
   private boolean isTelling() {

@@ -23,7 +23,6 @@ import dev.joinery.kernel.program.PatternProgram;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.program.SearchProgram;
 import java.io.IOException;
-import java.io.Serializable;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -39,7 +38,7 @@ import org.apache.spark.sql.types.StructType;
  * <p>One batch, the first after the last commit, tells the nodes that sent them, and each sends its
  * document again, above the version it had.
  */
-public record PendingRoots(List<Root> roots) implements Serializable {
+public final class PendingRoots {
   /** Keeps all digits of a number. */
   private static final ObjectMapper EXACT =
       new ObjectMapper()
@@ -51,33 +50,37 @@ public record PendingRoots(List<Root> roots) implements Serializable {
    *     a pattern's the code of its start
    * @param version the one that the sink holds
    */
-  public record Root(byte[] address, byte[] key, long version) implements Serializable {
+  public record Root(byte[] address, byte[] key, long version) {
     public void tell(Outbox outbox) {
       outbox.pass(Message.pending(version, Slice.of(key)), address);
     }
   }
 
+  private final Program program;
+  private final Reader[] readers;
+
+  public PendingRoots(Program program) {
+    this.program = program;
+    this.readers = new Reader[program.products().size()];
+  }
+
   /**
-   * Reads roots as sinks hold them.
+   * Reads a root as sinks hold it.
    *
-   * @param json a list of {@code {"product", "key", "version"}}, each root once; the key is the
-   *     text of a JSON object, {@code {column: value}}, so that it keeps all its digits
+   * @param json {@code {"product", "key", "version"}}; the key is the text of a JSON object, {@code
+   *     {column: value}}, so that it keeps all its digits
    */
-  public static PendingRoots read(Program program, String json) {
-    List<Root> roots = new ArrayList<>();
-    Reader[] readers = new Reader[program.products().size()];
+  public Root read(String json) {
     try {
-      for (JsonNode each : new ObjectMapper().readTree(json)) {
-        int product = productOf(program, each.path("product").asText());
-        if (readers[product] == null) {
-          readers[product] = Reader.of(program, product);
-        }
-        roots.add(readers[product].root(each.path("key").asText(), each.path("version").asLong()));
+      JsonNode told = EXACT.readTree(json);
+      int product = productOf(program, told.path("product").asText());
+      if (readers[product] == null) {
+        readers[product] = Reader.of(program, product);
       }
+      return readers[product].root(told.path("key").asText(), told.path("version").asLong());
     } catch (IOException error) {
       throw new UncheckedIOException(error);
     }
-    return new PendingRoots(roots);
   }
 
   private static int productOf(Program program, String name) {

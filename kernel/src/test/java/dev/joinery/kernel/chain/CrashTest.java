@@ -46,7 +46,7 @@ class CrashTest {
   }
 
   private interface Rest {
-    void run(Story story, List<LogChange> changes, PendingRoots pending);
+    void run(Story story, List<LogChange> changes, List<PendingRoots.Root> pending);
   }
 
   /** One seed's history, and a sink that keeps the newest version of each document. */
@@ -86,14 +86,14 @@ class CrashTest {
       assertEquals(documents(expected), published(), told);
     }
 
-    void goOnInRealTime(List<LogChange> changes, PendingRoots pending) {
+    void goOnInRealTime(List<LogChange> changes, List<PendingRoots.Root> pending) {
       clock += 1_000;
       network.send(pending);
       interleave(changes, Integer.MAX_VALUE);
     }
 
     /** Also where the clock was set back. */
-    void goOnInBatches(List<LogChange> changes, PendingRoots pending) {
+    void goOnInBatches(List<LogChange> changes, List<PendingRoots.Root> pending) {
       clock = random.nextBoolean() ? START : clock;
       int cut = random.nextInt(changes.size() + 1);
       network.batch(changes.subList(0, cut), pending, clock++, random).forEach(this::publish);
@@ -124,7 +124,7 @@ class CrashTest {
       uncommitted.put(name, emission);
     }
 
-    private PendingRoots pending() {
+    private List<PendingRoots.Root> pending() {
       List<String> roots = new ArrayList<>();
       for (Emission each : uncommitted.values()) {
         roots.add(
@@ -132,7 +132,7 @@ class CrashTest {
                 "{\"product\":\"%s\",\"key\":%s,\"version\":%d}",
                 each.product(), TextNode.valueOf(each.key()), each.version()));
       }
-      return PendingRoots.read(chain.program(), "[" + String.join(",", roots) + "]");
+      return network.roots(roots.stream());
     }
 
     private Map<String, String> documents(Recomputation expected) {

@@ -17,7 +17,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.TreeMap;
-import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -210,7 +209,7 @@ class GroupTest {
     apply(uncommitted, versions, sink);
     network.restore(checkpoint);
 
-    PendingRoots roots = PendingRoots.read(chain.program(), told(uncommitted, versions));
+    List<PendingRoots.Root> roots = network.roots(told(uncommitted, versions));
     int cut = random.nextInt(lost.size());
     apply(network.batch(lost.subList(0, cut), roots, START + 1, random), versions, sink);
     apply(network.batch(lost.subList(cut, lost.size()), START + 2, random), versions, sink);
@@ -218,7 +217,7 @@ class GroupTest {
     assertEquals(sample.groups(rows.standing.values()), sink, sample + ", seed " + seed);
   }
 
-  private static String told(List<Emission> uncommitted, Map<String, Long> versions) {
+  private static Stream<String> told(List<Emission> uncommitted, Map<String, Long> versions) {
     return uncommitted.stream()
         .map(Emission::key)
         .distinct()
@@ -226,8 +225,7 @@ class GroupTest {
             key ->
                 String.format(
                     "{\"product\":\"%s\",\"key\":%s,\"version\":%d}",
-                    GroupSample.PRODUCT, TextNode.valueOf(key), versions.get(key)))
-        .collect(Collectors.joining(",", "[", "]"));
+                    GroupSample.PRODUCT, TextNode.valueOf(key), versions.get(key)));
   }
 
   private static void apply(

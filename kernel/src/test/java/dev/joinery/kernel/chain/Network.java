@@ -19,6 +19,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.stream.Stream;
 import scala.Tuple2;
 
 /**
@@ -165,17 +166,17 @@ final class Network {
 
   /** Handles one batch, level by level; the messages of a group come in random order. */
   List<Emission> batch(List<LogChange> changes, long timestamp, Random random) {
-    return batch(changes, new PendingRoots(List.of()), timestamp, random);
+    return batch(changes, List.of(), timestamp, random);
   }
 
   /** The same, and tells pending roots. */
   List<Emission> batch(
-      List<LogChange> changes, PendingRoots pending, long timestamp, Random random) {
+      List<LogChange> changes, List<PendingRoots.Root> pending, long timestamp, Random random) {
     Outbox source = new Outbox();
     for (LogChange change : changes) {
       chain.send(change, timestamp, source);
     }
-    pending.roots().forEach(each -> each.tell(source));
+    pending.forEach(each -> each.tell(source));
     return batch(source, random);
   }
 
@@ -320,10 +321,15 @@ final class Network {
   }
 
   /** Puts the telling of pending roots in flight. */
-  void send(PendingRoots pending) {
+  void send(List<PendingRoots.Root> pending) {
     Outbox outbox = new Outbox();
-    pending.roots().forEach(each -> each.tell(outbox));
+    pending.forEach(each -> each.tell(outbox));
     post(Slice.of("pending".getBytes()), outbox);
+  }
+
+  /** Roots as a file has them, a line each. */
+  List<PendingRoots.Root> roots(Stream<String> lines) {
+    return lines.map(new PendingRoots(chain.program())::read).toList();
   }
 
   /** All states, as a checkpoint keeps them. */

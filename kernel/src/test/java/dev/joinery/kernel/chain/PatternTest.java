@@ -21,7 +21,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.TreeMap;
-import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 /**
@@ -105,7 +105,7 @@ class PatternTest {
       apply(uncommitted, versions, sink);
       network.restore(checkpoint);
 
-      PendingRoots roots = PendingRoots.read(chain.program(), told(uncommitted, versions));
+      List<PendingRoots.Root> roots = network.roots(told(uncommitted, versions));
       int cut = random.nextInt(lost.size());
       again(network.batch(lost.subList(0, cut), roots, START + 1, random), versions, sink);
       again(network.batch(lost.subList(cut, lost.size()), START + 2, random), versions, sink);
@@ -124,7 +124,7 @@ class PatternTest {
     apply(committed, versions, new TreeMap<>());
     assertTrue(committed.size() > 10, "there are matches");
 
-    PendingRoots roots = PendingRoots.read(chain.program(), told(committed, versions));
+    List<PendingRoots.Root> roots = network.roots(told(committed, versions));
 
     assertEquals(List.of(), network.batch(List.of(), roots, START + 1, random));
   }
@@ -142,7 +142,7 @@ class PatternTest {
     }
   }
 
-  private static String told(List<Emission> sent, Map<String, Long> versions) {
+  private static Stream<String> told(List<Emission> sent, Map<String, Long> versions) {
     return sent.stream()
         .map(each -> List.of(each.product(), each.key()))
         .distinct()
@@ -152,8 +152,7 @@ class PatternTest {
                     "{\"product\":\"%s\",\"key\":%s,\"version\":%d}",
                     each.get(0),
                     TextNode.valueOf(each.get(1)),
-                    versions.get(each.get(0) + " " + each.get(1))))
-        .collect(Collectors.joining(",", "[", "]"));
+                    versions.get(each.get(0) + " " + each.get(1))));
   }
 
   @Test
