@@ -4,6 +4,7 @@ import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.state.AddressValues;
 import dev.joinery.kernel.state.Expiry;
 import dev.joinery.kernel.state.State;
+import java.util.function.ToLongFunction;
 import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.statefulprocessor.ImplicitGroupingKeyTracker;
 import org.apache.spark.sql.streaming.StatefulProcessorHandle;
 
@@ -43,9 +44,18 @@ record AddressState(
 
   @Override
   public long highestForgotten() {
-    long highest = expiry.highest();
+    return highest(Expiry::highest);
+  }
+
+  @Override
+  public long highestForgottenBefore() {
+    return highest(Expiry::highestBefore);
+  }
+
+  private long highest(ToLongFunction<Expiry> number) {
+    long highest = number.applyAsLong(expiry);
     for (Level.WindowExpiry each : windows) {
-      highest = each == null ? highest : Math.max(highest, each.expiry().highest());
+      highest = each == null ? highest : Math.max(highest, number.applyAsLong(each.expiry()));
     }
     return highest;
   }

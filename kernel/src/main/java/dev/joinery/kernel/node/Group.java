@@ -62,11 +62,12 @@ public final class Group implements Node {
     long timestamp = Message.latest(messages);
     byte[] stored = state.read();
     open(stored, state);
+    long committed = stored == null ? state.highestForgottenBefore() : last.version();
     List<byte[]> changes = new ArrayList<>(messages.size());
     boolean sends = !waits;
     for (byte[] message : messages) {
       switch (Message.kind(message)) {
-        case Message.PENDING -> last.reopen(Message.body(message));
+        case Message.PENDING -> last.reopen(Message.body(message), committed);
         case Message.CLOSED -> sends = true;
         default -> changes.add(message);
       }

@@ -152,6 +152,9 @@ public final class Pattern implements Node {
 
     private long version;
 
+    /** All that was sent under this version, or one below it, was committed. */
+    private final long committed;
+
     /** The watermark that was told last, less what is allowed. */
     private long watermark;
 
@@ -167,6 +170,7 @@ public final class Pattern implements Node {
       this.state = state;
       shown = Arrays.copyOf(by.decode(key), program.by() + 1);
       version = in == null ? state.highestForgotten() : in.readLong();
+      committed = in == null ? state.highestForgottenBefore() : version;
       retention.read(in);
       watermark = in == null ? Marks.UNKNOWN : in.readLong();
       noted = in != null && in.readByte() != 0;
@@ -216,7 +220,7 @@ public final class Pattern implements Node {
     /** The sink may hold a match that was never committed; {@code told} is its version and key. */
     void reopen(Slice told) {
       ByteReader in = new ByteReader(told);
-      if (in.readLong() > version) {
+      if (in.readLong() > committed) {
         pending.put(in.rest(), told);
       }
     }

@@ -134,6 +134,14 @@ final class SentDocument {
     pending = in.rest();
   }
 
+  /** The same, where all that was sent under a version, or one below it, was committed. */
+  void reopen(ByteReader in, long committed) {
+    Slice told = in.rest();
+    if (new ByteReader(told).readLong() > committed) {
+      reopen(new ByteReader(told));
+    }
+  }
+
   /** Sends a tombstone where the sink may hold a document; {@code key} gives null if unknown. */
   void sendGone(Supplier<Slice> key, long timestamp, Outbox outbox) {
     failed = false;

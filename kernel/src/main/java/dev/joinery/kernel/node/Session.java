@@ -93,6 +93,7 @@ public final class Session implements Node {
   public void handle(Slice key, List<byte[]> messages, State state, Outbox outbox) {
     long timestamp = Message.latest(messages);
     open(state);
+    long committed = state.read() == null ? state.highestForgottenBefore() : version;
     NavigableMap<Long, List<PartialByTime>> changes = new TreeMap<>();
     long watermarkBefore = watermark;
     endedUntil = Marks.UNKNOWN;
@@ -100,7 +101,7 @@ public final class Session implements Node {
     for (byte[] message : messages) {
       switch (Message.kind(message)) {
         case Message.CLOSED -> hear(Message.body(message));
-        case Message.PENDING -> reopen(Message.body(message));
+        case Message.PENDING -> reopen(Message.body(message).rest(), committed);
         default -> {
           PartialByTime change = changeOf(message);
           changes.computeIfAbsent(change.first(), any -> new ArrayList<>(1)).add(change);
@@ -135,12 +136,14 @@ public final class Session implements Node {
     }
   }
 
-  /** The sink may hold a session that was never committed. */
-  private void reopen(ByteReader told) {
-    Slice body = told.rest();
+  /** The sink may hold a session that was never committed: all up to a version were. */
+  private void reopen(Slice body, long committed) {
     ByteReader in = new ByteReader(body);
-    version = Math.max(version, in.readLong());
-    pending.put(BinaryRow.point(keyRow, in.rest()).getLong(program.by()), body);
+    long told = in.readLong();
+    if (told > committed) {
+      version = Math.max(version, told);
+      pending.put(BinaryRow.point(keyRow, in.rest()).getLong(program.by()), body);
+    }
   }
 
   private void open(State state) {

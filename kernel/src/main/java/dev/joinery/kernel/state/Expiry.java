@@ -63,6 +63,7 @@ public final class Expiry {
   private final Set<Note> fresh = new HashSet<>();
   private final Map<Long, OpenList> open = new HashMap<>();
   private long highest;
+  private long before;
 
   /** A list that is still written to, and how many more are already counted in the head. */
   private static final class OpenList {
@@ -85,6 +86,7 @@ public final class Expiry {
     if (head != null) {
       ByteReader in = new ByteReader(head);
       highest = in.readLong();
+      before = highest;
       while (in.hasMore()) {
         lists.put(in.readLong(), in.readVarInt());
       }
@@ -94,6 +96,11 @@ public final class Expiry {
   /** The highest epoch or version that was forgotten: what begins anew stands above it. */
   public long highest() {
     return highest;
+  }
+
+  /** The same as of before the task. */
+  public long highestBefore() {
+    return before;
   }
 
   /** While notes are looked at: what had been given numbers up to this is forgotten. */

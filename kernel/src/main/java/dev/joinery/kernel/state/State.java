@@ -31,6 +31,11 @@ public interface State extends Pages {
     throw new UnsupportedOperationException("state that is not forgotten");
   }
 
+  /** The same as of before the batch: what was sent under a higher number was never committed. */
+  default long highestForgottenBefore() {
+    throw new UnsupportedOperationException("state that is not forgotten");
+  }
+
   /**
    * Has {@code Node.expire} called in some batch after a time; {@code entry} says for what of this
    * address.

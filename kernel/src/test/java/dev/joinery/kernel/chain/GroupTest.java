@@ -139,6 +139,24 @@ class GroupTest {
     assertTrue(again.size() > 0, "and versions rise");
   }
 
+  @ParameterizedTest
+  @MethodSource("windowed")
+  void whatWasCommittedStaysThoughItsWindowWasForgottenSince(GroupSample sample) {
+    Random random = new Random(13);
+    Rows rows = new Rows(sample, random, 40, 50);
+    Network network = new Network(new Chain(sample.forgetting(60 * MINUTE).program()));
+    Map<String, Long> versions = new HashMap<>();
+    List<Emission> committed = network.batch(rows.insertAnew(60), START, random);
+    apply(committed, versions, new TreeMap<>());
+    assertTrue(committed.size() > 10, "there are groups");
+    List<PendingRoots.Root> roots = network.roots(told(committed, versions));
+
+    assertEquals(List.of(), network.batch(List.of(), roots, START + 1, random));
+    network.forgetWindows(60L * 24 * 60 * MINUTE);
+
+    assertEquals(List.of(), network.batch(List.of(), roots, START + 2, random));
+  }
+
   static Stream<GroupSample> windowed() {
     return samples().filter(each -> each.window() != null);
   }

@@ -129,6 +129,11 @@ public final class MemoryState implements State {
   }
 
   @Override
+  public long highestForgottenBefore() {
+    return Math.max(expiry.get().highestBefore(), windows.get().highestBefore());
+  }
+
+  @Override
   public long watermark(int relation) {
     return watermark;
   }
