@@ -122,5 +122,5 @@ def test_matches_follow_single_rows_and_are_right_after_a_kill(
         run.until(truth.settled, truth.missing)
         assert 0 == run.stop(), run.said()
 
-    assert all(len(each) > 3 for each in truth.expected().values()), "there are matches"
+    assert all(truth.expected().values()), "there are matches of each pattern"
     truth.check_versions()
