@@ -121,6 +121,7 @@ public final class MemoryState implements State {
   public void forget(long number) {
     clear();
     expiry.get().forgotten(number);
+    windows.get().forgotten(number); // One of the two is at work, and writes it down.
   }
 
   @Override
