@@ -39,9 +39,9 @@ class PendingRootsTest {
     String price = "12345678901234567890.123456789012345678";
     String told =
         String.format(
-            "[{\"product\":\"totals\",\"key\":\"{\\\"price\\\":%s}\",\"version\":7}]", price);
+            "{\"product\":\"totals\",\"key\":\"{\\\"price\\\":%s}\",\"version\":7}", price);
 
-    PendingRoots.Root root = PendingRoots.read(program(), told).roots().get(0);
+    PendingRoots.Root root = new PendingRoots(program()).read(told);
 
     assertEquals(7, root.version());
     assertEquals(
