@@ -13,7 +13,6 @@ import dev.joinery.kernel.node.Reached;
 import dev.joinery.kernel.node.RelationRows;
 import dev.joinery.kernel.node.Routes;
 import dev.joinery.kernel.program.Program;
-import dev.joinery.kernel.state.Mapped;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.Serializable;
@@ -190,7 +189,12 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
     RecordSender sender = new RecordSender(this, outbox, sealed);
     if (isTelling()) {
       PendingRoots roots = new PendingRoots(program);
-      outbox.later(new Mapped<>(lines(pending), each -> () -> roots.read(each).tell(outbox)));
+      BufferedReader lines = open(pending);
+      outbox.later(
+          new RowByRow<>(
+              lines.lines().iterator(),
+              each -> roots.read(each).tell(outbox),
+              () -> close(lines)));
     }
     Iterator<Row> read = sealed == null ? rows : sealed.decoded(rows, formats);
     outbox.later(new RowByRow<>(read, sender::take, sender::finish));
@@ -214,14 +218,9 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
     return task;
   }
 
-  /** A file's lines, read on as they are asked for; it is closed with the task. */
-  private static Iterator<String> lines(String file) {
+  private static BufferedReader open(String file) {
     try {
-      BufferedReader reader = Files.newBufferedReader(Path.of(file));
-      TaskContext.get()
-          .addTaskCompletionListener(
-              (org.apache.spark.util.TaskCompletionListener) ended -> close(reader));
-      return reader.lines().iterator();
+      return Files.newBufferedReader(Path.of(file));
     } catch (IOException error) {
       throw new UncheckedIOException(error);
     }
