@@ -57,7 +57,7 @@ _LOCAL_FILES = "dev.joinery.kernel.spark.LocalCheckpoint"
 # A third of a short run is just-in-time compilation; smaller inlining halves that
 # (docs/design/performance.md).
 _LOCAL_JVM = (
-    "-XX:+UseParallelGC -Xmn256m"
+    "-XX:+UseParallelGC -Xmn256m -XX:+UseAdaptiveSizePolicyWithSystemGC"
     " -XX:MaxInlineLevel=6 -XX:FreqInlineSize=120 -XX:InlineSmallCode=1000"
 )
 # The second compiler pays in the long run only (docs/design/performance.md).
