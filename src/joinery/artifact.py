@@ -37,6 +37,12 @@ VERSIONS = {
     "spark-kafka-token": "4.0.0",
     "kafka-clients": "3.9.2",
     "commons-pool": "2.13.1",
+    # That of the Hadoop in PySpark 4.3, and the SDK that it is built with.
+    "hadoop-aws": "3.5.0",
+    "aws-sdk": "2.35.5",
+    "s3-accelerator": "1.3.1",
+    "aws-eventstream": "1.0.1",
+    "reactive-streams": "1.0.4",
     "kafka": "4.3.1",
     "slf4j": "1.7.36",
     "debezium": "3.7.0.Final",

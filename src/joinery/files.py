@@ -6,14 +6,19 @@ and the next attempt overwrites.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import assert_never
+
+from joinery.place.object_path import ObjectPath
+from joinery.place.place import Place
 
 
-def write_whole(file: Path, content: str | bytes, *, synced: bool) -> None:
-    """Put `content` in place of `file` by a rename; its folder is created where it is missing.
+def write_whole(file: Place, content: str | bytes, *, synced: bool) -> None:
+    """Put `content` in place of `file`; its folder is created where it is missing.
 
     Args:
         file: One writer at a time.
@@ -21,14 +26,110 @@ def write_whole(file: Path, content: str | bytes, *, synced: bool) -> None:
         synced: Whether the content is on the disk before it has the name, so that `file` is
             whole also after a crash of the machine, not only of the process.
     """
+    data = content.encode() if isinstance(content, str) else content
+    match file:
+        case Path():
+            _rename_into_place(file, data, synced=synced)
+        case ObjectPath():
+            file.write(data)
+        case _:
+            assert_never(file)
+
+
+def _rename_into_place(file: Path, content: bytes, *, synced: bool) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     part = file.with_name(f".{file.name}.part")
     with part.open("wb") as out:
-        out.write(content.encode() if isinstance(content, str) else content)
+        out.write(content)
         if synced:
             out.flush()
             os.fsync(out.fileno())
     part.replace(file)
+
+
+def append_decided(file: Place, decide: Callable[[bytes], str | None]) -> None:
+    """Add a line to a file of lines, durably, or not; nobody else adds one meanwhile.
+
+    Args:
+        file: Its folder is created where it is missing.
+        decide: Given what stands there, returns the line without its end, None for none. May be
+            called again, and may then see that line.
+    """
+    match file:
+        case Path():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with file.open("a+b") as log:
+                fcntl.flock(log, fcntl.LOCK_EX)
+                if (line := decide(file.read_bytes())) is not None:
+                    log.write(_line(line))
+                    log.flush()
+                    os.fsync(log.fileno())
+        case ObjectPath():
+
+            def change(before: bytes | None) -> bytes | None:
+                line = decide(before or b"")
+                return None if line is None else (before or b"") + _line(line)
+
+            file.update(change)
+        case _:
+            assert_never(file)
+
+
+def _line(text: str) -> bytes:
+    """Return a line that begins anew also after one that a crash cut off."""
+    return f"\n{text}\n".encode()
+
+
+def append_line(file: Place, line: str) -> None:
+    """Add a line to a file of lines in one go; after one that was cut off, it begins anew.
+
+    Args:
+        file: One writer at a time; its folder is there.
+        line: Without its end.
+    """
+    added = _line(line)
+    match file:
+        case Path():
+            with file.open("ab") as out:
+                out.write(added)
+        case ObjectPath():
+            file.update(lambda before: before if _ends(before, added) else (before or b"") + added)
+        case _:
+            assert_never(file)
+
+
+def _ends(content: bytes | None, added: bytes) -> bool:
+    """Return whether a line stands there already: an update may be told of its own write."""
+    return content is not None and content.endswith(added)
+
+
+def copy_folder(folder: Place, target: Path, left_out: Sequence[str]) -> None:
+    """Copy a folder to one of this machine.
+
+    Args:
+        folder: What is copied.
+        target: Is not there yet.
+        left_out: Patterns of the names of files and folders that are not.
+    """
+    match folder:
+        case Path():
+            shutil.copytree(folder, target, ignore=shutil.ignore_patterns(*left_out))
+        case ObjectPath():
+            folder.copy_to(target, left_out)
+        case _:
+            assert_never(folder)
+
+
+def remove_folder(folder: Place) -> None:
+    """Remove a folder and all that is in it, if it is there."""
+    match folder:
+        case Path():
+            if folder.exists():
+                shutil.rmtree(folder)
+        case ObjectPath():
+            folder.remove()
+        case _:
+            assert_never(folder)
 
 
 def join_synced(parts: Iterable[Path], target: Path) -> Path:

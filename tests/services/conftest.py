@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.services.s3_server import S3Server, make_bucket, s3_server
 
 from joinery.dev.connect import connect as connect_service
 from joinery.dev.dynamodb import dynamodb as dynamodb_service
@@ -45,6 +46,14 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     folder = tmp_path_factory.mktemp("kafka")
     with kafka_service(folder, properties=sessions).started() as service:
         yield service
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[S3Server]:
+    """A server that speaks S3, with a bucket."""
+    with s3_server() as server:
+        make_bucket(server.settings)
+        yield server
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,8 @@ from pyspark.sql import SparkSession
 from tests.churn.measure import state_of
 
 from joinery.app.project import load
-from joinery.delivery.lease import Lease, LeaseHeldError
+from joinery.delivery.lease import Lease
+from joinery.delivery.lease_file import LeaseHeldError
 from joinery.plan.stream import outputs_of
 from joinery.solutions.spark_state.fingerprint import relocate
 from joinery.spark.batch.run import run

@@ -15,7 +15,8 @@ import pytest
 from pyspark.sql import functions as F
 
 import joinery as jn
-from joinery.delivery.lease import Lease, LeaseHeldError
+from joinery.delivery.lease import Lease
+from joinery.delivery.lease_file import LeaseHeldError
 from joinery.errors import RunError
 from joinery.model.progress import BatchProgress
 from joinery.plan.build import build_plan

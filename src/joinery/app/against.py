@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Literal, Self
 
 from joinery.app.logs import Logs, WhyError
@@ -31,6 +30,7 @@ from joinery.dead_letters.open import source_brokers
 from joinery.delivery.query_paths import QueryPaths
 from joinery.model.change import Change
 from joinery.observe.frontier import Position
+from joinery.place.place import Place
 from joinery.plan.nodes import Product
 from joinery.project.captured import CAPTURED, as_files, spool_of
 from joinery.project.kafka import REPLAY
@@ -127,8 +127,8 @@ def _sources(spec: ProjectSpec, product: Product) -> dict[str, SourceSpec]:
     return {each.name: each for each in spec.sources if each.name in names}
 
 
-def _checkpoint(spec: ProjectSpec, product: Product) -> Path:
-    return QueryPaths.of(spec.path_of(spec.run.checkpoint), product.query).checkpoint
+def _checkpoint(spec: ProjectSpec, product: Product) -> Place:
+    return QueryPaths.of(spec.checkpoint, product.query).checkpoint
 
 
 def _captured(

@@ -140,7 +140,7 @@ class ProductComparison:
         self._repair = Repair(spec, product, place, options.wait_s)
         # Else the logs themselves are compared with, which tell no place of a database.
         self._placed = bool(options.database) or captured_source(spec, product) is not None
-        self._checkpoint = spec.path_of(spec.run.checkpoint)
+        self._checkpoint, self._scratch = spec.checkpoint, spec.scratch
 
     @property
     def kind(self) -> str:
@@ -215,7 +215,7 @@ class ProductComparison:
         return [note] if note else []
 
     def _file(self, target: str) -> FoundFile:
-        path = found_path(self._checkpoint, self.product.name, target, self._options.by)
+        path = found_path(self._scratch, self.product.name, target, self._options.by)
         return FoundFile(
             path,
             {

@@ -13,6 +13,7 @@ from joinery.capture.spool import SpoolFolder
 from joinery.clients.kafka_reader import read_edges
 from joinery.dead_letters.open import source_brokers
 from joinery.observe.frontier import BegunOffsets, Frontier, SeenSizes, begun_offsets
+from joinery.place.place import Place
 from joinery.plan.nodes import Relation
 from joinery.project.captured import spool_of
 from joinery.project.kafka import kafka_options
@@ -20,7 +21,7 @@ from joinery.project.kind import SourceSpec
 from joinery.project.product import ProjectSpec
 
 
-def first_offsets(spec: ProjectSpec, checkpoints: Sequence[Path]) -> BegunOffsets:
+def first_offsets(spec: ProjectSpec, checkpoints: Sequence[Place]) -> BegunOffsets:
     """Return at which offsets of Kafka logs are begun: noted by runs, else declared by `starting`.
 
     A partition that is left out is read from its beginning.

@@ -89,7 +89,7 @@ class Logs:
         for each in relations:
             if reason := unreadable(spec, each):
                 raise WhyError(f'why cannot read relation "{each.name}", which {reason}')
-        root = spec.path_of(spec.run.checkpoint)
+        root = spec.checkpoint
         queries = dict.fromkeys(each.query for each in products)
         checkpoints = [QueryPaths.of(root, each).checkpoint for each in queries]
         seen, begun = seen_sizes(checkpoints), first_offsets(spec, checkpoints)

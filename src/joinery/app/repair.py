@@ -9,7 +9,7 @@ from contextlib import suppress
 from joinery.audit.error import DiffFailedError
 from joinery.audit.verdict import Difference
 from joinery.delivery.control import Action
-from joinery.delivery.lease import LeaseHeldError
+from joinery.delivery.lease_file import LeaseHeldError
 from joinery.delivery.query_paths import QueryPaths
 from joinery.delivery.repair import Outcome, RepairLog, Wanted
 from joinery.plan.nodes import Product
@@ -30,7 +30,7 @@ class Repair:
 
     def __init__(self, spec: ProjectSpec, product: Product, sink: int, wait_s: float) -> None:
         self._spec, self._product, self._sink = spec, product, sink
-        self._paths = QueryPaths.of(spec.path_of(spec.run.checkpoint), product.query)
+        self._paths = QueryPaths.of(spec.checkpoint, product.query)
         self._wait_s = wait_s
 
     def ask(self, wrong: Sequence[Difference]) -> Outcome:

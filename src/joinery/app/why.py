@@ -143,7 +143,7 @@ def where_to(project: ProjectLike, row: str, *products: str, records: int = RECO
 
 def _after(spec: ProjectSpec, product: str, batch: int) -> Frontier:
     """Return how far the query of a product had come after a batch."""
-    root = spec.path_of(spec.run.checkpoint)
+    root = spec.checkpoint
     checkpoint = QueryPaths.of(root, queries_of(spec)[product]).checkpoint
     known = kept(checkpoint)
     if batch not in known:

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 from typing import Protocol
 
 from joinery.capture.spool import CapturePosition, SpoolFolder
 from joinery.observe.frontier import Frontier, Position
+from joinery.place.place import Place
 
 _LOOK_S = 0.05
 _SUFFIX = ".jsonl"
@@ -49,7 +49,7 @@ class SpoolApplied:
         source: str,
         spool: SpoolFolder,
         topics: Sequence[str],
-        checkpoint: Path,
+        checkpoint: Place,
         *,
         log: Log,
         wait_s: float,

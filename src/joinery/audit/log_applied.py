@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from joinery.observe.frontier import Frontier, Position
+from joinery.place.place import Place
 
 _LOOK_S = 0.1
 
@@ -33,7 +33,7 @@ class LogApplied:
     def __init__(
         self,
         ends: Callable[[], Sequence[Position]],
-        checkpoint: Path,
+        checkpoint: Place,
         *,
         delay_s: float,
         wait_s: float,

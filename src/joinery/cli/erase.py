@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from joinery.cli.project import DONE, FOUND
+from joinery.place.place import local
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Plan, Relation
 from joinery.plan.stream import outputs_of
@@ -36,7 +37,7 @@ def run_erase(file: Path, relation: str, key: str, *, prove: bool = False, value
     subject = subject_text(read, key)
     vault = open_vault(spec)
     try:
-        check_vault(spec.path_of(spec.run.checkpoint), vault)
+        check_vault(local(spec.checkpoint, "erasure"), vault)
         if prove:
             return _tell_proof(
                 prove_erased(spec, plan, vault, vault.name_of(relation, subject), value)

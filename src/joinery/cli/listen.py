@@ -95,7 +95,7 @@ def _listener(spec: ProjectSpec, products: Sequence[Product]) -> Listener:
     options = TriggerOptions.of(products[0])
     assert options is not None  # chosen by them
     query = products[0].query
-    checkpoint = QueryPaths.of(spec.path_of(spec.run.checkpoint), query).checkpoint
+    checkpoint = QueryPaths.of(spec.checkpoint, query).on_disk("joinery listen")
     outlets = {each.name: _outlet(spec, each) for each in products}
     try:
         for outlet in outlets.values():

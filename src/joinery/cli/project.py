@@ -98,7 +98,7 @@ def standing_name(spec: ProjectSpec, query: str) -> str:
     from joinery.delivery.query_paths import QueryPaths
     from joinery.spark.batch.stores import FILE_NAME
 
-    place = QueryPaths.of(spec.path_of(spec.run.checkpoint), query)
+    place = QueryPaths.of(spec.checkpoint, query)
     try:
         return str(json.loads((place.checkpoint / FILE_NAME).read_text(encoding="utf-8"))["name"])
     except FileNotFoundError:

@@ -70,7 +70,7 @@ def run_rescale(
 def _tell(spec: ProjectSpec, queries: Mapping[str, Sequence[Product]]) -> int:
     from joinery.spark.recovery.checkpoint import partitions_of
 
-    root = spec.path_of(spec.run.checkpoint)
+    root = spec.checkpoint
     for query in queries:
         found = partitions_of(QueryPaths.of(root, query).checkpoint)
         told = f"{found} partitions" if found else "no checkpoint yet"
@@ -81,5 +81,5 @@ def _tell(spec: ProjectSpec, queries: Mapping[str, Sequence[Product]]) -> int:
 def _session(spec: ProjectSpec, master: str | None) -> SparkSession:
     from joinery.spark.session import open_session
 
-    log = spec.path_of(spec.run.checkpoint) / "_logs" / "spark.log"
+    log = spec.scratch / "_logs" / "spark.log"
     return open_session(spec.name, log=log, master=master, settings=dict(spec.run.spark))

@@ -30,7 +30,13 @@ from joinery.java import JavaMissingError
 from joinery.model.warning import Warnings
 from joinery.project.load import load_spec
 from joinery.project.quantity import duration_ms
-from joinery.spark.launch import Driver, remove_log, session_settings, start_driver
+from joinery.spark.launch import (
+    Driver,
+    checkpoint_settings,
+    remove_log,
+    session_settings,
+    start_driver,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -234,7 +240,7 @@ def _early_driver(spec: ProjectSpec, arguments: RunArguments) -> Driver | None:
                 spec.name,
                 _spark_log(spec),
                 master=arguments.master,
-                settings=dict(spec.run.spark),
+                settings={**checkpoint_settings(spec), **dict(spec.run.spark)},
                 short=arguments.once and _is_short(spec),
             ),
             _spark_log(spec),
@@ -257,7 +263,7 @@ def _is_short(spec: ProjectSpec) -> bool:
 
 
 def _spark_log(spec: ProjectSpec) -> Path:
-    return spec.path_of(spec.run.checkpoint) / "_logs" / "spark.log"
+    return spec.scratch / "_logs" / "spark.log"
 
 
 class Command:
@@ -394,7 +400,11 @@ class Command:
                 self._spec.name,
                 log=self._log,
                 master=self._arguments.master,
-                settings={**self._real_time_settings(), **dict(self._spec.run.spark)},
+                settings={
+                    **self._real_time_settings(),
+                    **checkpoint_settings(self._spec),
+                    **dict(self._spec.run.spark),
+                },
                 driver=self._driver,
             )
             add_jars(self._session, jars)

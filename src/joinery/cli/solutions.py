@@ -230,7 +230,7 @@ def _keep(measured: Sequence[Measured], spec: ProjectSpec, prices: Prices) -> No
         if not each.error and each.rate
     ]
     if figures:
-        keep_figures(spec.path_of(spec.run.checkpoint), figures)
+        keep_figures(spec.checkpoint, figures)
 
 
 def _chosen(spec: ProjectSpec, names: Sequence[str]) -> ProjectSpec:

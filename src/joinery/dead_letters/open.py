@@ -11,7 +11,9 @@ from joinery.dead_letters.folder import (
     DeadLetterReader,
     DeadLetterWriter,
 )
+from joinery.dead_letters.objects import DeadLetterObjects, DeadLetterObjectsReader
 from joinery.errors import SpecError
+from joinery.place.object_path import ObjectPath
 from joinery.project.kafka import kafka_options
 from joinery.project.kind import SourceSpec
 from joinery.project.kinds import DEAD_LETTER_KINDS
@@ -35,6 +37,8 @@ def dead_letter_writer(spec: ProjectSpec, query: str) -> DeadLetterWriter:
     Raises:
         DeadLetterPlaceError: The project names no place that can hold them.
     """
+    if (folder := _beside_checkpoint(spec)) is not None:
+        return DeadLetterObjects(folder, query)
     kind, options = _place(spec)
     if kind == "files":
         return DeadLetterFolder(spec.path_of(str(options["path"])), query)
@@ -49,6 +53,8 @@ def dead_letter_reader(spec: ProjectSpec) -> DeadLetterReader:
     Raises:
         DeadLetterPlaceError: The project names no place that can hold them.
     """
+    if (folder := _beside_checkpoint(spec)) is not None:
+        return DeadLetterObjectsReader(folder)
     kind, options = _place(spec)
     if kind == "files":
         return DeadLetterFolderReader(spec.path_of(str(options["path"])))
@@ -93,6 +99,14 @@ def own_dead_letter_topic(spec: ProjectSpec) -> str | None:
     if not spec.run.real_time or spec.run.dead_letters != RunSpec().dead_letters or kafkas != 1:
         return None
     return f"{_NOT_IN_TOPICS.sub('-', spec.name)}-dead-letters"
+
+
+def _beside_checkpoint(spec: ProjectSpec) -> ObjectPath | None:
+    """Return the folder of an object store that has them, where the project says none."""
+    checkpoint = spec.checkpoint
+    if spec.run.dead_letters == RunSpec().dead_letters and isinstance(checkpoint, ObjectPath):
+        return checkpoint / "_dead_letters"
+    return None
 
 
 def _place(spec: ProjectSpec) -> tuple[str, dict[str, Any]]:

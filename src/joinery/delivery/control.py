@@ -11,7 +11,6 @@ holds; a line that a crash cut off was never asked.
 
 from __future__ import annotations
 
-import fcntl
 import getpass
 import json
 import os
@@ -21,8 +20,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Literal, Self, get_args
+
+from joinery.files import append_decided
+from joinery.place.place import Place
 
 Verb = Literal["pause", "resume", "repair"]
 _LOOK_EVERY_S = 0.5
@@ -61,16 +62,15 @@ class ControlLog:
         file: Where it stands; it is made when something is first asked.
     """
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Place) -> None:
         self._file = file
 
     def actions(self) -> tuple[Action, ...]:
         """Return what was asked, the oldest first."""
         try:
-            lines = self._file.read_bytes().splitlines()
+            return _actions(self._file.read_bytes())
         except FileNotFoundError:
             return ()
-        return tuple(each for each in map(_parsed, lines) if each is not None)
 
     @property
     def paused(self) -> Action | None:
@@ -80,16 +80,20 @@ class ControlLog:
 
     def ask(self, action: Action) -> Action | None:
         """Append an action, unless the query is asked that already; return who asked it then."""
-        self._file.parent.mkdir(parents=True, exist_ok=True)
-        with self._file.open("a+b") as log:
-            fcntl.flock(log, fcntl.LOCK_EX)
-            last = next(reversed(self.actions()), None)
-            if (last.verb if last is not None else "resume") == action.verb:
-                return last or action
-            log.write(f"\n{json.dumps(asdict(action))}\n".encode())
-            log.flush()
-            os.fsync(log.fileno())
-        return None
+        standing: Action | None = None
+        tried = False
+
+        def asked(content: bytes) -> str | None:
+            nonlocal standing, tried
+            last = next(reversed(_actions(content)), None)
+            again, tried = tried, True
+            if (last.verb if last is not None else "resume") != action.verb:
+                return json.dumps(asdict(action))
+            standing = None if again and last == action else last or action
+            return None
+
+        append_decided(self._file, asked)
+        return standing
 
 
 class PauseSwitch:
@@ -114,6 +118,11 @@ class PauseSwitch:
             with suppress(OSError):
                 self._paused = self._log.paused
         return self._paused
+
+
+def _actions(content: bytes) -> tuple[Action, ...]:
+    found = map(_parsed, content.splitlines())
+    return tuple(each for each in found if each is not None)
 
 
 def _parsed(line: bytes) -> Action | None:

@@ -1,8 +1,8 @@
 """A lease on the checkpoint of one query, so that one run at a time writes its documents.
 
-The lease is a JSON file beside the checkpoint, renewed every 2 s by a thread. A second run
-is refused while it is renewed and takes over once it has lapsed for 10 s, or at once when
-every process of the holder has ended on this very machine; it waits for the JVM of a run
+The lease is a JSON file beside the checkpoint (`lease_file`), renewed every 2 s by a thread. A
+second run is refused while it is renewed and takes over once it has lapsed for 10 s, or at once
+when every process of the holder has ended on this very machine; it waits for the JVM of a run
 whose Python was killed. Each taking raises the epoch, which goes on across a rebuild.
 
 Limits: the folder must be shared by all who may run the query, their clocks within seconds.
@@ -12,71 +12,32 @@ Invariant: once another run has taken the lease, `check` raises for ever.
 
 from __future__ import annotations
 
-import fcntl
-import json
 import os
 import socket
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 
-from joinery.errors import RunError, SinkUnavailableError
+from joinery.delivery.lease_file import (
+    Holder,
+    LeaseHeldError,
+    holder_in,
+    lease_file,
+    this_machine,
+)
+from joinery.errors import SinkUnavailableError
 from joinery.files import write_whole
+from joinery.place.place import Place
 from joinery.sinks.protocol import FencedError
 
 RENEW_S = 2.0
-LAPSE_S = 10.0
-_LOCK_WAIT_S = 5.0
 _LOOKS = 5
 _LOOK_S = 0.2
 _ORPHAN_POLL_S = 0.1
-
-
-class LeaseHeldError(RunError):
-    """Another run holds the lease."""
-
-    code = "RUN_LEASE_HELD"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Holder:
-    """Who holds a lease, as its file tells.
-
-    Attributes:
-        owner: An id of the run.
-        epoch: Rises with each taking.
-        machine: Names one boot of one machine and its process space.
-        processes: The ids of the run's processes.
-        since: When it was taken, ISO 8601.
-        renewed_at: Seconds since 1970.
-        released: True once the run gave it back.
-    """
-
-    owner: str
-    epoch: int
-    host: str
-    machine: str
-    processes: tuple[int, ...]
-    since: str
-    renewed_at: float
-    released: bool = False
-
-    @property
-    def alive(self) -> bool:
-        """False when the run has ended, as far as one can know from here."""
-        if self.released or time.time() - self.renewed_at > LAPSE_S:
-            return False
-        return self.machine != _machine() or any(_running(each) for each in self.processes)
-
-    @property
-    def orphaned(self) -> bool:
-        """True when the renewing process has ended here, and others of the run go on."""
-        return self.machine == _machine() and not _running(self.processes[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +50,7 @@ class LeaseWatch:
         query: Its name, for messages.
     """
 
-    file: Path
+    file: Place
     owner: str
     query: str
 
@@ -107,7 +68,7 @@ class LeaseWatch:
     def _holder(self) -> Holder:
         for _ in range(_LOOKS):
             with suppress(OSError):
-                if holder := _holder(self.file):
+                if holder := holder_in(self.file):
                     return holder
             time.sleep(_LOOK_S)
         raise SinkUnavailableError(
@@ -130,24 +91,24 @@ class Lease:
 
     def __init__(
         self,
-        file: Path,
+        file: Place,
         query: str,
         on_lost: Callable[[], None] = lambda: None,
         *,
-        beside: Path | None = None,
+        beside: Place | None = None,
     ) -> None:
         self._file, self._beside = file, beside
+        self._changing = lease_file(file, query)
         self._query = query
         self._on_lost = on_lost
         self._on_asked: Callable[[], None] = lambda: None
         self._held: Holder | None = None
         self._lost = False
-        self._mutex = threading.Lock()
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
 
     @property
-    def file(self) -> Path:
+    def file(self) -> Place:
         """Where the lease stands."""
         return self._file
 
@@ -181,16 +142,24 @@ class Lease:
 
         Raises:
             LeaseHeldError: Another run holds it.
+            OSError: It cannot be written, or its place does not keep others out.
         """
         while (stood := self._read()) and stood.alive and stood.orphaned:
             time.sleep(_ORPHAN_POLL_S)
-        with self._locked():
-            stood = self._read()
-            if stood is not None and stood.alive:
+        self._changing.check()
+        other = holder_in(self._beside) if self._beside else None
+        taken = _fresh()
+
+        def taking(stood: Holder | None) -> Holder:
+            nonlocal taken
+            if stood is not None and stood.alive and stood.owner != taken.owner:
                 raise _held_error(self._query, stood)
-            other = _holder(self._beside) if self._beside else None
-            self._held = _fresh(max(each.epoch if each else 0 for each in (stood, other)) + 1)
-            self._write(self._held)
+            epoch = 1 + max(each.epoch if each else 0 for each in (stood, other))
+            taken = replace(taken, epoch=epoch, renewed_at=time.time())
+            return taken
+
+        self._changing.change(taking)
+        self._held = taken
         self._thread = threading.Thread(target=self._renew, name="joinery-lease", daemon=True)
         self._thread.start()
 
@@ -208,8 +177,7 @@ class Lease:
             LeaseHeldError: The wait was given up.
         """
         asked = self._asked
-        asked.parent.mkdir(parents=True, exist_ok=True)
-        asked.touch()
+        write_whole(asked, "", synced=False)
         try:
             while (stood := self._read()) and stood.alive:
                 if gone():
@@ -220,15 +188,12 @@ class Lease:
             asked.unlink(missing_ok=True)
 
     @property
-    def _asked(self) -> Path:
+    def _asked(self) -> Place:
         return self._file.with_suffix(".asked")
 
     def add_process(self, process: int) -> None:
         """Tell that `process` belongs to this run, such as the JVM."""
-        with self._locked():
-            if self._held and self._still_ours():
-                self._held = replace(self._held, processes=(*self._held.processes, process))
-                self._write(self._held)
+        self._change_ours(lambda ours: replace(ours, processes=_with(ours.processes, process)))
 
     def check(self) -> None:
         """Raise `FencedError` if another run has taken over."""
@@ -237,13 +202,13 @@ class Lease:
             raise _fenced(self._query)
 
     def release(self) -> None:
-        """Give the lease back, if it is still ours."""
+        """Give the lease back, if it is still ours; where that cannot be, it lapses by itself."""
         self._ended.set()
         if self._thread is not None:
             self._thread.join(RENEW_S)
-        with self._locked():
-            if self._held and not self._lost and self._still_ours():
-                self._write(replace(self._held, released=True))
+        if self._held and not self._lost:
+            with suppress(OSError):
+                self._change_ours(lambda ours: replace(ours, released=True))
         self._held = None
 
     def _renew(self) -> None:
@@ -252,70 +217,53 @@ class Lease:
                 self._lost = True
                 self._on_lost()
                 return
-            if self._asked.exists():
+            if self._is_asked():
                 self._on_asked()
+
+    def _is_asked(self) -> bool:
+        with suppress(OSError):  # the next look may tell
+            return self._asked.is_file()
+        return False
 
     def _renewed(self) -> bool:
         try:
-            with self._locked():
-                if self._held is None or not self._still_ours():
-                    return False
-                self._held = replace(self._held, renewed_at=time.time())
-                self._write(self._held)
+            return self._change_ours(lambda ours: replace(ours, renewed_at=time.time()))
         except (OSError, LeaseHeldError):
             # A full or absent disk: the lease lapses by itself, and `check` decides.
             return not self._lost
-        return True
+
+    def _change_ours(self, change: Callable[[Holder], Holder]) -> bool:
+        """Change what the file says of this run; False where it names another by now."""
+        ours = False
+
+        def changing(stood: Holder | None) -> Holder | None:
+            nonlocal ours
+            ours = self._names_us(stood)
+            return change(stood) if stood is not None and ours else None
+
+        self._changing.change(changing)
+        return ours
 
     def _still_ours(self) -> bool:
-        stands = self._read()
-        return stands is not None and self._held is not None and stands.owner == self._held.owner
+        return self._names_us(self._read())
+
+    def _names_us(self, stood: Holder | None) -> bool:
+        return stood is not None and self._held is not None and stood.owner == self._held.owner
 
     def _read(self) -> Holder | None:
-        return _holder(self._file)
-
-    def _write(self, holder: Holder) -> None:
-        write_whole(self._file, json.dumps(asdict(holder)), synced=False)
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Hold the file's lock: every read followed by a write stands within it."""
-        self._file.parent.mkdir(parents=True, exist_ok=True)
-        with self._mutex, self._file.with_suffix(".lock").open("a") as lock:
-            deadline = time.monotonic() + _LOCK_WAIT_S
-            while not _try_lock(lock.fileno()):
-                if time.monotonic() > deadline:
-                    raise LeaseHeldError(
-                        f'another process holds the lock of "{self._query}"',
-                        hint=f"End the process that has {lock.name} open.",
-                    )
-                time.sleep(0.02)
-            yield
+        return holder_in(self._file)
 
 
-def _holder(file: Path) -> Holder | None:
-    """Return who a lease's file names; None where it names nobody."""
-    try:
-        facts = json.loads(file.read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError):
-        return None
-    return Holder(**{**facts, "processes": tuple(facts["processes"])})
+def _with(processes: tuple[int, ...], process: int) -> tuple[int, ...]:
+    return processes if process in processes else (*processes, process)
 
 
-def _try_lock(handle: int) -> bool:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def _fresh(epoch: int) -> Holder:
+def _fresh() -> Holder:
     return Holder(
         owner=uuid.uuid4().hex,
-        epoch=epoch,
+        epoch=0,
         host=socket.gethostname(),
-        machine=_machine(),
+        machine=this_machine(),
         processes=(os.getpid(),),
         since=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
         renewed_at=time.time(),
@@ -337,22 +285,3 @@ def _held_error(query: str, holder: Holder) -> LeaseHeldError:
         detail="Two runs of one query would write over each other.",
         hint="End that run, or wait 10 s after it was killed.",
     )
-
-
-def _machine() -> str:
-    """Name this boot of this machine and this process space; empty where nobody can tell."""
-    try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-        return f"{boot}/{Path('/proc/self/ns/pid').readlink()}"
-    except OSError:
-        return f"{socket.gethostname()}/{uuid.getnode()}"
-
-
-def _running(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

@@ -7,6 +7,9 @@ from pathlib import Path
 from typing import Self
 
 from joinery.delivery.lease import Lease
+from joinery.place.place import Place, local
+
+STAGING = "_staging"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,25 +27,33 @@ class QueryPaths:
     """
 
     query: str
-    checkpoint: Path
-    staging: Path
-    lease_file: Path
-    status_file: Path
-    control_file: Path
-    other_lease_file: Path
+    checkpoint: Place
+    staging: Place
+    lease_file: Place
+    status_file: Place
+    control_file: Place
+    other_lease_file: Place
 
     @property
-    def repair_folder(self) -> Path:
+    def repair_folder(self) -> Place:
         """The documents that the run was asked to send again, and what became of them."""
         return self.control_file.with_suffix(".repair")
 
+    def on_disk(self, what: str) -> Path:
+        """Return the checkpoint for `what`, which needs it on a disk.
+
+        Raises:
+            LocalOnlyError: It is in an object store.
+        """
+        return local(self.checkpoint, what)
+
     @classmethod
-    def of(cls, root: Path, query: str) -> Self:
+    def of(cls, root: Place, query: str) -> Self:
         """Return the paths of the query itself."""
         lease_file, rebuilt = _lease_files(root, query)
         status_file = root / "_status" / f"{query}.json"
         control_file = root / "_control" / f"{query}.jsonl"
-        staging = root / "_staging" / query
+        staging = root / STAGING / query
         return cls(query, root / query, staging, lease_file, status_file, control_file, rebuilt)
 
     @property
@@ -51,13 +62,13 @@ class QueryPaths:
         return Lease(self.lease_file, self.query, beside=self.other_lease_file)
 
 
-def rebuild_paths(root: Path, query: str) -> QueryPaths:
+def rebuild_paths(root: Place, query: str) -> QueryPaths:
     """Return the paths of the rebuild of a query."""
     standing, lease_file = _lease_files(root, query)
     return QueryPaths(
         query=f"rebuild of {query}",
         checkpoint=root / "_rebuild" / query,
-        staging=root / "_staging" / f"{query}.rebuild",
+        staging=root / STAGING / f"{query}.rebuild",
         lease_file=lease_file,
         status_file=root / "_status" / f"{query}.rebuild.json",
         control_file=root / "_control" / f"{query}.rebuild.jsonl",
@@ -65,7 +76,7 @@ def rebuild_paths(root: Path, query: str) -> QueryPaths:
     )
 
 
-def _lease_files(root: Path, query: str) -> tuple[Path, Path]:
+def _lease_files(root: Place, query: str) -> tuple[Place, Place]:
     """Return where the leases on the run of a query and on its rebuild are kept."""
     leases = root / "_leases"
     return leases / f"{query}.lease", leases / f"{query}.rebuild.lease"

@@ -23,11 +23,11 @@ import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any, Protocol
 
 from joinery.delivery.control import Action
 from joinery.files import write_whole
+from joinery.place.place import Place
 from joinery.sinks.line import StagedRow
 from joinery.sinks.reader import DocumentReader, Held
 
@@ -98,7 +98,7 @@ class RepairLog:
         folder: Where they stand; it is made with the first.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Place) -> None:
         self._folder = folder
 
     def ask(self, product: str, sink: int, wanted: Sequence[Wanted], action: Action) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from joinery.files import write_whole
 from joinery.model.warning import RunWarning
+from joinery.place.place import Place
 from joinery.sinks.batch_folder import BatchFolder
 
 _FOLDER = "joinery.sent"
@@ -26,7 +27,7 @@ class SentMark:
         folder: The project's; below it, targets are remembered by their relative paths.
     """
 
-    def __init__(self, checkpoint: Path, folder: Path) -> None:
+    def __init__(self, checkpoint: Place, folder: Path) -> None:
         self._marks = checkpoint / _FOLDER
         self._folder = folder
         self._noted: set[str] = set()

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Collection
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Self
 from zlib import crc32
 
 from joinery.files import write_whole
+from joinery.place.place import Place, matching
 
 _SUFFIX = ".audit.json"
 
@@ -37,7 +37,7 @@ class AuditNote:
     unsettled: int
 
     @classmethod
-    def of_product(cls, root: Path, product: str) -> tuple[Self, ...]:
+    def of_product(cls, root: Place, product: str) -> tuple[Self, ...]:
         """Return the notes of a product, one a sink; one that cannot be read is none.
 
         Args:
@@ -47,17 +47,17 @@ class AuditNote:
         folder = _folder(root)
         if not folder.is_dir():
             return ()
-        found = [cls._read(each) for each in sorted(folder.glob(f"*{_SUFFIX}"))]
+        found = [cls._read(each) for each in matching(folder, f"*{_SUFFIX}")]
         return tuple(each for each in found if each is not None and each.product == product)
 
     @classmethod
-    def _read(cls, file: Path) -> Self | None:
+    def _read(cls, file: Place) -> Self | None:
         try:
             return cls(**json.loads(file.read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError):
             return None
 
-    def write(self, root: Path) -> None:
+    def write(self, root: Place) -> None:
         """Put the note in the place of the one before, unless that tells of more documents.
 
         A sample does not take the place of a comparison of all.
@@ -85,5 +85,5 @@ def audited_at(notes: Collection[AuditNote]) -> float | None:
     return min(each.ended_at for each in notes)
 
 
-def _folder(root: Path) -> Path:
+def _folder(root: Place) -> Place:
     return root / "_diff"

@@ -15,12 +15,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
-from pathlib import Path
 from typing import Any, Self
 
 from joinery.delivery.query_paths import QueryPaths
 from joinery.errors import RunError, SpecError
 from joinery.observe.status import known_products, project_status, queries_of
+from joinery.place.place import Place, matching
 from joinery.plan.nodes import Product, Relation
 from joinery.plan.stream import Stream
 from joinery.project.captured import CAPTURED
@@ -117,7 +117,7 @@ class Frontier:
     files: Mapping[str, Mapping[tuple[str, str], int]]
 
     @classmethod
-    def read(cls, checkpoint: Path, batch: int | None = None) -> Self:
+    def read(cls, checkpoint: Place, batch: int | None = None) -> Self:
         """Return what a checkpoint tells; nothing where no batch was committed.
 
         Args:
@@ -154,7 +154,7 @@ class Frontier:
         return position.at is not None and position.at < next_offset
 
 
-def kept(checkpoint: Path) -> list[int]:
+def kept(checkpoint: Place) -> list[int]:
     """Return the batches, in order, of which a checkpoint still knows how far they came."""
     return sorted(_numbers(checkpoint / "commits") & _numbers(checkpoint / "offsets"))
 
@@ -163,7 +163,7 @@ SeenSizes = Mapping[str, Mapping[tuple[str, str], int]]
 """By source of change files, the sizes of files in bytes, by topic and name."""
 
 
-def seen_sizes(checkpoints: Sequence[Path]) -> SeenSizes:
+def seen_sizes(checkpoints: Sequence[Place]) -> SeenSizes:
     """Return how large change files were when some queries saw them: so much of each is read.
 
     Of a file that one of the queries has not seen yet, all would be read, so it is left out; where
@@ -188,7 +188,7 @@ BegunOffsets = Mapping[str, Mapping[str, Mapping[str, int]]]
 """By source, topic and partition, the first offset that is read."""
 
 
-def begun_offsets(checkpoints: Sequence[Path]) -> BegunOffsets:
+def begun_offsets(checkpoints: Sequence[Place]) -> BegunOffsets:
     """Return at which offsets of Kafka some queries began to read.
 
     A partition that is left out is read from its beginning; where queries began at different
@@ -207,7 +207,7 @@ def begun_offsets(checkpoints: Sequence[Path]) -> BegunOffsets:
     return found
 
 
-def _begun(checkpoint: Path) -> Mapping[tuple[str, str, str], int]:
+def _begun(checkpoint: Place) -> Mapping[tuple[str, str, str], int]:
     """Return, by source, topic and partition, the offset that Spark noted at the first start."""
     found = {}
     with suppress(FileNotFoundError):  # Nothing was read yet.
@@ -221,7 +221,7 @@ def _begun(checkpoint: Path) -> Mapping[tuple[str, str, str], int]:
     return found
 
 
-def _sizes(checkpoint: Path) -> SeenSizes:
+def _sizes(checkpoint: Place) -> SeenSizes:
     try:
         sources = json.loads(_text(checkpoint / "joinery.sources.json"))
     except FileNotFoundError:  # Nothing was read yet.
@@ -277,7 +277,7 @@ def wait_for(
         raise WaitError("there is no position to wait for", hint=f"Name one, such as {topic}/….")
     kinds = {each.name: each.kind for each in spec.sources}
     positions = [Position.parse(each, found.relations, kinds) for each in texts]
-    root = spec.path_of(spec.run.checkpoint)
+    root = spec.checkpoint
     checkpoint = QueryPaths.of(root, queries_of(spec)[name]).checkpoint
     until = clock() + milliseconds / 1000
     while missing := _missing(checkpoint, positions):
@@ -286,7 +286,7 @@ def wait_for(
         pause(_LOOKED_S)
 
 
-def _missing(checkpoint: Path, positions: Sequence[Position]) -> list[Position]:
+def _missing(checkpoint: Place, positions: Sequence[Position]) -> list[Position]:
     frontier = Frontier.read(checkpoint)
     return [each for each in positions if not frontier.has(each)]
 
@@ -327,27 +327,27 @@ def _too_late(
     )
 
 
-def _numbers(folder: Path) -> set[int]:
+def _numbers(folder: Place) -> set[int]:
     found = folder.iterdir() if folder.is_dir() else ()
     return {int(each.name) for each in found if each.name.isdigit()}
 
 
-def _text(file: Path) -> str:
+def _text(file: Place) -> str:
     return file.read_text(encoding="utf-8")
 
 
-def _numbered(folder: Path) -> dict[tuple[str, str], int]:
+def _numbered(folder: Place) -> dict[tuple[str, str], int]:
     """Return the numbers of the files that a source of change files has seen."""
     return {(each["topic"], each["file"]): each["number"] for each in _seen(folder)}
 
 
-def _seen(folder: Path) -> list[Mapping[str, Any]]:
+def _seen(folder: Place) -> list[Mapping[str, Any]]:
     """Return what a source of change files has noted of the files that it has seen.
 
     Raises:
         FileNotFoundError: The notes were brought together meanwhile.
     """
-    logs = sorted(folder.glob("*.labels"))
+    logs = matching(folder, "*.labels")
     return [json.loads(line) for log in logs for line in _text(log).splitlines()[1:]]
 
 

@@ -11,10 +11,11 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
+from joinery.files import append_line
 from joinery.model.status import ProductTotals, QueryStatus, moment_text, seconds_of
+from joinery.place.place import Place
 
 _EVERY_S = 60.0
 _KEPT_DAYS = 7
@@ -46,7 +47,7 @@ class HistoryFile:
         folder: Where its days stand.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Place) -> None:
         self._folder = folder
         self._due_at = 0.0
         self._sent: dict[str, int] = {}
@@ -87,8 +88,7 @@ class HistoryFile:
         if day != self._day:
             self._forget(status.written_at)
             self._day = day
-        with (self._folder / f"{day}.jsonl").open("ab") as out:
-            out.write(f"\n{json.dumps(line, separators=(',', ':'))}\n".encode())
+        append_line(self._folder / f"{day}.jsonl", json.dumps(line, separators=(",", ":")))
 
     def _forget(self, now: float) -> None:
         kept = set(_days(now, _KEPT_DAYS))
@@ -97,12 +97,12 @@ class HistoryFile:
                 file.unlink(missing_ok=True)
 
 
-def history_folder(status_file: Path) -> Path:
+def history_folder(status_file: Place) -> Place:
     """Return where the minutes of a query stand, given its status file."""
     return status_file.with_suffix("")
 
 
-def minutes_of(folder: Path, product: str, *, now: float, days: int = 2) -> Iterator[Minute]:
+def minutes_of(folder: Place, product: str, *, now: float, days: int = 2) -> Iterator[Minute]:
     """Yield the minutes of a product, the oldest first.
 
     Args:

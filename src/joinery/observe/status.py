@@ -12,16 +12,16 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Literal
 
 from joinery.delivery.control import Action, ControlLog
-from joinery.delivery.lease import Holder
+from joinery.delivery.lease_file import Holder
 from joinery.delivery.query_paths import QueryPaths
 from joinery.model.hot_key import HotKey
 from joinery.model.status import LastBatch, ProductTotals, QueryStatus, moment_text
 from joinery.observe.audit_note import AuditNote, audited_at
 from joinery.observe.kept_letters import dead_letter_names, kept_letters
+from joinery.place.place import Place
 from joinery.project.expect import Expectations
 from joinery.project.product import ProjectSpec
 from joinery.project.quantity import duration_text
@@ -158,7 +158,7 @@ class ProjectStatus:
     """
 
     project: str
-    checkpoint: Path
+    checkpoint: Place
     products: tuple[ProductStatus, ...]
     warnings: tuple[str, ...] = ()
 
@@ -188,7 +188,7 @@ def project_status(
         names: Those to look at; empty means all that have something to run.
         clock: Tells the seconds since 1970.
     """
-    root, now = spec.path_of(spec.run.checkpoint), clock()
+    root, now = spec.checkpoint, clock()
     every = queries_of(spec)
     queries = {each: query for each, query in every.items() if not names or each in names}
     runs = {query: _Run.read(root, query) for query in dict.fromkeys(every.values())}
@@ -215,7 +215,7 @@ def project_status(
     )
 
 
-def _audited(status: ProductStatus, root: Path, run: _Run, now: float) -> ProductStatus:
+def _audited(status: ProductStatus, root: Place, run: _Run, now: float) -> ProductStatus:
     """Return the status with what the last comparison of each of its sinks found."""
     notes = AuditNote.of_product(root, status.product)
     told = run.told.products.get(status.product) if run.told is not None else None
@@ -258,7 +258,7 @@ class _Run:
     paused: Action | None
 
     @classmethod
-    def read(cls, root: Path, query: str) -> _Run:
+    def read(cls, root: Place, query: str) -> _Run:
         paths = QueryPaths.of(root, query)
         told, unreadable = read_status(paths.status_file)
         try:
@@ -355,7 +355,7 @@ class _Run:
         return f"process {process} on {host} was last seen at {seen}; start the run again"
 
 
-def read_status(file: Path) -> tuple[QueryStatus | None, str]:
+def read_status(file: Place) -> tuple[QueryStatus | None, str]:
     """Return what a run told of a query, and why nothing can be read where something stands.
 
     Without a file there is nothing, and nothing is wrong.

@@ -12,7 +12,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from joinery.errors import JoineryError
 from joinery.files import write_whole
@@ -20,6 +19,7 @@ from joinery.model.progress import BatchProgress, Counts, Progress
 from joinery.model.status import LastBatch, ProductTotals, QueryStatus, RunState
 from joinery.observe.history_file import HistoryFile, history_folder
 from joinery.observe.hot_keys import RecentKeys
+from joinery.place.place import Place
 from joinery.plan.nodes import Product
 
 log = logging.getLogger("joinery.run")
@@ -70,7 +70,7 @@ class StatusFiles:
 
     def __init__(
         self,
-        files: Mapping[str, Path],
+        files: Mapping[str, Place],
         products: Mapping[str, Sequence[Product]],
         targets: Mapping[str, Sequence[str]],
         progress: Callable[[], Progress],

@@ -67,7 +67,7 @@ def ask(spec: ProjectSpec, names: Sequence[str], action: Action) -> list[Request
     Raises:
         PauseError: One is not there, is only a part of its query, or cannot be paused.
     """
-    root = spec.path_of(spec.run.checkpoint)
+    root = spec.checkpoint
     return [
         _asked(QueryPaths.of(root, query), members, action)
         for query, members in members_of(spec, names, action.verb).items()

@@ -19,6 +19,7 @@ from joinery.plan.history import HistoryForm
 from joinery.plan.join import comparable
 from joinery.plan.lasting import judged_relations, lasting_of
 from joinery.plan.nodes import DocumentForm, Node, OutboxForm, Plan, Product
+from joinery.plan.on_disk import disk_refusals
 from joinery.plan.pattern import PatternForm
 from joinery.plan.search import SearchForm
 from joinery.plan.stream import Stream, outputs_of
@@ -202,9 +203,10 @@ def _of_functions(
 
 
 def refusals(spec: ProjectSpec, plan: Plan) -> tuple[JoineryError, ...]:
-    """Return a problem for each product that its solution cannot run yet."""
+    """Return a problem for each product that its solution cannot run yet, where it is kept."""
     lacking = ((each, missing(each)) for each in outputs_of(plan))
-    return tuple(_refusal(spec, each, found) for each, found in lacking if found is not None)
+    unable = (_refusal(spec, each, found) for each, found in lacking if found is not None)
+    return (*unable, *disk_refusals(spec, plan))
 
 
 def refuse_unsupported(spec: ProjectSpec, plan: Plan) -> None:

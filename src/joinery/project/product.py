@@ -14,6 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 from joinery.errors import Location, SpecError
+from joinery.place.object_path import SCHEME, ObjectPath
+from joinery.place.place import Place
+from joinery.place.s3 import S3Options
 from joinery.project.emit import AS_CHANGED, Emit
 from joinery.project.expect import Expectations
 from joinery.project.form import DOCUMENTS, FormSpec, OutboxSpec, relations_beside
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
     from joinery.project.stream import StreamSpec
     from joinery.project.vault import VaultSpec
 
+SCRATCH = ".joinery/local"
 Erased = Literal["redact", "remove"]
 
 
@@ -182,6 +186,23 @@ class ProjectSpec:
     def path_of(self, text: str) -> Path:
         """Return the absolute path that `text` names, relative to the project's folder."""
         return (self.folder / Path(text).expanduser()).absolute()
+
+    @property
+    def checkpoint(self) -> Place:
+        """Where the run keeps what lets it go on, and what others ask or see of it."""
+        return self.place_of(self.run.checkpoint)
+
+    def place_of(self, text: str) -> Place:
+        """Return the path that `text` names, or what it is the address of."""
+        if not text.startswith(f"{SCHEME}://"):
+            return self.path_of(text)
+        return ObjectPath.of(text, S3Options.of(dict(self.run.spark)))
+
+    @property
+    def scratch(self) -> Path:
+        """Where the run keeps what is of this machine alone: logs, what is under way."""
+        place = self.checkpoint
+        return place if isinstance(place, Path) else self.path_of(SCRATCH)
 
 
 def with_solution(spec: ProjectSpec, name: str) -> ProjectSpec:

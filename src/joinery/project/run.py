@@ -6,8 +6,10 @@ with what others have, too, such as `spark`, name `run`.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
+from joinery.place.object_path import SCHEME
 from joinery.project.audit import AuditSpec
 from joinery.project.kind import Options, SinkSpec, read_sink, read_solutions, sink_data
 from joinery.project.kinds import SINKS
@@ -19,6 +21,7 @@ from joinery.project.value import DURATION, FLAG, PLAIN, SIZE, TEXT, At, Pairs, 
 
 _SHORTEST_INTERVAL_MS = 5000
 _CHECKPOINT = ".joinery/checkpoint"
+_OBJECTS = re.compile(rf"{SCHEME}://[a-z0-9][a-z0-9.-]+(/[^/]+)*/?")
 _WEEK_MS = 7 * 24 * 60 * 60 * 1000
 
 
@@ -42,7 +45,7 @@ def _alone(value: Value) -> Value:
 
 def _read_checkpoint(at: At, tree: Tree) -> str:
     folder = at.reader.text(tree, at.part)
-    if folder:
+    if folder and not _OBJECTS.fullmatch(folder):
         check_path(at.reader, tree, at.part)
     return folder or _CHECKPOINT
 
@@ -120,10 +123,16 @@ class RunSpec(Part):
         audit: How documents are compared with their database while it runs; None where not.
     """
 
-    checkpoint: str = key(_CHECKPOINTS, "The folder of Spark's checkpoints.", default=_CHECKPOINT)
+    checkpoint: str = key(
+        _CHECKPOINTS,
+        "The folder of Spark's checkpoints, or its address in an"
+        " [object store](cluster.md#object-stores), `s3a://bucket/folder`.",
+        default=_CHECKPOINT,
+    )
     dead_letters: SinkSpec = key(
         _alone(_DEAD_LETTERS),
-        "Where records that cannot be used are kept; by default files in `.joinery/dead_letters`.",
+        "Where records that cannot be used are kept; by default files in `.joinery/dead_letters`,"
+        " or beside a checkpoint in an object store.",
         default=SinkSpec("files", (("path", ".joinery/dead_letters"),)),
         shown=False,
     )

@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 
 from joinery.files import write_whole
+from joinery.place.place import Place
 from joinery.project.kind import SolutionSpec
 from joinery.project.kinds import AUTO
 from joinery.project.option import options
@@ -56,7 +56,7 @@ class Choice:
         return f'"{self.query}" runs on {self.solution}: {self.reason}'
 
 
-def keep_figures(checkpoint: Path, figures: Sequence[Figures]) -> None:
+def keep_figures(checkpoint: Place, figures: Sequence[Figures]) -> None:
     """Remember what was measured, for the next choice."""
     text = json.dumps([asdict(each) for each in figures])
     write_whole(checkpoint / FILE_NAME, f"{text}\n", synced=False)
@@ -81,7 +81,7 @@ def _query(product: ProductSpec) -> str:
 
 
 def _choice(spec: ProjectSpec, query: str) -> Choice:
-    root = spec.path_of(spec.run.checkpoint)
+    root = spec.checkpoint
     standing = standing_solution(root / query)
     if standing is not None:
         return Choice(query, standing, "its checkpoint began with it")
@@ -101,7 +101,7 @@ def _told(figures: Sequence[Figures]) -> str:
     return f"the cheapest of what was measured at {figures[0].at} for a million changes: {prices}"
 
 
-def _figures(file: Path) -> list[Figures]:
+def _figures(file: Place) -> list[Figures]:
     try:
         return [Figures(**each) for each in json.loads(file.read_text(encoding="utf-8"))]
     except (OSError, ValueError, TypeError):

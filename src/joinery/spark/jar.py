@@ -54,7 +54,17 @@ _JUNIT_JVM = (
     *("-XX:MaxInlineLevel=6", "-XX:FreqInlineSize=120", "-XX:InlineSmallCode=1000"),
 )
 _PROVIDER = "org/apache/spark/sql/kafka010/KafkaSourceProvider.class"
+_S3A = "org/apache/hadoop/fs/s3a/S3AFileSystem.class"
 _SPARK = "org.apache.spark"
+_ACCELERATOR = "software.amazon.s3.analyticsaccelerator"
+_AWS = "software.amazon.awssdk"
+_AWS_MODULES = """
+annotations apache-client arns auth aws-core aws-query-protocol aws-xml-protocol checksums
+checksums-spi crt-core endpoints-spi http-auth http-auth-aws http-auth-aws-eventstream
+http-auth-spi http-client-spi identity-spi json-utils metrics-spi netty-nio-client profiles
+protocol-core regions retries retries-spi s3 s3-transfer-manager sdk-core sts
+third-party-jackson-core utils utils-lite
+""".split()
 _CONNECTOR = "spark-sql-kafka-0-10_2.13"
 _CLASSES_AT_ONCE = (
     "--config=junit.jupiter.execution.parallel.enabled=true",
@@ -277,14 +287,35 @@ def _lucene() -> tuple[Path, ...]:
 
 
 class ConnectorMissingError(RunError):
-    """A session lacks Spark's Kafka connector."""
+    """A session lacks Spark's Kafka connector, or Hadoop's client of object stores."""
 
     code = "RUN_CONNECTOR"
 
 
 def connector_jars(spec: ProjectSpec) -> tuple[Path, ...]:
-    """Return the jars that the sources of a project need, fetched at first use."""
-    return kafka_jars() if any(each.kind == "kafka" for each in spec.sources) else ()
+    """Return the jars that a project's sources and its checkpoint need, fetched at first use."""
+    kafka = kafka_jars() if any(each.kind == "kafka" for each in spec.sources) else ()
+    return kafka if isinstance(spec.checkpoint, Path) else (*kafka, *s3_jars())
+
+
+def s3_jars() -> tuple[Path, ...]:
+    """Return the jars of S3A, Hadoop's client of object stores, fetched at first use.
+
+    Of the AWS SDK these are the modules that S3A calls. Its bundle has all services of AWS in
+    one jar of more than half a gigabyte.
+
+    Raises:
+        ArtifactError: They are not here, and could not be fetched.
+    """
+    sdk = [Artifact(_AWS, each, version("aws-sdk")) for each in _AWS_MODULES]
+    return fetch(
+        "s3a",
+        Artifact("org.apache.hadoop", "hadoop-aws", version("hadoop-aws")),
+        Artifact(_ACCELERATOR, "analyticsaccelerator-s3", version("s3-accelerator")),
+        Artifact("software.amazon.eventstream", "eventstream", version("aws-eventstream")),
+        Artifact("org.reactivestreams", "reactive-streams", version("reactive-streams")),
+        *sdk,
+    )
 
 
 def kafka_jars() -> tuple[Path, ...]:
@@ -302,15 +333,32 @@ def kafka_jars() -> tuple[Path, ...]:
     )
 
 
+def require_s3a(session: SparkSession) -> None:
+    """Refuse a session without Hadoop's client of object stores.
+
+    Raises:
+        ConnectorMissingError: Naming the jars that it needs.
+    """
+    if not _has(session, _S3A):
+        raise ConnectorMissingError(
+            "this Spark session has no S3A, the client of object stores",
+            hint="Start it with --jars $(python -m joinery.spark.jar --s3a)",
+        )
+
+
+def _has(session: SparkSession, name: str) -> bool:
+    jvm: Any = session._jvm
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    return loader.getResource(name) is not None
+
+
 def require_connector(session: SparkSession) -> None:
     """Refuse a session without the Kafka connector.
 
     Raises:
         ConnectorMissingError: Naming the package it needs.
     """
-    jvm: Any = session._jvm
-    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-    if loader.getResource(_PROVIDER) is not None:
+    if _has(session, _PROVIDER):
         return
     package = f"{_SPARK}:{_CONNECTOR}:{version('spark-kafka')}"
     raise ConnectorMissingError(
@@ -320,11 +368,13 @@ def require_connector(session: SparkSession) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Build the jar and print its path; `--test [JUnit arguments]`, `--into FOLDER`."""
+    """Build the jar and print its path; `--s3a`, `--test [JUnit arguments]`, `--into FOLDER`."""
     try:
         match list(arguments):
             case []:
                 sys.stdout.write(f"{kernel_jar()}\n")
+            case ["--s3a"]:
+                sys.stdout.write(f"{','.join(map(str, s3_jars()))}\n")
             case ["--into", folder]:
                 Path(folder).mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(kernel_jar(), Path(folder, "joinery-kernel.jar"))
@@ -333,7 +383,7 @@ def main(arguments: Sequence[str]) -> int:
                 return run_java_tests(selected)
             case _:
                 sys.stderr.write(
-                    "usage: python -m joinery.spark.jar [--into FOLDER | --test [JUNIT…]]\n"
+                    "usage: python -m joinery.spark.jar [--s3a | --into FOLDER | --test [JUNIT…]]\n"
                 )
                 return 2
     except KernelBuildError as error:

@@ -33,7 +33,9 @@ from typing import NamedTuple
 
 from joinery.errors import RunError
 from joinery.java import Java, find_java
+from joinery.place.s3 import hadoop_settings
 from joinery.processor import usable_processors
+from joinery.project.product import ProjectSpec
 from joinery.spark.jar import KernelBuildError, kernel_jar, spark_home
 
 _STORE = "spark.sql.streaming.stateStore"
@@ -54,6 +56,7 @@ RUN_SETTINGS: Mapping[str, str] = {
 }
 """What a run needs besides."""
 _LOCAL_FILES = "dev.joinery.kernel.spark.LocalCheckpoint"
+_OBJECTS = "dev.joinery.kernel.spark.ObjectCheckpoint"
 # A third of a short run is just-in-time compilation; smaller inlining halves that
 # (docs/design/performance.md).
 _LOCAL_JVM = (
@@ -82,6 +85,24 @@ appender.file.strategy.max = 2
 # again once they are forgotten. By default Spark remembers a hundred, over all queries.
 _COMPILED_EXPRESSIONS = "10000"
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+
+
+def checkpoint_settings(spec: ProjectSpec) -> dict[str, str]:
+    """Return the settings of a session whose checkpoints are where a project says."""
+    if isinstance(spec.checkpoint, Path):
+        return {}
+    return {
+        "spark.sql.streaming.checkpointFileManagerClass": _OBJECTS,
+        # The store has checksums of its own.
+        "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
+        # Files of a checkpoint are read from their beginning to their end.
+        "spark.hadoop.fs.s3a.input.stream.type": "classic",
+        # Files are put by the client that puts all others, not by the SDK's second one.
+        "spark.hadoop.fs.s3a.optimized.copy.from.local.enabled": "false",
+        "spark.hadoop.fs.s3a.connection.expect.continue": "false",
+        "spark.hadoop.fs.s3a.connection.timeout": "60s",  # of silence; by default 200 s
+        **hadoop_settings(),
+    }
 
 
 def session_settings(

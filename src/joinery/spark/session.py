@@ -28,7 +28,7 @@ from joinery.project.product import ProjectSpec
 from joinery.spark.analyse import SparkAnalyser
 from joinery.spark.jar import connector_jars
 from joinery.spark.kernel import add_jars
-from joinery.spark.launch import Driver, session_settings, start_driver
+from joinery.spark.launch import Driver, checkpoint_settings, session_settings, start_driver
 from joinery.spark.partitions import PARTITIONS, partitions_for
 
 if TYPE_CHECKING:
@@ -183,8 +183,10 @@ def session_for(spec: ProjectSpec) -> SparkSession:
         return active
     if SparkContext._active_spark_context is not None:
         return SparkSession.builder.getOrCreate()  # active in another thread
-    log = spec.path_of(spec.run.checkpoint) / "_logs" / "spark.log"
-    made = open_session(spec.name, log=log, settings=dict(spec.run.spark))
+    log = spec.scratch / "_logs" / "spark.log"
+    made = open_session(
+        spec.name, log=log, settings={**checkpoint_settings(spec), **dict(spec.run.spark)}
+    )
     add_jars(made, connector_jars(spec))
     return made
 

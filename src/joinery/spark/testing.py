@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Protocol
 from joinery.errors import RunError
 from joinery.files import write_whole
 from joinery.model.change import Change
+from joinery.place.place import local
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Plan, Relation
 from joinery.plan.step import Lookup
@@ -125,7 +126,8 @@ class SparkRunner:
 
     def _run_again(self, spec: ProjectSpec, plan: Plan) -> None:
         before = {path: path.read_bytes() for path in self._files()}
-        checkpoints = [spec.path_of(spec.run.checkpoint) / each for each in queries_of(plan)]
+        root = local(spec.checkpoint, "a test")
+        checkpoints = [root / each for each in queries_of(plan)]
         for checkpoint in checkpoints:
             _take_back(checkpoint)
         begun = [last_batch(each) for each in checkpoints]
@@ -140,7 +142,7 @@ class SparkRunner:
 
     def _time_ms(self, spec: ProjectSpec, plan: Plan) -> int:
         """Return the time of the last batch; before the first one it is now."""
-        found = (batch_time_ms(spec.path_of(spec.run.checkpoint) / e) for e in queries_of(plan))
+        found = (batch_time_ms(spec.checkpoint / e) for e in queries_of(plan))
         return max(found, default=0) or round(time.time() * 1000)
 
     def _files(self) -> list[Path]:

@@ -152,14 +152,14 @@ class Fleet:
     def told(self, standing: Standing) -> QueryStatus | None:
         """Return what the run of a product's query has told."""
         spec = standing.place.spec
-        root = spec.path_of(spec.run.checkpoint)
+        root = spec.checkpoint
         told, _ = read_status(QueryPaths.of(root, standing.status.query).status_file)
         return told
 
     def minutes(self, standing: Standing) -> list[Minute]:
         """Return the minutes of the last day in which a product did something, oldest first."""
         spec, now = standing.place.spec, self.clock()
-        root = spec.path_of(spec.run.checkpoint)
+        root = spec.checkpoint
         folder = history_folder(QueryPaths.of(root, standing.status.query).status_file)
         found = minutes_of(folder, standing.status.product, now=now)
         return [each for each in found if each.at > now - _DAY_S]
@@ -199,7 +199,7 @@ class Fleet:
 
     def _control(self, standing: Standing) -> ControlLog:
         spec = standing.place.spec
-        root = spec.path_of(spec.run.checkpoint)
+        root = spec.checkpoint
         return ControlLog(QueryPaths.of(root, standing.status.query).control_file)
 
     def _look(self) -> Snapshot:

@@ -19,6 +19,7 @@ from pathlib import Path
 from joinery.errors import SpecError
 from joinery.files import write_whole
 from joinery.model.type import PERSONAL, opened
+from joinery.place.place import local
 from joinery.plan.nodes import Plan, Relation
 from joinery.plan.stream import outputs_of
 from joinery.project.product import ProjectSpec
@@ -106,7 +107,7 @@ def erase(
     Returns:
         The receipt, and its file.
     """
-    root = spec.path_of(spec.run.checkpoint)
+    root = local(spec.checkpoint, "erasure")
     readers = [each.name for each in outputs_of(plan) if relation in each.relations]
     name, number = vault.destroy(relation.name, subject)
     row = _marks(relation, name, number) | _known_by(relation, subject, vault)

@@ -24,6 +24,7 @@ from joinery.clients.postgres import database_errors, open_link
 from joinery.clients.sql import quoted
 from joinery.errors import JoineryError
 from joinery.model.type import Struct, opened
+from joinery.place.place import local
 from joinery.plan.nodes import Plan, Product, Sink
 from joinery.plan.stream import outputs_of
 from joinery.project.captured import CAPTURED, spool_of
@@ -68,7 +69,8 @@ def prove_erased(spec: ProjectSpec, plan: Plan, vault: Vault, name: bytes, value
     key = vault.known([name])
     if key.get(name) is not None:
         look.found.append(f"the key of the subject is in the vault, {vault.target}")
-    look.folder("checkpoint, state, stage and logs", spec.path_of(spec.run.checkpoint))
+    root = local(spec.checkpoint, "erase --prove")
+    look.folder("checkpoint, state, stage and logs", root)
     look.letters()
     for product in outputs_of(plan):
         for sink in product.sinks:

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from joinery.delivery import lease as module
-from joinery.delivery.lease import Lease, LeaseHeldError
+from joinery.delivery.lease import Lease
+from joinery.delivery.lease_file import LeaseHeldError
 from joinery.delivery.query_paths import QueryPaths, rebuild_paths
 from joinery.sinks.protocol import FencedError
 

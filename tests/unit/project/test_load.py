@@ -423,18 +423,34 @@ run:
     assert dump_spec(spec) == dump_spec(again)
 
 
-@pytest.mark.parametrize("address", ["s3a://bucket/place", "hdfs://name:8020/place"])
-def test_a_path_is_no_address(tmp_path: Path, address: str) -> None:
-    kind = address.partition("://")[0]
+def test_a_path_is_no_address(tmp_path: Path) -> None:
+    address = "hdfs://name:8020/place"
     text = f"run: {{checkpoint: {address}}}\nsources: {{s: {{files: {{path: {address}}}}}}}\n"
 
     found = [each for each in problems(tmp_path, text) if "SPEC_VALUE" in each]
 
-    why = f"is no path: addresses of {kind}:// are not taken"
+    why = "is no path: addresses of hdfs:// are not taken"
     assert [
         f'1:19 SPEC_VALUE "checkpoint" of "run" {why}',
         f'2:29 SPEC_VALUE "path" of "files" of source "s" {why}',
     ] == found
+
+
+def test_a_checkpoint_may_be_in_an_object_store_and_a_source_may_not(tmp_path: Path) -> None:
+    address = "s3a://bucket/place"
+    text = f"run: {{checkpoint: {address}}}\nsources: {{s: {{files: {{path: {address}}}}}}}\n"
+
+    found = [each for each in problems(tmp_path, text) if "SPEC_VALUE" in each]
+
+    why = "is no path: addresses of s3a:// are not taken"
+    assert [f'2:29 SPEC_VALUE "path" of "files" of source "s" {why}'] == found
+
+
+@pytest.mark.parametrize("address", ["s3a://", "s3a://B/x", "s3a://bucket//x", "s3://bucket/x"])
+def test_an_address_without_a_bucket_is_none(tmp_path: Path, address: str) -> None:
+    found = problems(tmp_path, f"run: {{checkpoint: '{address}'}}\n")
+
+    assert [each for each in found if 'SPEC_VALUE "checkpoint" of "run"' in each]
 
 
 def test_a_lineage_without_its_url_names_the_key_that_is_missing(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from typing import Any
 
 from joinery.errors import StateMismatchError
 from joinery.files import write_whole
+from joinery.place.place import Place
 from joinery.solutions.spark_state.describe import parts_of
 from joinery.solutions.spark_state.group_program import Group, LateProgram
 from joinery.solutions.spark_state.interval_program import Judged
@@ -158,7 +159,7 @@ def _known_judged(judged: Judged) -> Judged | None:
 
 
 def claim_checkpoint(
-    folder: Path,
+    folder: Place,
     query: str,
     program: KernelProgram,
     solution: str = SPARK_STATE,
@@ -190,7 +191,7 @@ def claim_checkpoint(
     write_whole(file, ours.to_json(), synced=True)
 
 
-def standing_solution(folder: Path) -> str | None:
+def standing_solution(folder: Place) -> str | None:
     """Return the solution of a checkpoint that has begun; None where there is none."""
     if not _has_begun(folder):
         return None
@@ -201,12 +202,12 @@ def standing_solution(folder: Path) -> str | None:
         return SPARK_STATE
 
 
-def _has_begun(folder: Path) -> bool:
+def _has_begun(folder: Place) -> bool:
     offsets = folder / "offsets"
     return offsets.is_dir() and any(each.name.isdigit() for each in offsets.iterdir())
 
 
-def _differences(file: Path, ours: Fingerprint, first: int) -> Iterator[str]:
+def _differences(file: Place, ours: Fingerprint, first: int) -> Iterator[str]:
     """Yield what differs, in words; nothing where the state fits.
 
     `first` is the format that its program had before kinds had their own.
@@ -238,7 +239,7 @@ def _other_kinds(stored: Mapping[str, int], ours: Mapping[str, int]) -> Iterator
             yield f'the state of its "{kind}" nodes has format {found}, this version keeps {number}'
 
 
-def _stored(file: Path) -> Fingerprint:
+def _stored(file: Place) -> Fingerprint:
     """Return the fingerprint in a file; raises what tells that there is none."""
     told: Any = json.loads(file.read_text(encoding="utf-8"))
     return Fingerprint(
@@ -272,7 +273,7 @@ def _rank(name: str) -> int:
 
 
 def _mismatch(
-    folder: Path, query: str, differences: list[str], solution: str
+    folder: Place, query: str, differences: list[str], solution: str
 ) -> StateMismatchError:
     moved = any(each.startswith("its state is kept by") for each in differences)
     option = f" --solution {solution}" if moved else ""

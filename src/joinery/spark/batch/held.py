@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
-from pathlib import Path
 
 from joinery.delivery.sent_mark import SentMark, emptied, emptied_warning, new_warning
 from joinery.model.warning import RunWarning
+from joinery.place.place import Place, local
 from joinery.plan.stream import Stream
 from joinery.project.product import ProjectSpec
 from joinery.spark.batch.captures import Captures
@@ -113,19 +113,24 @@ class Held:
             check_held(paths.checkpoint, query.products)
         note_readers(self.spec, query.name, paths.checkpoint, reads)
         if not query.is_personal:  # A search copies records, as they are.
-            root = self.spec.path_of(self.spec.run.checkpoint)
-            isolate(self.spec, Suspect(query=query.name, root=root, checkpoint=paths.checkpoint))
+            suspect = Suspect(
+                query=query.name,
+                root=self.spec.checkpoint,
+                checkpoint=paths.checkpoint,
+                scratch=self.spec.scratch,
+            )
+            isolate(self.spec, suspect)
         if not self.rebuild:
             for warning in _target_warnings(self.spec, query, paths.checkpoint):
                 self.board.warn(warning)
 
-    def _open_store(self, query: QueryRun, checkpoint: Path) -> None:
+    def _open_store(self, query: QueryRun, checkpoint: Place) -> None:
         wait = StoreWait(check=query.lease.check, ended=query.ended, tell=self.board.wait)
         self.stores[query.name] = open_store(
             self.spec,
             query.name,
             query.products,
-            checkpoint,
+            local(checkpoint, f"solution: {solution_of(query.products)}"),
             beside=self.rebuild,
             wait=wait if self.patient else None,
         )
@@ -142,10 +147,11 @@ class Held:
         self.door = VaultDoor(vault, retention=retention, ended=ended, tell=tell)
         for query in self.queries:
             if query.is_personal:
-                claim_vault(self.mode.paths(query.name).checkpoint, query.name, vault)
+                checkpoint = self.mode.paths(query.name).on_disk("a vault")
+                claim_vault(checkpoint, query.name, vault)
 
 
-def _target_warnings(spec: ProjectSpec, query: QueryRun, checkpoint: Path) -> Iterator[RunWarning]:
+def _target_warnings(spec: ProjectSpec, query: QueryRun, checkpoint: Place) -> Iterator[RunWarning]:
     """Yield a warning for each target that lacks what a kept checkpoint takes for sent."""
     folder = spec.path_of(".")
     sent = SentMark(checkpoint, folder)

@@ -25,6 +25,7 @@ from joinery.delivery.query_paths import QueryPaths, rebuild_paths
 from joinery.delivery.rebuild import RebuildOutlet, Swap
 from joinery.errors import RunError, StateMismatchError
 from joinery.files import write_whole
+from joinery.place.place import Place, local
 from joinery.plan.nodes import Product
 from joinery.sinks.protocol import Sink
 from joinery.solutions.spark_state.fingerprint import claim_checkpoint, relocate
@@ -36,6 +37,7 @@ from joinery.spark.source.source import SourceRead
 
 _MARK = "joinery-swapped"
 _HELD = "joinery-held"
+_REBUILD = "a rebuild"
 _SETTLE, _READY = "settle", "ready"
 _KEYS = {_SETTLE: "emit: {settle: …}", _READY: "ready"}
 
@@ -99,7 +101,7 @@ class KeepCurrent:
         root: `run.checkpoint`.
     """
 
-    root: Path
+    root: Place
     sends_between = True
 
     def paths(self, query: str) -> QueryPaths:
@@ -111,7 +113,8 @@ class KeepCurrent:
         put_in_place(self.root, query)
         checkpoint = self.paths(query).checkpoint
         _claim(checkpoint, query, plan)
-        relocate(checkpoint)
+        if isinstance(checkpoint, Path):
+            relocate(checkpoint)
 
     def needs_ends(self, products: Sequence[Product]) -> bool:
         """Return whether a product has `ready`."""
@@ -123,7 +126,7 @@ class KeepCurrent:
 
 
 def _declared_outlet(
-    checkpoint: Path, ends: Ends, product: Product, sinks: Sequence[Sink], delaying: Delaying
+    checkpoint: Place, ends: Ends, product: Product, sinks: Sequence[Sink], delaying: Delaying
 ) -> Outlet:
     """Return the way to `sinks`, behind the product's `emit` and `ready`."""
     outlet: Outlet = DirectOutlet(sinks)
@@ -131,27 +134,27 @@ def _declared_outlet(
     if product.settle_ms is not None:
         outlet = SettlingOutlet(
             outlet,
-            Hold(files[_SETTLE]),
+            Hold(local(files[_SETTLE], _KEYS[_SETTLE])),
             settle_s=product.settle_ms / 1000,
             delaying=delaying,
         )
     if product.ready:
         outlet = GatedOutlet(
             outlet,
-            Hold(files[_READY]),
+            Hold(local(files[_READY], _KEYS[_READY])),
             partial(ends.reached, product.ready),
         )
     return outlet
 
 
-def _holds_of(checkpoint: Path, product: Product) -> dict[str, Path]:
+def _holds_of(checkpoint: Place, product: Product) -> dict[str, Place]:
     """Return where the documents of a product wait, by what they wait for."""
     wanted = {_SETTLE: product.settle_ms is not None, _READY: bool(product.ready)}
     folder = checkpoint / _HELD
     return {key: folder / f"{key}-{product.name}.sqlite" for key in wanted if wanted[key]}
 
 
-def check_held(checkpoint: Path, products: Sequence[Product]) -> None:
+def check_held(checkpoint: Place, products: Sequence[Product]) -> None:
     """See that no document waits for what its product does not declare any more.
 
     Args:
@@ -161,6 +164,8 @@ def check_held(checkpoint: Path, products: Sequence[Product]) -> None:
     Raises:
         HeldBackError: One does; no batch would ever send it.
     """
+    if not isinstance(checkpoint, Path):  # where none can be held
+        return
     known = {file for each in products for file in _holds_of(checkpoint, each).values()}
     batch, committed = last_batch(checkpoint)
     done = -1 if batch is None else batch if committed else batch - 1
@@ -205,7 +210,7 @@ class Rebuild:
 
     def claim(self, query: str, plan: Claim) -> None:
         """Go on with a rebuild of this plan, or begin anew."""
-        checkpoint = self.paths(query).checkpoint
+        checkpoint = self.paths(query).on_disk(_REBUILD)
         if (checkpoint / _MARK).exists():
             shutil.rmtree(checkpoint)
         try:
@@ -225,7 +230,7 @@ class Rebuild:
         return _RebuildOutlets(self.root, query, products, ends).make
 
 
-def _claim(checkpoint: Path, query: str, plan: Claim) -> None:
+def _claim(checkpoint: Place, query: str, plan: Claim) -> None:
     claim_checkpoint(checkpoint, query, plan.program, plan.solution, statements=plan.statements)
     claim_sources(checkpoint, query, plan.reads)
 
@@ -236,7 +241,7 @@ class _RebuildOutlets:
     def __init__(self, root: Path, query: str, products: Sequence[Product], ends: Ends) -> None:
         relations = frozenset(each.name for one in products for each in one.relations)
         self._current = QueryPaths.of(root, query)
-        self._checkpoint = rebuild_paths(root, query).checkpoint
+        self._checkpoint = rebuild_paths(root, query).on_disk(_REBUILD)
         self._reached = partial(ends.reached, relations)
         self._products = len(products)
         self._swap: Swap | None = None
@@ -264,12 +269,15 @@ def mark_done(checkpoint: Path) -> None:
     write_whole(checkpoint / _MARK, f"{now}\n", synced=True)
 
 
-def put_in_place(root: Path, query: str) -> bool:
+def put_in_place(root: Place, query: str) -> bool:
     """Let a rebuild that is marked take the query's place; return whether one did.
 
     The lease of the query is to be held.
     """
-    rebuilt, standing = rebuild_paths(root, query).checkpoint, QueryPaths.of(root, query).checkpoint
+    if not isinstance(root, Path):  # where nothing is rebuilt
+        return False
+    rebuilt = rebuild_paths(root, query).on_disk(_REBUILD)
+    standing = QueryPaths.of(root, query).on_disk(_REBUILD)
     if not (rebuilt / _MARK).is_file():
         return False
     if standing.exists():

@@ -12,11 +12,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from joinery.errors import RunError
 from joinery.files import write_whole
+from joinery.place.place import Place
 from joinery.project.product import ProjectSpec
 from joinery.spark.recovery.checkpoint import positions_after
 from joinery.spark.source.files import FileLabels
@@ -43,7 +43,7 @@ class Ends:
         reads: Its sources, in the order in which its checkpoint numbers them.
     """
 
-    def __init__(self, checkpoint: Path, reads: Sequence[SourceRead]) -> None:
+    def __init__(self, checkpoint: Place, reads: Sequence[SourceRead]) -> None:
         self._checkpoint = checkpoint
         self._reads = tuple(reads)
         self._ends: Mapping[str, Mapping[str, Any]] | None = None

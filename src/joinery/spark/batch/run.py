@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from joinery.dead_letters.open import dead_letter_reader
@@ -16,6 +17,7 @@ from joinery.errors import RunError
 from joinery.model.progress import BatchProgress, Phase, Phases, Progress, Waiting
 from joinery.model.warning import RunWarning, Warnings
 from joinery.observe.status_file import StatusFiles
+from joinery.place.place import local, local_only
 from joinery.plan.nodes import Plan
 from joinery.plan.stream import outputs_of
 from joinery.plan.support import refuse_unsupported
@@ -44,8 +46,9 @@ from joinery.spark.batch.start import (
 )
 from joinery.spark.batch.tasks import SparkTasks
 from joinery.spark.batch.watch import WaitedTooLongError, WaitLimit, Watch
+from joinery.spark.jar import require_s3a
 from joinery.spark.kernel import require_classic
-from joinery.spark.launch import RUN_SETTINGS
+from joinery.spark.launch import RUN_SETTINGS, checkpoint_settings
 from joinery.spark.partitions import PARTITIONS, choose_partitions, partitions_warning
 from joinery.spark.real_time.rules import RealTimeRefusedError
 from joinery.spark.real_time.run import RealTimeRun
@@ -125,8 +128,10 @@ class Run:
             raise UntilClosedError("until_closed needs once, and cannot be combined with a rebuild")
         self._spec, self._plan = spec, plan
         self._once, self._until_closed = options.once, options.until_closed
-        root = spec.path_of(spec.run.checkpoint)
-        self._mode: RunMode = Rebuild(root) if options.rebuild else KeepCurrent(root)
+        root = spec.checkpoint
+        self._mode: RunMode = KeepCurrent(root)
+        if options.rebuild:
+            self._mode = Rebuild(local(root, "a rebuild"))
         self._board = ProgressBoard(self._note_batch, options.on_wait, options.warnings)
         self._on_batch = options.on_batch
         self._on_phase = options.on_phase
@@ -283,6 +288,7 @@ class Run:
     def _begin(self, spark: SparkSession) -> tuple[Watch, BatchTimes]:
         if any(each.wants_tasks for each in self._queries) and self._real_time is None:
             self._attach_tasks(spark)
+        self._check_store(spark)
         self._board.begin(self._partitions(spark))
         process = _jvm_process(spark)
         for query in self._queries:
@@ -336,6 +342,16 @@ class Run:
             times.close()
             raise
         return watch, times
+
+    def _check_store(self, spark: SparkSession) -> None:
+        """See that a session reaches the checkpoint, where that is in an object store."""
+        if isinstance(self._spec.checkpoint, Path):
+            return
+        require_s3a(spark)
+        master = spark.sparkContext.master or ""
+        if master != "local" and not master.startswith("local["):
+            # What executors stage, the driver reads from a folder that both see.
+            raise local_only(f"Spark at {master}")
 
     def _partitions(self, spark: SparkSession) -> dict[str, int]:
         """Return in how many partitions each query keeps state, chosen for fresh checkpoints."""
@@ -457,7 +473,8 @@ def run(
     )
     started = Run(project.spec, project.plan, options)
     # Before anything is taken that a session which cannot be cloned would leave behind.
-    clone = clone_session(spark, {**RUN_SETTINGS, **dict(project.spec.run.spark)})
+    own = {**RUN_SETTINGS, **checkpoint_settings(project.spec)}
+    clone = clone_session(spark, {**own, **dict(project.spec.run.spark)})
     started.prepare()
     started.start(clone)
     return started

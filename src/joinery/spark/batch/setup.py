@@ -16,12 +16,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from joinery.dead_letters.open import dead_letter_writer
+from joinery.delivery.query_paths import STAGING
 from joinery.delivery.sent_mark import SentMark
 from joinery.delivery.spool import DEFAULT_MAX_BYTES, SpoolPlace
 from joinery.delivery.task_sink import SinkMaker, Tasks, writes_by_tasks
 from joinery.errors import SpecError
 from joinery.lookups.coherence import Coherence, TellingSink
 from joinery.lookups.registry import lookup_target
+from joinery.place.place import Place
 from joinery.plan import nodes
 from joinery.plan.nodes import Plan, Product
 from joinery.plan.watermark import watched
@@ -187,7 +189,7 @@ def _query(
         dead_letters=dead_letter_writer(spec, name),
         wait_for_letters=spec.run.dead_letters_wait,
         attempts=Attempts(paths.checkpoint.parent, name),
-        staging=paths.staging,
+        staging=spec.scratch / STAGING / paths.staging.name,
         times=QueryTimes(
             lowered.relations,
             watched=[log for each in products for log in watched(each.form)],
@@ -222,7 +224,7 @@ class _ProductSinks:
         """Return a product with its sinks, not yet opened, and their spools."""
         declared, sinks = product.sinks, tuple[Any, ...]()
         if product.outbox:
-            declared, sinks = (), (outbox_sink_of(product, self._spec, paths.checkpoint),)
+            declared, sinks = (), (outbox_sink_of(product, self._spec, paths.on_disk("an outbox")),)
         else:
             sinks = tuple(self._sink(each, product) for each in declared)
         spools = spool_places(product.name, sinks, declared, paths.checkpoint)
@@ -234,6 +236,8 @@ class _ProductSinks:
         options = dict(declared.options)
         what = f'sink "{declared.kind}" of product "{product.name}"'
         holds = [*holds_of(product, sink, options)]
+        if not isinstance(self._spec.checkpoint, Path):
+            holds.append("a checkpoint in an object store")
         if not writes_by_tasks(sink, options.get("parallel"), holds, what) or self._rebuilds:
             return None
         return SinkMaker(declared.kind, product.name, options, self._spec.path_of("."))
@@ -283,13 +287,15 @@ def outbox_sink_of(product: Product, spec: ProjectSpec, checkpoint: Path) -> Out
 
 
 def spool_places(
-    product: str, sinks: Sequence[Sink], declared: Sequence[nodes.Sink], checkpoint: Path
+    product: str, sinks: Sequence[Sink], declared: Sequence[nodes.Sink], checkpoint: Place
 ) -> tuple[SpoolPlace | None, ...]:
     """Return the spool of each sink, None for one that is written directly.
 
     Raises:
         SinkError: A spool holds documents for a target that has no spool any more.
     """
+    if not isinstance(checkpoint, Path):  # where there are none
+        return (None,) * len(sinks)
     root = checkpoint / _SPOOLS / product
     places = tuple(
         _place(root, sink, dict(each.options)) for sink, each in zip(sinks, declared, strict=False)

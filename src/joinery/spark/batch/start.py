@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from joinery.model.warning import RunWarning
+from joinery.place.place import Place
 from joinery.plan.stream import Stream
 from joinery.project.captured import CAPTURED
 from joinery.project.product import ProjectSpec
@@ -144,7 +144,7 @@ class QueryStarter:
             open_change_feed(self.spark, query.products),
             store,
             query.products,
-            self.mode.paths(query.name).checkpoint,
+            self.mode.paths(query.name).on_disk("a store of join state"),
             retention_us=self.spec.run.tombstone_retention_ms * 1000,
         )
 
@@ -172,7 +172,7 @@ class QueryStarter:
             self.warn(warning)
         documents = [each for each in query.products if not isinstance(each.form, Stream)]
         pending = RealTimeMark(checkpoint).pending(spark, kafka_topics(documents))
-        quarantine = Quarantine(spec.path_of(spec.run.checkpoint), query.name)
+        quarantine = Quarantine(spec.checkpoint, query.name)
         records = quarantine.apply(raw.frame, raw.topics)
         if self.vault is not None and isinstance(kernel, Kernel):
             kernel = replace(kernel, vault=self.vault.address, spools=_spools(self.spec))
@@ -261,7 +261,7 @@ class OverdueTimers:
         checkpoint: The query's, before it is started.
     """
 
-    def __init__(self, checkpoint: Path) -> None:
+    def __init__(self, checkpoint: Place) -> None:
         self._checkpoint = checkpoint
         self._last, _ = last_batch(checkpoint)
 
@@ -293,7 +293,7 @@ class LogsEnded:
         checkpoint: The query's.
     """
 
-    checkpoint: Path
+    checkpoint: Place
     _told: bool = False
 
     def begin_batch(self) -> bool:

@@ -176,7 +176,7 @@ def _patient(make: Callable[[], StoreSolution], query: str, wait: StoreWait) -> 
 
 def owner_of(spec: ProjectSpec, checkpoint: Path) -> Owner:
     """Return whose the store of a checkpoint is."""
-    root = spec.path_of(spec.run.checkpoint).resolve()
+    root = spec.checkpoint.resolve()
     file = checkpoint / METADATA
     known = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
     return Owner(f"{spec.name}, whose checkpoints are in {root}", known.get("id"))

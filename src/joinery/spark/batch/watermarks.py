@@ -17,11 +17,11 @@ import json
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from joinery.files import write_whole
 from joinery.model.watermark import EventTimes
+from joinery.place.place import Place
 from joinery.plan.nodes import Relation
 from joinery.project.stream import WatermarkSpec
 from joinery.spark.recovery.checkpoint import ended_batch
@@ -54,7 +54,7 @@ class QueryTimes:
         relations: Sequence[Relation],
         *,
         watched: Collection[Relation] = (),
-        checkpoint: Path,
+        checkpoint: Place,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._folder = checkpoint / FOLDER

@@ -17,7 +17,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from joinery.clients.kafka import Topic, describe_topic
@@ -25,6 +24,7 @@ from joinery.dead_letters.topic import open_dead_letter_topic
 from joinery.delivery.lease import Lease
 from joinery.model.progress import BatchProgress, with_ages
 from joinery.model.watermark import EventTimes
+from joinery.place.place import Place
 from joinery.plan.nodes import Product
 from joinery.processor import usable_processors
 from joinery.project.kafka import kafka_options
@@ -78,7 +78,7 @@ class RealTimeQuery:
     """
 
     name: str
-    checkpoint: Path
+    checkpoint: Place
     target: RealTimeTarget
     interval_ms: int
     catch_up: Callable[[], StreamingQuery]
@@ -300,7 +300,7 @@ class RealTimeRun:
         self._reads[name] = reads
 
     def reserve(
-        self, spark: SparkSession, levels: Mapping[str, int], checkpoints: Mapping[str, Path]
+        self, spark: SparkSession, levels: Mapping[str, int], checkpoints: Mapping[str, Place]
     ) -> None:
         """Count the task slots of all queries before one starts; one that rests starts later.
 
@@ -332,7 +332,7 @@ class RealTimeRun:
         name: str,
         kernel: Kernel | StreamKernel,
         *,
-        checkpoint: Path,
+        checkpoint: Place,
         lease: Lease,
         times: QueryTimes,
         sent: Callable[[DocumentCounts], None],
@@ -382,7 +382,7 @@ class RealTimeRun:
             query.close()
 
     def _count(
-        self, spark: SparkSession, name: str, partitions: int, *, levels: int, checkpoint: Path
+        self, spark: SparkSession, name: str, partitions: int, *, levels: int, checkpoint: Place
     ) -> None:
         needed = slots_needed(
             partitions=partitions,
@@ -398,7 +398,7 @@ class RealTimeRun:
         spark: SparkSession,
         name: str,
         door: RealTimeKernel,
-        checkpoint: Path,
+        checkpoint: Place,
         lease: Lease,
         sizes: Mapping[str, int],
     ) -> DataFrame:
@@ -447,7 +447,7 @@ def real_time_settings(*, master_given: bool) -> dict[str, str]:
     }
 
 
-def _shuffle_partitions(spark: SparkSession, checkpoint: Path) -> int:
+def _shuffle_partitions(spark: SparkSession, checkpoint: Place) -> int:
     """Return how many a query has: its first batch decided."""
     last, _ = last_commit(checkpoint)
     try:

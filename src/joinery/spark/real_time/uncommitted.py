@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from joinery.files import write_whole
+from joinery.place.place import Place, local
 from joinery.project.kafka import KafkaOptions
 from joinery.spark.real_time.rules import KafkaTopic
 from joinery.spark.source.kafka_client import KafkaClient
@@ -59,9 +60,9 @@ class RealTimeMark:
         checkpoint: The checkpoint of the query.
     """
 
-    def __init__(self, checkpoint: Path) -> None:
+    def __init__(self, checkpoint: Place) -> None:
         self._checkpoint = checkpoint
-        self._file, self._roots = checkpoint / _FILE, checkpoint / _ROOTS
+        self._file = checkpoint / _FILE
         self._noted = -1
 
     def begin(self) -> None:
@@ -105,6 +106,10 @@ class RealTimeMark:
         self._write({**mark, "told_in": last + 1})
         return PendingRoots(last + 1, self._roots)
 
+    @property
+    def _roots(self) -> Path:
+        return local(self._checkpoint / _ROOTS, "real-time mode")
+
     def _find(self, roots: Iterable[dict[str, Any]]) -> bool:
         """Write down roots, as they come; return whether there are any."""
         part, found = self._roots.with_name(f".{_ROOTS}.part"), False
@@ -137,13 +142,14 @@ def _untold(mark: Mapping[str, Any], last: int) -> bool:
     return "told_in" not in mark or mark["told_in"] > last
 
 
-def last_commit(checkpoint: Path) -> tuple[int, float]:
+def last_commit(checkpoint: Place) -> tuple[int, float]:
     """Return the number of the newest committed batch and when it was; (-1, 0.0) without one."""
     commits = checkpoint / "commits"
     numbers = [int(each.name) for each in commits.glob("*") if each.name.isdigit()]
     if not numbers:
         return -1, 0.0
-    return max(numbers), (commits / str(max(numbers))).stat().st_mtime
+    newest = local(commits / str(max(numbers)), "real-time mode")
+    return max(numbers), newest.stat().st_mtime
 
 
 def _newest(

@@ -15,11 +15,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 from joinery.errors import JoineryError, RunError, SpecError
 from joinery.files import write_whole
+from joinery.place.place import Place
 from joinery.sinks.protocol import FencedError
 from joinery.solutions.stored.state import StoreError
 from joinery.spark.source.kafka_client import lost_midway
@@ -137,7 +137,7 @@ class Attempts:
         query: The query's name.
     """
 
-    def __init__(self, root: Path, query: str) -> None:
+    def __init__(self, root: Place, query: str) -> None:
         self._file = root / "_attempts" / f"{query}.json"
         self._counting = threading.Lock()
         self._at_work: int | None = None

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from joinery.errors import StateMismatchError
 from joinery.files import write_whole
+from joinery.place.place import Place
 from joinery.spark.partitions import PARTITIONS
 from joinery.spark.source.source import SourceRead
 
@@ -23,7 +23,7 @@ _HEADER = 2  # Spark's version line, and the batch's settings
 _TIME = "batchTimestampMs"
 
 
-def committed_positions(checkpoint: Path) -> tuple[str, ...]:
+def committed_positions(checkpoint: Place) -> tuple[str, ...]:
     """Return the position of each source after the last batch that was committed.
 
     It is empty where no batch was.
@@ -34,7 +34,7 @@ def committed_positions(checkpoint: Path) -> tuple[str, ...]:
     return positions_after(checkpoint, max(done))
 
 
-def last_batch(checkpoint: Path) -> tuple[int | None, bool]:
+def last_batch(checkpoint: Place) -> tuple[int | None, bool]:
     """Return the number of the last batch that was begun, and whether it was committed.
 
     There is no number where none was begun.
@@ -45,19 +45,19 @@ def last_batch(checkpoint: Path) -> tuple[int | None, bool]:
     return max(begun), max(begun) in _batches(checkpoint / "commits")
 
 
-def positions_after(checkpoint: Path, batch_id: int) -> tuple[str, ...]:
+def positions_after(checkpoint: Place, batch_id: int) -> tuple[str, ...]:
     """Return the position of each source after a batch, which is logged before the batch runs."""
     text = (checkpoint / "offsets" / str(batch_id)).read_text(encoding="utf-8")
     return tuple(text.splitlines()[_HEADER:])
 
 
-def batch_time_ms(checkpoint: Path) -> int:
+def batch_time_ms(checkpoint: Place) -> int:
     """Return when the last batch was that was begun, in milliseconds since 1970; else 0."""
     begun = _batches(checkpoint / "offsets")
     return int(_settings(checkpoint, max(begun))[_TIME]) if begun else 0
 
 
-def partitions_of(checkpoint: Path) -> int | None:
+def partitions_of(checkpoint: Place) -> int | None:
     """Return in how many partitions a checkpoint keeps state; None before its first batch."""
     begun = _batches(checkpoint / "offsets")
     if not begun:
@@ -66,7 +66,7 @@ def partitions_of(checkpoint: Path) -> int | None:
     return int(noted) if noted else None
 
 
-def begin_empty_batch(checkpoint: Path, now_ms: int) -> None:
+def begin_empty_batch(checkpoint: Place, now_ms: int) -> None:
     """Log a batch that reads nothing, after the last one, which is committed.
 
     A query that starts here runs it before it looks for anything new, as it does a batch
@@ -84,7 +84,7 @@ def begin_empty_batch(checkpoint: Path, now_ms: int) -> None:
     write_whole(checkpoint / "offsets" / str(last + 1), "\n".join(lines), synced=True)
 
 
-def begin_ended_batch(checkpoint: Path, now_ms: int) -> None:
+def begin_ended_batch(checkpoint: Place, now_ms: int) -> None:
     """Log a batch that reads nothing, and for which all logs of the query have ended.
 
     That they have is noted with the batch, so it is so whenever the batch runs again.
@@ -98,7 +98,7 @@ def begin_ended_batch(checkpoint: Path, now_ms: int) -> None:
     write_whole(checkpoint / ENDED, json.dumps({"batch": last + 1}), synced=True)
 
 
-def ended_batch(checkpoint: Path) -> int | None:
+def ended_batch(checkpoint: Place) -> int | None:
     """Return the last batch for which all logs have ended, where it is not committed yet."""
     file = checkpoint / ENDED
     if not file.exists():
@@ -107,14 +107,14 @@ def ended_batch(checkpoint: Path) -> int | None:
     return None if batch in _batches(checkpoint / "commits") else batch
 
 
-def _settings(checkpoint: Path, batch_id: int) -> dict[str, Any]:
+def _settings(checkpoint: Place, batch_id: int) -> dict[str, Any]:
     """Return what Spark noted of a batch: its time, and settings of the session."""
     text = (checkpoint / "offsets" / str(batch_id)).read_text(encoding="utf-8")
     noted: dict[str, Any] = json.loads(text.splitlines()[1])
     return noted
 
 
-def claim_sources(checkpoint: Path, query: str, reads: Sequence[SourceRead]) -> None:
+def claim_sources(checkpoint: Place, query: str, reads: Sequence[SourceRead]) -> None:
     """Let a query read its sources at a checkpoint, or refuse it.
 
     Args:
@@ -144,7 +144,7 @@ def _named(read: SourceRead) -> dict[str, str]:
     return {"name": read.source.name, "kind": read.source.kind, **log}
 
 
-def _batches(folder: Path) -> set[int]:
+def _batches(folder: Place) -> set[int]:
     found = folder.iterdir() if folder.is_dir() else ()
     return {int(each.name) for each in found if each.name.isdigit()}
 
@@ -161,7 +161,7 @@ def _read_anew(query: str) -> StateMismatchError:
     )
 
 
-def _mismatch(checkpoint: Path, query: str, stored: str, ours: str) -> StateMismatchError:
+def _mismatch(checkpoint: Place, query: str, stored: str, ours: str) -> StateMismatchError:
     return StateMismatchError(
         f'the checkpoint of query "{query}" holds positions of other sources',
         detail=f"It has read {stored}, and the project has {ours}. Nothing was read or written.",

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from joinery.delivery.query_paths import QueryPaths
 from joinery.errors import JoineryError
 from joinery.model.progress import BatchProgress
+from joinery.place.place import local
 from joinery.plan.nodes import Plan
 from joinery.project.form import OutboxSpec
 from joinery.project.kind import Options, SinkSpec
@@ -101,6 +102,9 @@ class Measurement:
     on_batch: Callable[[BatchProgress], None] = lambda batch: None
 
 
+_WHAT = "a measurement"
+
+
 def measure(spark: SparkSession, spec: ProjectSpec, solution: str, how: Measurement) -> Measured:
     """Run a project on a solution and return what it did; an error is told in it."""
     measured = Measured(solution)
@@ -109,7 +113,7 @@ def measure(spark: SparkSession, spec: ProjectSpec, solution: str, how: Measurem
         _run(spark, spec, how, measured)
     except JoineryError as error:
         measured.error = f"{error.message}. {error.detail}".strip()
-    checkpoint = spec.path_of(spec.run.checkpoint)
+    checkpoint = local(spec.checkpoint, _WHAT)
     measured.state_bytes = sum(
         each.stat().st_size
         for kind in ("state", "store")
@@ -133,7 +137,7 @@ def _run(spark: SparkSession, spec: ProjectSpec, how: Measurement, measured: Mea
             runs[0].request_stop()
 
     for query in {product.query for product in plan.products}:
-        checkpoint = QueryPaths.of(spec.path_of(spec.run.checkpoint), query).checkpoint
+        checkpoint = QueryPaths.of(spec.checkpoint, query).on_disk(_WHAT)
         checkpoint.mkdir(parents=True, exist_ok=True)
         if measured.solution != SPARK_STATE:
             store_name(checkpoint, query, beside=True)

@@ -26,6 +26,7 @@ from pyspark.sql import functions as F
 
 from joinery.child import Child
 from joinery.files import write_whole
+from joinery.place.place import Place
 from joinery.project.load import dump_values
 from joinery.project.product import ProjectSpec
 from joinery.spark.recovery.attempt import ENOUGH, Attempts, Failures
@@ -66,7 +67,7 @@ class Quarantine:
         query: The query's name.
     """
 
-    def __init__(self, root: Path, query: str) -> None:
+    def __init__(self, root: Place, query: str) -> None:
         self._file = root / "_quarantine" / f"{query}.json"
 
     def places(self) -> tuple[PoisonPlace, ...]:
@@ -120,11 +121,13 @@ class Suspect:
         query: Its name.
         root: `run.checkpoint`.
         checkpoint: The query's own.
+        scratch: A folder of this machine.
     """
 
     query: str
-    root: Path
-    checkpoint: Path
+    root: Place
+    checkpoint: Place
+    scratch: Path
 
 
 def isolate(spec: ProjectSpec, suspect: Suspect) -> tuple[PoisonPlace, ...]:
@@ -151,10 +154,9 @@ class _Prober:
     """Tries parts of a batch in a process, and starts another where that one died."""
 
     def __init__(self, spec: ProjectSpec, suspect: Suspect, failures: Failures) -> None:
-        self._folder = suspect.root / "_isolation" / suspect.query
+        self._folder = suspect.scratch / "_isolation" / suspect.query
         self._told = {
             "query": suspect.query,
-            "root": str(suspect.root),
             "checkpoint": str(suspect.checkpoint),
             "folder": str(self._folder),
             "batch": failures.batch_id,

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from joinery.child import Pipes, pipes_to_parent
+from joinery.files import copy_folder
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Product
 from joinery.plan.stream import outputs_of
@@ -43,7 +44,7 @@ class Probe:
 
     Args:
         session: A session of this process alone.
-        told: What the parent said: query, folder, checkpoint, root, batch.
+        told: What the parent said: query, folder, checkpoint, batch.
         spec: The project.
         products: Those of the query.
     """
@@ -66,7 +67,7 @@ class Probe:
             lookups.open()
         self._kernel = open_batch_kernel(session, query, spec, lookups)
         self._raw = self._copied(told)
-        quarantine = Quarantine(Path(told["root"]), told["query"])
+        quarantine = Quarantine(spec.checkpoint, told["query"])
         frame = session.read.parquet(str(self._records))
         self._frame: DataFrame = quarantine.apply(frame, self._raw.topics)
         self.count = self._frame.count()
@@ -114,8 +115,7 @@ class Probe:
 
         checkpoint, batch = self._folder / "checkpoint", int(told["batch"])
         if not checkpoint.exists():
-            ignored = shutil.ignore_patterns("state", "_*")
-            shutil.copytree(told["checkpoint"], checkpoint, ignore=ignored)
+            copy_folder(self._spec.place_of(told["checkpoint"]), checkpoint, ("state", "_*"))
         reads = sources_of(self._spec, self._products)
         raw = open_sources(self._session, self._spec, reads, committed_positions(checkpoint))
         if (self._records / "_SUCCESS").exists():

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from joinery.delivery.query_paths import QueryPaths, rebuild_paths
 from joinery.errors import RunError
+from joinery.place.place import local
 from joinery.plan.nodes import Product
 from joinery.project.product import ProjectSpec
 from joinery.solutions.spark_state.fingerprint import SPARK_STATE, relocate
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pyspark.sql import SparkSession
+
+
+_WHAT = "joinery rescale"
 
 
 class RescaleError(RunError):
@@ -66,14 +70,14 @@ def rescale(
     """
     if not 1 <= partitions <= MOST:
         raise RescaleError(f"state has from 1 to {MOST} partitions, not {partitions}")
-    root = spec.path_of(spec.run.checkpoint)
+    root = local(spec.checkpoint, _WHAT)
     with ExitStack() as held:
         for paths in (QueryPaths.of(root, query), rebuild_paths(root, query)):
             lease = paths.lease
             lease.take()
             held.callback(lease.release)
         put_in_place(root, query)
-        before = _partitions(query, products, QueryPaths.of(root, query).checkpoint)
+        before = _partitions(query, products, QueryPaths.of(root, query).on_disk(_WHAT))
         if before == partitions:
             return None
         _refuse_rebuild(root, query)
@@ -119,7 +123,7 @@ def _move(root: Path, query: str, partitions: int, session: SparkSession) -> Non
     from py4j.protocol import Py4JJavaError
     from pyspark.errors.exceptions.base import PySparkException
 
-    standing, fresh = QueryPaths.of(root, query).checkpoint, root / "_rescale" / query
+    standing, fresh = QueryPaths.of(root, query).on_disk(_WHAT), root / "_rescale" / query
     shutil.rmtree(fresh, ignore_errors=True)
     shutil.copytree(standing, fresh)
     relocate(fresh)
@@ -133,7 +137,7 @@ def _move(root: Path, query: str, partitions: int, session: SparkSession) -> Non
     except Py4JJavaError as error:
         raise _unmoved(query, fresh, str(error.java_exception)) from error
     mark_done(fresh)
-    waiting = rebuild_paths(root, query).checkpoint
+    waiting = rebuild_paths(root, query).on_disk(_WHAT)
     waiting.parent.mkdir(exist_ok=True)
     fresh.rename(waiting)
 

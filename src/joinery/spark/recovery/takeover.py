@@ -24,6 +24,7 @@ from pathlib import Path
 from joinery.delivery.query_paths import QueryPaths, rebuild_paths
 from joinery.errors import RunError
 from joinery.model.change import Key
+from joinery.place.place import local
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Product
 from joinery.project.product import ProjectSpec, with_solution
@@ -85,6 +86,7 @@ def _documents(source: PortableState, product: str) -> dict[Key, SentDocument]:
     return dict(source.sent(product, source.roots(product)))
 
 
+_WHAT = "--bootstrap-from checkpoint"
 _HINT = "Use --bootstrap-from source."
 
 
@@ -112,12 +114,12 @@ def take_over(
         TakeoverError: It cannot be; nothing was changed.
         LeaseHeldError: The query runs.
     """
-    root = spec.path_of(spec.run.checkpoint)
+    root = local(spec.checkpoint, _WHAT)
     lease = QueryPaths.of(root, query).lease
     lease.take()
     try:
         put_in_place(root, query)
-        standing, new = QueryPaths.of(root, query).checkpoint, solution_of(products)
+        standing, new = QueryPaths.of(root, query).on_disk(_WHAT), solution_of(products)
         old = standing_solution(standing)
         if old == new:
             return False
@@ -193,8 +195,9 @@ def _copy(
     spec: ProjectSpec, origin: ProjectSpec, query: str, products: Sequence[Product], number: int
 ) -> None:
     """Make the checkpoint that is to go on, with its store, and mark it as whole."""
-    root = spec.path_of(spec.run.checkpoint)
-    standing, fresh = QueryPaths.of(root, query).checkpoint, rebuild_paths(root, query).checkpoint
+    root = local(spec.checkpoint, _WHAT)
+    standing = QueryPaths.of(root, query).on_disk(_WHAT)
+    fresh = rebuild_paths(root, query).on_disk(_WHAT)
     old, new = standing_solution(standing) or "", solution_of(products)
     program = lower_query(products, spec.run).program
     kept = _with(origin, old, query)

@@ -20,6 +20,7 @@ from joinery.dead_letters.open import source_brokers
 from joinery.errors import RunError
 from joinery.model.progress import Counts, split_columns
 from joinery.observe.frontier import BegunOffsets, SeenSizes
+from joinery.place.place import local
 from joinery.plan.nodes import Relation
 from joinery.project.captured import CAPTURED, as_files
 from joinery.project.kind import SourceSpec
@@ -152,7 +153,7 @@ def _vault_of(spec: ProjectSpec, relations: Sequence[Relation]) -> Iterator[Vaul
         yield None
         return
     vault = open_vault(spec)
-    check_vault(spec.path_of(spec.run.checkpoint), vault)
+    check_vault(local(spec.checkpoint, "erasure"), vault)
     door = LookingDoor(vault)
     try:
         yield door.address

@@ -28,6 +28,7 @@ from pyspark.sql import functions as F
 
 from joinery.model.progress import Counts
 from joinery.model.warning import RunWarning
+from joinery.place.place import Place, matching
 from joinery.project.kind import SourceSpec
 from joinery.project.product import ProjectSpec
 from joinery.spark.source.source import (
@@ -104,7 +105,7 @@ class FileLabels:
         index: The number of the source in the checkpoint.
     """
 
-    def __init__(self, checkpoint: Path, index: int) -> None:
+    def __init__(self, checkpoint: Place, index: int) -> None:
         self._folder = checkpoint / "sources" / str(index)
         self._last = ""
 
@@ -114,7 +115,7 @@ class FileLabels:
         Raises:
             OSError: A segment cannot be read, or was replaced meanwhile; ask again.
         """
-        for segment in sorted(self._folder.glob(f"*{_SUFFIX}")):
+        for segment in matching(self._folder, f"*{_SUFFIX}"):
             if segment.name > self._last:
                 for line in segment.read_text(encoding="utf-8").splitlines()[1:]:
                     each = json.loads(line)
@@ -180,7 +181,7 @@ class FileWatch:
         self,
         spec: ProjectSpec,
         reads: Mapping[str, Sequence[SourceRead]],
-        checkpoints: Mapping[str, Path],
+        checkpoints: Mapping[str, Place],
         warn: Callable[[RunWarning], None],
         ignore: Callable[[Counts], None],
     ) -> None:

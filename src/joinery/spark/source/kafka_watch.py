@@ -21,11 +21,11 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from joinery.errors import RunError
 from joinery.model.warning import RunWarning
+from joinery.place.place import Place
 from joinery.project.kafka import KafkaOptions, kafka_options
 from joinery.project.product import ProjectSpec
 from joinery.spark.recovery.checkpoint import committed_positions
@@ -66,7 +66,7 @@ class KafkaWatch:
         spark: SparkSession,
         spec: ProjectSpec,
         reads: Mapping[str, Sequence[SourceRead]],
-        checkpoints: Mapping[str, Path],
+        checkpoints: Mapping[str, Place],
         warn: Callable[[RunWarning], None],
     ) -> None:
         self._spark = spark

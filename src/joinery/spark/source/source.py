@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from joinery.capture.spool import SpoolFolder
 from joinery.errors import SpecError
 from joinery.model.progress import BatchLimit, Bound, Counts
 from joinery.model.warning import RunWarning
+from joinery.place.place import Place, local
 from joinery.plan.nodes import Product, Relation
 from joinery.plan.watermark import ordered
 from joinery.project.captured import CAPTURED, as_files, spool_of
@@ -107,7 +107,7 @@ ERASURES = "erasures (joinery)"
 
 def _erasures_read(spec: ProjectSpec, relations: Sequence[str]) -> SourceRead:
     """Return the source of erasures, which come last and are no records of their relations."""
-    folder = erasures_folder(spec.path_of(spec.run.checkpoint))
+    folder = erasures_folder(local(spec.checkpoint, "a relation with personal columns"))
     source = SourceSpec(ERASURES, "files", (("path", str(folder)),))
     return SourceRead(source, dict.fromkeys(relations, ()))
 
@@ -160,7 +160,7 @@ class BatchLabel:
     epoch: int
 
 
-def batch_time_us(checkpoint: Path, number: int) -> int:
+def batch_time_us(checkpoint: Place, number: int) -> int:
     """Return the time of a batch in microseconds: the same when it runs again, and its own.
 
     Spark logs a batch with its time in milliseconds before it runs; the batch's number fills

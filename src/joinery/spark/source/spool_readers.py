@@ -8,6 +8,7 @@ from pathlib import Path
 
 from joinery.capture.keep import Reader, SpoolKeep
 from joinery.capture.spool import CaptureError, SpoolFolder
+from joinery.place.place import Place
 from joinery.project.captured import CAPTURED, spool_of
 from joinery.project.product import ProjectSpec
 from joinery.spark.recovery.checkpoint import committed_positions, last_batch
@@ -22,7 +23,7 @@ class SpoolShortError(CaptureError):
 
 
 def note_readers(
-    spec: ProjectSpec, query: str, checkpoint: Path, reads: Sequence[SourceRead]
+    spec: ProjectSpec, query: str, checkpoint: Place, reads: Sequence[SourceRead]
 ) -> None:
     """Let the spools that a query reads keep what it has not applied.
 

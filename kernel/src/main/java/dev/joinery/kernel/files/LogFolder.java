@@ -74,6 +74,8 @@ interface LogFolder {
   /** Through Hadoop. */
   record Remote(org.apache.hadoop.fs.Path folder, Configuration configuration)
       implements LogFolder {
+    private static final String OBJECTS = "s3a";
+
     private FileSystem system() throws IOException {
       return folder.getFileSystem(configuration);
     }
@@ -102,12 +104,21 @@ interface LogFolder {
 
     @Override
     public void write(String name, byte[] content) throws IOException {
-      org.apache.hadoop.fs.Path aside = path("." + name + ".tmp");
-      try (FSDataOutputStream out = system().create(aside, true)) {
-        out.write(content);
+      if (OBJECTS.equals(folder.toUri().getScheme())) {
+        // Whole once it is closed; to rename it would be to copy it.
+        put(path(name), content);
+        return;
       }
+      org.apache.hadoop.fs.Path aside = path("." + name + ".tmp");
+      put(aside, content);
       if (!system().rename(aside, path(name))) {
         throw new IOException("could not rename " + aside);
+      }
+    }
+
+    private void put(org.apache.hadoop.fs.Path path, byte[] content) throws IOException {
+      try (FSDataOutputStream out = system().create(path, true)) {
+        out.write(content);
       }
     }
 

@@ -1,0 +1,216 @@
+"""A name in an object store, with as much of `pathlib.Path` as files beside a checkpoint need.
+
+A folder is there as long as a name below it is, so none is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
+from typing import Self
+
+from joinery.place.s3 import Bucket, ConflictError, ObjectStoreError, S3Options
+
+SCHEME = "s3a"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ObjectPath:
+    """A file or folder.
+
+    Attributes:
+        bucket: The bucket.
+        key: Without slashes at its ends; empty for all of the bucket.
+        options: How the store is reached.
+    """
+
+    bucket: str
+    key: str
+    options: S3Options = field(default=S3Options(), compare=False, repr=False)
+
+    @classmethod
+    def of(cls, address: str, options: S3Options) -> Self:
+        """Return what an address names.
+
+        Example:
+            >>> str(ObjectPath.of("s3a://bucket/folder/", S3Options()) / "file.json")
+            's3a://bucket/folder/file.json'
+        """
+        bucket, _, key = address.removeprefix(f"{SCHEME}://").partition("/")
+        return cls(bucket, key.strip("/"), options)
+
+    def __str__(self) -> str:
+        return f"{SCHEME}://{self.bucket}/{self.key}".rstrip("/")
+
+    def __truediv__(self, name: str) -> Self:
+        return self._named(f"{self.key}/{name}".lstrip("/"))
+
+    @property
+    def name(self) -> str:
+        """The last part of its name."""
+        return self._pure.name
+
+    @property
+    def stem(self) -> str:
+        """Its name without the suffix."""
+        return self._pure.stem
+
+    @property
+    def suffix(self) -> str:
+        """What its name ends with, from the last dot."""
+        return self._pure.suffix
+
+    @property
+    def parent(self) -> Self:
+        """The folder that it is in."""
+        return self._named("" if "/" not in self.key else str(self._pure.parent))
+
+    def with_name(self, name: str) -> Self:
+        """Return another file of the same folder."""
+        return self._named(str(self._pure.with_name(name)))
+
+    def with_suffix(self, suffix: str) -> Self:
+        """Return the file whose name ends otherwise."""
+        return self._named(str(self._pure.with_suffix(suffix)))
+
+    def absolute(self) -> Self:
+        """Return the same."""
+        return self
+
+    def resolve(self) -> Self:
+        """Return the same."""
+        return self
+
+    def mkdir(self, *, parents: bool = False, exist_ok: bool = False) -> None:
+        """Do nothing: a folder needs no making."""
+
+    def read_bytes(self) -> bytes:
+        """Return what a file holds.
+
+        Raises:
+            FileNotFoundError: There is none.
+            ObjectStoreError: The store cannot be asked.
+        """
+        return self._store.read(self.key).content
+
+    def read_text(self, encoding: str = "utf-8") -> str:
+        """Return what a file holds, as text."""
+        return self.read_bytes().decode(encoding)
+
+    def is_file(self) -> bool:
+        """Return whether it is a file."""
+        return self._store.modified_at(self.key) is not None
+
+    def is_dir(self) -> bool:
+        """Return whether something is in it."""
+        return next(self._store.keys(self._below, most=1), None) is not None
+
+    def exists(self) -> bool:
+        """Return whether it is a file or a folder."""
+        return self.is_file() or self.is_dir()
+
+    def iterdir(self) -> Iterator[Self]:
+        """Yield what is in a folder, each once."""
+        return (self / name for name in self._store.children(self._below))
+
+    def glob(self, pattern: str) -> Iterator[Self]:
+        """Yield the files below a folder whose names match, part for part."""
+        wanted = pattern.split("/")
+        for key in self._store.keys(self._below):
+            parts = key.removeprefix(self._below).split("/")
+            if len(parts) == len(wanted) and all(map(fnmatchcase, parts, wanted)):
+                yield self._named(key)
+
+    def unlink(self, *, missing_ok: bool = False) -> None:
+        """Delete a file; one that is not there is as good as deleted."""
+        self._store.delete(self.key)
+
+    def write(self, content: bytes) -> None:
+        """Put a file whole in place of what is there."""
+        self._store.put(self.key, content)
+
+    def write_file(self, file: Path) -> None:
+        """Put a file with what one of this machine holds."""
+        self._store.put_file(self.key, file)
+
+    def update(self, change: Callable[[bytes | None], bytes | None]) -> None:
+        """Replace what a file holds; nobody else has written between the look and that.
+
+        Args:
+            change: Given what stands there, None where nothing does; returns what is to stand
+                there, None to leave it. Called again after each write of others, and perhaps
+                after its own: then with what it returned.
+        """
+        while True:
+            try:
+                seen = self._store.read(self.key)
+                before, tag = seen.content, seen.tag
+            except FileNotFoundError:
+                before, tag = None, None
+            after = change(before)
+            if after is None or after == before:
+                return
+            try:
+                self._store.replace(self.key, after, tag)
+            except ConflictError:
+                continue
+            return
+
+    def check_conditions(self) -> None:
+        """See that the store keeps the condition of a put; needs a name that nobody else has.
+
+        Raises:
+            ObjectStoreError: It does not: of two who write at once, both would be told they did.
+        """
+        kept = False
+        try:
+            self._store.replace(self.key, b"", None)
+            self._store.replace(self.key, b"again", None)
+        except ConflictError:
+            kept = True
+        finally:
+            self._store.delete(self.key)
+        if not kept:
+            raise ObjectStoreError(
+                f"the store of {SCHEME}://{self.bucket} does not keep the condition of a put",
+                detail="Two runs could write over each other there.",
+                hint="Use a store that knows If-None-Match and If-Match, such as S3.",
+            )
+
+    def remove(self) -> None:
+        """Delete all files below a folder."""
+        for key in list(self._store.keys(self._below)):
+            self._store.delete(key)
+
+    def copy_to(self, folder: Path, left_out: Sequence[str]) -> None:
+        """Copy all files below into a folder of this machine.
+
+        Args:
+            folder: Where they go.
+            left_out: Patterns of the names of files and folders that are not copied.
+        """
+        for key in self._store.keys(self._below):
+            name = key.removeprefix(self._below)
+            parts = name.split("/")
+            left = any(fnmatchcase(part, each) for part in parts for each in left_out)
+            if parts[-1] and not left:  # others only mark a folder
+                target = folder / name
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(self._named(key).read_bytes())
+
+    @property
+    def _below(self) -> str:
+        return f"{self.key}/" if self.key else ""
+
+    @property
+    def _pure(self) -> PurePosixPath:
+        return PurePosixPath(self.key)
+
+    @property
+    def _store(self) -> Bucket:
+        return Bucket(self.bucket, self.options)
+
+    def _named(self, key: str) -> Self:
+        return replace(self, key=key)

@@ -1,0 +1,50 @@
+"""A file or folder on a disk or in an object store.
+
+What is only ever on a disk says so by asking for `local`, and refuses the rest by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from joinery.errors import RunError
+from joinery.place.object_path import SCHEME, ObjectPath
+
+Place = Path | ObjectPath
+"""Both read alike; what writes, `joinery.files`, tells them apart."""
+
+
+class LocalOnlyError(RunError):
+    """Something needs a checkpoint on a disk, and it is in an object store."""
+
+    code = "RUN_LOCAL_ONLY"
+
+
+def local(place: Place, what: str) -> Path:
+    """Return a place that is on a disk.
+
+    Args:
+        place: Below the checkpoint.
+        what: What needs that, as the beginning of a sentence.
+
+    Raises:
+        LocalOnlyError: It is in an object store.
+    """
+    if isinstance(place, Path):
+        return place
+    raise local_only(what)
+
+
+def local_only(what: str) -> LocalOnlyError:
+    """Return the error for what needs a checkpoint on a disk."""
+    return LocalOnlyError(
+        f"{what} needs a checkpoint on a disk, and run.checkpoint is at {SCHEME}://",
+        hint="Set run.checkpoint to a folder that the driver and all executors see.",
+    )
+
+
+def matching(folder: Place, pattern: str) -> list[Place]:
+    """Return the files below a folder whose names match a pattern, in order."""
+    found: Iterable[Place] = folder.glob(pattern)
+    return sorted(found, key=str)

@@ -1,0 +1,246 @@
+"""Objects in a store that speaks S3: read, list, put whole, put on a condition, delete.
+
+What the project says to Hadoop, `fs.s3a.…` under `run.spark`, is said to both clients; what it
+does not say is found as AWS's own clients find it: in the environment, the user's profile, the
+machine's role.
+
+Invariant: a conditional put succeeds for one of those who saw the same object, or the same lack
+of one. One whose answer was lost may be reported as `ConflictError` though it was made, since
+the client tries again: whoever is told reads the object before deciding.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from joinery.errors import RunError
+
+if TYPE_CHECKING:
+    from typing import Self
+
+_CONNECT_S, _READ_S, _TRIES = 5, 10, 5
+_GONE = {"404", "NoSuchKey"}
+_CONFLICTS = {"409", "412", "PreconditionFailed", "ConditionalRequestConflict", *_GONE}
+_PREFIX = "spark.hadoop."
+
+
+class ObjectStoreError(RunError, OSError):
+    """An object store cannot be asked, or refuses."""
+
+    code = "RUN_OBJECT_STORE"
+
+
+class ConflictError(Exception):
+    """An object is not what it was when it was read."""
+
+
+@dataclass(frozen=True, slots=True)
+class S3Options:
+    """How a store is reached; None leaves it to AWS's own rules.
+
+    Attributes:
+        endpoint: Such as `http://127.0.0.1:9000`.
+        path_style: The bucket is part of the path, not of the host's name.
+    """
+
+    endpoint: str | None = None
+    region: str | None = None
+    access_key: str | None = field(default=None, repr=False)
+    secret_key: str | None = field(default=None, repr=False)
+    session_token: str | None = field(default=None, repr=False)
+    path_style: bool = False
+
+    @classmethod
+    def of(cls, settings: Mapping[str, object]) -> Self:
+        """Return what Spark's settings say of S3A.
+
+        Example:
+            >>> S3Options.of(
+            ...     {
+            ...         "spark.hadoop.fs.s3a.endpoint": "127.0.0.1:9000",
+            ...         "spark.hadoop.fs.s3a.connection.ssl.enabled": "false",
+            ...     }
+            ... ).endpoint
+            'http://127.0.0.1:9000'
+        """
+
+        def said(name: str) -> str | None:
+            found = settings.get(f"{_PREFIX}fs.s3a.{name}")
+            return None if found is None else str(found)
+
+        plain = str(said("connection.ssl.enabled")).lower() == "false"
+        return cls(
+            endpoint=_url(said("endpoint"), "http" if plain else "https"),
+            region=said("endpoint.region"),
+            access_key=said("access.key"),
+            secret_key=said("secret.key"),
+            session_token=said("session.token"),
+            path_style=str(said("path.style.access")).lower() == "true",
+        )
+
+
+def _url(endpoint: str | None, scheme: str) -> str | None:
+    return endpoint if endpoint is None or "://" in endpoint else f"{scheme}://{endpoint}"
+
+
+def hadoop_settings() -> dict[str, str]:
+    """Return what S3A has to be told of what AWS's clients find in the environment."""
+    found = {
+        "endpoint": os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL"),
+        "endpoint.region": os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION"),
+    }
+    return {f"{_PREFIX}fs.s3a.{name}": value for name, value in found.items() if value}
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An object as it was read.
+
+    Attributes:
+        tag: Changes with the object.
+    """
+
+    content: bytes
+    tag: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """One bucket of a store."""
+
+    name: str
+    options: S3Options
+
+    def read(self, key: str) -> Found:
+        """Return an object.
+
+        Raises:
+            FileNotFoundError: There is none.
+            ObjectStoreError: The store cannot be asked.
+        """
+        with self._errors("read", key):
+            told = self._client.get_object(Bucket=self.name, Key=key)
+            with told["Body"] as body:
+                return Found(body.read(), told["ETag"])
+
+    def modified_at(self, key: str) -> float | None:
+        """Return when an object was put, in seconds since 1970; None where there is none."""
+        try:
+            with self._errors("look for", key):
+                told = self._client.head_object(Bucket=self.name, Key=key)
+        except FileNotFoundError:
+            return None
+        return float(told["LastModified"].timestamp())
+
+    def put(self, key: str, content: bytes) -> None:
+        """Put an object, whatever was there."""
+        with self._errors("write", key):
+            self._client.put_object(Bucket=self.name, Key=key, Body=content)
+
+    def put_file(self, key: str, file: Path) -> None:
+        """Put what a file of this machine holds, in parts where it is large."""
+        with self._errors("write", key):
+            self._client.upload_file(str(file), self.name, key)
+
+    def replace(self, key: str, content: bytes, seen: str | None) -> None:
+        """Put an object if it is still as it was seen.
+
+        Args:
+            key: Its name.
+            content: What it is to hold.
+            seen: Its tag; None where there was none.
+
+        Raises:
+            ConflictError: It is not, or it was this very call that has put it.
+        """
+        condition = {"IfNoneMatch": "*"} if seen is None else {"IfMatch": seen}
+        with self._errors("write", key, conditional=True):
+            self._client.put_object(Bucket=self.name, Key=key, Body=content, **condition)
+
+    def delete(self, key: str) -> None:
+        """Delete an object, if there is one."""
+        with self._errors("delete", key):
+            self._client.delete_object(Bucket=self.name, Key=key)
+
+    def keys(self, prefix: str, *, most: int | None = None) -> Iterator[str]:
+        """Yield the names that begin with `prefix`, in order."""
+        for page in self._pages(prefix, most=most):
+            yield from (each["Key"] for each in page.get("Contents", ()))
+
+    def children(self, prefix: str) -> Iterator[str]:
+        """Yield what stands between `prefix` and the next slash, or the end, once each."""
+        for page in self._pages(prefix, Delimiter="/"):
+            found = [each["Prefix"] for each in page.get("CommonPrefixes", ())]
+            found += [each["Key"] for each in page.get("Contents", ())]
+            names = (each.removeprefix(prefix).rstrip("/") for each in found)
+            yield from (each for each in names if each)
+
+    def _pages(self, prefix: str, *, most: int | None = None, **more: str) -> Iterator[Any]:
+        asked = {"Bucket": self.name, "Prefix": prefix, **more}
+        if most is not None:
+            with self._errors("list", prefix):
+                yield self._client.list_objects_v2(**asked, MaxKeys=most)
+            return
+        with self._errors("list", prefix):
+            yield from self._client.get_paginator("list_objects_v2").paginate(**asked)
+
+    @property
+    def _client(self) -> Any:
+        return client_of(self.options)
+
+    @contextmanager
+    def _errors(self, verb: str, key: str, *, conditional: bool = False) -> Iterator[None]:
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        try:
+            yield
+        except ClientError as error:
+            told = str(error.response.get("Error", {}).get("Code", ""))
+            if conditional and told in _CONFLICTS:
+                raise ConflictError(key) from error
+            if told in _GONE:
+                raise FileNotFoundError(f"s3a://{self.name}/{key}") from error
+            raise self._failed(verb, key, error) from error
+        except (BotoCoreError, OSError) as error:
+            raise self._failed(verb, key, error) from error
+
+    def _failed(self, verb: str, key: str, error: Exception) -> ObjectStoreError:
+        return ObjectStoreError(
+            f"could not {verb} s3a://{self.name}/{key}",
+            detail=f"{error}".rstrip(".") + ".",
+            hint="Check that the store is up, and fs.s3a.… under run.spark; then start again.",
+        )
+
+
+@cache
+def client_of(options: S3Options) -> Any:
+    """Return the client of a store, which all threads of a process share."""
+    try:
+        import boto3
+        from botocore.config import Config
+    except ImportError as error:
+        raise RunError(
+            "s3a:// needs boto3",
+            hint="Run pip install 'joinery[s3]'.",
+        ) from error
+    style = {"addressing_style": "path"} if options.path_style else {}
+    return boto3.session.Session().client(
+        "s3",
+        endpoint_url=options.endpoint,
+        region_name=options.region,
+        aws_access_key_id=options.access_key,
+        aws_secret_access_key=options.secret_key,
+        aws_session_token=options.session_token,
+        config=Config(
+            s3=style,
+            connect_timeout=_CONNECT_S,
+            read_timeout=_READ_S,
+            retries={"mode": "standard", "total_max_attempts": _TRIES},
+        ),
+    )

@@ -1,0 +1,186 @@
+"""A run whose checkpoint is in an object store: killed, and over a bad network."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.chaos.world import World, assert_documents, make_world, write_project
+from tests.services.s3_server import BUCKET, BadNetwork, S3Server, s3_settings
+
+from joinery.place.object_path import ObjectPath
+from joinery.place.s3 import S3Options
+from joinery.testing.cluster import Cluster
+
+pytestmark = [pytest.mark.services, pytest.mark.spark]
+
+RUN = [sys.executable, "-m", "joinery.cli.main", "run", "--once"]
+LIMIT_S = 600
+BEGUN: list[subprocess.Popen[str]] = []
+POISON = '{"id": "one", "name": "x", "rev": 1}\n'
+
+
+@pytest.fixture(scope="module")
+def world() -> World:
+    return make_world(seed=17)
+
+
+@pytest.fixture(autouse=True)
+def no_run_outlives_its_test() -> Iterator[None]:
+    yield
+    while BEGUN:
+        run = BEGUN.pop()
+        if run.poll() is None:
+            os.killpg(run.pid, signal.SIGKILL)
+            run.wait()
+
+
+def declare(folder: Path, world: World, port: int) -> ObjectPath:
+    """Write a project whose checkpoint is at a server; return where."""
+    write_project(folder, world)
+    settings = {"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2"}
+    settings |= s3_settings(port)
+    address = f"s3a://{BUCKET}/{folder.name}"
+    file = folder / "joinery.yaml"
+    told = f"run: {{checkpoint: '{address}', spark: {json.dumps(settings)}, "
+    file.write_text(file.read_text().replace("run: {", told))
+    return ObjectPath.of(address, S3Options.of(settings))
+
+
+def begun(folder: Path, *more: str) -> subprocess.Popen[str]:
+    run = subprocess.Popen(
+        [*RUN, *more],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable},
+    )
+    BEGUN.append(run)
+    return run
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
+    """Wait for the end of a run; return its exit code and what it wrote as errors."""
+    _, errors = process.communicate(timeout=LIMIT_S)
+    return process.returncode, errors
+
+
+def until_committed(checkpoint: ObjectPath, run: subprocess.Popen[str]) -> None:
+    """Wait until a run has committed its first batch."""
+    while not (checkpoint / "profile" / "commits" / "0").is_file():
+        assert run.poll() is None, run.communicate()
+        time.sleep(0.05)
+
+
+def joinery(folder: Path, *arguments: str) -> str:
+    command = [sys.executable, "-m", "joinery.cli.main", *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def test_of_two_runs_one_is_refused_and_one_that_is_killed_goes_on_and_leaves_no_trace(
+    tmp_path: Path, world: World, s3: S3Server
+) -> None:
+    checkpoint = declare(tmp_path, world, s3.port)
+    user = sorted((tmp_path / "data" / "user").iterdir())[-1]
+    user.write_text(user.read_text() + POISON)
+
+    runs = [begun(tmp_path), begun(tmp_path)]
+    while all(each.poll() is None for each in runs):
+        time.sleep(0.05)
+    (refused,) = (each for each in runs if each.poll() is not None)
+    (first,) = (each for each in runs if each is not refused)
+    until_committed(checkpoint, first)
+    os.killpg(first.pid, signal.SIGKILL)
+    first.communicate()
+    third = ended(begun(tmp_path))
+
+    code, errors = ended(refused)
+    assert (1, True) == (code, 'another run of "profile" is going on' in errors), errors
+    assert 0 == third[0], third
+    assert_documents(tmp_path, world.documents())
+    (shown,) = json.loads(joinery(tmp_path, "status", "--json"))["products"]
+    assert shown["state"] == "ended"
+    assert "wrong_type" in joinery(tmp_path, "dlq", "list")
+    assert not (tmp_path / ".joinery" / "checkpoint").exists()
+    assert not (tmp_path / ".joinery" / "dead_letters").exists()
+
+
+def test_nothing_is_lost_over_a_network_that_refuses_cuts_and_loses(
+    tmp_path: Path, world: World, s3: S3Server
+) -> None:
+    with BadNetwork(s3.port).open() as network:
+        declare(tmp_path, world, network.port)
+        network.refused, network.cut, network.lost, network.slow_s = 0.03, 0.02, 0.02, 0.02
+        codes = []
+        while not codes or codes[-1]:
+            code, errors = ended(begun(tmp_path))
+            codes.append(code)
+            assert code == 0 or one_line(errors), errors
+            if len(codes) > 2:
+                network.mend()
+
+        assert network.spoilt > 10
+        assert len(codes) < 6, codes
+    assert_documents(tmp_path, world.documents())
+
+
+def test_a_store_that_goes_away_ends_the_run_with_one_line_and_nothing_is_lost(
+    tmp_path: Path, world: World, s3: S3Server
+) -> None:
+    with BadNetwork(s3.port).open() as network:
+        checkpoint = declare(tmp_path, world, network.port)
+        behind = ObjectPath(BUCKET, checkpoint.key, S3Options.of(s3.settings))
+        first = begun(tmp_path)
+        until_committed(behind, first)
+        network.cut = 1.0
+        code, errors = ended(first)
+        network.mend()
+
+        assert (code, True) == (1, one_line(errors)), errors
+        assert ended(begun(tmp_path))[0] == 0
+    assert_documents(tmp_path, world.documents())
+
+
+def one_line(errors: str) -> bool:
+    """Return whether there is one line for a person, whatever Spark says besides."""
+    told = [each for each in errors.splitlines() if each.startswith("error: ")]
+    return len(told) == 1 and "Traceback" not in errors
+
+
+def test_spark_on_several_machines_is_refused_by_name(
+    tmp_path: Path, world: World, s3: S3Server
+) -> None:
+    for name in ("project", "cluster"):
+        (tmp_path / name).mkdir()
+    declare(tmp_path / "project", world, s3.port)
+
+    with Cluster(tmp_path / "cluster") as cluster:
+        code, errors = ended(begun(tmp_path / "project", "--master", cluster.url))
+
+    assert (code, True) == (1, one_line(errors)), errors[-4000:]
+    assert f"Spark at {cluster.url} needs a checkpoint on a disk" in errors
+
+
+def test_what_needs_a_disk_is_refused_by_name(tmp_path: Path, world: World) -> None:
+    declare(tmp_path, world, 1)
+    file = tmp_path / "joinery.yaml"
+    file.write_text(file.read_text().replace("    root: user", "    root: user\n    ready: [repo]"))
+
+    command = [sys.executable, "-m", "joinery.cli.main"]
+    check = subprocess.run([*command, "check"], cwd=tmp_path, capture_output=True, text=True)
+    rebuild = subprocess.run([*RUN, "--rebuild"], cwd=tmp_path, capture_output=True, text=True)
+
+    needs = "needs a checkpoint on a disk, and run.checkpoint is at s3a://"
+    assert f'PLAN_NOT_YET ready of product "profile" {needs}' in check.stdout + check.stderr
+    assert (2, 1) == (check.returncode, rebuild.returncode)
+    assert needs in rebuild.stderr

@@ -1,0 +1,243 @@
+"""What a run keeps beside its checkpoint, in an object store: files, and the lease."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+import pytest
+from tests.services.s3_server import BUCKET, BadNetwork, S3Server, s3_settings
+
+from joinery.dead_letters.dead_letter import Resolution
+from joinery.dead_letters.objects import DeadLetterObjects, DeadLetterObjectsReader
+from joinery.delivery import lease as module
+from joinery.delivery.control import Action, ControlLog
+from joinery.delivery.lease import Lease
+from joinery.delivery.lease_file import LeaseHeldError
+from joinery.files import append_line, copy_folder, remove_folder, write_whole
+from joinery.place.object_path import ObjectPath
+from joinery.place.place import matching
+from joinery.place.s3 import ObjectStoreError, S3Options
+from joinery.sinks.protocol import FencedError
+
+pytestmark = pytest.mark.services
+
+
+@pytest.fixture
+def folder(s3: S3Server, request: pytest.FixtureRequest) -> ObjectPath:
+    """A folder of the test's own."""
+    return ObjectPath(BUCKET, request.node.name, S3Options.of(s3.settings))
+
+
+@pytest.fixture
+def network(s3: S3Server) -> Iterator[BadNetwork]:
+    with BadNetwork(s3.port).open() as opened:
+        yield opened
+
+
+def over(network: BadNetwork, folder: ObjectPath) -> ObjectPath:
+    """Return a folder as it is seen through a network."""
+    return ObjectPath(BUCKET, folder.key, S3Options.of(s3_settings(network.port)))
+
+
+def test_a_file_reads_as_it_was_written(folder: ObjectPath) -> None:
+    write_whole(folder / "a" / "b.json", '{"ü": 1}', synced=True)
+
+    assert (folder / "a" / "b.json").read_text() == '{"ü": 1}'
+    assert (folder / "a").is_dir()
+    assert not (folder / "a").is_file()
+    assert (folder / "a" / "b.json").is_file()
+    assert not (folder / "a" / "c").exists()
+    with pytest.raises(FileNotFoundError):
+        (folder / "a" / "c").read_bytes()
+
+
+def test_a_folder_lists_what_is_in_it(folder: ObjectPath) -> None:
+    for name in ("2", "10", "state/0/x.zip", ".hidden"):
+        write_whole(folder / name, name, synced=True)
+
+    assert sorted(each.name for each in folder.iterdir()) == [".hidden", "10", "2", "state"]
+    assert [each.name for each in matching(folder, "[0-9]*")] == ["10", "2"]
+    assert [str(each) for each in matching(folder, "*/*/*.zip")] == [f"{folder}/state/0/x.zip"]
+
+
+def test_a_folder_is_copied_without_what_is_left_out(folder: ObjectPath, tmp_path: Path) -> None:
+    for name in ("offsets/0", "state/0/x.zip", "_logs/y"):
+        write_whole(folder / name, name, synced=True)
+
+    copy_folder(folder, tmp_path / "copy", ("state", "_*"))
+
+    files = [each for each in (tmp_path / "copy").rglob("*") if each.is_file()]
+    assert [tmp_path / "copy" / "offsets" / "0"] == files
+
+
+def test_a_folder_is_removed_with_all_that_is_in_it(folder: ObjectPath) -> None:
+    write_whole(folder / "a" / "b", "1", synced=True)
+    write_whole(folder.with_name("beside") / "c", "1", synced=True)
+
+    remove_folder(folder)
+
+    assert not folder.exists()
+    assert (folder.with_name("beside") / "c").exists()
+
+
+def test_lines_of_many_writers_all_stand(folder: ObjectPath) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(partial(append_line, folder / "lines"), map(str, range(12))))
+
+    lines = (folder / "lines").read_text().split()
+    assert sorted(map(str, range(12))) == sorted(lines)
+
+
+def test_of_those_who_ask_the_same_one_is_first(folder: ObjectPath) -> None:
+    log = ControlLog(folder / "control.jsonl")
+    asked = [Action.now("pause", str(number)) for number in range(4)]
+
+    with ThreadPoolExecutor(4) as pool:
+        standing = list(pool.map(log.ask, asked))
+
+    (first,) = [each for each, stood in zip(asked, standing, strict=True) if stood is None]
+    assert [first] == list(log.actions())
+    assert {each for each in standing if each is not None} == {first}
+
+
+def test_dead_letters_of_a_batch_that_runs_again_stand_once(
+    folder: ObjectPath, tmp_path: Path
+) -> None:
+    part = tmp_path / "part"
+    part.write_bytes(b'{"a": 1}\n{"a": 2}\n')
+    writer, reader = DeadLetterObjects(folder, "q"), DeadLetterObjectsReader(folder)
+
+    for _ in range(2):
+        writer.put([part], query_id="id", batch_id=3, check=lambda: None)
+    at = "2026-01-01T00:00:00Z"
+    mark = Resolution(id="x", state="dropped", until=at, at=at)
+    reader.mark([mark])
+
+    assert [b'{"a": 1}\n', b'{"a": 2}\n'] == list(reader.lines())
+    assert [mark] == list(reader.marks())
+
+
+def test_dead_letters_of_a_run_that_was_replaced_are_not_kept(
+    folder: ObjectPath, tmp_path: Path
+) -> None:
+    part = tmp_path / "part"
+    part.write_bytes(b"{}\n")
+
+    def replaced() -> None:
+        raise FencedError("another run has taken over")
+
+    with pytest.raises(FencedError):
+        DeadLetterObjects(folder, "q").put([part], query_id="id", batch_id=3, check=replaced)
+
+    assert not folder.exists()
+
+
+def test_of_two_drivers_that_start_at_once_one_writes(folder: ObjectPath) -> None:
+    for round in range(200):
+        file = folder / f"{round}.lease"
+        leases = [Lease(file, "q"), Lease(file, "q")]
+        together = threading.Barrier(2)
+
+        with ThreadPoolExecutor(2) as pool:
+            given = list(pool.map(partial(took, together), leases, (0.0, round % 50 / 1000)))
+
+        assert sorted(given) == [False, True], f"round {round}"
+        winner, loser = sorted(leases, key=lambda each: not each.epoch)
+        winner.check()
+        with pytest.raises(FencedError):
+            loser.check()
+        winner.release()
+
+
+def test_of_two_drivers_one_takes_over_a_lease_that_was_released(folder: ObjectPath) -> None:
+    file = folder / "q.lease"
+    before = Lease(file, "q")
+    before.take()
+    before.release()
+    leases, together = [Lease(file, "q"), Lease(file, "q")], threading.Barrier(2)
+
+    with ThreadPoolExecutor(2) as pool:
+        given = list(pool.map(partial(took, together), leases, (0.0, 0.0)))
+
+    assert sorted(given) == [False, True]
+    (winner,) = (each for each in leases if each.epoch)
+    assert winner.epoch == 2
+    winner.release()
+
+
+def took(together: threading.Barrier, lease: Lease, after_s: float) -> bool:
+    """Take a lease a moment after all are about to, and return whether it was given."""
+    together.wait()
+    time.sleep(after_s)
+    try:
+        lease.take()
+    except LeaseHeldError:
+        return False
+    return True
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_lease_is_kept_where_answers_are_lost(
+    folder: ObjectPath, network: BadNetwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "RENEW_S", 0.05)
+    network.lost, network.cut, network.refused = 0.3, 0.1, 0.1
+    lease = Lease(over(network, folder) / "q.lease", "q")
+
+    lease.take()
+    while network.spoilt < 20:
+        lease.check()
+        time.sleep(0.05)
+    network.mend()
+    lease.check()
+
+    with pytest.raises(LeaseHeldError):
+        Lease(folder / "q.lease", "q").take()
+    lease.release()
+    assert lease.lost is None
+
+
+def test_a_store_that_keeps_no_conditions_is_refused(
+    folder: ObjectPath, network: BadNetwork
+) -> None:
+    network.deaf = True
+
+    with pytest.raises(ObjectStoreError, match="does not keep the condition of a put"):
+        Lease(over(network, folder) / "q.lease", "q").take()
+
+    assert not folder.exists()
+
+
+def test_a_run_that_was_replaced_is_told_so(
+    folder: ObjectPath, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "RENEW_S", 0.05)
+    lost = threading.Event()
+    first = Lease(folder / "q.lease", "q", lost.set)
+    first.take()
+    (folder / "q.lease").unlink()
+
+    second = Lease(folder / "q.lease", "q")
+    second.take()
+
+    assert lost.wait(10)
+    with pytest.raises(FencedError):
+        first.check()
+    second.check()
+    second.release()
+
+
+def test_a_store_that_is_away_is_told_in_one_line(folder: ObjectPath) -> None:
+    away = ObjectPath("nowhere", "x", folder.options)
+
+    with pytest.raises(ObjectStoreError) as told:
+        write_whole(away / "file", "1", synced=True)
+
+    assert told.value.message == "could not write s3a://nowhere/x/file"
+    assert "bucket does not exist" in told.value.detail
+    assert isinstance(told.value, OSError)
