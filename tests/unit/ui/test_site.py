@@ -109,7 +109,7 @@ def test_a_status_file_cut_short_is_told_and_hides_no_other_product(live: Path) 
 
     client = opened(live)
 
-    assert {"starting", "live", "never run"} == set(states(client).values())
+    assert {"unknown", "live", "never run"} == set(states(client).values())
     assert "core.json cannot be read: it was cut short" in client.get(PRODUCT).text
 
 
