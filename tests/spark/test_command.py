@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.services.command import joinery_run
+from tests.services.command import Command, joinery_run
 
 from joinery.cli.init import run_init
 
@@ -101,6 +102,41 @@ def test_a_run_that_is_ended_while_its_sink_is_away_has_failed(
     assert 1 == errors.count("\n"), errors
     assert "postgres" in errors
     assert 0 == _committed(tmp_path, more)
+
+
+def test_memory_is_given_back_once_a_backlog_is_worked_off(tmp_path: Path) -> None:
+    topic, log = tmp_path / "data/customer", tmp_path / "gc.log"
+    options = f"-Xmn32m -Xlog:gc:file={log}"
+    text = PROJECT.format(url=AWAY, more="").replace(f'postgres: {{url: "{AWAY}"}}', FILES)
+    project = f'{text}run: {{spark: {{spark.driver.extraJavaOptions: "{options}"}}}}\n'
+    (tmp_path / "joinery.yaml").write_text(project)
+    topic.mkdir(parents=True)
+    rows = (json.dumps({"id": each, "name": "x" * 200}) for each in range(100_000))
+    (topic / "0000.jsonl").write_text("\n".join(rows) + "\n")
+
+    with joinery_run(tmp_path) as run:
+        for number in range(1, 100):
+            _wait_for_batch(run, number)
+            if _COLLECTED.search(log.read_text()):
+                break
+            (tmp_path / "next").write_text(f'{{"id": {number}, "name": "Ada"}}\n')
+            (tmp_path / "next").rename(topic / f"{number:04}.jsonl")
+        code, errors = run.end()
+
+    collected = _COLLECTED.search(log.read_text())
+    assert (0, "") == (code, errors)
+    assert collected, log.read_text()
+    assert int(collected[2]) < int(collected[1])
+
+
+FILES = "files: {path: out}"
+
+
+def _wait_for_batch(run: Command, number: int) -> None:
+    run.wait_for(lambda: len(run.told("batch")) >= number)
+
+
+_COLLECTED = re.compile(r"Pause Full \(System\.gc\(\)\) (\d+)M->(\d+)M")
 
 
 @pytest.mark.parametrize("how", ["scripts", "wheel"])
