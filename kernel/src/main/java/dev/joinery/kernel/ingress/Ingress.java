@@ -189,12 +189,8 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
     RecordSender sender = new RecordSender(this, outbox, sealed);
     if (isTelling()) {
       PendingRoots roots = new PendingRoots(program);
-      BufferedReader lines = open(pending);
-      outbox.later(
-          new RowByRow<>(
-              lines.lines().iterator(),
-              each -> roots.read(each).tell(outbox),
-              () -> close(lines)));
+      Iterator<String> lines = lines(pending);
+      outbox.later(new RowByRow<>(lines, each -> roots.read(each).tell(outbox), () -> {}));
     }
     Iterator<Row> read = sealed == null ? rows : sealed.decoded(rows, formats);
     outbox.later(new RowByRow<>(read, sender::take, sender::finish));
@@ -218,9 +214,14 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
     return task;
   }
 
-  private static BufferedReader open(String file) {
+  /** A file's lines, read on as they are asked for, also after the last; it is closed by the task. */
+  private static Iterator<String> lines(String file) {
     try {
-      return Files.newBufferedReader(Path.of(file));
+      BufferedReader reader = Files.newBufferedReader(Path.of(file));
+      TaskContext.get()
+          .addTaskCompletionListener(
+              (org.apache.spark.util.TaskCompletionListener) ended -> close(reader));
+      return reader.lines().iterator();
     } catch (IOException error) {
       throw new UncheckedIOException(error);
     }
