@@ -17,9 +17,11 @@ import pytest
 import joinery as jn
 from joinery.spark.batch.run import Run, RunOptions
 from joinery.spark.frames.frame import FrameError
+from joinery.vault.claim import claim_vault
 from joinery.vault.erasure import erase
+from joinery.vault.keys import Vault
 from joinery.vault.prove import Proof, prove_erased
-from joinery.vault.tables import open_vault
+from joinery.vault.tables import SqliteVault, open_vault
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -179,6 +181,51 @@ def test_a_canary_is_nowhere_readable_but_in_sinks_that_reveal_and_nowhere_once_
     run(spark, project)
     assert after == shown(tmp_path)
     assert not proof(project, 5).found
+
+
+def test_erasures_reach_documents_whichever_vault_numbered_them(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    (tmp_path / "joinery.yaml").write_text(PROJECT)
+    change(tmp_path, "person", "1", *map(person, range(5)))
+    change(tmp_path, "letter", "1", {"id": 1, "email": email(4), "topic": "cats"})
+    project = jn.load(tmp_path / "joinery.yaml")
+    keys, backup = tmp_path / "keys/vault.db", tmp_path / "keys/backup.db"
+    run(spark, project)
+    shutil.copy(keys, backup)
+    erased(project, "person", 0)
+    erased(project, "person", 1)
+    run(spark, project)
+    assert {0, 1} == hidden(tmp_path)
+
+    # Put back from a backup that knows of no erasure: its numbers begin anew.
+    shutil.copy(backup, keys)
+    erased(project, "person", 2)
+    change(tmp_path, "person", "2", *({**person(each), "name": "anew"} for each in (0, 3)))
+    run(spark, project)
+    assert {0, 1, 2} == hidden(tmp_path)
+
+    # Lost: all is built anew with another, also what a rebuild with a third has left.
+    claim_vault(
+        tmp_path / ".joinery/checkpoint/_rebuild/profile",
+        "profile",
+        Vault(SqliteVault(tmp_path / "keys/third.db"), "m" * 44),
+    )
+    keys.unlink()
+    run(spark, project, rebuild=True)
+    change(tmp_path, "person", "3", *({**person(each), "name": "later"} for each in range(5)))
+    run(spark, project)
+    assert set() == hidden(tmp_path)  # which the new one does not know
+
+    for each in range(3):
+        erased(project, "person", each)
+    run(spark, project)
+    assert {0, 1, 2} == hidden(tmp_path)
+
+
+def hidden(folder: Path) -> set[int]:
+    """Return whose address no document shows."""
+    return {key for key, each in shown(folder).items() if json.loads(each)["email"] is None}
 
 
 PARCELS = """\

@@ -14,7 +14,7 @@ from joinery.plan.stream import outputs_of
 from joinery.project.load import load_spec
 from joinery.project.product import ProjectSpec
 from joinery.vault.claim import check_vault
-from joinery.vault.erasure import EraseError, erase, subject_text
+from joinery.vault.erasure import EraseError, erase, keep_erased, subject_text
 from joinery.vault.prove import Proof, prove_erased
 from joinery.vault.tables import open_vault
 
@@ -37,11 +37,13 @@ def run_erase(file: Path, relation: str, key: str, *, prove: bool = False, value
     subject = subject_text(read, key)
     vault = open_vault(spec)
     try:
-        check_vault(local(spec.checkpoint, "erasure"), vault)
+        root = local(spec.checkpoint, "erasure")
+        check_vault(root, plan, vault)
         if prove:
             return _tell_proof(
                 prove_erased(spec, plan, vault, vault.name_of(relation, subject), value)
             )
+        keep_erased(root, vault)
         receipt, written = erase(spec, plan, vault, read, subject)
     finally:
         vault.close()

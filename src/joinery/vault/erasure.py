@@ -5,13 +5,17 @@ it as it reads its sources, so that it is applied once, in a batch, also after a
 rebuild.
 
 Invariant: the key is destroyed before the line can be read, so nothing is sealed after it that
-the line would have had to find.
+the line would have had to find. No file ever has the name of another, whichever vault numbered
+it: a query does not read a name again that it has read.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import re
+import secrets
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,6 +31,7 @@ from joinery.vault.keys import Vault, mark_of
 
 _BITS = {"byte": 8, "short": 16, "int": 32, "long": 64}
 _NUMBER = re.compile(r"[+-]?[0-9]+")
+_log = logging.getLogger(__name__)
 
 
 class EraseError(SpecError):
@@ -44,6 +49,7 @@ class Receipt:
         subject: The subject's name there, which says nothing of a person.
         at: When, ISO 8601 in UTC.
         vault: Where the key was.
+        identity: What tells that vault from every other.
         relation: Whose subject it was.
         products: Those whose documents are sent again where they held any of them.
     """
@@ -52,6 +58,7 @@ class Receipt:
     subject: str
     at: str
     vault: str
+    identity: str
     relation: str
     products: tuple[str, ...]
 
@@ -111,19 +118,45 @@ def erase(
     readers = [each.name for each in outputs_of(plan) if relation in each.relations]
     name, number = vault.destroy(relation.name, subject)
     row = _marks(relation, name, number) | _known_by(relation, subject, vault)
-    _write_line(root, relation.name, number, row)
+    # A vault that was replaced or put back from a backup gives its numbers again.
+    stem = f"{number:010d}-{secrets.token_hex(8)}"
+    _write_line(erasures_folder(root) / relation.name / f"{stem}.jsonl", row)
     receipt = Receipt(
         number=number,
         subject=name.hex(),
         at=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
         vault=vault.target,
+        identity=vault.identity,
         relation=relation.name,
         products=tuple(readers),
     )
-    file = receipts_folder(root) / f"{number:010d}.json"
-    file.parent.mkdir(parents=True, exist_ok=True)
+    file = receipts_folder(root) / f"{stem}.json"
     write_whole(file, json.dumps(asdict(receipt), indent=1) + "\n", synced=True)
     return receipt, file
+
+
+def keep_erased(root: Path, vault: Vault) -> None:
+    """Destroy the keys again of whom the vault does not know to be erased, as from a backup.
+
+    Args:
+        root: The folder of all checkpoints, `run.checkpoint`.
+        vault: The one that they were sealed with.
+    """
+    if count := vault.destroy_again(_receipted(root, vault.identity)):
+        _log.warning(
+            "the vault, %s, is older than %d of the receipts in %s; their keys are destroyed again",
+            vault.target,
+            count,
+            receipts_folder(root),
+        )
+
+
+def _receipted(root: Path, identity: str) -> Iterator[bytes]:
+    """Yield the names of all subjects that receipts tell of, of one vault."""
+    for file in receipts_folder(root).glob("*.json"):
+        told = json.loads(file.read_bytes())
+        if told.get("identity", identity) == identity:
+            yield bytes.fromhex(told["subject"])
 
 
 def _marks(relation: Relation, name: bytes, number: int) -> dict[str, object]:
@@ -147,8 +180,5 @@ def _known_by(relation: Relation, subject: str, vault: Vault) -> dict[str, objec
     return {column: int(subject) if integer else subject}
 
 
-def _write_line(root: Path, relation: str, number: int, row: dict[str, object]) -> None:
-    folder = erasures_folder(root) / relation
-    folder.mkdir(parents=True, exist_ok=True)
-    line = json.dumps(row, ensure_ascii=False) + "\n"
-    write_whole(folder / f"{number:010d}.jsonl", line, synced=True)
+def _write_line(file: Path, row: dict[str, object]) -> None:
+    write_whole(file, json.dumps(row, ensure_ascii=False) + "\n", synced=True)

@@ -6,6 +6,7 @@ Spark.
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -32,8 +33,10 @@ from joinery.spark.batch.stores import (
 from joinery.spark.recovery.isolate import Suspect, isolate
 from joinery.spark.source.source import sources_of
 from joinery.spark.source.spool_readers import note_readers
-from joinery.vault.claim import claim_vault
+from joinery.vault.claim import claim_vault, is_of_another
 from joinery.vault.door import SILENT, VaultDoor, waiting_for
+from joinery.vault.erasure import keep_erased
+from joinery.vault.keys import Vault
 from joinery.vault.tables import open_vault, vault_store
 
 
@@ -147,8 +150,17 @@ class Held:
         self.door = VaultDoor(vault, retention=retention, ended=ended, tell=tell)
         for query in self.queries:
             if query.is_personal:
-                checkpoint = self.mode.paths(query.name).on_disk("a vault")
-                claim_vault(checkpoint, query.name, vault)
+                self._claim_vault(query, vault)
+        root = local(self.spec.checkpoint, "a vault")
+        waiting.until_done(partial(keep_erased, root, vault), SILENT)
+
+    def _claim_vault(self, query: QueryRun, vault: Vault) -> None:
+        """Make the vault that of a query; a rebuild that another sealed begins anew."""
+        checkpoint = self.mode.paths(query.name).on_disk("a vault")
+        if self.rebuild and is_of_another(checkpoint, vault):
+            shutil.rmtree(checkpoint)
+            self._claim(query)
+        claim_vault(checkpoint, query.name, vault)
 
 
 def _target_warnings(spec: ProjectSpec, query: QueryRun, checkpoint: Place) -> Iterator[RunWarning]:

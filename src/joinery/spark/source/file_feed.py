@@ -21,6 +21,7 @@ from joinery.errors import RunError
 from joinery.model.progress import Counts, split_columns
 from joinery.observe.frontier import BegunOffsets, SeenSizes
 from joinery.place.place import local
+from joinery.plan.build import build_plan
 from joinery.plan.nodes import Relation
 from joinery.project.captured import CAPTURED, as_files
 from joinery.project.kind import SourceSpec
@@ -33,6 +34,7 @@ from joinery.spark.source.files import changed_sizes
 from joinery.spark.source.hand_over import HandedOver, log_records
 from joinery.vault.claim import check_vault
 from joinery.vault.door import LookingDoor, VaultAddress
+from joinery.vault.erasure import keep_erased
 from joinery.vault.tables import open_vault
 
 NOTHING_SEEN: SeenSizes = {}
@@ -153,7 +155,9 @@ def _vault_of(spec: ProjectSpec, relations: Sequence[Relation]) -> Iterator[Vaul
         yield None
         return
     vault = open_vault(spec)
-    check_vault(local(spec.checkpoint, "erasure"), vault)
+    root = local(spec.checkpoint, "erasure")
+    check_vault(root, build_plan(spec), vault)
+    keep_erased(root, vault)
     door = LookingDoor(vault)
     try:
         yield door.address
