@@ -2,6 +2,8 @@
 
 What is opened is kept in memory alone until the sink has taken it: a file without a name.
 
+What a target says of a failure may quote a document, so it goes no further than this.
+
 Invariant: a sink without `reveal` is given null for each personal value; one with it is given a
 value only as long as its key is there. All other bytes of a document pass as they are.
 """
@@ -18,6 +20,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from joinery.errors import JoineryError, SinkError, SinkUnavailableError
 from joinery.model.type import Struct, opened
 from joinery.plan.nodes import Product
 from joinery.plan.nodes import Sink as DeclaredSink
@@ -57,13 +60,18 @@ class OpeningSink(WrappingSink):
             )
 
     def write(self, batch: StagedBatch) -> Written:
-        """Write a batch, opened; what the sink refuses is told as it was staged."""
+        """Write a batch, opened; what the sink refuses is told as it was staged.
+
+        Raises:
+            SinkError, SinkUnavailableError: As the sink's own, without its words where it reveals.
+        """
         value = opened(batch.value)
         assert isinstance(value, Struct)  # as it was
         with _unnamed_file() as (path, write):
             for lines in _chunks(batch.files):
                 write(b"".join(self._shown(lines)))
-            written = self._sink.write(replace(batch, files=(path,), value=value))
+            shown = replace(batch, files=(path,), value=value)
+            written = self._sink.write(shown) if self._open_vault is None else self._quietly(shown)
         if not written.refused:
             return written
         return replace(written, refused=tuple(_as_staged(written.refused, batch.files)))
@@ -74,6 +82,16 @@ class OpeningSink(WrappingSink):
         if vault is not None:
             vault.close()
         super().close()
+
+    def _quietly(self, batch: StagedBatch) -> Written:
+        """Write a batch that is opened, and keep what the target says of a failure to itself."""
+        try:
+            return self._sink.write(batch)
+        except Exception as error:
+            if isinstance(error, JoineryError) and not isinstance(error, SinkError):
+                raise  # of a lease or an ending, which say nothing of documents
+            told = _untold(error, self._sink.target)
+        raise told
 
     def _shown(self, lines: Sequence[bytes]) -> Iterator[bytes]:
         """Yield lines with each sealed value in clear, or null."""
@@ -101,6 +119,17 @@ class OpeningSink(WrappingSink):
             text = self._vault.open(key, *each) if each is not None and key is not None else None
             made[token] = _NULL if text is None else _json(token, text)
         return made
+
+
+def _untold(error: Exception, target: str) -> SinkError:
+    """Return what tells of a sink's failure that may quote personal values."""
+    kind = SinkUnavailableError if isinstance(error, SinkUnavailableError) else SinkError
+    name = type(error.__cause__ or error).__name__
+    return kind(
+        f"{target} could not take documents with personal values",
+        detail=f"It failed with {name}; its words may hold such values, and are not kept.",
+        hint="Look into the log of the target itself.",
+    )
 
 
 def _without_document(line: bytes) -> bytes:

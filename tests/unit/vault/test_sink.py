@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import traceback
 from pathlib import Path
 
 import pytest
 
+from joinery.errors import FencedError, SinkError, SinkUnavailableError
 from joinery.model.type import LONG, PERSONAL, STRING, Field, Struct
 from joinery.sinks.line import StagedRow, read_rows
 from joinery.sinks.protocol import Guarantee, Refusal, StagedBatch, Written
@@ -29,12 +31,15 @@ class Taking:
         self.rows: list[StagedRow] = []
         self.value = Struct(())
         self._refuses = refuses
+        self.fails: Exception | None = None
 
     def open(self) -> None:
         """Nothing is opened."""
 
     def write(self, batch: StagedBatch) -> Written:
         rows = list(read_rows(batch.files))
+        if self.fails is not None:
+            raise self.fails from ValueError(str(rows[0].value))
         self.rows += rows
         self.value = batch.value
         refused = tuple(Refusal(each, "document_refused", f"not {each.value}") for each in rows)
@@ -103,6 +108,51 @@ def test_a_refused_document_is_told_as_it_was_staged(vault: Vault, tmp_path: Pat
 
     assert [document] == [each.row.value for each in written.refused]
     assert "ann" not in written.refused[0].detail
+
+
+@pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="reveal needs Linux")
+@pytest.mark.parametrize(
+    ("fails", "told"),
+    [
+        (SinkError("no ann", detail="ann@x.org", hint="ann"), SinkError),
+        (SinkUnavailableError("later", detail="ann@x.org"), SinkUnavailableError),
+        (KeyError("ann@x.org"), SinkError),
+    ],
+)
+def test_what_a_target_says_of_a_failure_is_told_without_its_words(
+    fails: Exception, told: type[SinkError], vault: Vault, tmp_path: Path
+) -> None:
+    sink = Taking()
+    sink.fails = fails
+    opening = OpeningSink(sink, lambda: Vault(SqliteVault(tmp_path / "vault.db"), MASTER))
+    document = '{{"id":0,"email":"{}"}}'.format(sealed(vault, "0", "ann@x.org"))
+
+    with pytest.raises(SinkError) as caught:
+        opening.write(batch(tmp_path, document))
+
+    assert told is type(caught.value)
+    error = caught.value
+    everything = [*traceback.format_exception(error), error.message, error.detail, error.hint]
+    assert "ann" not in "".join(everything)
+    assert "ValueError" in error.detail
+
+
+@pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="reveal needs Linux")
+def test_another_run_that_took_over_is_told_as_it_is(vault: Vault, tmp_path: Path) -> None:
+    sink = Taking()
+    sink.fails = FencedError("another run")
+    opening = OpeningSink(sink, lambda: vault)
+
+    with pytest.raises(FencedError):
+        opening.write(batch(tmp_path, '{"id":0}'))
+
+
+def test_a_sink_that_does_not_reveal_tells_why_it_failed(tmp_path: Path) -> None:
+    sink = Taking()
+    sink.fails = SinkError("no table", hint="Make it.")
+
+    with pytest.raises(SinkError, match="no table"):
+        OpeningSink(sink, None).write(batch(tmp_path, '{"id":0}'))
 
 
 def test_a_document_with_an_erased_value_is_a_tombstone_where_it_is_to_be_removed(
