@@ -38,22 +38,29 @@ class OpenSearchReader:
         access: How the server is reached.
         index: Its name, or an alias of one index.
         key: The root key's columns.
+
+    Attributes:
+        left_out: Documents whose keys are too long for an id, among those that `keys` has passed.
     """
 
     def __init__(self, access: Access, index: str, key: Struct) -> None:
         self.target = f"opensearch {access.shown}, index {index}"
         self._access, self._index, self._key = access, index, key
         self._server: SearchServer | None = None
+        self.left_out = 0
 
     def keys(self) -> Iterator[str]:
         """Yield the root keys of all documents.
 
         An id that is none of the product's is yielded as a JSON text.
         """
+        self.left_out = 0
         server = self._opened()
         server.ask(lambda client: client.indices.refresh(index=self._index))
         for id in server.ids(self._index):
-            if not id.startswith(HASHED):
+            if id.startswith(HASHED):
+                self.left_out += 1
+            else:
                 yield self._key_of(id)
 
     def read(self, keys: Sequence[str]) -> Mapping[str, Held]:

@@ -66,6 +66,17 @@ class ReadsFromKey(Protocol):
 
 
 @runtime_checkable
+class LeavesOut(Protocol):
+    """A reader of a target that does not tell the keys of all its documents.
+
+    Attributes:
+        left_out: So many documents `keys` did not yield the last time, as far as it went.
+    """
+
+    left_out: int
+
+
+@runtime_checkable
 class ReadableOptions(Protocol):
     """The options of a kind of sink whose documents can be read back."""
 

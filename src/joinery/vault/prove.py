@@ -22,7 +22,7 @@ from typing import IO, Any
 
 from joinery.clients.postgres import database_errors, open_link
 from joinery.clients.sql import quoted
-from joinery.errors import JoineryError
+from joinery.errors import JoineryError, SinkError
 from joinery.model.type import Struct, opened
 from joinery.place.place import local
 from joinery.plan.nodes import Plan, Product, Sink
@@ -30,7 +30,7 @@ from joinery.plan.stream import outputs_of
 from joinery.project.captured import CAPTURED, spool_of
 from joinery.project.kinds import SINKS
 from joinery.project.product import ProjectSpec
-from joinery.sinks.reader import make_reader
+from joinery.sinks.reader import LeavesOut, make_reader
 from joinery.vault.keys import Vault
 
 _CHUNK = 1 << 20
@@ -147,11 +147,15 @@ class _Look:
         place = f"{quoted(options.schema)}.{table}" if options.schema else table
         link = open_link(options.url)
         try:
-            sql = f"SELECT count(*) FROM {place} AS t WHERE position(%s IN t::text) > 0"
-            for spelled in {self._value, json.dumps(self._value)[1:-1]}:
-                row = link.execute(sql, (spelled,)).fetchone()
-                if row is not None and row[0]:
-                    self.found.append(f"{what}: {row[0]} rows of {place}")
+            # The text of a row doubles its quotes; that of JSON writes them as JSON does.
+            sql = (
+                f"SELECT count(*) FROM {place} AS t WHERE EXISTS (SELECT 1 FROM unnest(%s::text[])"
+                " AS spelled WHERE position(spelled IN to_jsonb(t)::text) > 0"
+                " OR position(spelled IN t::text) > 0)"
+            )
+            row = link.execute(sql, (_texts_in_json(self._value),)).fetchone()
+            if row is not None and row[0]:
+                self.found.append(f"{what}: {row[0]} rows of {place}")
         except database_errors() as error:
             self.unlooked.append(f"{what}: {type(error).__name__}")
         finally:
@@ -173,6 +177,8 @@ class _Look:
                 documents += sum(any(needle in each for needle in self._needles) for each in held)
         if documents:
             self.found.append(f"{what}: {documents} of its documents")
+        if isinstance(reader, LeavesOut) and reader.left_out:
+            raise SinkError(f"{reader.left_out} of its documents are not known by their keys")
 
     def _in_kafka(self, what: str, options: Any) -> None:
         from joinery.clients.kafka_reader import read_topic
@@ -192,11 +198,26 @@ class _Look:
 
 def _spellings(value: str) -> tuple[bytes, ...]:
     """Return a value as it may be written: as it is, in JSON, in base64."""
-    texts = {value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]}
+    texts = _texts(value)
     raw = value.encode()
     # Whatever stands before it in the bytes, the middle of it is one of three.
     coded = {base64.b64encode(bytes(shift) + raw)[4 if shift else 0 : -4] for shift in range(3)}
     return (*(each.encode() for each in sorted(texts)), *(each for each in coded if len(each) > 8))
+
+
+def _texts(value: str) -> set[str]:
+    """Return a value as it is, and as JSON may write it."""
+    return {value, _in_json(value), json.dumps(value)[1:-1]}
+
+
+def _texts_in_json(value: str) -> list[str]:
+    """Return the same, and each as JSON writes that text once more."""
+    texts = _texts(value)
+    return sorted(texts | {_in_json(each) for each in texts})
+
+
+def _in_json(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)[1:-1]
 
 
 def _files_with(place: Path, needles: Iterable[bytes]) -> Iterator[str]:
