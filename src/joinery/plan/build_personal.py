@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from joinery.model.type import STRING, DataType, Field, is_personal, opened, sealed
+from joinery.model.type import STRING, DataType, Field, Struct, is_personal, opened, sealed
 from joinery.plan.aggregate import AggregateForm
 from joinery.plan.context import Context
 from joinery.plan.fold import FoldForm
@@ -25,6 +25,7 @@ from joinery.plan.nodes import (
 )
 from joinery.plan.pattern import PatternForm
 from joinery.plan.search import SearchForm
+from joinery.plan.shared_topic import may_share
 from joinery.plan.stream import Stream
 from joinery.project.captured import CAPTURED
 from joinery.project.product import ProductSpec
@@ -83,8 +84,7 @@ def _check_relation(context: Context, spec: RelationSpec, path: Path) -> None:
         detail = "Its changes would be kept on the way in clear."
         context.refuse(_CODE, message, path, key=True, detail=detail)
     for other in context.spec.changelogs:
-        same = (other.topic or other.name) == (spec.topic or spec.name)
-        if other.name != spec.name and same:
+        if other.name != spec.name and may_share(context.spec, spec, other):
             message = f'{name} reads a topic that relation "{other.name}" reads, too'
             detail = "What that one cannot use is kept as a dead letter, in clear."
             context.refuse(_CODE, message, path, key=True, detail=detail)
@@ -232,6 +232,25 @@ def _check_sinks(context: Context, spec: ProductSpec, product: Product) -> None:
             detail = "It keeps all that it was ever sent, so nothing in it can be erased."
             hint = "Use a sink that keeps the newest document of each key, such as postgres."
             context.refuse(_CODE, message, path, detail=detail, hint=hint)
+    _check_key_columns(context, spec, product)
+
+
+def _check_key_columns(context: Context, spec: ProductSpec, product: Product) -> None:
+    """Refuse a table whose one column would be a personal key and its blind index."""
+    relation, output = product.form.relation, opened(product.output)
+    if not isinstance(product.form, DocumentForm) or not isinstance(output, Struct):
+        return
+    known_by = {name for name in relation.key_names if name not in relation.key}
+    both = known_by & {each.name for each in output.fields}
+    for sink in product.sinks:
+        if both and dict(sink.options).get("mode") == "columns":
+            name = min(both)
+            message = f'sink "{sink.kind}" of product "{spec.name}" has two columns "{name}"'
+            detail = "One is the blind index that a document is known by, the other what it shows."
+            hint = f'Show it by another name, {{another: {name}}} in "fields", or leave "mode" out.'
+            context.refuse(
+                _CODE, message, ("products", spec.name), key=True, detail=detail, hint=hint
+            )
 
 
 def _uncovered(product: Product) -> str | None:

@@ -174,6 +174,36 @@ TOLD = PROJECT.replace("fields: [email]", "fields: [id, email]").replace(
     "root: person", "root: person\n    personal_key: true"
 )
 """The project with personal keys."""
+KAFKA = """\
+name: shop
+sources: {changes: {kafka: {bootstrap: 'h:1'}}}
+vault: {sqlite: {path: vault.db}, master: "not a secret, since this is only a test"}
+relations:
+  person:
+    topic: person
+    key: [id]
+    fields: {id: long, email: string}
+    personal: {subject: id, fields: [email]}
+  other: {topic: 'TOPIC', key: [id], fields: {id: long}}
+products: {profile: {root: person}}
+"""
+DATABASE = "postgres: {url: 'postgresql://h/d'}"
+TABLED = """\
+name: shop
+sources: {{changes: {{files: {{path: data}}}}}}
+vault: {{sqlite: {{path: vault.db}}, master: "not a secret, since this is only a test"}}
+relations:
+  user:
+    key: [email]
+    fields: {{email: string, town: string}}
+    personal: {{subject: email, fields: [email]}}
+products:
+  profile:
+    root: user
+    personal_key: true
+    {values}
+    sink: {{sqlite: {{path: a.db, mode: {mode}, reveal: true}}}}
+"""
 REFUSED = {
     "an expression": replaced("root: person", "root: person\n    fields: {e: lower(email)}"),
     "a condition": replaced("root: person", "root: person\n    where: email = 'x'"),
@@ -215,6 +245,14 @@ REFUSED = {
     "another reader of the topic": replaced(
         "products:", "  other: {topic: person, key: [id], fields: {id: long}}\nproducts:"
     ),
+    "another reader by a pattern": KAFKA.replace("TOPIC", "pattern:pers.*"),
+    "another reader by a pattern that may be of the same": KAFKA.replace(
+        "topic: person", "topic: 'pattern:person_[a-z]+'"
+    ).replace("TOPIC", "pattern:[a-z]+_b"),
+    "another reader of the table": KAFKA.replace("kafka: {bootstrap: 'h:1'}", DATABASE).replace(
+        "TOPIC", "public.person"
+    ),
+    "a table with a column for each field": TABLED.format(mode="columns", values=""),
     "groups by it": PROJECT + "  n: {aggregate: person, by: [email], values: {n: count(*)}}\n",
     "its most": PROJECT + "  n: {aggregate: person, values: {n: max(email)}}\n",
     "versions with when they were known": PROJECT
@@ -231,6 +269,28 @@ def test_what_is_not_covered_is_refused(case: str, tmp_path: Path) -> None:
     problems: tuple[JoineryError, ...] = refused.value.problems
     codes = {each.code for each in problems}
     assert "PLAN_PERSONAL" in codes or (case == "an order" and codes == {"PLAN_ORDER"})
+
+
+@pytest.mark.parametrize("topic", ["people", "pattern:people_(a|b)", "pattern:[a-z]+_person"])
+def test_a_topic_that_is_another_is_not_shared(topic: str, tmp_path: Path) -> None:
+    assert project(tmp_path, KAFKA.replace("TOPIC", topic)).plan
+
+
+def test_a_table_of_another_source_is_not_shared(tmp_path: Path) -> None:
+    text = KAFKA.replace(
+        "kafka: {bootstrap: 'h:1'}}}", f"{DATABASE}}}, files: {{files: {{path: d}}}}}}"
+    )
+    named = text.replace("    topic: person", "    topic: person\n    source: changes")
+
+    assert project(tmp_path, named.replace("{topic: 'TOPIC'", "{source: files, topic: person")).plan
+
+
+@pytest.mark.parametrize(
+    ("mode", "values"),
+    [("document", ""), ("columns", "fields: [town, {address: email}]")],
+)
+def test_a_personal_key_is_shown_beside_its_index(mode: str, values: str, tmp_path: Path) -> None:
+    assert project(tmp_path, TABLED.format(mode=mode, values=values)).plan
 
 
 def test_another_solution_is_refused_by_name(tmp_path: Path) -> None:
