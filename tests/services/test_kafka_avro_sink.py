@@ -191,6 +191,8 @@ def test_keys_of_a_topic_that_had_no_nulls_stay_as_they_are(sunk: Sunk) -> None:
 
     assert [unknown] == [each.row for each in written.refused]
     assert '"id" is null' in written.refused[0].detail
+    gone = StagedRow('{"id":null}', None, 9)  # of what the topic never had
+    assert () == sunk.write(gone, batch_id=2, nullable=frozenset({"id"})).refused
     assert 1 == len(SchemaRegistryClient({"url": sunk.registry}).get_versions(f"{sunk.topic}-key"))
     assert {'{"id":1}': 8} == sunk.versions('{"id":1}', '{"id":null}')
 

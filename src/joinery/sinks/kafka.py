@@ -393,6 +393,8 @@ class KafkaSink:
         try:
             key, value = self._encoding.encode(row)
         except ValueError as error:
+            if row.value is None:  # The topic has no document to delete under such a key.
+                return None
             return Refusal(row, "document_refused", f"It cannot be written in Avro: {error}.")
         if producer.send(self._topic, key, value, headers, label=row.key):
             return None
