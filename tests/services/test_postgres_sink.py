@@ -236,6 +236,7 @@ DOCUMENTS = (
     """"price":null,"day":null,"at":null,"near":null,"local":null,"raw":null,"""
     """"list":[],"map":{},"none":null}""",
 )
+ODD_NUMBERS = ("NaN", "Infinity", "-Infinity")
 
 
 def test_documents_are_made_again_from_a_column_a_field(postgres: Service, tmp_path: Path) -> None:
@@ -264,6 +265,35 @@ def test_documents_are_made_again_from_a_column_a_field(postgres: Service, tmp_p
     assert [True, True] == [
         same(text, held[key].value) for key, text in zip(keys, DOCUMENTS, strict=False)
     ]
+
+
+def test_numbers_that_json_lacks_are_read_from_a_column_as_documents_have_them(
+    postgres: Service, tmp_path: Path
+) -> None:
+    options = {"url": postgres.address, "table": f"c_{uuid.uuid4().hex[:8]}", "mode": "columns"}
+    value = parse_type("struct<id: string, f: float, d: double>")
+    assert isinstance(value, Struct)
+    documents = {
+        f'{{"id":"{each}"}}': f'{{"id":"{each}","f":"{each}","d":"{each}"}}' for each in ODD_NUMBERS
+    }
+    lines = "".join(
+        f'{{"key":{key},"value":{text},"version":7}}\n' for key, text in documents.items()
+    )
+    sink = make_sink("postgres", "p", options, tmp_path)
+    sink.open()
+    batch = replace(staged(tmp_path, "id", lines, 0), value=value)
+    written = sink.write(batch)
+    sink.close()
+
+    reader = make_reader(
+        "postgres", options, product="p", folder=tmp_path, key=batch.key, value=value
+    )
+    held = reader.read(list(documents))
+    reader.close()
+
+    assert () == written.refused
+    assert documents.keys() == held.keys()
+    assert [True] * 3 == [same(text, held[key].value) for key, text in documents.items()]
 
 
 def test_a_table_of_other_types_is_one_clear_error(postgres: Service, tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ import base64
 import datetime as dt
 import decimal
 import math
-import struct
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from json.encoder import encode_basestring as _text
@@ -24,6 +23,7 @@ from operator import itemgetter
 from typing import Any
 
 from joinery.model.change import Key, Row
+from joinery.model.float_text import double_text, single_text
 from joinery.model.type import Array, Atomic, DataType, Decimal, Field, Map, Struct
 from joinery.plan.nodes import Relation
 from joinery.semantics.rows import join_value
@@ -116,9 +116,9 @@ def scalar_renderer(type_: DataType) -> Render:
         case Atomic("boolean"):
             return lambda value: "true" if value else "false"
         case Atomic("double"):
-            return _double_text
+            return double_text
         case Atomic("float"):
-            return lambda value: _double_text(value, narrow=True)
+            return single_text
         case Atomic("date"):
             return lambda value: str(value.isoformat())
         case Atomic("timestamp"):
@@ -139,23 +139,6 @@ def _utc_text(value: dt.datetime) -> str:
 
 def _timestamp_text(value: dt.datetime) -> str:
     return value.replace(tzinfo=None).isoformat()
-
-
-def _double_text(value: float, *, narrow: bool = False) -> str:
-    if math.isnan(value):
-        return "NaN"
-    if math.isinf(value):
-        return "Infinity" if value > 0 else "-Infinity"
-    return _shortest_single(value) if narrow else repr(value)
-
-
-def _shortest_single(value: float) -> str:
-    """Return the shortest digits that read back as the same 32-bit number."""
-    packed = struct.pack("f", value)
-    candidates = (repr(float(f"{value:.{digits}g}")) for digits in range(1, 10))
-    return next(
-        (text for text in candidates if struct.pack("f", float(text)) == packed), repr(value)
-    )
 
 
 _FLOATING = (Atomic("float"), Atomic("double"))

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import base64
 import json
-import struct
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from joinery.clients.postgres import connect, database_errors, failure, shown
 from joinery.clients.sql import listed, quoted
+from joinery.model.float_text import double_text, single_text
 from joinery.model.type import BINARY, Atomic, Field, Struct
 from joinery.sinks.key import key_json, key_of_stored, stored_key, stored_values
 from joinery.sinks.postgres_table import column_type
@@ -141,21 +142,17 @@ def _with(text: str, fields: Sequence[Field], values: Sequence[float | None]) ->
         return text
     parts = [text[1:-1]] if text != "{}" else []
     parts += [
-        f"{json.dumps(field.name, ensure_ascii=False)}:{_float_text(field, value)}"
+        f"{json.dumps(field.name, ensure_ascii=False)}:{_float_json(field, value)}"
         for field, value in zip(fields, values, strict=True)
     ]
     return f"{{{','.join(parts)}}}"
 
 
-def _float_text(field: Field, value: float | None) -> str:
-    """Return the shortest digits that read back as the same number."""
+def _float_json(field: Field, value: float | None) -> str:
     if value is None:
         return "null"
-    if field.type == Atomic("double"):
-        return repr(value)
-    packed = struct.pack("f", value)
-    candidates = (repr(float(f"{value:.{digits}g}")) for digits in range(1, 10))
-    return next(each for each in candidates if struct.pack("f", float(each)) == packed)
+    text = double_text(value) if field.type == Atomic("double") else single_text(value)
+    return text if isfinite(value) else f'"{text}"'
 
 
 def _shown(field: Field) -> str:
