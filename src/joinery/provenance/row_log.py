@@ -1,7 +1,8 @@
 """One row of a product without a root while the log is told: what it is, what altered it last.
 
 The reference makes the rows of its group after each record. Where a group has very many records,
-all but the last of them are applied at once, so that only their changes are counted.
+all but the last of them are applied at once, so that only their changes are counted. Of each record
+of the logs a byte is in memory: changes are made anew at each walk.
 
 Invariant: the row after each record is what the reference makes of the same records.
 """
@@ -92,15 +93,16 @@ class RowLog:
         def concerns(change: Change) -> bool:
             return change.relation in beside or identity_of(relation, change) in identities
 
-        steps = [(any(map(concerns, each)), each) for each in records(changes)]
-        count = sum(is_own for is_own, _ in steps)
+        own_records = bytes(any(map(concerns, each)) for each in records(changes))
+        count = sum(own_records)
         each = count
         if count > _EACH and not isinstance(self._form, PatternForm):
             each = max(1, _TESTS // count)
         while True:
+            steps = zip(map(bool, own_records), records(changes), strict=True)
             found = self._followed(steps, text, skipped=max(0, count - each))
-            if found is None or found.last is not None or each >= count:
-                return found
+            if each >= count or (found is not None and found.last is not None):
+                return found  # Before, one that came and went among the skipped is not known.
             each *= 16
 
     def _followed(
