@@ -457,6 +457,32 @@ def test_rows_that_go_with_a_partition_are_warned_of(
     assert "lost rows by truncate partition" in warned[0].message
 
 
+def test_rows_that_are_swapped_with_a_partition_are_warned_of_at_both_tables(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("joinery.capture.tending._TABLES_S", 0.2)
+    database, warned = database_of(url, "customer", "old"), list[RunWarning]()
+    with closing(connected(url)) as link:
+        link.rows("create table old like customer")
+        link.rows(
+            "alter table customer partition by range (id)"
+            " (partition low values less than (10), partition high values less than maxvalue)"
+        )
+        spool = claimed(tmp_path, database)
+        with capturing(database, spool, on_warning=warned.append) as capture:
+            until(lambda: spool.position is not None or capture.error)
+            link.rows("alter table customer exchange partition low with table `old`")
+            until(lambda: warned or capture.error)
+
+    assert [
+        (
+            f"table {each}",
+            f"table {each} has other rows since exchange partition, of which the log does not tell",
+        )
+        for each in database.tables
+    ] == [(each.about, each.message) for each in warned]
+
+
 def test_statements_that_nobody_understands_matter_for_captured_tables_alone(
     server: Service, url: str, tmp_path: Path
 ) -> None:

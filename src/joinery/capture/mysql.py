@@ -289,7 +289,8 @@ class MysqlDatabase:
         """Refuse a table that was dropped or renamed while the log is followed.
 
         Returns:
-            What someone should look at: tables that lost rows of which the log does not tell.
+            What someone should look at: tables that lost rows, or swapped them with those of
+            another table, of which the log does not tell.
 
         Raises:
             CaptureLostError: It was, and another one may have its name.
@@ -305,8 +306,9 @@ class MysqlDatabase:
                 hint=ANEW,
             )
         spool.note_history(noted.looked_at)
-        return tuple(
-            _emptied(each, noted.emptied[each]) for each in sorted({*noted.emptied} & tables)
+        return (
+            *map(_swapped, sorted(noted.swapped & tables)),
+            *(_emptied(each, noted.emptied[each]) for each in sorted({*noted.emptied} & tables)),
         )
 
     def check_unmoved(self, spool: SpoolFolder) -> None:
@@ -377,6 +379,17 @@ def _emptied(table: str, how: str) -> RunWarning:
         message=f"table {table} lost rows by {how} partition, and they stay in the documents",
         detail="The log does not tell which they were.",
         hint=f"If they are to go: {ANEW}",
+    )
+
+
+def _swapped(table: str) -> RunWarning:
+    return RunWarning(
+        code="WARN_TRUNCATED",
+        about=f"table {table}",
+        message=f"table {table} has other rows since exchange partition, of which the log does"
+        " not tell",
+        detail="Documents have the rows that went, and lack those that came.",
+        hint=ANEW,
     )
 
 

@@ -2,15 +2,16 @@
 
 A table that is dropped takes its rows with it, and the log tells of none of them; one that is made
 anew under its name begins without them, and one that is renamed to its name has others. The rows
-of a partition go the same way.
+of a partition go the same way, or are swapped with those of a table.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,11 @@ _NAME = r"(`(?:[^`]|``)+`|[^\s`.(,;]+)"
 _REPLACES = re.compile(
     rf"\s*create\s+or\s+replace\s+table\s+{_NAME}(?:\s*\.\s*{_NAME})?", re.IGNORECASE
 )
-_EMPTIES = re.compile(r"\b(drop|truncate|exchange|convert)\s+partition\b", re.IGNORECASE)
+_EMPTIES = re.compile(r"\b(drop|truncate|convert)\s+partition\b", re.IGNORECASE)
+_SWAPS = re.compile(
+    rf"\bexchange\s+partition\s+{_NAME}\s+with\s+table\s+{_NAME}(?:\s*\.\s*{_NAME})?",
+    re.IGNORECASE,
+)
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 
 
@@ -32,11 +37,13 @@ class Noted:
     Attributes:
         gone: What became of tables whose rows are others now, or none, by database.table.
         emptied: Those that lost the rows of partitions, and by what: drop, truncate and so on.
+        swapped: Those that gave rows to another one and have its rows, by exchange partition.
         looked_at: So many bytes of the history have been looked at now.
     """
 
     gone: Mapping[str, str]
     emptied: Mapping[str, str]
+    swapped: frozenset[str]
     looked_at: int
 
 
@@ -50,22 +57,19 @@ def noted_since(file: Path, start: int | None) -> Noted:
         start: So many bytes of it were looked at; None where all that it has counts as such.
     """
     if not file.is_file():
-        return Noted({}, {}, 0)
+        return Noted({}, {}, frozenset(), 0)
     if start is None:
-        return Noted({}, {}, file.stat().st_size)
+        return Noted({}, {}, frozenset(), file.stat().st_size)
     with file.open("rb") as history:
         history.seek(start)
         whole, end, _ = history.read().rpartition(b"\n")
     followed = [each for each in map(json.loads, whole.splitlines()) if _is_followed(each)]
     return Noted(
-        dict(_all(map(_gone, followed))),
-        dict(_all(map(_emptied, followed))),
+        dict(chain.from_iterable(map(_gone, followed))),
+        dict(chain.from_iterable(map(_emptied, followed))),
+        frozenset(chain.from_iterable(map(_swapped, followed))),
         start + len(whole) + len(end),
     )
-
-
-def _all(each: Iterable[Iterator[tuple[str, str]]]) -> Iterator[tuple[str, str]]:
-    return (pair for pairs in each for pair in pairs)
 
 
 def _is_followed(noted: Mapping[str, Any]) -> bool:
@@ -90,18 +94,42 @@ def _gone(noted: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield _named(each["id"]), "dropped"
         elif before and before != each["id"]:
             yield from ((_named(table), "renamed") for table in (each["id"], before))
-    if made := _REPLACES.match(_COMMENT.sub(" ", noted.get("ddl") or "")):
-        first, second = made[1], made[2]
-        schema, table = (first, second) if second else (noted.get("databaseName") or "", first)
-        yield f"{_plain(schema)}.{_plain(table)}", "replaced"
+    if made := _REPLACES.match(_statement(noted)):
+        yield _written(noted, made[1], made[2]), "replaced"
 
 
 def _emptied(noted: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the tables that a statement empties in part, and how."""
-    found = _EMPTIES.search(_COMMENT.sub(" ", noted.get("ddl") or ""))
+    found = _EMPTIES.search(_statement(noted))
     if found is not None:
         for each in noted.get("tableChanges") or ():
             yield _named(each["id"]), found[1].lower()
+
+
+def _swapped(noted: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the tables between which a statement swaps the rows of a partition.
+
+    Example:
+        >>> ddl = "alter table sale exchange partition old with table `archive` . sold"
+        >>> altered = [{"type": "ALTER", "id": '"shop"."sale"'}]
+        >>> list(_swapped({"ddl": ddl, "databaseName": "shop", "tableChanges": altered}))
+        ['shop.sale', 'archive.sold']
+        >>> list(_swapped({"ddl": ddl.replace("`archive` . ", ""), "databaseName": "shop"}))
+        ['shop.sold']
+    """
+    if found := _SWAPS.search(_statement(noted)):
+        yield from (_named(each["id"]) for each in noted.get("tableChanges") or ())
+        yield _written(noted, found[2], found[3])
+
+
+def _statement(noted: Mapping[str, Any]) -> str:
+    return _COMMENT.sub(" ", noted.get("ddl") or "")
+
+
+def _written(noted: Mapping[str, Any], first: str, second: str | None) -> str:
+    """Return a table of a statement, which may name its database before it."""
+    schema, table = (first, second) if second else (noted.get("databaseName") or "", first)
+    return f"{_plain(schema)}.{_plain(table)}"
 
 
 def _plain(name: str) -> str:

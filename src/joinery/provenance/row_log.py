@@ -101,8 +101,9 @@ class RowLog:
         while True:
             steps = zip(map(bool, own_records), records(changes), strict=True)
             found = self._followed(steps, text, skipped=max(0, count - each))
+            # A row that came and went among the records that are skipped is not found.
             if each >= count or (found is not None and found.last is not None):
-                return found  # Before, one that came and went among the skipped is not known.
+                return found
             each *= 16
 
     def _followed(
