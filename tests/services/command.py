@@ -58,14 +58,24 @@ class Command:
 @contextmanager
 def joinery_run(folder: Path, *arguments: str) -> Iterator[Command]:
     """Keep `joinery run` going in a folder for the length of a block."""
+    with program_run(folder, "-m", "joinery.cli.main", "run", *arguments) as command:
+        yield command
+
+
+@contextmanager
+def program_run(folder: Path, *program: str) -> Iterator[Command]:
+    """Keep a program of Python going in a folder for the length of a block."""
     output = folder / "told.jsonl"
-    command = [sys.executable, "-m", "joinery.cli.main", "run", *arguments]
     # The code that is tested, not one that is installed.
     environment = {**os.environ, "PYTHONPATH": str(Path(joinery.__file__).parents[1])}
     with (
         output.open("wb") as lines,
         subprocess.Popen(
-            command, cwd=folder, env=environment, stdout=lines, stderr=subprocess.PIPE
+            [sys.executable, *program],
+            cwd=folder,
+            env=environment,
+            stdout=lines,
+            stderr=subprocess.PIPE,
         ) as process,
     ):
         try:

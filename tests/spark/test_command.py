@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.services.command import Command, joinery_run
+from tests.services.command import Command, joinery_run, program_run
 
 from joinery.cli.init import run_init
 
@@ -104,7 +104,8 @@ def test_a_run_that_is_ended_while_its_sink_is_away_has_failed(
     assert 0 == _committed(tmp_path, more)
 
 
-def test_memory_is_given_back_once_a_backlog_is_worked_off(tmp_path: Path) -> None:
+@pytest.mark.parametrize("where", ["command", "program"])
+def test_memory_is_given_back_once_a_backlog_is_worked_off(where: str, tmp_path: Path) -> None:
     topic, log = tmp_path / "data/customer", tmp_path / "gc.log"
     options = f"-Xmn32m -Xlog:gc:file={log}"
     text = PROJECT.format(url=AWAY, more="").replace(f'postgres: {{url: "{AWAY}"}}', FILES)
@@ -114,7 +115,8 @@ def test_memory_is_given_back_once_a_backlog_is_worked_off(tmp_path: Path) -> No
     rows = (json.dumps({"id": each, "name": "x" * 200}) for each in range(100_000))
     (topic / "0000.jsonl").write_text("\n".join(rows) + "\n")
 
-    with joinery_run(tmp_path) as run:
+    started = joinery_run(tmp_path) if where == "command" else program_run(tmp_path, "-c", PROGRAM)
+    with started as run:
         for number in range(1, 100):
             _wait_for_batch(run, number)
             if _COLLECTED.search(log.read_text()):
@@ -124,12 +126,22 @@ def test_memory_is_given_back_once_a_backlog_is_worked_off(tmp_path: Path) -> No
         code, errors = run.end()
 
     collected = _COLLECTED.search(log.read_text())
-    assert (0, "") == (code, errors)
+    assert (0 if where == "command" else -signal.SIGTERM, "") == (code, errors)
     assert collected, log.read_text()
     assert int(collected[2]) < int(collected[1])
 
 
 FILES = "files: {path: out}"
+# A run has a session of its own, a clone of the one that it is given.
+PROGRAM = """\
+import json
+import joinery as jn
+from joinery.spark.session import session_for
+
+project = jn.load(".")
+tell = lambda batch: print(json.dumps({"event": "batch", **batch.to_json()}), flush=True)
+jn.run(session_for(project.spec), project, on_batch=tell).await_termination()
+"""
 
 
 def _wait_for_batch(run: Command, number: int) -> None:

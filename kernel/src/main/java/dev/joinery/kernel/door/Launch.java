@@ -62,7 +62,7 @@ public final class Launch {
   private static JavaSparkContext open() {
     SparkSession session = SparkSession.builder().getOrCreate();
     session.sessionState();
-    session.streams().addListener(new SpareMemory());
+    session.sparkContext().addSparkListener(new SpareMemory());
     if (!session.sparkContext().conf().getBoolean("spark.ui.enabled", true)) {
       forgetStatus(session.sparkContext().listenerBus());
     }

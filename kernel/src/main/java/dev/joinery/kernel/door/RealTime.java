@@ -68,13 +68,15 @@ public final class RealTime implements AutoCloseable {
   }
 
   /**
-   * Returns the stream that Spark's Kafka sink takes: topic, key, value, headers.
+   * Returns the stream that Spark's Kafka sink takes: topic, key, value, headers. From here on the
+   * JVM collects for no other reason than that its heap is full.
    *
    * @param target what {@link SinkRows.Target#read} reads
    * @param lease the file of the query's lease
    * @param owner who holds it: this run
    */
   public Dataset<Row> records(Reading reading, String target, String lease, String owner) {
+    SpareMemory.keep(context);
     Fence fence = new Fence(lease, owner);
     SinkRows sink = new SinkRows(program.products(), SinkRows.Target.read(target), tally, fence);
     Column now = Calls.call(Calls.literal(new WallClock()), "micros", DataTypes.LongType);

@@ -5,45 +5,68 @@ import java.lang.management.MemoryPoolMXBean;
 import java.lang.management.MemoryType;
 import java.lang.management.MemoryUsage;
 import java.util.Arrays;
+import java.util.List;
 import javax.management.JMException;
 import javax.management.ObjectName;
 import javax.management.openmbean.CompositeData;
-import org.apache.spark.sql.streaming.StreamingQueryListener;
+import org.apache.spark.SparkContext;
+import org.apache.spark.scheduler.SparkListener;
+import org.apache.spark.scheduler.SparkListenerEvent;
+import org.apache.spark.scheduler.SparkListenerInterface;
+import org.apache.spark.sql.streaming.StreamingQueryListener.QueryIdleEvent;
+import org.apache.spark.sql.streaming.StreamingQueryListener.QueryProgressEvent;
+import org.apache.spark.sql.streaming.StreamingQueryListener.QueryStartedEvent;
+import org.apache.spark.sql.streaming.StreamingQueryListener.QueryTerminatedEvent;
+import org.apache.spark.sql.streaming.StreamingQueryProgress;
 
 /**
- * Gives memory back to the machine once a backlog is worked off, for a JVM that we started.
+ * Gives memory back to the machine once all backlogs are worked off, for a JVM that we started.
  *
  * <p>What large batches leave behind lies in the heap's old generation and in the arenas of malloc.
  * The JVM would collect it when the whole heap is full, and give none of it back.
+ *
+ * <p>It listens to the context, and so to the queries of all sessions, also cloned ones. The pause
+ * grows with what lives in the heap; real-time mode, which must have none, ends the giving.
  */
-final class SpareMemory extends StreamingQueryListener {
-  /** A longer batch works a backlog off, and a pause in it would be for nothing. */
-  static final long SHORT_MS = 5_000;
-
-  /** So many short batches in a row are no chance. */
-  static final int IN_A_ROW = 3;
-
+final class SpareMemory extends SparkListener {
   private static final long LEAST_BYTES = 48 << 20;
   private static final String LEAST_FREE = "MinHeapFreeRatio";
   private static final String MOST_FREE = "MaxHeapFreeRatio";
 
   private final MemoryPoolMXBean old = oldGeneration();
-  private int row;
+  private final Backlogs backlogs = new Backlogs();
 
-  @Override
-  public void onQueryStarted(QueryStartedEvent event) {}
-
-  @Override
-  public void onQueryProgress(QueryProgressEvent event) {
-    row = event.progress().batchDuration() < SHORT_MS ? row + 1 : 0;
-    if (row >= IN_A_ROW && old != null && isMuch(old.getUsage(), old.getCollectionUsage())) {
-      row = 0;
-      giveBack();
+  /** Ends the giving, for as long as the context lasts. */
+  static void keep(SparkContext context) {
+    for (SparkListenerInterface each : List.copyOf(context.listenerBus().listeners())) {
+      if (each instanceof SpareMemory) {
+        context.removeSparkListener(each);
+      }
     }
   }
 
   @Override
-  public void onQueryTerminated(QueryTerminatedEvent event) {}
+  public void onOtherEvent(SparkListenerEvent event) {
+    if (event instanceof QueryStartedEvent started) {
+      backlogs.begin(started.runId());
+    } else if (event instanceof QueryTerminatedEvent ended) {
+      backlogs.end(ended.runId());
+    } else if (event instanceof QueryIdleEvent idle) {
+      backlogs.idle(idle.runId());
+      giveSpare();
+    } else if (event instanceof QueryProgressEvent told) {
+      StreamingQueryProgress progress = told.progress();
+      backlogs.batch(progress.runId(), progress.batchDuration());
+      giveSpare();
+    }
+  }
+
+  private void giveSpare() {
+    if (backlogs.none() && old != null && isMuch(old.getUsage(), old.getCollectionUsage())) {
+      backlogs.startOver();
+      giveBack();
+    }
+  }
 
   /** Whether a third of what is in use has come since the last whole collection. */
   static boolean isMuch(MemoryUsage now, MemoryUsage collected) {

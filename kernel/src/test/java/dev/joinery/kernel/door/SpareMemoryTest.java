@@ -3,7 +3,9 @@ package dev.joinery.kernel.door;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.joinery.kernel.spark.LocalSpark;
 import java.lang.management.MemoryUsage;
+import org.apache.spark.SparkContext;
 import org.junit.jupiter.api.Test;
 
 class SpareMemoryTest {
@@ -32,5 +34,19 @@ class SpareMemoryTest {
   @Test
   void beforeTheFirstCollectionAllOfItMayBeGarbage() {
     assertTrue(SpareMemory.isMuch(used(100), null));
+  }
+
+  @Test
+  void realTimeEndsIt() {
+    SparkContext context = LocalSpark.SESSION.sparkContext();
+    context.addSparkListener(new SpareMemory());
+    assertTrue(listens(context));
+
+    SpareMemory.keep(context);
+    assertFalse(listens(context));
+  }
+
+  private static boolean listens(SparkContext context) {
+    return context.listenerBus().listeners().stream().anyMatch(SpareMemory.class::isInstance);
   }
 }
