@@ -61,6 +61,7 @@ def test_records_of_8_mib_come_in_batches_that_a_small_heap_holds(
     batches = [each["rows"] for each in run.told("batch")]
     assert 0 == code
     assert errors.startswith("dead letters are in")
+    assert 1 == errors.count("\n"), errors
     assert set(range(300)) == documents(tmp_path)
     assert 1 == sum(each["dead"] for each in run.told("batch"))
     # The sizes of the first ones are not known; then memory counts.
