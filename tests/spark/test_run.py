@@ -30,6 +30,7 @@ from joinery.solutions.spark_state.lower import lower
 from joinery.solutions.spark_state.program import KernelProgram
 from joinery.spark.batch import query_kernel
 from joinery.spark.batch.run import Run, run
+from joinery.spark.batch.staging import clear_staging
 from joinery.spark.kernel import Kernel
 
 if TYPE_CHECKING:
@@ -250,6 +251,29 @@ def test_a_batch_that_runs_again_leaves_the_same_lines(
 
     assert len(before) == 2
     assert before == {file: file.read_text() for file in files}
+    assert [(1, "Ada")] == project.table()
+
+
+def test_a_batch_whose_staging_is_cleared_is_not_committed_and_runs_again(
+    spark: SparkSession, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.change("customer", "1", {"id": 1, "name": "Ada"})
+    stage = Kernel.stage
+
+    def cleared(kernel: Kernel, batch: DataFrame, folder: Path, *more: Any) -> dict[str, Any]:
+        counts = stage(kernel, batch, folder, *more)
+        clear_staging(folder.parent)
+        return counts
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Kernel, "stage", cleared)
+        with pytest.raises(RunError, match="gone that was staged and not yet written"):
+            once(spark, project)
+    committed = (project.folder / ".joinery/checkpoint/profile/commits/0").exists()
+    once(spark, project)
+
+    assert not committed
+    assert ["1 Ada"] == project.emitted()
     assert [(1, "Ada")] == project.table()
 
 

@@ -78,7 +78,8 @@ def log_to(file: Path) -> None:
     except OSError as error:
         raise RunError(
             f"could not write into {file.parent}: {error.strerror}",
-            hint="The checkpoint needs a folder of its own: run.checkpoint says which.",
+            hint="Set run.checkpoint to a folder that can be written; with a checkpoint in an"
+            " object store set TMPDIR to one.",
         ) from error
     handler.setFormatter(JsonFormatter())
     logger = logging.getLogger("joinery")

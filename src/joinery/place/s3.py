@@ -24,7 +24,7 @@ from joinery.errors import RunError
 if TYPE_CHECKING:
     from typing import Self
 
-_CONNECT_S, _READ_S, _TRIES = 5, 10, 5
+_CONNECT_S, _READ_S, _TRIES = 5.0, 10.0, 5
 _GONE = {"404", "NoSuchKey"}
 _CONFLICTS = {"409", "412", "PreconditionFailed", "ConditionalRequestConflict", *_GONE}
 _PREFIX = "spark.hadoop."
@@ -47,6 +47,8 @@ class S3Options:
     Attributes:
         endpoint: Such as `http://127.0.0.1:9000`.
         path_style: The bucket is part of the path, not of the host's name.
+        answer_s: How long an answer is waited for.
+        tries: How often a request is made that fails or is refused.
     """
 
     endpoint: str | None = None
@@ -55,6 +57,8 @@ class S3Options:
     secret_key: str | None = field(default=None, repr=False)
     session_token: str | None = field(default=None, repr=False)
     path_style: bool = False
+    answer_s: float = _READ_S
+    tries: int = _TRIES
 
     @classmethod
     def of(cls, settings: Mapping[str, object]) -> Self:
@@ -89,6 +93,11 @@ def _url(endpoint: str | None, scheme: str) -> str | None:
     return endpoint if endpoint is None or "://" in endpoint else f"{scheme}://{endpoint}"
 
 
+def endpoint_of(options: S3Options) -> str:
+    """Return where a store is, as the project or the environment says; empty for AWS itself."""
+    return options.endpoint or hadoop_settings().get(f"{_PREFIX}fs.s3a.endpoint", "")
+
+
 def hadoop_settings() -> dict[str, str]:
     """Return what S3A has to be told of what AWS's clients find in the environment."""
     found = {
@@ -107,6 +116,19 @@ class Found:
     """
 
     content: bytes
+    tag: str
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Listed:
+    """An object as a listing tells of it.
+
+    Attributes:
+        tag: Changes with the object.
+    """
+
+    key: str
+    size: int
     tag: str
 
 
@@ -168,6 +190,12 @@ class Bucket:
         with self._errors("delete", key):
             self._client.delete_object(Bucket=self.name, Key=key)
 
+    def objects(self, prefix: str) -> Iterator[Listed]:
+        """Yield what the listing tells of the objects whose names begin with `prefix`."""
+        for page in self._pages(prefix):
+            for each in page.get("Contents", ()):
+                yield Listed(each["Key"], each["Size"], each["ETag"])
+
     def keys(self, prefix: str, *, most: int | None = None) -> Iterator[str]:
         """Yield the names that begin with `prefix`, in order."""
         for page in self._pages(prefix, most=most):
@@ -196,6 +224,8 @@ class Bucket:
 
     @contextmanager
     def _errors(self, verb: str, key: str, *, conditional: bool = False) -> Iterator[None]:
+        client_of(self.options)  # tells in one line what is not installed
+        from boto3.exceptions import Boto3Error
         from botocore.exceptions import BotoCoreError, ClientError
 
         try:
@@ -207,7 +237,7 @@ class Bucket:
             if told in _GONE:
                 raise FileNotFoundError(f"s3a://{self.name}/{key}") from error
             raise self._failed(verb, key, error) from error
-        except (BotoCoreError, OSError) as error:
+        except (BotoCoreError, Boto3Error, OSError) as error:
             raise self._failed(verb, key, error) from error
 
     def _failed(self, verb: str, key: str, error: Exception) -> ObjectStoreError:
@@ -239,8 +269,8 @@ def client_of(options: S3Options) -> Any:
         aws_session_token=options.session_token,
         config=Config(
             s3=style,
-            connect_timeout=_CONNECT_S,
-            read_timeout=_READ_S,
-            retries={"mode": "standard", "total_max_attempts": _TRIES},
+            connect_timeout=min(_CONNECT_S, options.answer_s),
+            read_timeout=options.answer_s,
+            retries={"mode": "standard", "total_max_attempts": options.tries},
         ),
     )

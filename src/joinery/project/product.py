@@ -17,6 +17,7 @@ from joinery.errors import Location, SpecError
 from joinery.place.object_path import SCHEME, ObjectPath
 from joinery.place.place import Place
 from joinery.place.s3 import S3Options
+from joinery.place.scratch import scratch_of
 from joinery.project.emit import AS_CHANGED, Emit
 from joinery.project.expect import Expectations
 from joinery.project.form import DOCUMENTS, FormSpec, OutboxSpec, relations_beside
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from joinery.project.stream import StreamSpec
     from joinery.project.vault import VaultSpec
 
-SCRATCH = ".joinery/local"
 Erased = Literal["redact", "remove"]
 
 
@@ -202,7 +202,7 @@ class ProjectSpec:
     def scratch(self) -> Path:
         """Where the run keeps what is of this machine alone: logs, what is under way."""
         place = self.checkpoint
-        return place if isinstance(place, Path) else self.path_of(SCRATCH)
+        return place if isinstance(place, Path) else scratch_of(place, self.path_of("."))
 
 
 def with_solution(spec: ProjectSpec, name: str) -> ProjectSpec:

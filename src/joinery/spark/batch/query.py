@@ -9,7 +9,6 @@ written once the lease is lost.
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 import threading
 import time
@@ -43,6 +42,7 @@ from joinery.spark.batch.letters import QueryLetters
 from joinery.spark.batch.progress import ProgressBoard
 from joinery.spark.batch.query_sinks import ProductSinks, QuerySinks
 from joinery.spark.batch.repairs import Repairs
+from joinery.spark.batch.staging import StagedFolder, clear_staging
 from joinery.spark.batch.watermarks import QueryTimes
 from joinery.spark.recovery.attempt import Attempts
 from joinery.spark.source.source import BatchLabel
@@ -201,7 +201,7 @@ class QueryRun:
 
     def open(self) -> None:
         """Open all sinks, and clear what a run that crashed had staged."""
-        shutil.rmtree(self._staging, ignore_errors=True)
+        clear_staging(self._staging)
         for _, outlet in self._outlets:
             outlet.open()
         if self.lookups is not None:
@@ -231,7 +231,7 @@ class QueryRun:
                 self.lookups.close()
         finally:
             if self.lease.epoch and self.lease.lost is None:
-                shutil.rmtree(self._staging, ignore_errors=True)
+                clear_staging(self._staging)
             self.lease.release()
 
     def repair(self) -> None:
@@ -271,17 +271,18 @@ class QueryRun:
             started = time.monotonic()
             self.lease.check()
             self._serve_repairs()
-            folder = self._staging / f"{self.lease.epoch}-{batch_id}"
-            shutil.rmtree(folder, ignore_errors=True)
+            name = f"{self.lease.epoch}-{batch_id}-{self.lease.owner}"
+            staging = StagedFolder(self._staging / name)
+            staging.open()
             query_id = _query_id(frame)
             label = BatchLabel(query_id, batch_id, self.lease.epoch)
-            summary = self._stage(kernel, frame, folder, label)
+            summary = self._stage(kernel, frame, staging.path, label)
             staged = time.monotonic()
             counters = {name: dict(each) for name, each in summary.get("counters", {}).items()}
-            letters = SinkDeadLetters(folder / _DEAD_LETTERS / "part-sinks.jsonl")
+            letters = SinkDeadLetters(staging.path / _DEAD_LETTERS / "part-sinks.jsonl")
             by_tasks: Counter[str] = Counter()
             for member, outlet in self._outlets:
-                files = _parts(folder / member.product.name)
+                files = staging.parts(member.product.name)
                 batch = self._batch_of(member, query_id=query_id, batch_id=batch_id, files=files)
                 for target, written in outlet.write(batch):
                     letters.add(batch.product, target, written.refused)
@@ -289,7 +290,7 @@ class QueryRun:
                     _count(mine, "refused", len(written.refused))
                     _count(mine, "older", written.older)
                     by_tasks[batch.product] += written.by_tasks
-            dead = _parts(folder / _DEAD_LETTERS)
+            dead = staging.parts(_DEAD_LETTERS)
             self._letters.keep(dead, query_id=query_id, batch_id=batch_id)
             reached = self.times.end(batch_id, summary)
             times = (started, staged, time.monotonic())
@@ -303,7 +304,7 @@ class QueryRun:
                 reached=reached,
                 through_driver=self._through_driver(summary.get("documents", {}), by_tasks),
             )
-            shutil.rmtree(folder, ignore_errors=True)
+            staging.remove()
 
     @contextmanager
     def _noting_failure(self) -> Iterator[None]:
@@ -441,10 +442,6 @@ def _documents(counts: Counts) -> int:
 
 def _micros(seconds: float) -> int:
     return int(seconds * 1_000_000)
-
-
-def _parts(folder: Path) -> tuple[Path, ...]:
-    return tuple(sorted(folder.glob("part-*.jsonl"))) if folder.is_dir() else ()
 
 
 def _count_lines(part: Path) -> int:

@@ -56,7 +56,8 @@ def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ProjectSpec:
 
 @pytest.fixture
 def suspect(tmp_path: Path) -> Suspect:
-    return Suspect(query="profile", root=tmp_path / "c", checkpoint=tmp_path / "c/profile")
+    root = tmp_path / "c"
+    return Suspect(query="profile", root=root, checkpoint=root / "profile", scratch=root)
 
 
 def attempts(suspect: Suspect) -> Attempts:
