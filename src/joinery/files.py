@@ -36,6 +36,27 @@ def write_whole(file: Place, content: str | bytes, *, synced: bool) -> None:
             assert_never(file)
 
 
+def write_first(file: Place, content: str) -> None:
+    """Put a file that nobody has put, durably; its folder is there.
+
+    Args:
+        file: On a disk, one writer at a time.
+        content: Written as UTF-8.
+
+    Raises:
+        FileExistsError: Somebody has.
+    """
+    match file:
+        case Path():
+            if file.exists():
+                raise FileExistsError(str(file))
+            write_whole(file, content, synced=True)
+        case ObjectPath():
+            file.create(content.encode())
+        case _:
+            assert_never(file)
+
+
 def _rename_into_place(file: Path, content: bytes, *, synced: bool) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     part = file.with_name(f".{file.name}.part")

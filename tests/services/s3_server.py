@@ -7,6 +7,7 @@ conditional puts take turns.
 from __future__ import annotations
 
 import random
+import re
 import socket
 import subprocess
 import sys
@@ -98,7 +99,9 @@ class BadNetwork:
         cut: The connection is reset before the server hears of it.
         lost: The server has answered, and the connection is reset before that arrives.
         slow_s: By how much each request is late.
-        deaf: Conditions of puts do not reach the server, which then keeps none.
+        deaf: The condition of puts that does not reach the server, which then does not keep it.
+        weak: Tags are marked as weak on their way, as by a proxy that compresses.
+        dumb: Requests are taken, and never answered.
     """
 
     server: int
@@ -106,8 +109,11 @@ class BadNetwork:
     cut: float = 0.0
     lost: float = 0.0
     slow_s: float = 0.0
-    deaf: bool = False
+    deaf: str = ""
+    weak: bool = False
+    dumb: bool = False
     spoilt: int = 0
+    asked: int = 0
     _random: random.Random = field(default_factory=partial(random.Random, 17))
     _listener: socket.socket = field(
         default_factory=partial(socket.create_server, (_HOST, 0), backlog=64)
@@ -141,10 +147,13 @@ class BadNetwork:
 
     def _serve(self, client: socket.socket) -> None:
         """Pass one connection on, which moto closes after one request."""
+        self.asked += 1
         lot = self._random.random()
         time.sleep(self.slow_s)
         with client, suppress(OSError):
-            if lot < self.cut:
+            if self.dumb:
+                self._ignore(client)
+            elif lot < self.cut:
                 self._reset(client)
             elif lot < self.cut + self.refused:
                 self._refuse(client)
@@ -158,6 +167,11 @@ class BadNetwork:
         head = f"HTTP/1.1 503 Slow Down\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
         client.sendall(head.encode() + body)
 
+    def _ignore(self, client: socket.socket) -> None:
+        self.spoilt += 1
+        while client.recv(1 << 16):
+            pass
+
     def _reset(self, client: socket.socket) -> None:
         self.spoilt += 1
         client.shutdown(socket.SHUT_RDWR)  # a thread reads from it: to close it would wait for that
@@ -167,6 +181,8 @@ class BadNetwork:
             threading.Thread(target=_pump, args=(client, server, self.deaf), daemon=True).start()
             answer = b""
             while block := server.recv(1 << 16):
+                if self.weak:
+                    block = re.sub(rb'(?i)\netag: "', rb'\netag: W/"', block)
                 if not lose:
                     client.sendall(block)
                 answer += block if lose else b""
@@ -176,10 +192,10 @@ class BadNetwork:
                 client.shutdown(socket.SHUT_RDWR)
 
 
-def _pump(client: socket.socket, server: socket.socket, deaf: bool) -> None:
+def _pump(client: socket.socket, server: socket.socket, deaf: str) -> None:
     with suppress(OSError):
         while block := client.recv(1 << 16):
-            server.sendall(block.replace(b"If-None-Match", b"X-Nothing") if deaf else block)
+            server.sendall(block.replace(deaf.encode(), b"X-Nothing") if deaf else block)
 
 
 def _serve(port: int) -> None:

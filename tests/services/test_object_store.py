@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 
@@ -14,17 +16,26 @@ from tests.services.s3_server import BUCKET, BadNetwork, S3Server, s3_settings
 
 from joinery.dead_letters.dead_letter import Resolution
 from joinery.dead_letters.objects import DeadLetterObjects, DeadLetterObjectsReader
+from joinery.dead_letters.open import dead_letter_writer
 from joinery.delivery import lease as module
 from joinery.delivery.control import Action, ControlLog
 from joinery.delivery.lease import Lease
-from joinery.delivery.lease_file import LeaseHeldError
-from joinery.files import append_line, copy_folder, remove_folder, write_whole
+from joinery.delivery.lease_file import LAPSE_S, LeaseHeldError
+from joinery.files import append_line, copy_folder, remove_folder, write_first, write_whole
+from joinery.observe.kept_letters import kept_letters
 from joinery.place.object_path import ObjectPath
 from joinery.place.place import matching
 from joinery.place.s3 import ObjectStoreError, S3Options
 from joinery.sinks.protocol import FencedError
+from joinery.spark.recovery.checkpoint import begin_empty_batch
+from joinery.testing.conformance.runner import load_text
 
 pytestmark = pytest.mark.services
+
+PROJECT = """\
+relations: {user: {key: [id], fields: {id: long, name: string}}}
+products: {person: {root: user, sink: {files: {path: out}}}}
+"""
 
 
 @pytest.fixture
@@ -122,6 +133,23 @@ def test_dead_letters_of_a_batch_that_runs_again_stand_once(
     assert [mark] == list(reader.marks())
 
 
+def test_open_dead_letters_are_told_to_who_looks(
+    folder: ObjectPath, s3: S3Server, tmp_path: Path
+) -> None:
+    settings = json.dumps(s3.settings)
+    spec = load_text(f"run: {{checkpoint: '{folder}', spark: {settings}}}\n{PROJECT}")
+    part = tmp_path / "part"
+    letter = {"reason": "undecodable", "topic": "user", "file": "1.jsonl"}
+    lines = [{**letter, "line": n, "time": "2026-01-01T00:00:00Z"} for n in (1, 2)]
+    part.write_text("".join(f"{json.dumps(each)}\n" for each in lines))
+    dead_letter_writer(spec, "person").put([part], query_id="id", batch_id=3, check=lambda: None)
+
+    kept = kept_letters(spec)
+
+    assert kept is not None
+    assert ["user", "user"] == [each.of for each in kept.open]
+
+
 def test_dead_letters_of_a_run_that_was_replaced_are_not_kept(
     folder: ObjectPath, tmp_path: Path
 ) -> None:
@@ -170,6 +198,28 @@ def test_of_two_drivers_one_takes_over_a_lease_that_was_released(folder: ObjectP
     winner.release()
 
 
+def test_of_two_drivers_one_takes_over_a_lease_that_has_lapsed(folder: ObjectPath) -> None:
+    before = Lease(folder / "before.lease", "q")
+    before.take()
+    held = before.holder
+    assert held is not None
+    before.release()
+    lapsed = json.dumps(asdict(replace(held, machine="another", renewed_at=time.time() - 60)))
+
+    for round in range(20):
+        file = folder / f"{round}.lease"
+        write_whole(file, lapsed, synced=True)
+        leases, together = [Lease(file, "q"), Lease(file, "q")], threading.Barrier(2)
+
+        with ThreadPoolExecutor(2) as pool:
+            given = list(pool.map(partial(took, together), leases, (0.0, round % 25 / 1000)))
+
+        assert sorted(given) == [False, True], f"round {round}"
+        (winner,) = (each for each in leases if each.epoch)
+        assert winner.epoch == held.epoch + 1
+        winner.release()
+
+
 def took(together: threading.Barrier, lease: Lease, after_s: float) -> bool:
     """Take a lease a moment after all are about to, and return whether it was given."""
     together.wait()
@@ -202,15 +252,107 @@ def test_a_lease_is_kept_where_answers_are_lost(
     assert lease.lost is None
 
 
+@pytest.mark.parametrize("deaf", ["If-None-Match", "If-Match"])
 def test_a_store_that_keeps_no_conditions_is_refused(
-    folder: ObjectPath, network: BadNetwork
+    folder: ObjectPath, network: BadNetwork, deaf: str
 ) -> None:
-    network.deaf = True
+    network.deaf = deaf
 
-    with pytest.raises(ObjectStoreError, match="does not keep the condition of a put"):
+    with pytest.raises(ObjectStoreError, match=f"does not keep the condition of a put: {deaf}"):
         Lease(over(network, folder) / "q.lease", "q").take()
 
     assert not folder.exists()
+
+
+def test_a_store_whose_tags_are_altered_is_refused(folder: ObjectPath, network: BadNetwork) -> None:
+    network.weak = True
+
+    with pytest.raises(ObjectStoreError, match="condition of a put: If-Match") as told:
+        Lease(over(network, folder) / "q.lease", "q").take()
+
+    assert told.value.detail == "It refuses one that holds."
+    assert not folder.exists()
+
+
+def test_a_file_that_never_is_what_was_read_is_given_up(
+    folder: ObjectPath, network: BadNetwork
+) -> None:
+    write_whole(folder / "lines", "one\n", synced=True)
+    network.weak = True
+
+    with pytest.raises(ObjectStoreError, match="could not write s3a://") as told:
+        append_line(over(network, folder) / "lines", "two")
+
+    assert "alters ETags" in told.value.hint
+    assert (folder / "lines").read_text() == "one\n"
+
+
+def test_a_file_is_put_first_by_one(folder: ObjectPath) -> None:
+    write_first(folder / "offsets" / "7", "ours")
+    write_first(folder / "offsets" / "7", "ours")  # its answer was lost
+
+    with pytest.raises(FileExistsError):
+        write_first(folder / "offsets" / "7", "another")
+
+    assert (folder / "offsets" / "7").read_text() == "ours"
+
+
+def test_an_empty_batch_does_not_take_the_place_of_another_run_s(folder: ObjectPath) -> None:
+    settings = json.dumps({"batchTimestampMs": 1})
+    write_whole(folder / "offsets" / "7", f"v1\n{settings}\n{{}}", synced=True)
+
+    def another_begins() -> None:
+        write_whole(folder / "offsets" / "8", "another", synced=True)
+
+    with pytest.raises(FencedError, match="was begun by another run"):
+        begin_empty_batch(folder, 2, another_begins)
+
+    assert (folder / "offsets" / "8").read_text() == "another"
+
+
+def test_a_large_file_of_a_store_that_is_away_is_told_in_one_line(
+    folder: ObjectPath, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_bytes(b"x")
+    away = ObjectPath("nowhere", "x", folder.options)
+
+    with pytest.raises(ObjectStoreError, match="could not write s3a://nowhere/x/file"):
+        (away / "file").write_file(tmp_path / "file")
+
+
+def test_one_answer_that_does_not_come_does_not_let_a_lease_lapse(
+    folder: ObjectPath, network: BadNetwork
+) -> None:
+    lease = Lease(over(network, folder) / "q.lease", "q")
+    lease.take()
+
+    network.dumb = True
+    while not network.spoilt:
+        time.sleep(0.05)
+    network.dumb = False
+    renewed, begun = lease.holder, time.monotonic()
+    while lease.holder == renewed:
+        assert time.monotonic() - begun < LAPSE_S / 2
+        time.sleep(0.05)
+
+    lease.release()
+    assert lease.lost is None
+
+
+def test_dead_letters_tell_their_size_and_are_read_once(
+    folder: ObjectPath, network: BadNetwork, tmp_path: Path
+) -> None:
+    part = tmp_path / "part"
+    part.write_bytes(b'{"a": 1}\n')
+    there = over(network, folder)
+    DeadLetterObjects(there, "q").put([part], query_id="id", batch_id=3, check=lambda: None)
+    assert [b'{"a": 1}\n'] == list(DeadLetterObjectsReader(there).lines())
+    asked = network.asked
+
+    reader = DeadLetterObjectsReader(there)
+
+    assert (9, [b'{"a": 1}\n']) == (reader.size, list(reader.lines()))
+    assert network.asked == asked + 2  # both list
 
 
 def test_a_run_that_was_replaced_is_told_so(

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -116,22 +116,19 @@ class Causes:
         log.tell(logs.changes)
         refused = self._refused()
         return [
-            self._judged(
-                each,
-                log.texts[key],
-                logs,
-                refused=any(
-                    same(value, each.wrong.expected)
-                    for value in refused.get(canonical_key(each.wrong.key), ())
-                ),
-            )
+            self._judged(each, log.texts[key], logs, refused=_holds(refused, each.wrong))
             for key, each in told.items()
         ]
 
-    def _refused(self) -> dict[str, list[str | None]]:
-        """Return the documents that the sink has refused, by key, of open letters."""
+    def _refused(self) -> dict[str, list[str | None]] | None:
+        """Return the documents that the sink has refused, by key, of open letters.
+
+        None where letters are not read.
+        """
         kept, found = kept_letters(self._spec), dict[str, list[str | None]]()
-        for each in kept.open if kept is not None else ():
+        if kept is None:
+            return None
+        for each in kept.open:
             of = each.of, each.facts.get("sink")
             if each.kind == "document" and of == (self._product.name, self._target):
                 key = canonical_key(str(each.facts["key"]))
@@ -146,7 +143,7 @@ class Causes:
         return Logs.of(self._spec, self._product, records=self._records)
 
     def _judged(
-        self, told: _Told, text: str | None, logs: Logs, *, refused: bool
+        self, told: _Told, text: str | None, logs: Logs, *, refused: bool | None
     ) -> Difference | Open:
         """Return a difference with its cause, or why it is none.
 
@@ -154,7 +151,7 @@ class Causes:
             told: What the logs told of its document.
             text: The document that they give.
             logs: All of them.
-            refused: Whether the sink has refused the right one.
+            refused: Whether the sink has refused the right one; None where letters are not read.
         """
         wrong = told.wrong
         hidden = next((e for e in told.newest if not self._is_shown(e, wrong, logs)), None)
@@ -172,7 +169,11 @@ class Causes:
             return replace(wrong, cause="input", why=f"the logs lack it: {lacking}{letters}")
         if refused:
             return replace(wrong, cause="sink", why="the sink refused it: see joinery dlq")
-        return self._blamed(told, logs)
+        found = self._blamed(told, logs)
+        if refused is None and found.cause == "joinery":
+            why = f"{found.why}, unless the sink refused it: dead letters are not read here"
+            return replace(wrong, why=why)
+        return found
 
     def _blamed(self, told: _Told, logs: Logs) -> Difference:
         """Return the difference of a document that is right by the logs, with its cause."""
@@ -240,6 +241,13 @@ class Causes:
             return file.stat().st_mtime_ns // 1000 if file.is_file() else None
         logged_s = logs.logged_s.get(change.relation, {}).get(change.place or (0, 0), 0.0)
         return round(logged_s * 1_000_000) or None
+
+
+def _holds(refused: Mapping[str, Sequence[str | None]] | None, wrong: Difference) -> bool | None:
+    """Return whether the right document is among those that were refused; None where unknown."""
+    if refused is None:
+        return None
+    return any(same(each, wrong.expected) for each in refused.get(canonical_key(wrong.key), ()))
 
 
 def _transactions(file: Path) -> list[int | None]:

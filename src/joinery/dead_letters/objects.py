@@ -6,18 +6,21 @@ runs again replaces its own.
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from functools import lru_cache
 from pathlib import Path
 
 from joinery.dead_letters.dead_letter import Resolution, parse_resolution, resolution_line
 from joinery.errors import SinkUnavailableError
 from joinery.files import append_decided, join_synced
 from joinery.place.object_path import ObjectPath
-from joinery.place.place import matching
-from joinery.place.s3 import ObjectStoreError
+from joinery.place.s3 import Listed, ObjectStoreError
 
-_MARKS = ".marks.jsonl"
+_MARKS, _LETTERS = ".marks.jsonl", "[!.]*.jsonl"
+_MOST_LOOKED_AT = 1000  # objects
 
 
 class DeadLetterObjects:
@@ -56,10 +59,24 @@ class DeadLetterObjectsReader:
         self._folder = folder
         self.target = str(folder)
 
+    @property
+    def size(self) -> int:
+        """The bytes of all letters; of more objects than are read for a look, more than any."""
+        files = self._files()
+        return sum(each.size for _, each in files) if len(files) <= _MOST_LOOKED_AT else sys.maxsize
+
     def lines(self) -> Iterator[bytes]:
         """Yield all letters, object by object."""
-        for file in matching(self._folder, "[!.]*.jsonl"):
-            yield from (line + b"\n" for line in file.read_bytes().split(b"\n") if line.strip())
+        for file, listed in self._files():
+            content = _content(file, listed.tag)
+            yield from (line + b"\n" for line in content.split(b"\n") if line.strip())
+
+    def _files(self) -> list[tuple[ObjectPath, Listed]]:
+        return sorted(
+            (file, listed)
+            for file, listed in self._folder.listed()
+            if file.parent == self._folder and fnmatchcase(file.name, _LETTERS)
+        )
 
     def marks(self) -> Iterator[Resolution]:
         """Yield the marks in the order in which they were made."""
@@ -76,3 +93,9 @@ class DeadLetterObjectsReader:
         append_decided(
             self._folder / _MARKS, lambda before: None if before.rstrip().endswith(added) else text
         )
+
+
+@lru_cache(maxsize=_MOST_LOOKED_AT)
+def _content(file: ObjectPath, tag: str) -> bytes:
+    """Return what an object holds; while it has `tag`, looking again asks for nothing."""
+    return file.read_bytes()

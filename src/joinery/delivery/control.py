@@ -23,10 +23,9 @@ from datetime import UTC, datetime
 from typing import Literal, Self, get_args
 
 from joinery.files import append_decided
-from joinery.place.place import Place
+from joinery.place.place import Place, look_every_s
 
 Verb = Literal["pause", "resume", "repair"]
-_LOOK_EVERY_S = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +64,11 @@ class ControlLog:
     def __init__(self, file: Place) -> None:
         self._file = file
 
+    @property
+    def look_every_s(self) -> float:
+        """How often a run looks into it."""
+        return look_every_s(self._file)
+
     def actions(self) -> tuple[Action, ...]:
         """Return what was asked, the oldest first."""
         try:
@@ -97,7 +101,7 @@ class ControlLog:
 
 
 class PauseSwitch:
-    """Tells a run whether its query is paused, looked up twice a second.
+    """Tells a run whether its query is paused, looked up twice a second, in a store every 5 s.
 
     Args:
         log: What was asked.
@@ -113,7 +117,7 @@ class PauseSwitch:
     def paused(self) -> Action | None:
         """Who paused the query; what was last known where the log cannot be read."""
         now = self._clock()
-        if self._looked_at is None or now >= self._looked_at + _LOOK_EVERY_S:
+        if self._looked_at is None or now >= self._looked_at + self._log.look_every_s:
             self._looked_at = now
             with suppress(OSError):
                 self._paused = self._log.paused

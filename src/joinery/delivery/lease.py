@@ -24,6 +24,7 @@ from datetime import UTC, datetime
 
 from joinery.delivery.lease_file import (
     Holder,
+    LeaseFile,
     LeaseHeldError,
     holder_in,
     lease_file,
@@ -31,12 +32,14 @@ from joinery.delivery.lease_file import (
 )
 from joinery.errors import SinkUnavailableError
 from joinery.files import write_whole
-from joinery.place.place import Place
+from joinery.place.place import Place, asked_by_lease
 from joinery.sinks.protocol import FencedError
 
 RENEW_S = 2.0
+_TRIES, _RENEW_TRIES = 5, 2  # of a request to an object store; a renewal comes again by itself
 _LOOKS = 5
 _LOOK_S = 0.2
+_ASKED = ".asked"
 _ORPHAN_POLL_S = 0.1
 
 
@@ -97,8 +100,10 @@ class Lease:
         *,
         beside: Place | None = None,
     ) -> None:
-        self._file, self._beside = file, beside
-        self._changing = lease_file(file, query)
+        self._file, self._beside = asked_by_lease(file, tries=_TRIES), beside
+        self._changing = lease_file(self._file, query)
+        self._hurried = asked_by_lease(file, tries=_RENEW_TRIES)
+        self._renewing = lease_file(self._hurried, query)
         self._query = query
         self._on_lost = on_lost
         self._on_asked: Callable[[], None] = lambda: None
@@ -189,7 +194,7 @@ class Lease:
 
     @property
     def _asked(self) -> Place:
-        return self._file.with_suffix(".asked")
+        return self._file.with_suffix(_ASKED)
 
     def add_process(self, process: int) -> None:
         """Tell that `process` belongs to this run, such as the JVM."""
@@ -222,17 +227,19 @@ class Lease:
 
     def _is_asked(self) -> bool:
         with suppress(OSError):  # the next look may tell
-            return self._asked.is_file()
+            return self._hurried.with_suffix(_ASKED).is_file()
         return False
 
     def _renewed(self) -> bool:
         try:
-            return self._change_ours(lambda ours: replace(ours, renewed_at=time.time()))
+            return self._change_ours(
+                lambda ours: replace(ours, renewed_at=time.time()), self._renewing
+            )
         except (OSError, LeaseHeldError):
             # A full or absent disk: the lease lapses by itself, and `check` decides.
             return not self._lost
 
-    def _change_ours(self, change: Callable[[Holder], Holder]) -> bool:
+    def _change_ours(self, change: Callable[[Holder], Holder], by: LeaseFile | None = None) -> bool:
         """Change what the file says of this run; False where it names another by now."""
         ours = False
 
@@ -241,7 +248,7 @@ class Lease:
             ours = self._names_us(stood)
             return change(stood) if stood is not None and ours else None
 
-        self._changing.change(changing)
+        (by or self._changing).change(changing)
         return ours
 
     def _still_ours(self) -> bool:

@@ -22,17 +22,17 @@ import json
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 from joinery.delivery.control import Action
 from joinery.files import write_whole
-from joinery.place.place import Place
+from joinery.place.place import Place, look_every_s
 from joinery.sinks.line import StagedRow
 from joinery.sinks.reader import DocumentReader, Held
 
 _SUFFIX, _DONE = ".json", ".done.json"
-_LOOK_EVERY_S = 0.5
 _AHEAD_US = 60_000_000
 
 
@@ -101,6 +101,11 @@ class RepairLog:
     def __init__(self, folder: Place) -> None:
         self._folder = folder
 
+    @property
+    def look_every_s(self) -> float:
+        """How often a run looks for requests."""
+        return look_every_s(self._folder)
+
     def ask(self, product: str, sink: int, wanted: Sequence[Wanted], action: Action) -> str:
         """Write a request down; return its id."""
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -116,8 +121,11 @@ class RepairLog:
 
     def pending(self) -> list[Request]:
         """Return the requests without an answer, the oldest first."""
-        if not self._folder.is_dir():
-            return []
+        with suppress(FileNotFoundError):
+            return self._pending()
+        return []
+
+    def _pending(self) -> list[Request]:
         names = sorted(each.name for each in self._folder.iterdir() if each.suffix == _SUFFIX)
         asked = [each.removesuffix(_SUFFIX) for each in names if not each.endswith(_DONE)]
         return [self._read(id) for id in asked if f"{id}{_DONE}" not in names]
@@ -140,7 +148,7 @@ class RepairLog:
 
 
 class RepairSwitch:
-    """Tells a run of requests, looked up twice a second.
+    """Tells a run of requests, looked up twice a second, in an object store every 5 s.
 
     Args:
         log: The requests.
@@ -155,7 +163,7 @@ class RepairSwitch:
     def pending(self) -> list[Request]:
         """Return the requests without an answer; none between two looks."""
         now = self._clock()
-        if self._looked_at is not None and now < self._looked_at + _LOOK_EVERY_S:
+        if self._looked_at is not None and now < self._looked_at + self.log.look_every_s:
             return []
         self._looked_at = now
         return self.log.pending()

@@ -11,9 +11,11 @@ from itertools import groupby
 
 from joinery.dead_letters.dead_letter import DeadLetter, Resolution, State, sorted_out
 from joinery.dead_letters.folder import DeadLetterFolderReader
+from joinery.dead_letters.objects import DeadLetterObjectsReader
 from joinery.dead_letters.open import dead_letter_reader
 from joinery.project.product import ProjectSpec
 
+_Sized = DeadLetterFolderReader | DeadLetterObjectsReader
 _LARGEST_FOLDER = 32 << 20  # bytes of dead letters that are counted one by one
 
 
@@ -73,14 +75,14 @@ def _done(mark: Resolution) -> tuple[str, State, str]:
 def kept_letters(spec: ProjectSpec) -> KeptLetters | None:
     """Return the dead letters of a project.
 
-    None where they are not read here: letters of a topic, files of more than 32 MB, and files
-    that hold anything else than letters.
+    None where they are not read here: letters of a topic, more than 32 MB of them, more than 1,000
+    objects of a store, and files that hold anything else than letters.
     """
     if spec.run.dead_letters.use is None and spec.run.dead_letters.kind != "files":
         return None
     reader = dead_letter_reader(spec)
     try:
-        if not isinstance(reader, DeadLetterFolderReader) or reader.size > _LARGEST_FOLDER:
+        if not isinstance(reader, _Sized) or reader.size > _LARGEST_FOLDER:
             return None
         return _read(reader.lines(), reader.marks())
     except (OSError, ValueError, TypeError):

@@ -5,15 +5,19 @@ A folder is there as long as a name below it is, so none is made.
 
 from __future__ import annotations
 
+import random
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Self
 
-from joinery.place.s3 import Bucket, ConflictError, ObjectStoreError, S3Options
+from joinery.place.s3 import Bucket, ConflictError, Listed, ObjectStoreError, S3Options
 
 SCHEME = "s3a"
+_MOST_LOOKS = 20
+_PAUSE_S, _LONGEST_PAUSE_S = 0.01, 0.5
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -107,6 +111,10 @@ class ObjectPath:
         """Return whether something is in it."""
         return next(self._store.keys(self._below, most=1), None) is not None
 
+    def within(self, answer_s: float, tries: int) -> Self:
+        """Return the same, of which the store is asked with other patience."""
+        return replace(self, options=replace(self.options, answer_s=answer_s, tries=tries))
+
     def exists(self) -> bool:
         """Return whether it is a file or a folder."""
         return self.is_file() or self.is_dir()
@@ -122,6 +130,10 @@ class ObjectPath:
             parts = key.removeprefix(self._below).split("/")
             if len(parts) == len(wanted) and all(map(fnmatchcase, parts, wanted)):
                 yield self._named(key)
+
+    def listed(self) -> Iterator[tuple[Self, Listed]]:
+        """Yield the files below a folder, with what the store's listing tells of each."""
+        return ((self._named(each.key), each) for each in self._store.objects(self._below))
 
     def unlink(self, *, missing_ok: bool = False) -> None:
         """Delete a file; one that is not there is as good as deleted."""
@@ -142,8 +154,11 @@ class ObjectPath:
             change: Given what stands there, None where nothing does; returns what is to stand
                 there, None to leave it. Called again after each write of others, and perhaps
                 after its own: then with what it returned.
+
+        Raises:
+            ObjectStoreError: The store cannot be asked, or says each time that somebody has.
         """
-        while True:
+        for attempt in range(_MOST_LOOKS):
             try:
                 seen = self._store.read(self.key)
                 before, tag = seen.content, seen.tag
@@ -155,29 +170,60 @@ class ObjectPath:
             try:
                 self._store.replace(self.key, after, tag)
             except ConflictError:
-                continue
-            return
+                time.sleep(random.uniform(0, min(_LONGEST_PAUSE_S, _PAUSE_S * 2**attempt)))
+            else:
+                return
+        raise ObjectStoreError(
+            f"could not write {self}",
+            detail=f"It was another each of {_MOST_LOOKS} times, since it was read.",
+            hint="Check whether anything between here and the store alters ETags.",
+        )
+
+    def create(self, content: bytes) -> None:
+        """Put a file that is not there yet.
+
+        Raises:
+            FileExistsError: It is there, with other content.
+        """
+        try:
+            self._store.replace(self.key, content, None)
+        except ConflictError as error:
+            if self.read_bytes() != content:  # else it may be this very call that has put it
+                raise FileExistsError(str(self)) from error
 
     def check_conditions(self) -> None:
-        """See that the store keeps the condition of a put; needs a name that nobody else has.
+        """See that the store keeps the conditions of puts; needs a name that nobody else has.
 
         Raises:
             ObjectStoreError: It does not: of two who write at once, both would be told they did.
         """
-        kept = False
         try:
-            self._store.replace(self.key, b"", None)
-            self._store.replace(self.key, b"again", None)
-        except ConflictError:
-            kept = True
+            self._puts(b"first", None)
+            if self._puts(b"again", None):
+                raise self._deaf("If-None-Match")
+            seen = self._store.read(self.key).tag
+            if not self._puts(b"second", seen):
+                raise self._deaf("If-Match", "It refuses one that holds.")
+            if self._puts(b"late", seen):
+                raise self._deaf("If-Match")
         finally:
             self._store.delete(self.key)
-        if not kept:
-            raise ObjectStoreError(
-                f"the store of {SCHEME}://{self.bucket} does not keep the condition of a put",
-                detail="Two runs could write over each other there.",
-                hint="Use a store that knows If-None-Match and If-Match, such as S3.",
-            )
+
+    def _puts(self, content: bytes, seen: str | None) -> bool:
+        """Return whether a conditional put was made; its answer may have been lost."""
+        try:
+            self._store.replace(self.key, content, seen)
+        except ConflictError:
+            return self.read_bytes() == content
+        return True
+
+    def _deaf(self, header: str, detail: str = "") -> ObjectStoreError:
+        return ObjectStoreError(
+            f"the store of {SCHEME}://{self.bucket} does not keep the condition of a put: {header}",
+            detail=detail or "Two runs could write over each other there.",
+            hint="Use a store that knows If-None-Match and If-Match, such as S3, and nothing"
+            " between that alters ETags.",
+        )
 
     def remove(self) -> None:
         """Delete all files below a folder."""

@@ -14,6 +14,8 @@ from joinery.place.object_path import SCHEME, ObjectPath
 Place = Path | ObjectPath
 """Both read alike; what writes, `joinery.files`, tells them apart."""
 
+_LEASE_ANSWER_S = 2.0
+
 
 class LocalOnlyError(RunError):
     """Something needs a checkpoint on a disk, and it is in an object store."""
@@ -42,6 +44,16 @@ def local_only(what: str) -> LocalOnlyError:
         f"{what} needs a checkpoint on a disk, and run.checkpoint is at {SCHEME}://",
         hint="Set run.checkpoint to a folder that the driver and all executors see.",
     )
+
+
+def asked_by_lease(place: Place, *, tries: int) -> Place:
+    """Return a place of which an answer is worth little once it is as old as a lease's lapse."""
+    return place if isinstance(place, Path) else place.within(_LEASE_ANSWER_S, tries)
+
+
+def look_every_s(place: Place) -> float:
+    """Return how often a run looks for what somebody asks there; a store counts requests."""
+    return 0.5 if isinstance(place, Path) else 5.0
 
 
 def matching(folder: Place, pattern: str) -> list[Place]:

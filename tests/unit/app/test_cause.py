@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from joinery.audit.verdict import Difference, Open
 from joinery.model.change import Change
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Product
+from joinery.project.kind import SinkSpec
 from joinery.project.load import load_spec
 from joinery.project.product import ProjectSpec
 from joinery.provenance.told import Naming
@@ -136,6 +138,20 @@ def test_whole_logs_tell_who_is_to_blame(spec: ProjectSpec) -> None:
     assert ["input", "sink", "sink", "joinery"] == [
         each.cause for each in found if isinstance(each, Difference)
     ]
+
+
+def test_where_dead_letters_are_not_read_nobody_is_to_blame(spec: ProjectSpec) -> None:
+    letters = SinkSpec("kafka", (("topic", "letters"), ("bootstrap", "127.0.0.1:1")))
+    elsewhere = replace(spec, run=replace(spec.run, dead_letters=letters))
+    profile = product(spec, "profile")
+    spooled(spec, profile.root.relation.topic, 8, 9)
+    told = logs(profile, customer(1, "a", "x"), customer(2, "b", "x"))
+    wrong = difference(document("b", "x"), document("a", "x"), MTIME_S * 1_000_000 - 1)
+
+    [found] = Causes(elsewhere, profile, SINK, placed=True).judged([wrong], told)
+
+    assert isinstance(found, Difference)
+    assert ("unknown", True) == (found.cause, "dead letters are not read here" in found.why)
 
 
 def test_change_files_tell_when_a_document_was_not_sent(spec: ProjectSpec) -> None:

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from joinery.delivery.control import Action
+from joinery.delivery.control import Action, ControlLog
 from joinery.delivery.repair import Outcome, RepairLog, RepairSwitch, Request, Wanted, serve
 from joinery.model.type import LONG, Field, Struct
+from joinery.place.object_path import ObjectPath
+from joinery.place.s3 import S3Options
 from joinery.project.kinds import SINKS
 from joinery.sinks.line import StagedRow
 from joinery.sinks.protocol import StagedBatch
@@ -190,3 +192,9 @@ def test_a_run_looks_for_requests_twice_a_second(tmp_path: Path) -> None:
     now[0] = 0.6
 
     assert [1, 0, 1] == [*seen, len(switch.pending())]
+
+
+def test_in_an_object_store_a_run_looks_less_often() -> None:
+    place = ObjectPath.of("s3a://bucket/q.repair", S3Options())
+
+    assert 5.0 == RepairLog(place).look_every_s == ControlLog(place).look_every_s

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pickle
+import sys
 from pathlib import Path
 
 import pytest
 
+from joinery.errors import RunError
 from joinery.place.object_path import ObjectPath
-from joinery.place.place import LocalOnlyError, local
+from joinery.place.place import LocalOnlyError, asked_by_lease, local
 from joinery.place.s3 import ObjectStoreError, S3Options, hadoop_settings
 
 HERE = ObjectPath.of("s3a://bucket/folder/file.json", S3Options(secret_key="hidden"))
@@ -73,3 +75,21 @@ def test_a_failure_of_the_store_is_one_of_a_disk_too() -> None:
     assert isinstance(error, OSError)
     assert (error.message, error.detail, error.hint) == ("could not read x", "Why.", "Do.")
     assert pickle.loads(pickle.dumps(error)).message == "could not read x"
+
+
+def test_a_client_that_is_not_installed_is_told_in_one_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "boto3", None)
+
+    with pytest.raises(RunError, match="s3a:// needs boto3"):
+        ObjectPath.of("s3a://bucket/x", S3Options(region="nowhere")).read_bytes()
+
+
+def test_a_lease_has_less_patience_and_is_of_the_same_file() -> None:
+    hurried = asked_by_lease(HERE, tries=2)
+
+    assert isinstance(hurried, ObjectPath)
+    assert (2.0, 2) == (hurried.options.answer_s, hurried.options.tries)
+    assert (HERE, "hidden") == (hurried, hurried.options.secret_key)
+    assert asked_by_lease(Path("x"), tries=2) == Path("x")

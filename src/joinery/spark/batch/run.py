@@ -310,12 +310,12 @@ class Run:
         topics = KafkaWatch(spark, self._spec, reads, checkpoints, self._board.warn)
         files = FileWatch(self._spec, reads, checkpoints, self._board.warn, self._board.ignore)
         overdue = {
-            each.name: OverdueTimers(checkpoints[each.name])
+            each.name: OverdueTimers(checkpoints[each.name], each.lease.check)
             for each in self._queries
             if self._has_timers(each)
         }
         ended = {
-            each.name: LogsEnded(checkpoints[each.name])
+            each.name: LogsEnded(checkpoints[each.name], each.lease.check)
             for each in self._queries
             if self._until_closed and has_deadlines(each.lowered.program)
         }

@@ -259,10 +259,11 @@ class OverdueTimers:
 
     Args:
         checkpoint: The query's, before it is started.
+        check: Raises once another run has taken over.
     """
 
-    def __init__(self, checkpoint: Place) -> None:
-        self._checkpoint = checkpoint
+    def __init__(self, checkpoint: Place, check: Callable[[], None]) -> None:
+        self._checkpoint, self._check = checkpoint, check
         self._last, _ = last_batch(checkpoint)
 
     def missed(self, query: StreamingQuery) -> bool:
@@ -276,7 +277,7 @@ class OverdueTimers:
     def begin_batch(self) -> None:
         """Have a stopped query whose timers were missed run a batch when it starts."""
         if last_batch(self._checkpoint) == (self._last, True):
-            begin_empty_batch(self._checkpoint, round(time.time() * 1000))
+            begin_empty_batch(self._checkpoint, round(time.time() * 1000), self._check)
         self._last = None
 
 
@@ -291,9 +292,11 @@ class LogsEnded:
 
     Attributes:
         checkpoint: The query's.
+        check: Raises once another run has taken over.
     """
 
     checkpoint: Place
+    check: Callable[[], None]
     _told: bool = False
 
     def begin_batch(self) -> bool:
@@ -306,7 +309,7 @@ class LogsEnded:
         if self._told or last is None or not committed:
             return False
         self._told = True
-        begin_ended_batch(self.checkpoint, round(time.time() * 1000))
+        begin_ended_batch(self.checkpoint, round(time.time() * 1000), self.check)
         return True
 
 

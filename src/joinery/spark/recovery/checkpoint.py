@@ -8,11 +8,11 @@ are never taken for those of another.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from joinery.errors import StateMismatchError
-from joinery.files import write_whole
+from joinery.errors import FencedError, StateMismatchError
+from joinery.files import write_first, write_whole
 from joinery.place.place import Place
 from joinery.spark.partitions import PARTITIONS
 from joinery.spark.source.source import SourceRead
@@ -66,7 +66,7 @@ def partitions_of(checkpoint: Place) -> int | None:
     return int(noted) if noted else None
 
 
-def begin_empty_batch(checkpoint: Place, now_ms: int) -> None:
+def begin_empty_batch(checkpoint: Place, now_ms: int, check: Callable[[], None]) -> None:
     """Log a batch that reads nothing, after the last one, which is committed.
 
     A query that starts here runs it before it looks for anything new, as it does a batch
@@ -75,16 +75,27 @@ def begin_empty_batch(checkpoint: Place, now_ms: int) -> None:
     Args:
         checkpoint: Of a query that does not run and has run a batch.
         now_ms: The batch's time, in milliseconds since 1970.
+        check: Raises once another run has taken over; called before it is logged.
+
+    Raises:
+        FencedError: Another run has taken over, or logged such a batch.
     """
     last = max(_batches(checkpoint / "offsets"))
     lines = (checkpoint / "offsets" / str(last)).read_text(encoding="utf-8").splitlines()
     settings = _settings(checkpoint, last)
     settings[_TIME] = max(now_ms, settings[_TIME])
     lines[1] = json.dumps(settings, separators=(",", ":"))
-    write_whole(checkpoint / "offsets" / str(last + 1), "\n".join(lines), synced=True)
+    check()
+    try:
+        write_first(checkpoint / "offsets" / str(last + 1), "\n".join(lines))
+    except FileExistsError as error:
+        raise FencedError(
+            f"batch {last + 1} of {checkpoint} was begun by another run",
+            hint="Let one run at a time go on; nothing was written over.",
+        ) from error
 
 
-def begin_ended_batch(checkpoint: Place, now_ms: int) -> None:
+def begin_ended_batch(checkpoint: Place, now_ms: int, check: Callable[[], None]) -> None:
     """Log a batch that reads nothing, and for which all logs of the query have ended.
 
     That they have is noted with the batch, so it is so whenever the batch runs again.
@@ -92,9 +103,13 @@ def begin_ended_batch(checkpoint: Place, now_ms: int) -> None:
     Args:
         checkpoint: Of a query that does not run and has run a batch.
         now_ms: The batch's time, in milliseconds since 1970.
+        check: Raises once another run has taken over; called before it is logged.
+
+    Raises:
+        FencedError: Another run has taken over, or logged such a batch.
     """
     last = max(_batches(checkpoint / "offsets"))
-    begin_empty_batch(checkpoint, now_ms)
+    begin_empty_batch(checkpoint, now_ms, check)
     write_whole(checkpoint / ENDED, json.dumps({"batch": last + 1}), synced=True)
 
 

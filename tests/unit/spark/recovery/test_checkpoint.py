@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from joinery.errors import StateMismatchError
+from joinery.errors import FencedError, StateMismatchError
 from joinery.project.kind import SourceSpec
 from joinery.spark.recovery.checkpoint import (
     begin_empty_batch,
@@ -47,7 +47,7 @@ def test_an_empty_batch_is_begun_where_the_last_one_ended(tmp_path: Path) -> Non
     log = tmp_path / "offsets"
     (log / "9").write_text('v1\n{"batchTimestampMs":70,"conf":{"a":"b"}}\nnine\n-')
 
-    begin_empty_batch(tmp_path, now_ms=80)
+    begin_empty_batch(tmp_path, now_ms=80, check=lambda: None)
 
     assert 'v1\n{"batchTimestampMs":80,"conf":{"a":"b"}}\nnine\n-' == (log / "10").read_text()
     assert (10, False) == last_batch(tmp_path)
@@ -59,9 +59,22 @@ def test_time_does_not_go_back_in_an_empty_batch(tmp_path: Path) -> None:
     log = tmp_path / "offsets"
     (log / "0").write_text('v1\n{"batchTimestampMs":70}\n{}')
 
-    begin_empty_batch(tmp_path, now_ms=60)
+    begin_empty_batch(tmp_path, now_ms=60, check=lambda: None)
 
     assert 'v1\n{"batchTimestampMs":70}\n{}' == (log / "1").read_text()
+
+
+def test_a_run_that_was_replaced_begins_no_empty_batch(tmp_path: Path) -> None:
+    batch(tmp_path, 0, "{}")
+    (tmp_path / "offsets" / "0").write_text('v1\n{"batchTimestampMs":70}\n{}')
+
+    def replaced() -> None:
+        raise FencedError("another run has taken over")
+
+    with pytest.raises(FencedError):
+        begin_empty_batch(tmp_path, now_ms=80, check=replaced)
+
+    assert (0, True) == last_batch(tmp_path)
 
 
 def test_the_sources_that_were_read_go_on(tmp_path: Path) -> None:
