@@ -51,8 +51,11 @@ sealed interface Delivery {
   /** What is sent from now on stands above a number, where nothing is known of what was sent. */
   void beginAbove(long number);
 
-  /** The sink may hold a document of this root that was never committed. */
-  void reopen(ByteReader pending);
+  /**
+   * The sink may hold a document of this root that was never committed; all that was sent under a
+   * number, or one below it, was.
+   */
+  void reopen(ByteReader pending, long committed);
 
   /** {@code row} is null where there is none; {@code before} and {@code after} are own rows. */
   void send(Assembled row, Slice before, Slice after, Slice key, long timestamp, Outbox outbox);
@@ -106,8 +109,8 @@ sealed interface Delivery {
     }
 
     @Override
-    public void reopen(ByteReader pending) {
-      last.reopen(pending);
+    public void reopen(ByteReader pending, long committed) {
+      last.reopen(pending, committed);
     }
 
     @Override
@@ -184,7 +187,7 @@ sealed interface Delivery {
     public void beginAbove(long number) {}
 
     @Override
-    public void reopen(ByteReader pending) {
+    public void reopen(ByteReader pending, long committed) {
       throw new IllegalStateException("only roots are sent to sinks");
     }
 

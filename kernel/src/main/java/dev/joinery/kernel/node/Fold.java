@@ -80,6 +80,7 @@ public final class Fold implements Node {
     long timestamp = Message.latest(messages);
     byte[] stored = state.read();
     Slice storedState = read(stored, state);
+    long committed = stored == null ? state.highestForgottenBefore() : delivery.highest();
     if (stored == null) {
       delivery.beginAbove(state.highestForgotten());
     }
@@ -93,7 +94,7 @@ public final class Fold implements Node {
     applyBranches(messages);
     for (byte[] message : messages) {
       if (Message.kind(message) == Message.PENDING) {
-        delivery.reopen(Message.body(message));
+        delivery.reopen(Message.body(message), committed);
       }
     }
     decision.hear(messages, after);
@@ -411,7 +412,7 @@ public final class Fold implements Node {
       }
     }
     if (hasPages() && delivery.isLimitBelow(leastBytes())) {
-      failures = 0;
+      failures = failuresKnown;
       return new Assembled(null, Slice.EMPTY, flags, overflowed);
     }
     Object[] values = new Object[inputs];

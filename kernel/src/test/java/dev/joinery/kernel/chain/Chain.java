@@ -5,12 +5,14 @@ import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.ingress.Ingress;
 import dev.joinery.kernel.message.Change;
 import dev.joinery.kernel.message.Outbox;
+import dev.joinery.kernel.node.BatchWatermarks;
 import dev.joinery.kernel.node.Node;
 import dev.joinery.kernel.program.CompiledProgram;
 import dev.joinery.kernel.program.Compiler;
 import dev.joinery.kernel.program.Program;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.function.Supplier;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.classic.SparkSession;
 
@@ -27,12 +29,17 @@ final class Chain {
 
   /** The same for a program with expressions that are more than a column. */
   Chain(Program program, SparkSession session) {
+    this(program, session, BatchWatermarks::told);
+  }
+
+  /** The same, with what the driver tells of the watermarks before a batch. */
+  Chain(Program program, SparkSession session, Supplier<String> watermarks) {
     this.program = program;
     this.router = new Ingress.Router(program);
     CompiledProgram compiled = new Compiler(session).compile(program);
     this.nodes = new Node[program.nodes().size()];
     for (int i = 0; i < nodes.length; i++) {
-      nodes[i] = new Nodes(compiled).node(i);
+      nodes[i] = new Nodes(compiled, watermarks).node(i);
     }
   }
 
