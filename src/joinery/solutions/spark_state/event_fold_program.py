@@ -30,7 +30,8 @@ class EventFold:
         when: What events make of it, by kind.
         wait_micros: How long events behind a gap wait for the numbers that are missing; 0 for
             not by time.
-        wait_events: How many of them wait before those numbers are given up, then.
+        wait_events: How many of them wait before those numbers are given up; None for not by their
+            number.
     """
 
     name: str
@@ -44,6 +45,6 @@ class EventFold:
     initial: int
     when: tuple[TransitionProgram, ...]
     wait_micros: int
-    wait_events: int
     product: int
+    wait_events: int | None = None
     kind: Literal["event_fold"] = "event_fold"

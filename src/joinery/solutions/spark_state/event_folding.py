@@ -46,8 +46,8 @@ def event_fold(
             for each in form.when
         ),
         wait_micros=form.wait.us if isinstance(form.wait, WaitTime) else 0,
-        wait_events=form.wait.count if isinstance(form.wait, WaitEvents) else 1,
         product=product,
+        wait_events=form.wait.count if isinstance(form.wait, WaitEvents) else None,
     )
 
 

@@ -304,7 +304,7 @@ public final class EventFold implements Node {
 
     /** How many events may wait; as many as there can be where their number decides nothing. */
     private long countAfter(long number) {
-      if (program.waitEvents() == 1) {
+      if (program.waitEvents() == null) {
         return Long.MAX_VALUE;
       }
       long count = 0;
@@ -317,7 +317,7 @@ public final class EventFold implements Node {
     /** {@code waiting} is how many wait from this event on. */
     private boolean hasWaited(NumberedEvent each, long waiting) {
       if (program.waitMicros() == 0) {
-        return waiting >= program.waitEvents();
+        return program.waitEvents() == null || waiting >= program.waitEvents();
       }
       return each.since() == Marks.UNKNOWN
           ? endsTimeless

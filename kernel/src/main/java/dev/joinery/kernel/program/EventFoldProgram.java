@@ -17,7 +17,8 @@ import java.util.List;
  * @param when what events make of it, by kind
  * @param waitMicros how long events behind a gap wait for the numbers that are missing; 0 for not
  *     by time
- * @param waitEvents how many of them wait before those numbers are given up, then
+ * @param waitEvents how many of them wait before those numbers are given up; null for not by their
+ *     number
  */
 public record EventFoldProgram(
     String name,
@@ -31,8 +32,8 @@ public record EventFoldProgram(
     int initial,
     List<Transition> when,
     long waitMicros,
-    int waitEvents,
-    int product)
+    int product,
+    Integer waitEvents)
     implements Program.NodeProgram {
   /** The assembler of the state after an event of a kind, over the one before and the event. */
   public record Transition(String kind, int assembler) implements Serializable {}
