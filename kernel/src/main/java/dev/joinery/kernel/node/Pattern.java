@@ -198,6 +198,12 @@ public final class Pattern implements Node {
         forgetLater();
       }
       ByteWriter out = new ByteWriter(256).writeLong(version);
+      if (gone && version == committed && retention.goesOn(timestamp)) {
+        // A rule may tell of changes for ever. A row that asked for it comes at once.
+        retention.writeAgain(out);
+        write(out);
+        return;
+      }
       retention.write(gone, timestamp, out);
       write(out);
       if (gone) {

@@ -12,6 +12,9 @@ import dev.joinery.kernel.state.State;
 final class Retention {
   private static final Slice WHOLE = Slice.EMPTY;
 
+  /** Longer than a message is on its way. */
+  private static final long SOON_MICROS = 60_000_000L;
+
   private final long micros;
   private long goneAt;
 
@@ -33,6 +36,11 @@ final class Retention {
   /** The same without news. */
   void writeAgain(ByteWriter out) {
     out.writeLong(goneAt);
+  }
+
+  /** Whether the address held nothing before, and is not forgotten so soon. */
+  boolean goesOn(long timestamp) {
+    return goneAt != 0 && timestamp + SOON_MICROS < goneAt + micros;
   }
 
   /** Has {@code Node.expire} called for an address that is gone. */

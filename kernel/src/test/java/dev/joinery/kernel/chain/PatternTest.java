@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.node.TextNode;
 import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.ingress.PendingRoots;
 import dev.joinery.kernel.message.Message;
+import dev.joinery.kernel.program.PatternProgram;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.program.ProgramReader;
 import dev.joinery.kernel.spark.LocalSpark;
@@ -21,6 +22,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.TreeMap;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
@@ -173,6 +175,37 @@ class PatternTest {
     apply(network.batch(List.of(one), START + 1, new Random(1)), versions, sink);
 
     assertEquals(null, sink.get(key));
+  }
+
+  @Test
+  void aKeyThatIsGoneIsForgottenHoweverOftenItsRuleChanges() {
+    Network network = new Network(chain);
+    long day = 24 * 60 * MINUTE;
+    network.batch(List.of(change(row(1, true, false, START), 1)), START, new Random(1));
+    List<Object> key = Arrays.asList(1L, null, null, null, null);
+    LogChange goes = new LogChange(TABLE, Message.OP_DELETE, key, 2, 2);
+    network.batch(List.of(goes), START, new Random(1));
+    network.batch(List.of(rule(true, true, 0)), START, new Random(1));
+    long notes = network.noteBytes();
+
+    for (int i = 1; i < 60; i++) {
+      LogChange other = rule(true, i % 2 == 0, i);
+      network.batch(List.of(other), START + i * day / 10, new Random(1));
+    }
+
+    assertEquals(notes, network.noteBytes());
+    assertTrue(network.stateBytes(ruled()) > 0);
+    network.expireAll(START + 9 * day);
+    assertEquals(0, network.stateBytes(ruled()));
+  }
+
+  private int ruled() {
+    List<Program.NodeProgram> nodes = chain.program().nodes();
+    return IntStream.range(0, nodes.size())
+        .filter(
+            each -> nodes.get(each) instanceof PatternProgram pattern && pattern.rules() != null)
+        .findFirst()
+        .orElseThrow();
   }
 
   /** What a chain that never saw another row finds in the rows. */
