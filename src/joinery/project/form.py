@@ -368,7 +368,8 @@ _WHEN = Value(
     lambda when: {kind: dict(assigned) for kind, assigned in when},
 )
 MINUTE_US = 60_000_000
-_EVENTS = re.compile(r"\s*(\d+)\s+events?\s*")
+_EVENTS = re.compile(r"\s*0*(\d+)\s+events?\s*", re.ASCII)
+_MOST_EVENTS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -393,10 +394,12 @@ def _read_wait(at: At, tree: Tree) -> FoldWait:
     told = _EVENTS.fullmatch(tree.text) if isinstance(tree, Scalar) else None
     if told is None:
         return WaitTime(at.reader.elapsed_us(tree, at.part))
-    if int(told[1]) == 0:
-        at.reader.shape(tree, at.part, "a number of events from 1", "Write 0s to wait for nothing.")
-        return WaitEvents(1)
-    return WaitEvents(int(told[1]))
+    count = int(told[1][:8])  # However long it is, they tell whether it is too large.
+    if 1 <= count <= _MOST_EVENTS:
+        return WaitEvents(count)
+    hint = "Write 0s to wait for nothing." if count == 0 else "Write a time, such as 1 day."
+    at.reader.shape(tree, at.part, f"a number of events from 1 to {_MOST_EVENTS:,}", hint)
+    return WaitEvents(1)
 
 
 def _wait_data(wait: FoldWait) -> str:

@@ -117,7 +117,13 @@ def refused(fold: str, relation: str = "append: true") -> list[str]:
         ),
         (
             f"sequence: no, {STATE}, {SUM}, wait: 0 events",
-            'SPEC_SHAPE "wait" of product "total" needs a number of events from 1, not "0 events"',
+            'SPEC_SHAPE "wait" of product "total" needs a number of events from 1 to 1,000,000,'
+            ' not "0 events"',
+        ),
+        (
+            f"sequence: no, {STATE}, {SUM}, wait: 3000000000 events",
+            'SPEC_SHAPE "wait" of product "total" needs a number of events from 1 to 1,000,000,'
+            ' not "3000000000 events"',
         ),
     ],
 )
