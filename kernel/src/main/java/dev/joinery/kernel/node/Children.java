@@ -111,7 +111,7 @@ final class Children {
   /** Drops messages about children of which a newer sender has told. */
   void dropLate(Map<Slice, ChildMessage> newest) {
     if (paged != null) {
-      newest.values().removeIf(message -> isLate(message, paged.get(message.key())));
+      dropLateOfPaged(newest);
     } else if (newest.size() < FEW) {
       newest.values().removeIf(message -> isLate(message, childAt(indexOf(message.key()))));
     } else {
@@ -122,6 +122,18 @@ final class Children {
         }
       }
     }
+  }
+
+  private void dropLateOfPaged(Map<Slice, ChildMessage> newest) {
+    List<Slice> late = new ArrayList<>();
+    paged.visit(
+        newest.keySet(),
+        (key, child) -> {
+          if (isLate(newest.get(key), child)) {
+            late.add(key);
+          }
+        });
+    late.forEach(newest::remove);
   }
 
   private static boolean isLate(ChildMessage message, Child known) {

@@ -10,9 +10,11 @@ import dev.joinery.kernel.state.OrderedMap;
 import dev.joinery.kernel.state.Pages;
 import dev.joinery.kernel.state.PagesOfOne;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.function.BiConsumer;
+import java.util.function.Function;
 
 /**
  * The many children of one embed, in pages of neighbours in their order: a change costs the pages
@@ -35,6 +37,18 @@ final class PagedChildren {
   private record Step(Slice place, int orderLength, Child child) implements Comparable<Step> {
     @Override
     public int compareTo(Step other) {
+      return place.compareTo(other.place);
+    }
+  }
+
+  /** Where the child of a key stands; {@code order} is empty where it has none. */
+  private record Place(Slice place, Slice order, Slice key) implements Comparable<Place> {
+    static Place of(Slice order, Slice key) {
+      return new Place(order.length() == 0 ? key : placeOf(order, key), order, key);
+    }
+
+    @Override
+    public int compareTo(Place other) {
       return place.compareTo(other.place);
     }
   }
@@ -80,16 +94,23 @@ final class PagedChildren {
     rowBytes = 0;
   }
 
-  /** The child of a key, or null. */
-  Child get(Slice key) {
-    Slice order = orders.get(key);
-    if (order == null && orders.size() == children.size()) {
-      return null;
+  /** Gives the children of some keys, in the order of their places: each page is read once. */
+  void visit(Collection<Slice> keys, BiConsumer<Slice, Child> taker) {
+    List<Place> places = new ArrayList<>(keys.size());
+    boolean allOrdered = orders.size() == children.size();
+    for (Slice key : orders.inPageOrder(keys, Function.identity())) {
+      Slice order = orders.get(key);
+      if (order != null || !allOrdered) {
+        places.add(Place.of(order == null ? Slice.EMPTY : order, key));
+      }
     }
-    Slice stored = children.get(order == null ? key : placeOf(order, key));
-    return stored == null || orderLength(stored) != (order == null ? 0 : order.length())
-        ? null
-        : childOf(order == null ? Slice.EMPTY : order, stored);
+    places.sort(null);
+    for (Place each : places) {
+      Slice stored = children.get(each.place());
+      if (stored != null && orderLength(stored) == each.order().length()) {
+        taker.accept(each.key(), childOf(each.order(), stored));
+      }
+    }
   }
 
   /** Puts children under their keys, and removes those that are null. */

@@ -92,8 +92,8 @@ public final class Session implements Node {
   @Override
   public void handle(Slice key, List<byte[]> messages, State state, Outbox outbox) {
     long timestamp = Message.latest(messages);
-    open(state);
-    long committed = state.read() == null ? state.highestForgottenBefore() : version;
+    boolean known = open(state);
+    long committed = known ? version : state.highestForgottenBefore();
     NavigableMap<Long, List<PartialByTime>> changes = new TreeMap<>();
     long watermarkBefore = watermark;
     endedUntil = Marks.UNKNOWN;
@@ -146,7 +146,8 @@ public final class Session implements Node {
     }
   }
 
-  private void open(State state) {
+  /** Returns whether anything was kept. */
+  private boolean open(State state) {
     byte[] stored = state.read();
     ByteReader in = stored == null ? null : new ByteReader(stored);
     version = in == null ? state.highestForgotten() : in.readLong();
@@ -155,6 +156,7 @@ public final class Session implements Node {
     sessions = Sessions.read(in, state, SESSIONS, shape);
     rows = shape.divides() ? RowsByTime.read(in, state, ROWS, sums) : null;
     noted = in != null && in.hasMore() && in.readByte() != 0;
+    return in != null;
   }
 
   private void close(long timestamp, State state) {
@@ -199,10 +201,9 @@ public final class Session implements Node {
 
   @Override
   public void expire(Slice key, List<Slice> entries, long timestamp, State state) {
-    if (state.read() == null) {
+    if (!open(state)) {
       return;
     }
-    open(state);
     if (entries.contains(WINDOW)) {
       forgetSessions(state);
     } else if (sessions.areNone()) {

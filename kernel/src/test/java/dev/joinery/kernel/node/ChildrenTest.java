@@ -184,6 +184,26 @@ class ChildrenTest {
   }
 
   @Test
+  void aBatchOfManyMessagesReadsEachPageOnceToFindTheLate() {
+    int count = 120_000;
+    many(count);
+    assertTrue(state.pageCount() > 600, "more than are held at once");
+    Children children = open();
+    Map<Slice, ChildMessage> newest = new LinkedHashMap<>();
+    for (long i = 0; i < count; i++) {
+      long id = i * 65_537 % count;
+      newest.put(key(id), new ChildMessage(0, 4 + (int) (id % 2) * 2, key(id), true, null));
+    }
+    state.resetCounts();
+
+    children.dropLate(newest);
+
+    assertEquals(count / 2, newest.size());
+    assertTrue(newest.values().stream().allMatch(each -> each.epoch() == 6));
+    assertTrue(state.pageReads <= state.pageCount(), state.pageReads + " pages read");
+  }
+
+  @Test
   void rowsPutTogetherAreTheArrayThatSparkMakesOfThem() {
     StructType type = new StructType().add("rows", new ArrayType(ROW, false));
     RowArray array = new RowArray();
