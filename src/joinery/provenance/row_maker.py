@@ -106,6 +106,7 @@ class _GroupMaker(_Hearing):
         self._beside = LiveRows({each.relation for each in rules})
         self._besides = {each.relation.name for each in rules}
         self._by: dict[Any, Change] = {}
+        self._behind: dict[Key, Sequence[tuple[str, Any]]] = {}
         self._counted = Counter[str]()
 
     def apply(self, record: Sequence[Change]) -> Mapping[str, int]:
@@ -126,11 +127,15 @@ class _GroupMaker(_Hearing):
 
     def send(self) -> Sending:
         """Return what the sink receives now, and the dead letters."""
-        return self._reference.send(_NOW_US)
+        documents, dead = self._reference.send(_NOW_US)
+        for each in documents:
+            key = tuple(each.key.values())
+            self._behind[key] = tuple(self._reference.behind(key))
+        return documents, dead
 
     def parts(self, key: Key) -> Iterator[RowPart]:
-        """Yield the rows of a group, or of a match."""
-        for role, identity in self._reference.behind(key):
+        """Yield the rows of a group, or of a match; of one that is forgotten, those it had."""
+        for role, identity in tuple(self._reference.behind(key)) or self._behind.get(key, ()):
             if identity in self._by:
                 yield RowPart(role, self._by[identity])
 
