@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
 from joinery.delivery.control import Action, ControlLog
 from joinery.delivery.lease_file import Holder
@@ -38,20 +38,9 @@ State = Literal[
     "ended",
     "never run",
 ]
-"""How a product stands, the most urgent first."""
+"""How a product is doing, the most urgent first."""
 
-STATES: tuple[State, ...] = (
-    "failed",
-    "gone",
-    "unknown",
-    "waiting",
-    "behind",
-    "paused",
-    "starting",
-    "live",
-    "ended",
-    "never run",
-)
+STATES: tuple[State, ...] = get_args(State)
 MARKS: Mapping[State, str] = {
     "failed": "✗",
     "gone": "✗",
