@@ -21,6 +21,9 @@ WORKERS ?= 3
 # Whole files to a process, so that its session and servers are shared, and in the order of the
 # folders: files of one long test come early, and the thousands of short ones fill the end.
 SHARED := --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
+# What servers and Spark fail at beside others is tried once more. What hangs fails by its name, not
+# all with the limit of the whole, and is not tried again.
+PATIENCE := --reruns 1 --timeout 600 --rerun-except 'Timeout \(>'
 KERNEL_SOURCES := $(shell find kernel/src -type f)
 SEED ?=
 TESTS ?= tests/unit tests/plans tests/conformance tests/oracle -m "not spark and not services and not exhaustive"
@@ -78,7 +81,7 @@ bank: setup ## A bank folded from its log in a browser, a wrong view mended: mak
 
 test: setup ## Run every test: the kernel's JUnit tests, then pytest
 	@$(BIN)/python -m joinery.spark.jar --test
-	@$(PYTEST) $(SHARED) --reruns 1 --durations=25 --durations-min=5
+	@$(PYTEST) $(SHARED) $(PATIENCE) --durations=25 --durations-min=5
 
 # JUnit, where Java has changed since its tests last passed here.
 kernel/build/.tested: $(KERNEL_SOURCES) $(READY)
