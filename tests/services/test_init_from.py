@@ -203,7 +203,8 @@ def test_a_database_without_usable_tables_is_refused_in_one_line(
     ("url", "said"),
     [
         ("postgresql://ada:engine@127.0.0.1:1/shop", "could not connect to the database"),
-        ("mysql://db/shop", "tables cannot be read from there"),
+        ("mysql://ada:engine@127.0.0.1:1/shop", "could not ask the database"),
+        ("oracle://db/shop", "tables cannot be read from there"),
     ],
 )
 def test_a_database_that_cannot_be_asked_is_refused_in_one_line(

@@ -28,7 +28,7 @@ from joinery.capture.mysql_tables import check_tables, kind_of
 from joinery.capture.schema_history import HISTORY, noted_since
 from joinery.capture.server import Prepared, ServerAwayError, pattern_of
 from joinery.capture.spool import ANEW, CaptureError, CaptureLostError, SpoolFolder
-from joinery.clients.mysql import MysqlAddress, MysqlError, MysqlLink
+from joinery.clients.mysql import CLIENT_ERRORS, MysqlAddress, MysqlError, MysqlLink
 from joinery.model.warning import RunWarning
 
 _QUEUE_BYTES = 32 << 20
@@ -37,7 +37,6 @@ _NOT_UNDERSTOOD = "a statement that changes a captured table is not understood"
 _ALONE_EVENTS = 2  # of a statement that changes tables: its identifier, and itself
 # No connection, too many of them, the end of the server, a query that was killed.
 _PASSING = (0, 1040, 1053, 1077, 1078, 1079, 1152, 1158, 1159, 1160, 1161, 1317, 1927)
-_CLIENT = range(2000, 3000)
 _CONNECTORS: Mapping[Plugin, str] = {
     "mysql": "io.debezium.connector.mysql.MySqlConnector",
     "mariadb": "io.debezium.connector.mariadb.MariaDbConnector",
@@ -90,7 +89,7 @@ class MysqlDatabase:
 
     def failure(self, error: MysqlError) -> CaptureError:
         """Return what a failure means."""
-        if error.number in _CLIENT or (error.number in _PASSING and not error.hint):
+        if error.number in CLIENT_ERRORS or (error.number in _PASSING and not error.hint):
             return ServerAwayError(f"could not reach the database {self.shown}: {error.detail}")
         if error.hint:  # the driver is missing
             return CaptureError(error.message, detail=error.detail, hint=error.hint)

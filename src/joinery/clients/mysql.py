@@ -19,6 +19,10 @@ _CONNECT_S = 10
 _ANSWER_S = 60
 _PORT = 3306
 _SSL_MODES = ("disabled", "preferred", "required")
+_UNREACHED = "Check its URL, and that it is up."
+
+CLIENT_ERRORS = range(2000, 3000)
+"""Numbers of the driver's own errors: the server was not reached, or is gone."""
 
 
 class MysqlError(RunError):
@@ -144,4 +148,9 @@ class MysqlLink:
         said = str(error.args[-1] if error.args else type(error).__name__).splitlines()[0]
         if self._address.password:
             said = said.replace(self._address.password, "…")
-        return MysqlError(f"the database {self._address.shown}: {said}", number=number, detail=said)
+        return MysqlError(
+            f"could not ask the database {self._address.shown}",
+            number=number,
+            detail=said,
+            hint=_UNREACHED if number in CLIENT_ERRORS else "",
+        )
