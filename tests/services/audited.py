@@ -93,7 +93,7 @@ def opened(report: DiffReport) -> list[Open]:
 
 
 class Changes(threading.Thread):
-    """Alters, inserts, deletes and moves rows until the block ends, 2,000 a second at most."""
+    """Alters, inserts, deletes and moves rows until the block ends, 500 a second at most."""
 
     def __init__(self, url: str, seed: int) -> None:
         super().__init__(daemon=True)
@@ -110,7 +110,7 @@ class Changes(threading.Thread):
 
     def run(self) -> None:
         with closing(psycopg.connect(self._url, autocommit=True)) as link:
-            while not self._over.wait(0.01):
+            while not self._over.wait(0.04):
                 with link.transaction():
                     for _ in range(20):
                         self._change(link, self._random.randrange(1, TOUCHED))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+import uuid
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.services.live_run import Topic
+from tests.services.live_run import Topic, live_run
 from tests.services.log import Log
 
 from joinery.model.change import Change
@@ -43,6 +44,20 @@ class LiveTruth:
         }
         for relation in self._relations.values():
             log.create(relation.topic)
+
+    @classmethod
+    def of(cls, folder: Path, project: str, kafka: str) -> LiveTruth:
+        """Write a project file whose topics are its own.
+
+        Args:
+            folder: Where it is written.
+            project: Its text, with `{bootstrap}`, and `{at}` before the names of topics.
+            kafka: The address of a broker.
+        """
+        log = Log(kafka, {})
+        text = project.format(bootstrap=log.bootstrap, at=f"rt-{uuid.uuid4().hex[:8]}")
+        (folder / "joinery.yaml").write_text(text, encoding="utf-8")
+        return cls(folder, log)
 
     def put(self, *changes: RowChange) -> None:
         """Append changes to their topics."""
@@ -114,3 +129,33 @@ def record(change: Change, relation: Relation) -> tuple[str, Any, Any]:
     if set(line) == {"key", "value"}:
         return relation.topic, line["key"], line["value"]
     return relation.topic, dict(change.key), line
+
+
+def follow_through_a_kill(
+    truth: LiveTruth, folder: Path, some: Callable[[int], Iterable[RowChange]], *, backlog: int
+) -> None:
+    """Keep a project in real time, killed in the midst of changes and started again.
+
+    Args:
+        truth: Its topics.
+        folder: Of the project file.
+        some: Makes as many changes as it is asked for.
+        backlog: How many there are before the first start.
+    """
+    truth.put(*some(backlog))
+    with live_run(folder, "--real-time") as run:
+        run.until(run.is_live, "real time")
+        for _ in range(20):
+            truth.put(*some(2))
+        run.until(truth.settled, truth.missing)
+        enough = truth.count() + 10
+        truth.put(*some(60))
+        run.until(lambda: truth.count() >= enough, "some documents")
+        run.kill()
+    truth.put(*some(5))
+    with live_run(folder, "--real-time") as run:
+        run.until(run.is_live, "real time")
+        truth.put(*some(60))
+        run.until(truth.settled, truth.missing)
+        assert 0 == run.stop(), run.said()
+    truth.check_versions()

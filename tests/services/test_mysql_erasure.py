@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.services.erasure_project import PROJECT
 from tests.services.mysql_captured import connected, new_database
 from tests.spark.test_erasure import CANARY, email, erased, holding, shown
 
@@ -21,22 +22,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.services, pytest.mark.spark]
-PROJECT = """\
-name: shop
-sources: {{db: {{mysql: {{url: "{url}"}}}}}}
-vault: {{sqlite: {{path: keys/vault.db}}, master: "not a secret, since this is only a test"}}
-relations:
-  person:
-    key: [id]
-    fields: {{id: long, email: string, height: int}}
-    personal: {{subject: id, fields: [email, height]}}
-  town: {{key: [id], fields: {{id: long, name: string}}}}
-products:
-  profile:
-    root: person
-    embed: {{town: {{one: town, on: [id], fields: [name]}}}}
-    sink: {{sqlite: {{path: clear.db, reveal: true}}}}
-"""
 PEOPLE = ", ".join(f"({each}, '{email(each)}', 170)" for each in range(10))
 TOWNS = ", ".join(f"({each}, 'legible')" for each in range(10))
 TABLES = (
@@ -61,7 +46,7 @@ def test_a_canary_is_in_no_file_of_the_spool_and_gone_once_erased(
     server: Service, spark: SparkSession, tmp_path: Path
 ) -> None:
     with new_database(server.address, *TABLES) as url:
-        (tmp_path / "joinery.yaml").write_text(PROJECT.format(url=url))
+        (tmp_path / "joinery.yaml").write_text(PROJECT.format(kind="mysql", url=url))
         project = jn.load(tmp_path / "joinery.yaml")
         run(spark, project)
         with closing(connected(url)) as link:

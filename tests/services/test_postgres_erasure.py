@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 import pytest
 from tests.services.captured import new_database, until
+from tests.services.erasure_project import PROJECT
 from tests.spark.test_erasure import CANARY, change, email, erased, holding, person, shown
 from tests.spark.test_erasure import PROJECT as SHOP
 
@@ -27,22 +28,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.services, pytest.mark.spark]
-PROJECT = """\
-name: shop
-sources: {{db: {{postgres: {{url: "{url}"}}}}}}
-vault: {{sqlite: {{path: keys/vault.db}}, master: "not a secret, since this is only a test"}}
-relations:
-  person:
-    key: [id]
-    fields: {{id: long, email: string, height: int}}
-    personal: {{subject: id, fields: [email, height]}}
-  town: {{key: [id], fields: {{id: long, name: string}}}}
-products:
-  profile:
-    root: person
-    embed: {{town: {{one: town, on: [id], fields: [name]}}}}
-    sink: {{sqlite: {{path: clear.db, reveal: true}}}}
-"""
 TABLES = (
     "create table person (id bigint primary key, email text, height int)",
     "create table town (id bigint primary key, name text)",
@@ -68,7 +53,7 @@ def test_a_canary_is_in_no_file_of_the_spool_and_gone_once_erased(
     postgres: Service, spark: SparkSession, tmp_path: Path
 ) -> None:
     with new_database(postgres, "erasure", *TABLES) as url:
-        (tmp_path / "joinery.yaml").write_text(PROJECT.format(url=url))
+        (tmp_path / "joinery.yaml").write_text(PROJECT.format(kind="postgres", url=url))
         project = jn.load(tmp_path / "joinery.yaml")
         running = jn.run(spark, project)
         until(lambda: 10 == told(tmp_path))

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import random
-import uuid
 from pathlib import Path
 
 import pytest
-from tests.services.live_run import live_run
-from tests.services.live_truth import LiveTruth
-from tests.services.log import Log
+from tests.services.live_truth import LiveTruth, follow_through_a_kill
 
 from joinery.dev.service import Service
 from joinery.testing.changes import RowChange, delete, insert
@@ -93,34 +90,11 @@ class Bank:
         )
 
 
-@pytest.fixture
-def truth(tmp_path: Path, kafka: Service) -> LiveTruth:
-    log = Log(kafka.address, {})
-    text = PROJECT.format(bootstrap=log.bootstrap, at=f"rp-{uuid.uuid4().hex[:8]}")
-    (tmp_path / "joinery.yaml").write_text(text, encoding="utf-8")
-    return LiveTruth(tmp_path, log)
-
-
 def test_matches_follow_single_rows_and_are_right_after_a_kill(
-    truth: LiveTruth, tmp_path: Path
+    tmp_path: Path, kafka: Service
 ) -> None:
-    bank = Bank()
-    truth.put(*bank.some(40))
-    with live_run(tmp_path, "--real-time") as run:
-        run.until(run.is_live, "real time")
-        for _ in range(20):
-            truth.put(*bank.some(2))
-        run.until(truth.settled, truth.missing)
-        enough = truth.count() + 10
-        truth.put(*bank.some(60))
-        run.until(lambda: truth.count() >= enough, "some matches")
-        run.kill()
-    truth.put(*bank.some(5))
-    with live_run(tmp_path, "--real-time") as run:
-        run.until(run.is_live, "real time")
-        truth.put(*bank.some(60))
-        run.until(truth.settled, truth.missing)
-        assert 0 == run.stop(), run.said()
+    truth = LiveTruth.of(tmp_path, PROJECT, kafka.address)
+
+    follow_through_a_kill(truth, tmp_path, Bank().some, backlog=40)
 
     assert all(truth.expected().values()), "there are matches of each pattern"
-    truth.check_versions()

@@ -18,6 +18,7 @@ Invariant: no verdict depends on how long anything takes.
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -129,6 +130,21 @@ class Pace:
     now_us: Callable[[], int] = lambda: time.time_ns() // 1000
 
 
+@dataclass(slots=True)
+class _Look:
+    """Two snapshots of some documents, and what the sink held once each was applied.
+
+    Attributes:
+        keys: By their texts.
+    """
+
+    keys: Mapping[str, Key]
+    first: Shown = field(init=False)
+    second: Shown = field(init=False)
+    before: Mapping[str, Held] = field(init=False)
+    after: Mapping[str, Held] = field(init=False)
+
+
 class Comparison:
     """Compares one product's documents in one sink.
 
@@ -156,6 +172,7 @@ class Comparison:
         self._keys, self._truth, self._reader, self._applied = keys, truth, reader, applied
         self._pace, self._saved = pace, saved
         self._save_at = 0.0
+        self._waited_s = 0.0
         self.found = found
 
     def run(self) -> Found:
@@ -247,14 +264,20 @@ class Comparison:
         self.found.again += len(self.found.doubtful)
         pause = _PAUSE_S
         together = max(_TOGETHER, min(_MOST, len(self.found.doubtful) // 20))
+        at_once = 1
         for number in range(self._pace.looks):
             left: list[str] = []
             late = ""
-            for chunk in _chunks(self.found.doubtful, together):
+            chunks = deque(_chunks(self.found.doubtful, together))
+            while chunks:
+                some = [chunks.popleft() for _ in range(min(at_once, len(chunks)))]
+                begun, waited = self._pace.clock(), self._waited_s
                 # What was not there in time for some would not be for others: one wait is enough.
-                late = late or self._look_again(chunk, left)
+                late = late or self._look_again(some, left)
                 if late:
-                    self.found.unsettled += [Open(each, late) for each in chunk]
+                    self.found.unsettled += [Open(each, late) for chunk in some for each in chunk]
+                took, waited = self._pace.clock() - begun, self._waited_s - waited
+                at_once = _at_once(at_once, took, waited, most=max(1, _MOST // together))
             self.found.doubtful = left
             self._save()
             if not left:
@@ -268,28 +291,49 @@ class Comparison:
         self.found.doubtful = []
         self._save()
 
-    def _look_again(self, texts: Sequence[str], left: list[str]) -> str:
+    def _look_again(self, chunks: Sequence[Sequence[str]], left: list[str]) -> str:
         """Settle what can be; add the keys that are still doubtful to those left.
+
+        Args:
+            chunks: Of keys; each has snapshots of its own, and all are waited for together.
+            left: Filled.
 
         Returns:
             Why nothing could be settled, since something was not there in time; else nothing.
         """
-        keys = {text: self._keys.key(text) for text in texts}
         judged_us = self._pace.now_us()
-        first = self._truth.documents([*keys.values()])
-        assert first is not None  # nothing was asked of its place
-        if not self._applied.reach(first.upper):
+        looks = [_Look({text: self._keys.key(text) for text in each}) for each in chunks]
+        for look in looks:
+            first = self._truth.documents([*look.keys.values()])
+            assert first is not None  # nothing was asked of its place
+            look.first = first
+        if not self._reach(max(each.first.upper for each in looks)):
             return _NOT_APPLIED
-        before = self._reader.read(texts)
-        second = self._truth.documents([*keys.values()], at_least=self._applied.heard())
-        if second is None:
-            return "the database that was compared with is behind"
-        if not self._applied.reach(second.upper):
+        for look in looks:
+            look.before = self._reader.read([*look.keys])
+            second = self._truth.documents([*look.keys.values()], at_least=self._applied.heard())
+            if second is None:
+                return "the database that was compared with is behind"
+            look.second = second
+        if not self._reach(max(each.second.upper for each in looks)):
             return _NOT_APPLIED
-        after = self._reader.read(texts)
+        for look in looks:
+            look.after = self._reader.read([*look.keys])
+            self._judge(look, judged_us, left)
+        return ""
+
+    def _reach(self, place: int) -> bool:
+        begun = self._pace.clock()
+        try:
+            return self._applied.reach(place)
+        finally:
+            self._waited_s += self._pace.clock() - begun
+
+    def _judge(self, look: _Look, judged_us: int, left: list[str]) -> None:
+        first, second = look.first, look.second
         self.found.position = second.upper
         quiet = first.versions == second.versions
-        for text, key in keys.items():
+        for text, key in look.keys.items():
             if key in second.unreadable:
                 self.found.unreadable.append(Open(text, second.unreadable[key]))
                 continue
@@ -297,7 +341,7 @@ class Comparison:
                 left.append(text)
                 continue
             wanted, then = first.documents.get(key), second.documents[key]
-            one, other = before.get(text), after.get(text)
+            one, other = look.before.get(text), look.after.get(text)
             if same(wanted, _value(one)) or same(then, _value(other)):
                 continue
             if quiet and wanted == then and one == other:
@@ -314,7 +358,15 @@ class Comparison:
                 )
             else:
                 left.append(text)
-        return ""
+
+
+def _at_once(now: int, took_s: float, waited_s: float, *, most: int) -> int:
+    """Return how many chunks are looked at together next.
+
+    To wait for the run takes as long for many as for one. To read does not, and what changes
+    between two readings proves nothing.
+    """
+    return min(most, now * 2) if waited_s > took_s / 2 else max(1, min(most, now // 2))
 
 
 def _value(held: Held | None) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from joinery.audit.key import KeyTexts
 from joinery.audit.look import Comparison, Found, Pace, Shown
@@ -72,12 +72,13 @@ class Target:
 class Run:
     """A run that has applied all at once, or nothing in time."""
 
-    def __init__(self, *, in_time: bool = True) -> None:
-        self._in_time = in_time
+    def __init__(self, *, in_time: bool = True, took: Callable[[], None] = lambda: None) -> None:
+        self._in_time, self._took = in_time, took
         self.asked = 0
 
     def reach(self, place: int) -> bool:
         self.asked += 1
+        self._took()
         return self._in_time
 
     def heard(self) -> int:
@@ -159,6 +160,20 @@ def test_a_run_that_is_late_is_waited_for_once() -> None:
     found = compared(Database(rows), Target(dict.fromkeys(range(1000), '"b"')), run)
 
     assert (1000, 1) == (len(found.unsettled), run.asked)
+
+
+def test_documents_that_change_all_the_time_are_waited_for_together() -> None:
+    """A run that is ten seconds behind, and 500 documents that change at each look."""
+    now, rows = [0.0], dict.fromkeys(range(500), '"a"')
+    run = Run(took=lambda: now.__setitem__(0, now[0] + 10.0))
+    pace = Pace(pause=lambda seconds: None, clock=lambda: now[0])
+    database, target = Database(rows, quiet=False), Target(dict.fromkeys(range(500), '"b"'))
+
+    found = Comparison(KeyTexts(ITEM), database, target, run, pace=pace, found=Found()).run()
+
+    assert ([], 500) == (wrong(found), len(found.unsettled))
+    # Looks at 200, 25, 3, 1 and 1 together would wait 2,400 times one by one.
+    assert run.asked < 100
 
 
 def test_a_standby_that_stays_behind_proves_nothing() -> None:
