@@ -63,7 +63,7 @@ def target(redis: Service) -> SinkTarget:
 @pytest.fixture
 def stage(tmp_path: Path) -> Stage:
     def build(*lines: str, **parts: Any) -> StagedBatch:
-        file = tmp_path / f"{uuid.uuid.uuid4().hex}.jsonl"
+        file = tmp_path / f"{uuid.uuid4().hex}.jsonl"
         file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         return StagedBatch(
             product="ticket",

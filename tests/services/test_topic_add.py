@@ -130,7 +130,8 @@ def test_a_topic_in_json_becomes_a_relation(topic: Topic) -> None:
         ("registry:#nothing", 'the schema registry has no subject "nothing-value"'),
         ("registry:http://127.0.0.1:1#x", "could not reach the schema registry"),
         ("topic:nothing", 'topic "nothing" has no messages to learn from'),
-        ("mysql://h/d", "tables cannot be read from there"),
+        ("oracle://h/d", "tables cannot be read from there"),
+        ("mysql://h/d", "no table is named"),
         ("postgresql://h/d", "no table is named"),
     ],
 )
