@@ -23,7 +23,7 @@ WORKERS ?= 3
 SHARED := --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 # What servers and Spark fail at beside others is tried once more. What hangs fails by its name, not
 # all with the limit of the whole, and is not tried again.
-PATIENCE := --reruns 1 --timeout 600 --rerun-except 'Timeout \(>'
+PATIENCE := --reruns 1 --timeout 1200 --rerun-except 'Timeout \(>'
 KERNEL_SOURCES := $(shell find kernel/src -type f)
 SEED ?=
 TESTS ?= tests/unit tests/plans tests/conformance tests/oracle -m "not spark and not services and not exhaustive"

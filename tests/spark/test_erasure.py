@@ -9,6 +9,7 @@ import base64
 import json
 import shutil
 import sqlite3
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -90,8 +91,11 @@ def shown(folder: Path, product: str = "profile") -> dict[Any, str]:
 def holding(folder: Path, text: str) -> set[str]:
     """Return what holds a text, but the source's own log."""
     raw = text.encode()
-    files = [each for each in folder.rglob("*") if each.is_file()]
-    found = {str(each.relative_to(folder)) for each in files if raw in each.read_bytes()}
+    found = set[str]()
+    for each in [each for each in folder.rglob("*") if each.is_file()]:
+        with suppress(FileNotFoundError):  # a log of SQLite goes with its last reader
+            if raw in each.read_bytes():
+                found.add(str(each.relative_to(folder)))
     return {each for each in found if not each.startswith("data/")}
 
 
