@@ -6,7 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 import psycopg
 import pytest
 from tests.services.captured import Connection, until
+from tests.services.mysql_captured import kill_process
 
 from joinery.capture.capture import Capture, CaptureOptions
 from joinery.capture.joining import Joining
@@ -82,6 +83,7 @@ def capturing(
     warned: list[RunWarning] | None = None,
     bulk: bool = False,
     once: bool = False,
+    followed: bool = False,
 ) -> Iterator[Capture]:
     options = CaptureOptions(
         name="t",
@@ -90,6 +92,7 @@ def capturing(
         on_warning=([] if warned is None else warned).append,
         bulk=dict.fromkeys(database.tables, ("id",)) if bulk else None,
         once=once,
+        followed=followed,
     )
     capture = Capture(database, spool, options)
     capture.start()
@@ -703,3 +706,51 @@ def test_what_others_write_moves_the_slot_on_while_the_tables_are_idle(
 def moved(link: Connection, confirmed: str, written: object) -> bool:
     found = link.execute(f"select ({confirmed}) >= %s::pg_lsn".encode(), (written,)).fetchone()
     return bool(found and found[0])
+
+
+def test_what_was_in_sight_of_a_capture_that_is_killed_begins_the_complete_file(
+    server: Service, link: Connection, spool: SpoolFolder
+) -> None:
+    tail, files = spool.path / "tail" / TABLE, spool.path / "files" / TABLE
+    seen: list[tuple[str, str]] = []
+    with capturing(database(server), spool, followed=True) as capture:
+        capture.reach_end()
+        link.execute("insert into customer values (1, 'one')")
+        until(lambda: seen.append(in_sight(tail)) or seen[-1][1])
+        kill_process()
+        link.execute("insert into customer values (2, 'two')")
+        capture.reach_end()
+
+    (name, text), rows = seen[-1], lines(files)
+    assert (files / f"{name[:16]}.jsonl").read_text().startswith(text)
+    assert [1, 2] == sorted({each["after"]["id"] for each in rows})
+    assert not tail.exists() or [] == [*tail.iterdir()]
+
+
+def in_sight(tail: Path) -> tuple[str, str]:
+    """Return the name and the whole lines of the file that is being written; empty for none."""
+    for each in tail.glob("*.jsonl"):
+        with suppress(FileNotFoundError):
+            if text := each.read_text():
+                return each.name, text[: text.rfind("\n") + 1]
+    return "", ""
+
+
+def test_a_line_that_was_broken_off_is_in_no_complete_file(
+    server: Service, link: Connection, spool: SpoolFolder
+) -> None:
+    tail, files = spool.path / "tail" / TABLE, spool.path / "files" / TABLE
+    with capturing(database(server), spool, followed=True) as capture:
+        link.execute("insert into customer values (1, 'one')")
+        capture.reach_end()
+    last = max((int(each.stem) for each in files.glob("*.jsonl")), default=0)
+    tail.mkdir(parents=True, exist_ok=True)
+    (tail / f"{last + 1:016d}.{last:016d}.jsonl").write_text('{"op": "r"}\n{"op": "')
+    (tail / f"{last + 2:016d}.{last + 1:016d}.jsonl").write_bytes(bytes(100))
+
+    with capturing(database(server), spool, followed=True) as capture:
+        link.execute("insert into customer values (2, 'two')")
+        capture.reach_end()
+
+    assert '{"op": "r"}\n' == (files / f"{last + 1:016d}.jsonl").read_text()
+    assert 2 == lines(files)[-1]["after"]["id"]

@@ -44,6 +44,7 @@ from joinery.vault.keys import VaultUnavailableError
 
 _log = logging.getLogger(__name__)
 _FLUSH_MS = 200
+_FOLLOWED_FLUSH_MS = 1000
 _FILE_BYTES = 4 << 20
 _LOG_BYTES = 10 << 20
 _END_S = 20.0
@@ -74,6 +75,7 @@ class CaptureOptions:
         max_wal: How much of its log the database may keep for us.
         seal: Returns under which key lines of which tables are sealed on a day; None where none
             are.
+        followed: Changes are read as they come, before their files are complete.
     """
 
     name: str
@@ -86,6 +88,7 @@ class CaptureOptions:
     applied: Applied = field(default=lambda reader: {})
     max_wal: WalLimit | None = None
     seal: Callable[[date], LineSeal] | None = None
+    followed: bool = False
 
 
 class Capture:
@@ -154,6 +157,27 @@ class Capture:
             if end is not None and self._has(end):
                 return
             time.sleep(_LOOK_S)
+
+    def await_tables(self, ended: Callable[[], bool]) -> None:
+        """Wait until the tables have been read whole, but for those that cannot be read.
+
+        Not while the source is paused: then what is there is all there is.
+
+        Args:
+            ended: Waiting ends without it once this is true.
+
+        Raises:
+            JoineryError: The capture failed.
+        """
+        while not (ended() or self._spool.paused is not None or self._has_tables()):
+            if self.error is not None:
+                raise self.error
+            time.sleep(_LOOK_S)
+
+    def _has_tables(self) -> bool:
+        known = self._spool.identity
+        awaited = {*known.unread} - {*self._spool.unreadable} if known is not None else {""}
+        return self._place is not None and not awaited and not self._spool.aside.exists()
 
     def _has(self, end: int) -> bool:
         """Return whether the spool has the log up to there, and all tables whole."""
@@ -340,7 +364,8 @@ class Capture:
             "connector": prepared.settings,
             "begun_at": prepared.begun_at,
             "held": [each for each in unread if each not in prepared.lacking],
-            "flush_ms": _FLUSH_MS,
+            "flush_ms": _FOLLOWED_FLUSH_MS if self._options.followed else _FLUSH_MS,
+            "follows": self._options.followed,
             "file_bytes": _FILE_BYTES,
             "silent_ms": prepared.silent_ms,
             "seal": asdict(seal) if seal is not None else None,

@@ -19,6 +19,7 @@ CAPTURED = ("postgres", "mysql")
 """The kinds of sources whose logs are captured."""
 
 _FILES = "files"
+_TAIL = "tail"
 
 
 def spool_spec(source: SourceSpec) -> SpoolSpec:
@@ -70,5 +71,6 @@ def spool_of(spec: ProjectSpec, source: SourceSpec) -> Path:
 
 def as_files(spec: ProjectSpec, source: SourceSpec) -> SourceSpec:
     """Return the source that reads the change files of a database's spool."""
-    folder = spool_of(spec, source) / _FILES
-    return SourceSpec(source.name, "files", (("path", str(folder)),))
+    spool = spool_of(spec, source)
+    options = (("path", str(spool / _FILES)), ("tail", str(spool / _TAIL)))
+    return SourceSpec(source.name, "files", options)

@@ -58,7 +58,8 @@ def open_files(
     Raises:
         SourceNotThereError: Something else than a folder is in its place.
     """
-    folder = spec.path_of(str(dict(source.options)["path"]))
+    told = dict(source.options)
+    folder = spec.path_of(str(told["path"]))
     for place in (folder, *(folder / each for each in topics)):
         if place.exists() and not place.is_dir():
             raise SourceNotThereError(
@@ -70,6 +71,7 @@ def open_files(
         .option("path", str(folder))
         .option("topics", json.dumps(list(topics)))
         .option("inOrder", json.dumps(list(in_order)))
+        .option("tail", str(told.get("tail", "")))
         .options(**batch_options(spec.run, room))
         .option("maxRecordBytes", spec.run.max_record_bytes)
         .load()

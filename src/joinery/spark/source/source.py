@@ -271,7 +271,9 @@ def remaining_bytes(metrics: Mapping[str, str]) -> dict[str, int]:
         for name, value in metrics.items()
         if name.endswith(".bytesRead")
     }
-    return {topic: int(metrics.get(f"{topic}.bytes", size)) - size for topic, size in read.items()}
+    # In real time more is read than complete files have.
+    known = {topic: int(metrics.get(f"{topic}.bytes", size)) for topic, size in read.items()}
+    return {topic: max(0, known[topic] - size) for topic, size in read.items()}
 
 
 def kafka_backlog(read: SourceRead, end: str | None, latest: str | None) -> Backlog:

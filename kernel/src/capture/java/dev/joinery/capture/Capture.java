@@ -56,6 +56,9 @@ public final class Capture {
 
   private long flushedAt;
 
+  /** When the first came of what is not in complete files yet; {@link #NEVER} where nothing has. */
+  private long takenAt = NEVER;
+
   /** When something was heard of the log, of which heartbeats come though nothing changes. */
   private long heardAt = NEVER;
 
@@ -68,6 +71,9 @@ public final class Capture {
     this.requests = requests;
     spool = new Spool(settings.spool(), settings.fileBytes());
     spool.hold(settings.held());
+    if (settings.follows()) {
+      spool.follow();
+    }
     Position position = spool.position();
     long written = position == null ? 0 : position.rows();
     lines = new Lines(settings.connector(), settings.begunAt(), written, settings.seal());
@@ -166,6 +172,8 @@ public final class Capture {
         }
         if (due() && mayFollow(ending)) {
           flush();
+        } else if (!heard.isEmpty() && allowed.getCount() == 0) {
+          show();
         }
         if (spool.whole() && allowed.getCount() == 0) {
           readBeside();
@@ -192,6 +200,7 @@ public final class Capture {
   }
 
   private void take(SourceRecord record) throws IOException {
+    takenAt = takenAt == NEVER ? System.currentTimeMillis() : takenAt;
     if (Lines.ends(record.sourceOffset())) {
       last = record;
     }
@@ -224,7 +233,9 @@ public final class Capture {
     if (!spool.whole()) {
       return false;
     }
-    boolean waited = System.currentTimeMillis() - flushedAt >= settings.flushMillis();
+    // Who follows a file needs it in sight for a while; without, what comes first need not wait.
+    long since = settings.follows() ? takenAt : flushedAt;
+    boolean waited = System.currentTimeMillis() - since >= settings.flushMillis();
     return spool.full() || (last != null && waited);
   }
 
@@ -237,6 +248,11 @@ public final class Capture {
     return allowed.getCount() == 0;
   }
 
+  private void show() throws IOException {
+    history.check();
+    spool.show();
+  }
+
   private void flush() throws IOException, InterruptedException {
     history.check();
     spool.write();
@@ -246,5 +262,6 @@ public final class Capture {
       last = null;
     }
     flushedAt = System.currentTimeMillis();
+    takenAt = NEVER;
   }
 }

@@ -20,6 +20,7 @@ import java.util.TreeSet;
  * @param held tables whose changes stand aside until their rows are in place
  * @param silentMillis a log of which nothing is heard for longer is given up; 0 where that is usual
  * @param seal what seals the lines of tables with personal columns
+ * @param follows whether somebody follows the files as they are written
  */
 record Settings(
     Path spool,
@@ -29,7 +30,8 @@ record Settings(
     long begunAt,
     Set<String> held,
     long silentMillis,
-    Seal seal) {
+    Seal seal,
+    boolean follows) {
   static Settings of(String line) throws IOException {
     JsonNode told = new ObjectMapper().readTree(line);
     Map<String, String> connector = new TreeMap<>();
@@ -46,6 +48,7 @@ record Settings(
         told.required("begun_at").asLong(),
         held,
         told.path("silent_ms").asLong(),
-        new Seal(told.get("seal")));
+        new Seal(told.get("seal")),
+        told.path("follows").asBoolean());
   }
 }

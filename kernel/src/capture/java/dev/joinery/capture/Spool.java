@@ -12,6 +12,8 @@ import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.FileTime;
 import java.util.Collection;
 import java.util.Comparator;
+import java.util.HashMap;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -28,6 +30,9 @@ import java.util.stream.Stream;
  *
  * <p>A table may be held: its changes stand aside until its rows, which are older, are in place. So
  * who reads the files never meets a change that leaves out a large value of a row yet to come.
+ *
+ * <p>Where somebody follows the files, lines are appended to a file in sight as they come, {@link
+ * Tail}. What a crash left of one is completed as it is, with its number.
  *
  * <p>Invariant: what is before the position is in files that are on the disk under their names;
  * files are numbered upwards, also after a crash between a file and its position.
@@ -48,8 +53,11 @@ final class Spool {
   private final Path history;
 
   private final Map<String, ByteArrayOutputStream> open = new TreeMap<>();
+  private final Map<String, Tail> tails = new TreeMap<>();
+  private final Map<String, Long> lastOf = new HashMap<>();
   private final int fileBytes;
   private boolean whole;
+  private boolean follows;
   private long file;
   private Position position;
   private long bytes;
@@ -68,10 +76,12 @@ final class Spool {
       position = Position.of(Files.readAllBytes(kept));
       putInPlace();
       trimHistory();
+      Tail.complete(folder, files);
     } else {
       remove(aside);
       remove(history);
     }
+    remove(folder.resolve(Tail.FOLDER));
     long last = Math.max(lastFile(files), lastFile(behind));
     file = Math.max(position == null ? 0 : position.file(), last);
   }
@@ -98,6 +108,40 @@ final class Spool {
     }
   }
 
+  /** Has lines be appended to files in sight as they come. */
+  void follow() {
+    follows = true;
+  }
+
+  /** Shows what was taken to those who follow, where there are any; it need not be on the disk. */
+  void show() throws IOException {
+    if (!whole || !follows) {
+      return;
+    }
+    for (Iterator<Map.Entry<String, ByteArrayOutputStream>> each = open.entrySet().iterator();
+        each.hasNext(); ) {
+      Map.Entry<String, ByteArrayOutputStream> lines = each.next();
+      if (!held.contains(lines.getKey())) {
+        tail(lines.getKey()).append(lines.getValue().toByteArray());
+        each.remove();
+      }
+    }
+  }
+
+  private Tail tail(String table) throws IOException {
+    Tail tail = tails.get(table);
+    if (tail == null) {
+      tail = Tail.begin(folder, table, ++file, lastOf(table));
+      tails.put(table, tail);
+    }
+    return tail;
+  }
+
+  private long lastOf(String table) throws IOException {
+    Long known = lastOf.get(table);
+    return known != null ? known : lastFile(files.resolve(table));
+  }
+
   /** Returns whether so much is held that a file is worth while. */
   boolean full() {
     return bytes >= fileBytes;
@@ -110,6 +154,12 @@ final class Spool {
 
   /** Writes all that was taken; aside until the tables have been read whole. */
   void write() throws IOException {
+    show();
+    for (Map.Entry<String, Tail> each : tails.entrySet()) {
+      each.getValue().complete(files.resolve(each.getKey()));
+      lastOf.put(each.getKey(), each.getValue().number());
+    }
+    tails.clear();
     for (Map.Entry<String, ByteArrayOutputStream> each : open.entrySet()) {
       write(each.getKey(), each.getValue(), root(each.getKey()));
     }
@@ -169,6 +219,7 @@ final class Spool {
     Path target = root.resolve(table);
     Files.createDirectories(target);
     put(target.resolve(String.format("%016d%s", ++file, SUFFIX)), lines.toByteArray());
+    lastOf.remove(table);
   }
 
   /** Puts content under its name once it is on the disk. */
@@ -190,7 +241,7 @@ final class Spool {
     sync(target.getParent());
   }
 
-  private static void sync(Path folder) throws IOException {
+  static void sync(Path folder) throws IOException {
     try (FileChannel handle = FileChannel.open(folder, StandardOpenOption.READ)) {
       handle.force(true);
     }
@@ -245,6 +296,7 @@ final class Spool {
       Path name = target.resolve(String.format("%016d%s", ++file, SUFFIX));
       Files.move(one, name, StandardCopyOption.ATOMIC_MOVE);
     }
+    lastOf.remove(table);
     sync(target);
   }
 

@@ -34,14 +34,16 @@ final class BatchPlan {
         long last =
             to.done().get(file.number()) ? file.size() : to.point(file.number()).offset();
         if (last > first.offset()) {
-          slices.add(slice(topic, file, first, last));
+          slices.add(slice(catalog, topic, file, first, last));
         }
       }
     }
     return slices;
   }
 
-  private FileSlice slice(int topic, KnownFile file, Progress.Point first, long last) {
+  /** Returns the lines of a file from {@code first} to the byte {@code last}. */
+  static FileSlice slice(
+      FileCatalog catalog, int topic, KnownFile file, Progress.Point first, long last) {
     String path = catalog.path(file.topic(), file.name()).toString();
     String original = KnownFile.original(file.name());
     String name = original == null ? file.name() : original;

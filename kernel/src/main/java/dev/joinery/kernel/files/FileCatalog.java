@@ -222,7 +222,17 @@ final class FileCatalog {
   }
 
   Path path(String topic, String file) {
-    return root.resolve(topic).resolve(file);
+    return folder(topic).resolve(file);
+  }
+
+  Path folder(String topic) {
+    return root.resolve(topic);
+  }
+
+  /** Returns a topic's last file by name, but for those that put lines back; null for none. */
+  KnownFile last(String topic) {
+    Map.Entry<String, KnownFile> last = topic(topic).byName.lastEntry();
+    return last == null ? null : last.getValue();
   }
 
   /** Returns a topic's files that are not done, in name order, then those that put lines back. */

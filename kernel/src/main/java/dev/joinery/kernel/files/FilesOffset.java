@@ -48,6 +48,31 @@ final class FilesOffset extends Offset {
     return offset instanceof FilesOffset ours ? ours : of(offset.json());
   }
 
+  /** Returns the same offset; a file that was being written and is complete by now has its number. */
+  FilesOffset completedIn(FileCatalog catalog) {
+    if (topics.values().stream().allMatch(each -> each.tail() == null)) {
+      return this;
+    }
+    Map<String, Progress> after = new TreeMap<>(topics);
+    after.replaceAll((topic, progress) -> completedIn(catalog, topic, progress));
+    return new FilesOffset(after);
+  }
+
+  private static Progress completedIn(FileCatalog catalog, String topic, Progress progress) {
+    KnownFile file = progress.tail() == null ? null : catalog.file(topic, progress.tail().file());
+    return file == null ? progress : progress.completed(file);
+  }
+
+  /** Returns whether more was read than at {@code start} of a file that is not complete yet. */
+  boolean readsTailSince(FilesOffset start) {
+    return topics.entrySet().stream()
+        .anyMatch(each -> isTailSince(each.getValue().tail(), start.topic(each.getKey()).tail()));
+  }
+
+  private static boolean isTailSince(Progress.Tail tail, Progress.Tail start) {
+    return tail != null && !tail.equals(start);
+  }
+
   Progress topic(String name) {
     return topics.getOrDefault(name, Progress.none());
   }

@@ -19,6 +19,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * @param partitions tasks a batch, at most; 0 stands for Spark's default parallelism
  * @param inOrder topics each of which is read by one task
  * @param sizes by topic and name, the bytes of files that are read at most; others are read whole
+ * @param tail the folder of the files that are being written, as {@link Tails} has them; empty where
+ *     only complete files are read
  */
 record FilesOptions(
     String path,
@@ -27,7 +29,8 @@ record FilesOptions(
     int maxRecordBytes,
     int partitions,
     List<String> inOrder,
-    Map<String, Map<String, Long>> sizes)
+    Map<String, Map<String, Long>> sizes,
+    String tail)
     implements Serializable {
   private static final int DEFAULT_MAX_RECORD_BYTES = 8 << 20;
 
@@ -44,7 +47,8 @@ record FilesOptions(
             options.getLong("maxRecordBytes", DEFAULT_MAX_RECORD_BYTES), Integer.MAX_VALUE / 2),
         options.getInt("partitions", 0),
         topics(options.getOrDefault("inOrder", "[]")),
-        sizes(options.getOrDefault("sizes", "{}")));
+        sizes(options.getOrDefault("sizes", "{}")),
+        options.getOrDefault("tail", ""));
   }
 
   private static Map<String, Map<String, Long>> sizes(String json) {

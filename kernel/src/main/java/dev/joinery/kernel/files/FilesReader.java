@@ -23,6 +23,7 @@ final class FilesReader implements PartitionReader<InternalRow> {
   private static final byte[] TOO_LARGE = "too_large".getBytes(StandardCharsets.US_ASCII);
 
   private final Iterator<FileSlice> slices;
+  private final Channels channels;
   private final int maxRecordBytes;
   private final KeyedLine keyed = new KeyedLine();
   private final UnsafeRowWriter row = new UnsafeRowWriter(FIELDS, 1024);
@@ -40,9 +41,40 @@ final class FilesReader implements PartitionReader<InternalRow> {
   private int at;
   private int limit;
 
+  /** Opens the files of slices; who opened one closes it. */
+  interface Channels {
+    FileChannel open(FileSlice slice) throws IOException;
+
+    void close(FileChannel channel) throws IOException;
+  }
+
+  /** Opens each file anew. */
+  private static final class ByPath implements Channels {
+    @Override
+    public FileChannel open(FileSlice slice) throws IOException {
+      return FileChannel.open(Path.of(slice.path()), StandardOpenOption.READ);
+    }
+
+    @Override
+    public void close(FileChannel channel) throws IOException {
+      channel.close();
+    }
+  }
+
   FilesReader(List<FileSlice> slices, int maxRecordBytes) {
-    this.slices = slices.iterator();
+    this(slices.iterator(), new ByPath(), maxRecordBytes);
+  }
+
+  /** Reads slices for as long as there are any; there may be more after {@link #next} was false. */
+  FilesReader(Iterator<FileSlice> slices, Channels channels, int maxRecordBytes) {
+    this.slices = slices;
+    this.channels = channels;
     this.maxRecordBytes = maxRecordBytes;
+  }
+
+  /** Returns where the last row of the file at hand ends, or the slice before its first. */
+  Progress.Point reached() {
+    return new Progress.Point(line - 1, offset - (limit - at));
   }
 
   @Override
@@ -67,7 +99,7 @@ final class FilesReader implements PartitionReader<InternalRow> {
     }
     FileSlice next = slices.next();
     try {
-      channel = FileChannel.open(Path.of(next.path()), StandardOpenOption.READ);
+      channel = channels.open(next);
     } catch (NoSuchFileException gone) {
       throw new FilesError(
           next.path() + " is gone, but not yet read to its end: put it back", gone);
@@ -234,7 +266,7 @@ final class FilesReader implements PartitionReader<InternalRow> {
   public void close() throws IOException {
     slice = null;
     if (channel != null) {
-      channel.close();
+      channels.close(channel);
       channel = null;
     }
   }

@@ -9,6 +9,8 @@ import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 record FilesReaderFactory(int maxRecordBytes) implements PartitionReaderFactory {
   @Override
   public PartitionReader<InternalRow> createReader(InputPartition partition) {
-    return new FilesReader(((FilesPartition) partition).slices(), maxRecordBytes);
+    return partition instanceof TailPartition tail
+        ? new TailReader(tail, maxRecordBytes)
+        : new FilesReader(((FilesPartition) partition).slices(), maxRecordBytes);
   }
 }

@@ -10,24 +10,36 @@ import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
 import org.apache.spark.sql.connector.read.streaming.Offset;
+import org.apache.spark.sql.connector.read.streaming.PartitionOffset;
 import org.apache.spark.sql.connector.read.streaming.ReadAllAvailable;
 import org.apache.spark.sql.connector.read.streaming.ReadLimit;
 import org.apache.spark.sql.connector.read.streaming.ReportsSourceMetrics;
+import org.apache.spark.sql.connector.read.streaming.SupportsRealTimeMode;
 import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow;
 
 /**
- * Change files as a stream: cuts batches on the driver, and tells how much is left.
+ * Change files as a stream: cuts batches on the driver, and tells how much is left. In real time a
+ * task follows each topic, and tells how far it came once its time is over.
  *
  * <p>The rows between two offsets depend on these alone, not on what came into the folders since.
  */
 final class FilesStream
-    implements MicroBatchStream, SupportsTriggerAvailableNow, ReportsSourceMetrics {
+    implements MicroBatchStream,
+        SupportsTriggerAvailableNow,
+        SupportsRealTimeMode,
+        ReportsSourceMetrics {
+  private static final long COMPLETE_WITHIN_MS = 60_000;
+  private static final long LOOK_MS = 50;
+
   private final FilesOptions options;
   private final int partitions;
   private final FileCatalog catalog;
   private final BatchCut cut;
   private final BatchSize size;
   private boolean frozen;
+
+  /** Where the tasks of real time began. */
+  private FilesOffset begun;
 
   FilesStream(FilesOptions options, int partitions, LogFolder folder, BatchSize size) {
     this.options = options;
@@ -59,11 +71,11 @@ final class FilesStream
     if (!frozen) {
       catalog.discover(options.topics());
     }
-    FilesOffset from = FilesOffset.of(start);
+    FilesOffset from = FilesOffset.of(start).completedIn(catalog);
     BatchSize.Limit most =
         limit instanceof ReadAllAvailable
             ? new BatchSize.Limit(Long.MAX_VALUE, Long.MAX_VALUE)
-            : size.next(size.rowsIn(known() - bytes(from)));
+            : size.next(size.rowsIn(Math.max(0, known() - bytes(from))));
     FilesOffset end = cut.end(from, options.topics(), most.rows(), most.bytes());
     size.took(lines(end) - lines(from), bytes(end) - bytes(from), bytes(end) < known());
     return end.equals(from) && from.topics.isEmpty() ? null : end;
@@ -107,8 +119,48 @@ final class FilesStream
   @Override
   public InputPartition[] planInputPartitions(Offset start, Offset end) {
     BatchPlan plan = new BatchPlan(catalog, options.topics(), options.inOrder());
-    List<FileSlice> slices = plan.slices(FilesOffset.of(start), FilesOffset.of(end));
+    FilesOffset from = FilesOffset.of(start);
+    FilesOffset to = completed(from, FilesOffset.of(end));
+    List<FileSlice> slices = plan.slices(from.completedIn(catalog), to);
     return FilesPartition.of(plan.tasks(slices, partitions, cut.marks));
+  }
+
+  /**
+   * Returns the end of a batch once the files are complete that were being written when real time
+   * noted it: those a capture completes when it starts, or within a moment where it goes on.
+   */
+  private FilesOffset completed(FilesOffset start, FilesOffset end) {
+    long until = System.nanoTime() + COMPLETE_WITHIN_MS * 1_000_000;
+    FilesOffset completed = end.completedIn(catalog);
+    while (completed.readsTailSince(start)) {
+      if (System.nanoTime() > until) {
+        throw new FilesError(
+            "changes that were read in real time are not in complete files: let the capture of the"
+                + " source run");
+      }
+      Pauses.rest(LOOK_MS);
+      catalog.discover(options.topics());
+      completed = end.completedIn(catalog);
+    }
+    return completed;
+  }
+
+  @Override
+  public InputPartition[] planInputPartitions(Offset start) {
+    catalog.discover(options.topics());
+    begun = FilesOffset.of(start).completedIn(catalog);
+    return new TailPlan(catalog, options).partitions(begun);
+  }
+
+  @Override
+  public Offset mergeOffsets(PartitionOffset[] offsets) {
+    catalog.discover(options.topics());
+    Map<String, Progress> topics = new HashMap<>(begun.topics);
+    for (PartitionOffset each : offsets) {
+      TailOffset reached = (TailOffset) each;
+      topics.put(reached.topic(), reached.after(begun.topic(reached.topic()), catalog));
+    }
+    return new FilesOffset(topics).completedIn(catalog);
   }
 
   @Override

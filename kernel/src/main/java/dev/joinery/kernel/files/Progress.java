@@ -15,8 +15,18 @@ import java.util.TreeMap;
  * @param open the files read in part
  * @param lines all lines read
  * @param bytes all bytes read
+ * @param tail the file read in part that is not complete yet, and so has no number; null for none
  */
-record Progress(BitSet done, Map<Integer, Point> open, long lines, long bytes) {
+record Progress(
+    BitSet done, Map<Integer, Point> open, long lines, long bytes, Tail tail) {
+  /** How far a file was read that is still being written; it has this name once it is complete. */
+  record Tail(String file, Point point) {}
+
+  Progress(BitSet done, Map<Integer, Point> open, long lines, long bytes) {
+    this(done, open, lines, bytes, null);
+  }
+
+
   /** After so many lines and bytes of a file. */
   record Point(long line, long offset) {
     static final Point START = new Point(0, 0);
@@ -46,7 +56,20 @@ record Progress(BitSet done, Map<Integer, Point> open, long lines, long bytes) {
         doneAfter,
         openAfter,
         lines + to.line() - from.line(),
-        bytes + to.offset() - from.offset());
+        bytes + to.offset() - from.offset(),
+        tail);
+  }
+
+  /** Returns the same progress once the tail's file is complete, as one among the others. */
+  Progress completed(KnownFile file) {
+    BitSet doneAfter = (BitSet) done.clone();
+    Map<Integer, Point> openAfter = new TreeMap<>(open);
+    if (tail.point().offset() >= file.size()) {
+      doneAfter.set(file.number());
+    } else if (!tail.point().equals(Point.START)) {
+      openAfter.put(file.number(), tail.point());
+    }
+    return new Progress(doneAfter, openAfter, lines, bytes, null);
   }
 
   /** Writes files as runs of numbers: {@code "0-41,43"}. */
@@ -64,6 +87,10 @@ record Progress(BitSet done, Map<Integer, Point> open, long lines, long bytes) {
       ArrayNode points = json.putArray("open");
       open.forEach((file, at) -> points.addArray().add(file).add(at.line()).add(at.offset()));
     }
+    if (tail != null) {
+      Point at = tail.point();
+      json.putArray("tail").add(tail.file()).add(at.line()).add(at.offset());
+    }
     return json.put("lines", lines).put("bytes", bytes);
   }
 
@@ -78,6 +105,13 @@ record Progress(BitSet done, Map<Integer, Point> open, long lines, long bytes) {
     for (JsonNode each : json.path("open")) {
       open.put(each.get(0).asInt(), new Point(each.get(1).asLong(), each.get(2).asLong()));
     }
-    return new Progress(done, open, json.path("lines").asLong(), json.path("bytes").asLong());
+    return new Progress(
+        done, open, json.path("lines").asLong(), json.path("bytes").asLong(), tailOf(json));
+  }
+
+  private static Tail tailOf(JsonNode json) {
+    JsonNode told = json.path("tail");
+    Point at = new Point(told.path(1).asLong(), told.path(2).asLong());
+    return told.isMissingNode() ? null : new Tail(told.path(0).asText(), at);
   }
 }

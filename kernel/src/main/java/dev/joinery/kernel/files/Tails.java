@@ -1,0 +1,184 @@
+package dev.joinery.kernel.files;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.NotDirectoryException;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.FileTime;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.NavigableSet;
+import java.util.TreeSet;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/**
+ * Finds the next change file of a topic whose files are numbered upwards: a complete one, or the
+ * one that is being written. Remembers the complete ones that it found.
+ *
+ * <p>A file that is being written stands in a folder of its own, {@code <number>.<before>.jsonl},
+ * where {@code before} is the number of the topic's file before it. It is moved to the complete
+ * ones, as {@code <number>.jsonl}, and only then is there another one.
+ *
+ * <p>Invariant: no file is passed over. Whatever has a lower number than one that was seen has been
+ * put in its place before that one was, so a listing that begins afterwards has it.
+ */
+final class Tails {
+  private static final Pattern WRITTEN = Pattern.compile("([0-9]{16})\\.([0-9]{16})\\.jsonl");
+  private static final Pattern COMPLETE = Pattern.compile("[0-9]{16}\\.jsonl");
+  private static final String NONE = "0".repeat(16);
+  private static final long SETTLED_MS = 3000;
+
+  /** Looks at a folder that has changed are so far apart, and take a twentieth of the time at most. */
+  private static final long LIST_EVERY_NANOS = 20_000_000;
+
+  private static final int REST = 20;
+
+  private final Path complete;
+  private final Path written;
+  private final Deque<String> found = new ArrayDeque<>();
+  private FileTime changed;
+  private boolean settled;
+  private long listNotBefore;
+
+  /** A file that was found, opened. */
+  record Next(String name, FileChannel channel) {}
+
+  Tails(Path complete, Path written) {
+    this.complete = complete;
+    this.written = written;
+    listNotBefore = System.nanoTime();
+  }
+
+  /** Returns the file that follows on one of this name, empty for none; null where none is there. */
+  Next next(String last) throws IOException {
+    if (found.isEmpty()) {
+      Matcher candidate = written(last);
+      String before = last.isEmpty() ? NONE : last.substring(0, NONE.length());
+      if (candidate != null && candidate.group(2).compareTo(before) <= 0) {
+        return opened(written.resolve(candidate.group()), candidate.group(1) + ".jsonl", false);
+      }
+      if (candidate != null || isDue()) {
+        list(last);
+      }
+    }
+    String name = found.poll();
+    return name == null ? null : opened(complete.resolve(name), name, true);
+  }
+
+  /** Returns a file that is complete, or is being written, by its name; null where it is neither. */
+  Next named(String name) throws IOException {
+    String number = name.substring(0, NONE.length());
+    Matcher candidate = written("");
+    if (candidate != null && candidate.group(1).equals(number)) {
+      Next next = opened(written.resolve(candidate.group()), name, true);
+      if (next != null) {
+        return next;
+      }
+    }
+    return opened(complete.resolve(name), name, true);
+  }
+
+  boolean isComplete(String name) {
+    return Files.exists(complete.resolve(name));
+  }
+
+  /** Has what was written of a file be on the disk, and its name. */
+  void sync(FileChannel channel) throws IOException {
+    channel.force(true);
+    for (Path each : new Path[] {written, complete}) {
+      if (Files.isDirectory(each)) {
+        try (FileChannel folder = FileChannel.open(each, StandardOpenOption.READ)) {
+          folder.force(true);
+        }
+      }
+    }
+  }
+
+  /** Opens a file; one of which no line is there yet may go again, so it is as if it were not. */
+  private static Next opened(Path path, String name, boolean stays) throws IOException {
+    FileChannel channel;
+    try {
+      channel = FileChannel.open(path, StandardOpenOption.READ);
+    } catch (NoSuchFileException movedMeanwhile) {
+      return null;
+    }
+    if (stays || endsLine(channel, channel.size())) {
+      return new Next(name, channel);
+    }
+    channel.close();
+    return null;
+  }
+
+  /** Returns whether the last line of the first {@code size} bytes is whole, and there is one. */
+  static boolean endsLine(FileChannel channel, long size) throws IOException {
+    ByteBuffer last = ByteBuffer.allocate(1);
+    return size > 0 && channel.read(last, size - 1) == 1 && last.get(0) == '\n';
+  }
+
+  /** Returns the file that is being written, where its number is above that of {@code last}. */
+  private Matcher written(String last) throws IOException {
+    try (DirectoryStream<Path> files = Files.newDirectoryStream(written)) {
+      for (Path each : files) {
+        Matcher matcher = WRITTEN.matcher(each.getFileName().toString());
+        if (matcher.matches() && (matcher.group(1) + ".jsonl").compareTo(last) > 0) {
+          return matcher;
+        }
+      }
+    } catch (NoSuchFileException | NotDirectoryException notThereYet) {
+      return null;
+    }
+    return null;
+  }
+
+  /** Returns whether there may be complete files that were not seen. */
+  private boolean isDue() throws IOException {
+    if (System.nanoTime() < listNotBefore) {
+      return false;
+    }
+    FileTime at;
+    try {
+      at = Files.getLastModifiedTime(complete);
+    } catch (NoSuchFileException notThereYet) {
+      return false;
+    }
+    boolean quiet = System.currentTimeMillis() - at.toMillis() > SETTLED_MS;
+    if (at.equals(changed) && (settled || !quiet)) {
+      return false;
+    }
+    changed = at;
+    settled = quiet;
+    return true;
+  }
+
+  /** Finds the files behind {@code last}, by a second look: the first may have missed some. */
+  private void list(String last) throws IOException {
+    long began = System.nanoTime();
+    NavigableSet<String> seen = behind(last);
+    if (!seen.isEmpty()) {
+      found.addAll(behind(last).headSet(seen.last(), true));
+    }
+    long took = System.nanoTime() - began;
+    listNotBefore = began + Math.max(LIST_EVERY_NANOS, REST * took);
+  }
+
+  private NavigableSet<String> behind(String last) throws IOException {
+    NavigableSet<String> names = new TreeSet<>();
+    try (DirectoryStream<Path> files = Files.newDirectoryStream(complete)) {
+      for (Path each : files) {
+        String name = each.getFileName().toString();
+        if (name.compareTo(last) > 0 && COMPLETE.matcher(name).matches()) {
+          names.add(name);
+        }
+      }
+    } catch (NoSuchFileException | NotDirectoryException notThereYet) {
+      return names;
+    }
+    return names;
+  }
+}
