@@ -1,33 +1,38 @@
-"""PostgreSQL to documents in PostgreSQL, in batches: how soon, how many, and how a run begins.
+"""PostgreSQL to documents: how soon, how many, and how a run begins.
 
-`python -m bench.postgres_source lag [COMMITS]` commits single rows at random pauses, and looks for
-each in its document; the first ten are not counted. `rate [CHANGES]` writes many rows, a thousand a
-transaction, while `joinery run` follows, until the last is in its document. `first [ROWS]` and
-`bulk [ROWS]` time a first run over tables that are there: as the connector reads them, and by
-`--bootstrap-from database`. `idle [SECONDS]` writes into a table that nobody captures, beside a
-capture
-whose tables rest, and looks how much of its log the server keeps for the slot. Each
-starts a server and ends it.
+In batches into PostgreSQL: `python -m bench.postgres_source lag [COMMITS]` commits single rows at
+random pauses, and looks for each in its document; the first ten are not counted. `rate [CHANGES]`
+writes many rows, a thousand a transaction, while `joinery run` follows, until the last is in its
+document. `first [ROWS]` and `bulk [ROWS]` time a first run over tables that are there: as the
+connector reads them, and by `--bootstrap-from database`. `idle [SECONDS]` writes into a table that
+nobody captures, beside a capture whose tables rest, and looks how much of its log the server keeps
+for the slot.
 
-Processor seconds are those of the run with all its processes, and of the server with all of its.
+In real time into Kafka: `live [COMMITS]` commits as `lag` does, and reads the topic; the checkpoint
+is committed every 20 s, and the first hundred are not counted.
+
+Each starts its servers and ends them. Processor seconds are those of the run with all its
+processes, and of the server with all of its.
 """
 
 from __future__ import annotations
 
+import os
 import random
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import psutil
 import psycopg
+from confluent_kafka import Consumer, TopicPartition
 
+from joinery.dev.kafka import kafka
 from joinery.dev.postgres import postgres
 
 _PROJECT = """\
@@ -44,9 +49,16 @@ products:
       purchases: {{many: purchase, on: {{customer_id: id}}, fields: [id, amount]}}
     sink: {{postgres: {{url: "{url}"}}}}
 """
+_LIVE = """\
+    sink: {{kafka: {{topic: profile, bootstrap: "{kafka}", partitions: 1}}}}
+run:
+  checkpoint_interval: 20s
+  dead_letters: {{kafka: {{topic: dead, bootstrap: "{kafka}"}}}}
+"""
 _CUSTOMERS = 1000
 _FIRST = 1_000_000  # no other number in a document looks like it
 _WARMING = 10
+_WARMING_LIVE = 100
 _A_COMMIT = 1000
 _LOOK_S = 0.2
 _LIMIT_S = 900.0
@@ -129,16 +141,24 @@ class World:
 
     def __init__(self, scratch: Path, link: Link, address: str, pid: int) -> None:
         self.link, self._server = link, psutil.Process(pid)
-        self._folder = scratch / "project"
-        self._folder.mkdir()
-        (self._folder / "joinery.yaml").write_text(_PROJECT.format(url=address))
+        self.folder, self.address = scratch / "project", address
+        self.folder.mkdir()
+        self.declare(_PROJECT.format(url=address))
+
+    def declare(self, project: str) -> None:
+        """Write the project file."""
+        (self.folder / "joinery.yaml").write_text(project)
+
+    def said(self) -> str:
+        """Return what its commands have written so far."""
+        return (self.folder / "out").read_text()
 
     @contextmanager
     def running(self, *options: str, command: str = "run") -> Iterator[subprocess.Popen[bytes]]:
         """Run the project, or another command of it, for the length of a block."""
         told = [sys.executable, "-m", "joinery.cli.main", command, *options]
-        with (self._folder / "out").open("ab") as output:
-            run = subprocess.Popen(told, cwd=self._folder, stdout=output, stderr=output)
+        with (self.folder / "out").open("ab") as output:
+            run = subprocess.Popen(told, cwd=self.folder, stdout=output, stderr=output)
         try:
             yield run
         finally:
@@ -177,11 +197,64 @@ def lag(commits: int) -> None:
     """Print the lags of so many commits."""
     with _world() as world, world.running():
         lags = sorted(_lags_s(world.link, commits))
-    p50, p90 = statistics.median(lags), lags[len(lags) * 9 // 10]
+    _tell_lags(lags)
+
+
+def _tell_lags(lags: Sequence[float]) -> None:
+    p50, p90, p99 = (lags[int(len(lags) * share)] for share in (0.5, 0.9, 0.99))
     sys.stdout.write(
-        f"{commits} commits: p50 {p50 * 1000:.0f} ms, p90 {p90 * 1000:.0f} ms,"
-        f" max {lags[-1] * 1000:.0f} ms\n"
+        f"{len(lags)} commits: p50 {p50 * 1000:.0f} ms, p90 {p90 * 1000:.0f} ms,"
+        f" p99 {p99 * 1000:.0f} ms, max {lags[-1] * 1000:.0f} ms, load {os.getloadavg()[0]:.0f}\n"
     )
+
+
+class Profiles:
+    """The documents of a topic, read on and on.
+
+    Args:
+        bootstrap: Of the broker.
+    """
+
+    def __init__(self, bootstrap: str) -> None:
+        self._consumer = Consumer(
+            {"bootstrap.servers": bootstrap, "group.id": "bench", "fetch.wait.max.ms": 5}
+        )
+        self._consumer.assign([TopicPartition("profile", 0, 0)])
+
+    def await_each(self, wanted: Sequence[str]) -> None:
+        """Return once documents came with each of some texts."""
+        left, until = {each.encode() for each in wanted}, time.monotonic() + _LIMIT_S
+        while left:
+            message = self._consumer.poll(0.1)
+            if message is not None and message.error() is None:
+                value = message.value() or b""
+                left = {each for each in left if each not in value}
+            if time.monotonic() > until:
+                raise TimeoutError(f"no document has {sorted(left)[:3]}")
+
+
+def live(commits: int) -> None:
+    """Print the lags of so many commits in real time, after some that are not counted."""
+    lags = []
+    with _world() as world, kafka(world.folder / "kafka").started() as broker:
+        told = _PROJECT.partition("    sink:")[0] + _LIVE
+        world.declare(told.format(url=world.address, kafka=broker.address))
+        with world.running("--real-time"):
+            until = time.monotonic() + _LIMIT_S
+            while '"live": true' not in world.said():
+                if time.monotonic() > until:
+                    raise TimeoutError(world.said())
+                time.sleep(_LOOK_S)
+            profiles = Profiles(broker.address)
+            profiles.await_each([f'"id":{each},' for each in range(1, _CUSTOMERS + 1)])
+            for number in range(_FIRST, _FIRST + _WARMING_LIVE + commits):
+                customer = random.randrange(1, _CUSTOMERS + 1)
+                world.link.execute("insert into purchase values (%s, %s, 1)", (number, customer))
+                began_at = time.monotonic()
+                profiles.await_each([str(number)])
+                lags.append(time.monotonic() - began_at)
+                time.sleep(random.uniform(0, 0.3))
+    _tell_lags(sorted(lags[_WARMING_LIVE:]))
 
 
 def rate(changes: int) -> None:
@@ -272,6 +345,8 @@ def main(part: str, count: int | None) -> None:
     match part:
         case "lag":
             lag(count or 100)
+        case "live":
+            live(count or 300)
         case "rate":
             rate(count or 200_000)
         case "first":
@@ -281,7 +356,7 @@ def main(part: str, count: int | None) -> None:
         case "bulk":
             first(count or 300_000, "--bootstrap-from", "database")
         case _:
-            sys.exit("python -m bench.postgres_source lag|rate|idle|first|bulk [COUNT]")
+            sys.exit("python -m bench.postgres_source lag|live|rate|idle|first|bulk [COUNT]")
 
 
 if __name__ == "__main__":

@@ -292,9 +292,16 @@ class ConnectorMissingError(RunError):
     code = "RUN_CONNECTOR"
 
 
+def _went_live(spec: ProjectSpec) -> bool:
+    """Return whether a query ran in real time, so that what it sent is read back from Kafka."""
+    return isinstance(spec.checkpoint, Path) and any(spec.checkpoint.glob("*/real_time.json"))
+
+
 def connector_jars(spec: ProjectSpec) -> tuple[Path, ...]:
-    """Return the jars that a project's sources and its checkpoint need, fetched at first use."""
-    kafka = kafka_jars() if any(each.kind == "kafka" for each in spec.sources) else ()
+    """Return the jars that a project's sources, sinks and checkpoint need, fetched at first use."""
+    reads = any(each.kind == "kafka" for each in spec.sources)
+    sends = spec.run.real_time or _went_live(spec)
+    kafka = kafka_jars() if reads or sends else ()
     return kafka if isinstance(spec.checkpoint, Path) else (*kafka, *s3_jars())
 
 

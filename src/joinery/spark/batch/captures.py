@@ -173,6 +173,7 @@ def make_capture(
         applied=applied_files,
         max_wal=postgres_options(source).max_wal if source.kind == "postgres" else None,
         seal=seal,
+        followed=spec.run.real_time,
     )
     return Capture(database, spool, options)
 
@@ -233,6 +234,15 @@ class Captures:
         """
         for each in self._captures:
             each.reach_end(ended)
+
+    def await_tables(self, ended: Callable[[], bool]) -> None:
+        """Wait until the tables have been read whole; see `Capture.await_tables`.
+
+        Raises:
+            JoineryError: A capture failed.
+        """
+        for each in self._captures:
+            each.await_tables(ended)
 
     @property
     def error(self) -> JoineryError | None:

@@ -227,6 +227,8 @@ class Run:
                 check_one_machine(spark.sparkContext.master or "")
             if self._once or self._rebuild:  # whose ends are those of the spools
                 self._captures.reach_end(self._asked.is_set)
+            elif self._real_time:  # which reads row by row what is not there by now
+                self._captures.await_tables(self._asked.is_set)
             watch, times = self._begin(spark)
             self._observer.started()
         except BaseException as error:

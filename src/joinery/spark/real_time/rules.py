@@ -24,12 +24,14 @@ from joinery.plan.pattern import PatternForm
 from joinery.plan.search import SearchForm
 from joinery.plan.step import Union
 from joinery.plan.stream import Stream, outputs_of
+from joinery.project.captured import CAPTURED
 from joinery.project.option import plain
 from joinery.project.product import ProjectSpec
 from joinery.project.value import Pairs
 from joinery.project.window import Sliding
 from joinery.spark.source.source import SourceRead, sources_of
 
+_READ = ("kafka", "postgres")
 _SINK_OPTIONS = frozenset(
     {"topic", "bootstrap", "properties", "create", "partitions", "replication", "transactions"}
 )
@@ -162,10 +164,19 @@ def _reasons(
     spec: ProjectSpec, products: Sequence[Product], reads: Sequence[SourceRead]
 ) -> Iterator[str]:
     """Yield all that stands against real-time mode."""
+    kinds = {each.name: each.kind for each in spec.sources}
     for read in reads:
-        if read.source.kind != "kafka":
-            kind = read.source.kind
-            yield f'source "{read.source.name}" is of kind {kind}; real time reads Kafka alone'
+        kind = kinds.get(read.source.name, read.source.kind)
+        if kind not in _READ:
+            name = read.source.name
+            yield f'source "{name}" is of kind {kind}; real time reads {" and ".join(_READ)} alone'
+    databases = {name for name, kind in kinds.items() if kind in CAPTURED}
+    for relation in dict.fromkeys(each for one in products for each in one.relations):
+        if relation.append and relation.source in databases:
+            yield (
+                f'relation "{relation.name}" is append, and a database may tell its rows again'
+                " after a crash of its capture"
+            )
     for product in products:
         yield from _reasons_of(product)
     found = [each for topics in kafka_topics(products).values() for each in topics]

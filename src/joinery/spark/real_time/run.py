@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -164,13 +164,22 @@ def rows_between(begun: Sequence[str], ended: Sequence[str]) -> int:
     Example:
         >>> rows_between(['{"t": {"0": 5}}', "-"], ['{"t": {"0": 7, "1": 2}}', '{"u": {"0": 1}}'])
         5
+        >>> rows_between([], ['{"format": 1, "topics": {"t": {"done": "0", "lines": 8}}}'])
+        8
     """
     return _records_up_to(ended) - _records_up_to(begun)
 
 
 def _records_up_to(told: Sequence[str]) -> int:
-    found = (offsets for each in told for offsets in positions(each).values())
-    return sum(sum(offsets.values()) for offsets in found)
+    return sum(count for each in told for count in _records(positions(each)))
+
+
+def _records(position: Mapping[str, Any]) -> Iterator[int]:
+    """Yield how many records of each partition lie before a position; of files, of each topic."""
+    if isinstance(position.get("format"), int):
+        yield from (each["lines"] for each in position["topics"].values())
+    else:
+        yield from (count for offsets in position.values() for count in offsets.values())
 
 
 def partitions_read(told: Sequence[str]) -> int:
@@ -180,7 +189,7 @@ def partitions_read(told: Sequence[str]) -> int:
         >>> partitions_read(['{"t": {"0": 5, "1": 2}}', "-"])
         2
     """
-    return sum(len(offsets) for each in told for offsets in positions(each).values())
+    return sum(1 for each in told for _ in _records(positions(each)))
 
 
 class Ticker:
@@ -414,6 +423,9 @@ class RealTimeRun:
     def _partitions(self, spark: SparkSession, name: str) -> int:
         found = 0
         for read in self._reads[name]:
+            if read.source.kind != "kafka":  # A task follows each table.
+                found += len(read.relations)
+                continue
             with KafkaClient(spark, read.source.name, kafka_options(read.source)) as client:
                 topics = client.partitions(subscription(tuple(read.relations)))
                 found += sum(len(partitions) for _, partitions in topics)

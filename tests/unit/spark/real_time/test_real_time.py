@@ -77,6 +77,38 @@ def test_a_sink_may_name_its_own_kafka(tmp_path: Path) -> None:
     assert {"profile": (KafkaTopic("profiles", "there:9092"),)} == found
 
 
+HERE_SINK = "{kafka: {topic: profiles, bootstrap: 'here:9092'}}"
+HERE_LETTERS = "{kafka: {topic: dead, bootstrap: 'here:9092'}}"
+
+
+def from_database(folder: Path, database: str, relation: str = "format: debezium-json") -> str:
+    """Return why a project that reads a database in real time is refused; empty where it is not."""
+    declared(folder, source=database, sink=HERE_SINK, letters=f"{HERE_LETTERS}, real_time: true")
+    text = (folder / "joinery.yaml").read_text(encoding="utf-8")
+    (folder / "joinery.yaml").write_text(text.replace("format: json", relation), encoding="utf-8")
+    spec = load_spec(folder / "joinery.yaml")
+    try:
+        target(spec)
+    except RealTimeRefusedError as error:
+        return error.message
+    return ""
+
+
+def test_a_database_of_postgresql_is_read_but_for_logs_of_events(tmp_path: Path) -> None:
+    postgres = "{postgres: {url: 'postgresql://here/shop'}}"
+
+    assert "" == from_database(tmp_path, postgres)
+    assert 'relation "user" is append' in from_database(tmp_path, postgres, "append: true")
+
+
+def test_a_database_of_mysql_is_refused_by_its_kind(tmp_path: Path) -> None:
+    mysql = "{mysql: {url: 'mysql://here/shop'}}"
+
+    refused = from_database(tmp_path, mysql)
+
+    assert 'source "changes" is of kind mysql; real time reads kafka and postgres alone' in refused
+
+
 def test_a_topic_in_avro_has_no_keys_that_could_be_read_back(tmp_path: Path) -> None:
     """A query may have gone on in batches, into another topic."""
     avro = "{kafka: {topic: profiles, format: avro, registry: {url: 'http://there:8081'}}}"

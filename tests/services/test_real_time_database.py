@@ -1,0 +1,204 @@
+"""Real-time mode straight from a PostgreSQL database: commits become documents in Kafka."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import psutil
+import psycopg
+import pytest
+from tests.services.captured import Connection, new_database
+from tests.services.live_run import LiveRun, Topic, live_run
+
+from joinery.capture.spool import SpoolFolder
+from joinery.dev.service import Service
+
+pytestmark = [pytest.mark.services, pytest.mark.spark]
+
+PROJECT = """\
+name: shop
+sources:
+  db: {{postgres: {{url: "{url}"}}}}
+relations:
+  customer: {{key: [id], fields: {{id: long, name: string, city: string}}}}
+  purchase: {{key: [id], fields: {{id: long, customer_id: long, item: string}}}}
+products:
+  profile:
+    root: customer
+    embed: {{items: {{many: purchase, on: {{customer_id: id}}, fields: [id, item]}}}}
+    sink: {{kafka: {{topic: "{topic}", bootstrap: "{kafka}"}}}}
+run:
+  checkpoint_interval: 5s
+  dead_letters: {{kafka: {{topic: "{topic}-dead", bootstrap: "{kafka}"}}}}
+"""
+
+
+@pytest.fixture
+def database(postgres: Service) -> Iterator[str]:
+    tables = (
+        "create table customer (id bigint primary key, name text)",
+        "create table purchase (id bigint primary key, customer_id bigint, item text)",
+        "insert into customer select i, 'n' from generate_series(1, 20) as i",
+        "insert into purchase select i, i % 20 + 1, 'first' from generate_series(1, 200) as i",
+    )
+    with new_database(postgres, "live", *tables) as url:
+        yield url
+
+
+@pytest.fixture
+def link(database: str) -> Iterator[Connection]:
+    with closing(psycopg.connect(database, autocommit=True)) as link:
+        yield link
+
+
+@pytest.fixture
+def topic(kafka: Service) -> Topic:
+    return Topic(kafka.address, f"rt-{uuid.uuid4().hex[:8]}")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, database: str, topic: Topic) -> Path:
+    text = PROJECT.format(url=database, topic=topic.name, kafka=topic.bootstrap)
+    (tmp_path / "joinery.yaml").write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def documents(topic: Topic) -> Mapping[int, Any]:
+    """Return the newest documents by their key."""
+    return {json.loads(key)["id"]: value for key, value in topic.newest().items()}
+
+
+def truth(link: Connection) -> Mapping[int, Any]:
+    """Return the documents by SQL; `city` is a column that comes later."""
+    rows = link.execute(
+        "select c.id, jsonb_build_object('id', c.id, 'name', c.name,"
+        " 'city', to_jsonb(c) ->> 'city', 'items', coalesce((select"
+        " jsonb_agg(jsonb_build_object('id', p.id, 'item', p.item) order by p.id)"
+        " from purchase as p where p.customer_id = c.id), '[]')) from customer as c"
+    )
+    return dict(rows.fetchall())
+
+
+def same(topic: Topic, link: Connection) -> Callable[[], bool]:
+    return lambda: documents(topic) == truth(link)
+
+
+def missing(topic: Topic, link: Connection) -> Callable[[], str]:
+    def told() -> str:
+        sent, wanted = documents(topic), truth(link)
+        wrong = [each for each in {*sent, *wanted} if sent.get(each) != wanted.get(each)]
+        return "\n".join(f"{each}: {sent.get(each)} not {wanted.get(each)}" for each in wrong[:5])
+
+    return told
+
+
+def go_live(run: LiveRun) -> None:
+    run.until(run.is_live, "real time")
+
+
+def capture_of(run: LiveRun) -> psutil.Process:
+    """Return the process that captures for a run."""
+    every = psutil.Process(run.process.pid).children(recursive=True)
+    return next(each for each in every if "dev.joinery.capture.Capture" in each.cmdline())
+
+
+def joinery(folder: Path, *arguments: str) -> str:
+    """Return what a command says about the project in a folder."""
+    command = [sys.executable, "-m", "joinery.cli.main", *arguments]
+    return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+def change(link: Connection, chance: Random, first: int) -> None:
+    """Make a transaction of a few changes of all kinds."""
+    one, other = chance.sample(range(1, 21), 2)
+    with link.transaction():
+        link.execute("insert into purchase values (%s, %s, 'new')", (first, one))
+        link.execute("update purchase set customer_id = %s where id = %s", (other, first - 3))
+        link.execute("update purchase set id = %s where id = %s", (first + 1, first - 6))
+        link.execute("delete from purchase where id = %s", (first - 9,))
+        link.execute("update customer set name = %s where id = %s", (f"n{first}", one))
+
+
+def test_each_kind_of_change_reaches_its_documents_in_real_time(
+    folder: Path, link: Connection, topic: Topic
+) -> None:
+    spool = SpoolFolder(folder / ".joinery" / "spool" / "db")
+    with live_run(folder, "--real-time") as run:
+        go_live(run)
+        run.until(same(topic, link), missing(topic, link))
+
+        for number in range(1000, 1030, 3):
+            change(link, Random(number), number)
+        run.until(same(topic, link), missing(topic, link))
+        link.execute("alter table customer add column city text")
+        link.execute("update customer set city = 'Rome' where id < 4")
+        run.until(same(topic, link), missing(topic, link))
+        link.execute("delete from customer where id = 20")
+        link.execute("insert into customer values (21, 'Zoe')")
+        run.until(same(topic, link), missing(topic, link))
+        assert "public.purchase: read" in joinery(folder, "source", "status")
+        joinery(folder, "source", "pause", "db")
+        run.until(lambda: not spool.held(), "the capture to pause")
+        change(link, Random(1), 1030)
+        joinery(folder, "source", "resume", "db")
+        run.until(same(topic, link), missing(topic, link))
+        link.execute("truncate purchase")
+        dead = Topic(topic.bootstrap, f"{topic.name}-dead")
+        run.until(lambda: any(dead.read()), "the letter of a truncate")
+        assert 0 == run.stop(), run.said()
+
+    topic.check_versions()
+
+
+def test_neither_a_run_nor_a_capture_that_is_killed_loses_a_change(
+    folder: Path, link: Connection, topic: Topic
+) -> None:
+    chance, numbers = Random(5), iter(range(1000, 9000, 3))
+
+    def some(count: int) -> None:
+        for _ in range(count):
+            change(link, chance, next(numbers))
+
+    with live_run(folder, "--real-time") as run:
+        go_live(run)
+        some(20)
+        before = len(topic.read())
+        some(20)
+        run.until(lambda: len(topic.read()) > before, "some documents")
+        capture_of(run).kill()
+        some(20)
+        run.until(same(topic, link), missing(topic, link))
+        at = confirmed(link)
+        run.until(lambda: confirmed(link) > at, "the slot's log to be confirmed")
+        before = len(topic.read())
+        some(40)
+        run.until(lambda: len(topic.read()) > before, "some documents")
+        run.kill()
+    some(10)
+    with live_run(folder, "--once") as run:
+        assert 0 == run.process.wait(300), run.said()
+    assert documents(topic) == truth(link)
+    with live_run(folder, "--real-time") as run:
+        go_live(run)
+        some(10)
+        run.until(same(topic, link), missing(topic, link))
+        assert 0 == run.stop(), run.said()
+
+    topic.check_versions()
+
+
+def confirmed(link: Connection) -> int:
+    """Return up to where the database need not keep its log."""
+    [(at,)] = link.execute(
+        "select (confirmed_flush_lsn - '0/0'::pg_lsn)::bigint from pg_replication_slots"
+        " where database = current_database()"
+    ).fetchall()
+    return int(at)
