@@ -192,7 +192,7 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
       Iterator<String> lines = lines(pending);
       outbox.later(new RowByRow<>(lines, each -> roots.read(each).tell(outbox), () -> {}));
     }
-    Iterator<Row> read = sealed == null ? rows : sealed.decoded(rows, formats);
+    Iterator<Row> read = sealed == null ? rows : sealed.decoded(rows, formats, sender::insertsOnly);
     outbox.later(new RowByRow<>(read, sender::take, sender::finish));
     return outbox;
   }

@@ -280,7 +280,12 @@ final class RecordSender implements ChangeSink, Ingress.Origin {
 
   @Override
   public boolean insertsOnly() {
-    return destination.insertsOnly(decoding);
+    return insertsOnly(decoding);
+  }
+
+  /** Whether updates and deletes are nothing to where a relation's changes go. */
+  boolean insertsOnly(int relation) {
+    return destination.insertsOnly(relation);
   }
 
   @Override

@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Queue;
+import java.util.function.IntPredicate;
 import org.apache.spark.sql.Row;
 
 /**
@@ -86,15 +87,19 @@ public record Sealing(
       return told.remove();
     }
 
-    /** The same rows; they are decoded, and the keys of their subjects at hand, when they come. */
-    Iterator<Row> decoded(Iterator<Row> rows, Format[] formats) {
+    /**
+     * The same rows; they are decoded, and the keys of their subjects at hand, when they come.
+     *
+     * @param insertsOnly of which relations updates are nothing
+     */
+    Iterator<Row> decoded(Iterator<Row> rows, Format[] formats, IntPredicate insertsOnly) {
       return new Iterator<>() {
         private Iterator<Row> chunk = List.<Row>of().iterator();
 
         @Override
         public boolean hasNext() {
           if (!chunk.hasNext()) {
-            chunk = nextOf(rows, formats).iterator();
+            chunk = nextOf(rows, formats, insertsOnly).iterator();
           }
           return chunk.hasNext();
         }
@@ -107,14 +112,14 @@ public record Sealing(
       };
     }
 
-    private List<Row> nextOf(Iterator<Row> rows, Format[] formats) {
+    private List<Row> nextOf(Iterator<Row> rows, Format[] formats, IntPredicate insertsOnly) {
       List<Row> chunk = new ArrayList<>();
       int bytes = 0;
       while (chunk.size() < ROWS && bytes < BYTES && rows.hasNext()) {
         Row row = rows.next();
         chunk.add(row);
         bytes += row.isNullAt(5) ? 0 : ((byte[]) row.get(5)).length;
-        decode(row, formats);
+        decode(row, formats, insertsOnly);
       }
       vault.ask(met);
       met.clear();
@@ -122,7 +127,7 @@ public record Sealing(
     }
 
     /** Decodes a record, and notes whose values it tells. */
-    private void decode(Row record, Format[] formats) {
+    private void decode(Row record, Format[] formats, IntPredicate insertsOnly) {
       if (isErasure(record) || !record.isNullAt(6)) {
         return;
       }
@@ -132,7 +137,8 @@ public record Sealing(
         Sealer sealer = sealers[relation];
         if (sealer != null) {
           formats[relation].loggedAt(record.isNullAt(9) ? Marks.UNKNOWN : record.getLong(9));
-          Told each = new Told(row -> note(sealer.subjectOf(row)));
+          Told each =
+              new Told(row -> note(sealer.subjectOf(row)), insertsOnly.test(relation));
           told.add(each.of(formats[relation], relation, key, value));
         }
       }

@@ -13,12 +13,18 @@ import java.util.function.Consumer;
 final class Told implements ChangeSink {
   private final List<Consumer<ChangeSink>> calls = new ArrayList<>(2);
   private final Consumer<Slice> rows;
+  private final boolean insertsOnly;
   private RuntimeException failure;
   private StackOverflowError overflow;
 
-  /** {@code rows} hears of the row of each upsert. */
-  Told(Consumer<Slice> rows) {
+  /**
+   * {@code rows} hears of the row of each upsert.
+   *
+   * @param insertsOnly whether updates are nothing to what it is told to
+   */
+  Told(Consumer<Slice> rows, boolean insertsOnly) {
     this.rows = rows;
+    this.insertsOnly = insertsOnly;
   }
 
   /** Decodes a record; what a decoder trips over is told again, too. */
@@ -60,6 +66,11 @@ final class Told implements ChangeSink {
     if (op == UPSERT) {
       rows.accept(Slice.of(kept));
     }
+  }
+
+  @Override
+  public boolean insertsOnly() {
+    return insertsOnly;
   }
 
   @Override
