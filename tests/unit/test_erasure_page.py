@@ -12,9 +12,10 @@ import joinery as jn
 from joinery.plan.check import check
 from joinery.testing.changes import insert
 from joinery.testing.driver import Driver
+from joinery.testing.stream_driver import StreamDriver
 
 PAGE = (Path(__file__).parents[2] / "docs" / "erasure.md").read_text(encoding="utf-8")
-BLOCKS = dict(re.findall(r"```(yaml|yaml keys|json \w+)\n(.*?)```", PAGE, re.S))
+BLOCKS = dict(re.findall(r"```(yaml|yaml keys|yaml stream|json \w+)\n(.*?)```", PAGE, re.S))
 
 
 @pytest.fixture
@@ -49,3 +50,18 @@ def test_the_product_with_a_personal_key_says_so(file: Path) -> None:
     driver.send(insert("user", email="ann@example.org", town="York"))
 
     assert [json.loads(BLOCKS["json keyed"])["value"]] == [*driver.documents().values()]
+
+
+def test_the_stream_of_the_page_sends_again_what_met_an_erased_row(file: Path) -> None:
+    head, _, _ = BLOCKS["yaml"].partition("relations:")
+    file.write_text(head + BLOCKS["yaml stream"], encoding="utf-8")
+    driver = StreamDriver(jn.load(file).streams["enriched"])
+    row = {"email": "ann@example.org", "name": "Ann", "tier": "gold"}
+
+    sent = driver.send(
+        insert("customer", **row), insert("order", id=1, email="ann@example.org", sku="tea")
+    )
+
+    assert [{"id": 1, "name": None, "tier": "gold", "sku": "tea"}] == [each.value for each in sent]
+    assert sent == driver.erase("customer", "ann@example.org")
+    assert all(each.severity == "warning" for each in check(file))

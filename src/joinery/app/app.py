@@ -175,6 +175,7 @@ class App:
         where: str | None = None,
         time: str | ClocksMap | None = None,
         watermark: WatermarkMap | None = None,
+        personal: PersonalMap | None = None,
     ) -> Stream:
         """Declare a log of events, and return the stream that begins there.
 
@@ -193,6 +194,7 @@ class App:
             where: Only events for which it is true.
             time: The column with an event's time.
             watermark: As for `jn.relation`.
+            personal: As for `jn.relation`.
 
         Raises:
             ProjectErrors: With every problem.
@@ -210,7 +212,7 @@ class App:
             "format": format,
         }
         parts |= {"derive": derive, "position": position, "time_unit": time_unit, "where": where}
-        parts |= {"time": time, "watermark": watermark}
+        parts |= {"time": time, "watermark": watermark, "personal": personal}
         self.declarations.add_log(name, parts, frame)
         return Stream(self.declarations, name)
 

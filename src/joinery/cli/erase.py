@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from joinery.cli.project import DONE, FOUND
@@ -14,7 +15,7 @@ from joinery.plan.stream import outputs_of
 from joinery.project.load import load_spec
 from joinery.project.product import ProjectSpec
 from joinery.vault.claim import check_vault
-from joinery.vault.erasure import EraseError, erase, keep_erased, subject_text
+from joinery.vault.erasure import EraseError, Receipt, erase, keep_erased, subject_text
 from joinery.vault.prove import Proof, prove_erased
 from joinery.vault.tables import open_vault
 
@@ -47,13 +48,24 @@ def run_erase(file: Path, relation: str, key: str, *, prove: bool = False, value
         receipt, written = erase(spec, plan, vault, read, subject)
     finally:
         vault.close()
-    told = ", ".join(receipt.products)
-    sys.stdout.write(
-        f"{relation} {key}: key destroyed at {receipt.at}\n"
-        f"documents that held its values are sent again with the next batch of: {told}\n"
-        f"receipt: {os.path.relpath(written)}\n"
-    )
+    sys.stdout.write(f"{relation} {key}: key destroyed at {receipt.at}\n")
+    for line in _told(plan, read, receipt):
+        sys.stdout.write(f"{line}\n")
+    sys.stdout.write(f"receipt: {os.path.relpath(written)}\n")
     return DONE
+
+
+def _told(plan: Plan, relation: Relation, receipt: Receipt) -> Iterator[str]:
+    """Yield what becomes of what was sent with the values."""
+    if receipt.products:
+        names = ", ".join(receipt.products)
+        yield f"documents that held its values are sent again with the next batch of: {names}"
+    streams = [each.name for each in plan.streams if relation in each.relations]
+    if streams:
+        yield (
+            "streams send its values no more; what they sent stays where it is, but for events"
+            f" that a lookup remembers: {', '.join(streams)}"
+        )
 
 
 def _relation(spec: ProjectSpec, plan: Plan, name: str) -> Relation:

@@ -11,7 +11,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from joinery.expression.typed import Expression
-from joinery.model.type import TIMESTAMP, DataType, Field
+from joinery.model.type import TIMESTAMP, DataType, Field, is_personal
+from joinery.plan.build_personal import blind_key_pair
 from joinery.plan.context import Context
 from joinery.plan.join import common_type, comparable
 from joinery.plan.nodes import Computed, JoinPair, Relation
@@ -33,12 +34,14 @@ class Events:
         relation: Where they come from.
         columns: What they have.
         lost: Columns whose own problem is noted.
+        blind: Those that stand as in the log, and whose blind index an event has, too.
     """
 
     stream: str
     relation: Relation
     columns: tuple[Field, ...]
     lost: Collection[str] = ()
+    blind: Collection[str] = ()
 
     @property
     def row(self) -> Row:
@@ -97,7 +100,7 @@ def _look_swapped(asked: LookupContext, pairs: Pairs, swapped: Pairs, table: Row
     """Refuse pairs that only fit the other way round, or so alone meet the key."""
     event = asked.events.row
     named = _there(swapped, table, event) and not _there(pairs, table, event)
-    key = set(asked.table.key)
+    key = set(asked.table.key_names)
     meant = _columns(swapped) == key != _columns(pairs)
     turned = _fits(swapped, table, event) and (meant or not _fits(pairs, table, event))
     if not (named or turned):
@@ -126,6 +129,8 @@ def _pair(asked: LookupContext, column: str, event: str, table: Row) -> JoinPair
         asked.context.unknown("PLAN_UNKNOWN_COLUMN", message, path, name=event, known=row)
     if column not in table or event not in row:
         return None
+    if is_personal(table[column]) or is_personal(row[event]):
+        return _blind_pair(asked, column, event, path)
     kind = common_type(table[column], row[event])
     if kind is None:
         simple = comparable(table[column]) and comparable(row[event])
@@ -144,13 +149,30 @@ def _pair(asked: LookupContext, column: str, event: str, table: Row) -> JoinPair
     return JoinPair(column, event, kind)
 
 
+def _blind_pair(asked: LookupContext, column: str, event: str, path: Path) -> JoinPair | None:
+    """Return a pair of personal columns, compared by blind indexes, or note why there is none."""
+    events = asked.events
+    if is_personal(events.row[event]) and event not in events.blind:
+        asked.context.refuse(
+            "PLAN_PERSONAL",
+            f'{asked.what} cannot compare "{event}", which is personal',
+            path,
+            key=True,
+            detail="An event has the blind indexes of columns of its log that are listed under"
+            " join of personal, as long as they have their names, and up to a select.",
+            hint="Put the lookup before the step that makes the column.",
+        )
+        return None
+    return blind_key_pair(asked.context, path, (column, event), asked.table, events.relation)
+
+
 def _check_key(asked: LookupContext, pairs: Mapping[str, JoinPair]) -> None:
     if pairs.keys() == set(asked.table.key):
         return
-    key = ", ".join(asked.table.key)
+    key, compared = ", ".join(asked.table.key_names), ", ".join(name for name, _ in asked.spec.on)
     asked.refuse(
         "PLAN_LOOKUP",
-        f"{asked.what} compares {', '.join(pairs)}, and its key is {key}",
+        f"{asked.what} compares {compared}, and its key is {key}",
         "on",
         detail="A lookup finds one row, so it compares the whole key and nothing else.",
         hint=f"Join on {key}, or make it a product with an embed.",

@@ -2,12 +2,14 @@
 
 What is not covered is refused here, so that no way from a record to a disk is left half sealed.
 
-Invariant: a plan with personal columns has a vault, and only documents and histories show them.
+Invariant: a plan with personal columns has a vault, and only documents, histories and streams show
+them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from joinery.model.type import STRING, DataType, Field, Struct, is_personal, opened, sealed
 from joinery.plan.aggregate import AggregateForm
@@ -22,11 +24,14 @@ from joinery.plan.nodes import (
     Personal,
     Product,
     Relation,
+    Sink,
 )
 from joinery.plan.pattern import PatternForm
 from joinery.plan.search import SearchForm
 from joinery.plan.shared_topic import may_share
+from joinery.plan.step import Filter, Lookup, MapRows, Select, Step, Union, WithColumns
 from joinery.plan.stream import Stream
+from joinery.plan.timed_step import Join, Rolling, SeenFilter
 from joinery.project.captured import CAPTURED
 from joinery.project.product import ProductSpec
 from joinery.project.relation import PersonalSpec, RelationSpec
@@ -174,6 +179,18 @@ def blind_pair(
     return None
 
 
+def blind_key_pair(
+    context: Context, path: Path, names: tuple[str, str], table: Relation, log: Relation
+) -> JoinPair | None:
+    """Return a pair of which the table's column is of its key, as its rows are known by it.
+
+    None where it cannot be compared, which is noted.
+    """
+    pair = blind_pair(context, path, names, table, log)
+    known_by = table.personal.key_of(names[0]) if table.personal is not None else names[0]
+    return None if pair is None else replace(pair, child=known_by)
+
+
 def joins_personal(names: tuple[str, str], child: Relation, parent: Relation) -> bool:
     """Return whether one of two columns is personal."""
     return any(
@@ -224,15 +241,25 @@ def _check_key_is_told(context: Context, spec: ProductSpec, product: Product) ->
 
 def _check_sinks(context: Context, spec: ProductSpec, product: Product) -> None:
     """Refuse to reveal where what was once written stays."""
-    for index, sink in enumerate(product.sinks):
-        if dict(sink.options).get("reveal") is True and sink.kind in _KEEPING:
-            alone: Path = ("products", spec.name, "sink")
-            path = (*alone, index) if len(product.sinks) > 1 else alone
-            message = f'sink "{sink.kind}" of product "{spec.name}" cannot reveal personal columns'
+    _refuse_keeping(context, f'product "{spec.name}"', ("products", spec.name), product.sinks)
+    _check_key_columns(context, spec, product)
+
+
+def _refuse_keeping(context: Context, owner: str, path: Path, sinks: Sequence[Sink]) -> None:
+    for place, sink in _revealing(path, sinks):
+        if sink.kind in _KEEPING:
+            message = f'sink "{sink.kind}" of {owner} cannot reveal personal columns'
             detail = "It keeps all that it was ever sent, so nothing in it can be erased."
             hint = "Use a sink that keeps the newest document of each key, such as postgres."
-            context.refuse(_CODE, message, path, detail=detail, hint=hint)
-    _check_key_columns(context, spec, product)
+            context.refuse(_CODE, message, place, detail=detail, hint=hint)
+
+
+def _revealing(path: Path, sinks: Sequence[Sink]) -> Iterator[tuple[Path, Sink]]:
+    """Yield the sinks that are given personal values in clear, with their places."""
+    alone: Path = (*path, "sink")
+    for index, sink in enumerate(sinks):
+        if dict(sink.options).get("reveal") is True:
+            yield (*alone, index) if len(sinks) > 1 else alone, sink
 
 
 def _check_key_columns(context: Context, spec: ProductSpec, product: Product) -> None:
@@ -276,10 +303,69 @@ def _uncovered(product: Product) -> str | None:
 
 
 def check_streams(context: Context, streams: Iterable[Stream]) -> None:
-    """Refuse streams that read a relation with personal columns."""
+    """Refuse streams with personal columns of which something is not covered."""
     for stream in streams:
-        for relation in stream.named_relations:
-            if relation.personal is not None:
-                message = f'stream "{stream.name}" reads "{relation.name}", which is personal'
-                detail = "Streams cannot have personal columns yet."
-                context.refuse(_CODE, message, ("streams", stream.name), key=True, detail=detail)
+        named = [each.name for each in stream.named_relations if each.personal is not None]
+        if not named:
+            continue
+        path: Path = ("streams", stream.name)
+        _refuse_keeping(context, f'stream "{stream.name}"', path, stream.sinks)
+        _warn_kept(context, stream, path)
+        for what in _uncovered_of(stream):
+            message = f'stream "{stream.name}" reads personal columns, of "{named[0]}"'
+            detail = f"Not there yet for them: {what}."
+            context.refuse(_CODE, message, path, key=True, detail=detail)
+
+
+def _warn_kept(context: Context, stream: Stream, path: Path) -> None:
+    """Warn where lines with values in clear stay as they were sent."""
+    for place, sink in _revealing(path, stream.sinks if is_personal(stream.output) else ()):
+        if sink.kind not in _KEEPING:
+            context.refuse(
+                _CODE,
+                f'sink "{sink.kind}" of stream "{stream.name}" keeps in clear what it was sent',
+                place,
+                detail="An erasure has those events alone sent again that a lookup of the erased"
+                " row remembers (on_change).",
+                hint="Leave reveal out, or run joinery run --rebuild after an erasure, which"
+                " writes all lines of a table anew.",
+                warning=True,
+            )
+
+
+def _uncovered_of(stream: Stream) -> Iterator[str]:
+    """Yield what of a stream an erasure would not reach, or would answer for the seal."""
+    if stream.relation.has_personal_key:
+        yield f'a log with a personal key, "{stream.relation.name}"'
+    for step in stream.steps:
+        if what := _uncovered_step(step):
+            yield what
+
+
+def _uncovered_step(step: Step) -> str:
+    match step:
+        case Rolling():
+            return "rolling columns"
+        case Join():
+            return "a join of two logs"
+        case MapRows():
+            return f'the function "{step.name}", which would be given sealed values'
+        case Union():
+            return "a union of streams"
+        case Lookup(as_of="event"):
+            return f"{step.told} as_of: event"
+        case Lookup(table) if table.personal is not None and step.read != "state":
+            return f'a lookup of "{table.name}", which has personal columns, with read: {step.read}'
+        case Lookup(table) if _is_widened(step):
+            why = "the subject of its rows is not their key, which events have in another type"
+            return f'a lookup of "{table.name}": {why}'
+        case Lookup() | Filter() | Select() | WithColumns() | SeenFilter():
+            return ""
+
+
+def _is_widened(lookup: Lookup) -> bool:
+    """Return whether an erasure that finds a row by its subject would not find its lookup."""
+    table = lookup.table
+    if table.personal is None or table.key == (table.personal.key_of(table.personal.subject),):
+        return False
+    return any(pair.type != table.type_of(pair.child) for pair in lookup.on)

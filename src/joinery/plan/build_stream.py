@@ -52,6 +52,7 @@ class _Begun:
     Attributes:
         lost: Columns whose own problem is noted.
         volatile: Columns that a correction may change.
+        blind: Columns of the log that are still as they were, and have a blind index.
     """
 
     relation: Relation
@@ -59,6 +60,7 @@ class _Begun:
     steps: tuple[Step, ...] = ()
     lost: set[str] = field(default_factory=set)
     volatile: set[str] = field(default_factory=set)
+    blind: frozenset[str] = frozenset()
 
     @property
     def scope(self) -> dict[str, DataType]:
@@ -151,7 +153,9 @@ class _Streams:
             hint = f'Write append: true under relation "{name}".'
             self.context.refuse("PLAN_STREAM", message, place, detail=detail, hint=hint)
             return None
-        return _Begun(relation, relation.row.fields, lost=set(lost))
+        personal = relation.personal
+        blind = frozenset(name for name, _ in personal.indexes) if personal else frozenset[str]()
+        return _Begun(relation, relation.row.fields, lost=set(lost), blind=blind)
 
     @property
     def events(self) -> list[str]:
@@ -176,6 +180,7 @@ class _Streams:
         if any(isinstance(each, Join) for each in begun.steps):
             check_after_join(self.context, step, stream.name, path)
         begun.volatile = _volatile(begun, step)
+        begun.blind = _blind(begun, step)
         begun.columns = step.columns_after(begun.columns)
         begun.lost -= {each.name for each in begun.columns}
         begun.steps += (step,)
@@ -185,7 +190,7 @@ class _Streams:
     def step(self, begun: _Begun, spec: StepSpec, stream: StreamSpec, path: Path) -> Step | None:
         match spec:
             case LookupSpec():
-                events = Events(stream.name, begun.relation, begun.columns, begun.lost)
+                events = Events(stream.name, begun.relation, begun.columns, begun.lost, begun.blind)
                 step = build_lookup(self.context, spec, path, events, self.relations)
                 return self.checked(step, begun, path) if step else None
             case FilterSpec(where):
@@ -320,6 +325,17 @@ def _volatile(begun: _Begun, step: Step) -> set[str]:
             return before | step.made
         case Filter() | SeenFilter():
             return before
+
+
+def _blind(begun: _Begun, step: Step) -> frozenset[str]:
+    """Return the columns after `step` that have a blind index."""
+    match step:
+        case Select() | MapRows() | Union():
+            return frozenset()  # The index is a column of the log, which a select leaves out.
+        case Lookup() | WithColumns() | Rolling() | Join():
+            return begun.blind - step.made
+        case Filter() | SeenFilter():
+            return begun.blind
 
 
 def _moved(before: set[str], fields: tuple[Computed, ...]) -> set[str]:

@@ -89,9 +89,9 @@ class Lookup(AddingStep):
 
     def needed_before(self, needed: Names, columns: Names) -> Names:
         """Return which of `columns` the step needs so that `needed` is there after it."""
-        if self.on_miss == "dead_letter":
-            return columns
         asked = {pair.parent for pair in self.on}
+        if self.on_miss == "dead_letter":
+            return columns | asked  # A blind index is no column, and yet compared.
         if self.where is not None:
             asked |= self.where.references & columns
         if self.event_time is not None:
@@ -127,7 +127,8 @@ class Lookup(AddingStep):
         types = {each.name: each.type for each in columns}
         joined = tuple(pair.child for pair in self.on)
         yield joined == self.table.key, "a lookup compares the table's key, in order"
-        yield all(pair.parent in types for pair in self.on), "joined columns are there"
+        there = types.keys() | stream.blind_indexes
+        yield all(pair.parent in there for pair in self.on), "joined columns are there"
         yield from reads_there((each.expression for each in self.fields), self.table.row.fields)
         if self.where is not None:
             yield from reads_there([self.where], (*columns, *fields_of(self.fields)))

@@ -69,6 +69,12 @@ class Stream:
         return key_of(self.relation)
 
     @property
+    def blind_indexes(self) -> frozenset[str]:
+        """What events have beside their columns, to be looked up by personal ones."""
+        personal = self.relation.personal
+        return frozenset(index for _, index in personal.indexes) if personal else frozenset()
+
+    @property
     def joined(self) -> tuple[Relation, ...]:
         """The logs with whose events it makes pairs."""
         return tuple(each.other for each in self.steps if isinstance(each, Join))
@@ -83,6 +89,10 @@ class Stream:
     def lookups(self) -> tuple[Lookup, ...]:
         """All lookups, in order, without those of united streams."""
         return tuple(each for each in self.steps if isinstance(each, Lookup))
+
+    def sends_again_for(self, relation: Relation) -> bool:
+        """Return whether events that met a row of a relation are sent again when it changes."""
+        return any(each.table == relation and each.on_change != "keep" for each in self.lookups)
 
     @property
     def united(self) -> tuple[Stream, ...]:

@@ -29,6 +29,7 @@ from joinery.plan.step import Lookup
 from joinery.semantics.event import DeadEvent, Event, Findings, Identity
 from joinery.semantics.lateness import Watermarks
 from joinery.semantics.merge import KeptRow, RowMerge
+from joinery.semantics.personal import without
 from joinery.semantics.render import document_json
 from joinery.semantics.rows import Findings as ExpressionFindings
 from joinery.semantics.rows import guarded, join_value
@@ -118,6 +119,13 @@ class CurrentLookup:
         out = [made for event in events for made in self._arrive(event, time_us, found)]
         out += self._released(time_us, found)
         return out + self._corrections(time_us)
+
+    def erase(self, relation: str, subject: object) -> None:
+        """Take out of the rows what was sealed for a subject, where they are of its relation."""
+        table = self._lookup.table
+        for standing in self._rows.values() if table.name == relation else ():
+            if standing.row is not None and table.personal is not None:
+                standing.row = without(standing.row, table.personal, subject)
 
     def _change(self, change: Change, found: Findings) -> None:
         key = tuple(change.key[column] for column in self._lookup.table.key)

@@ -10,7 +10,7 @@ Invariant: a value of an erased subject is the same text, whenever its row comes
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -31,9 +31,14 @@ class Seals:
 
     Args:
         relations: Those that are read.
+        known_by: What rows are known by in place of a personal key: the key itself, which a
+            document shows as its own; or what `indexed` gives, which a lookup compares.
     """
 
-    def __init__(self, relations: Iterable[Relation]) -> None:
+    def __init__(
+        self, relations: Iterable[Relation], known_by: Callable[[Any], Any] = lambda key: key
+    ) -> None:
+        self._known_by = known_by
         self._personal = {each.name: each.personal for each in relations if each.personal}
         self._erased: set[tuple[str, object]] = set()
 
@@ -46,22 +51,31 @@ class Seals:
         personal = self._personal.get(change.relation)
         if personal is None:
             return change
-        key = {personal.key_of(name): value for name, value in change.key.items()}
+        known = dict(personal.keys)
+        key = {
+            known.get(name, name): self._known_by(value) if name in known else value
+            for name, value in change.key.items()
+        }
         if change.after is None:
             return replace(change, key=key)
         after = dict(change.after)
         subject = after.get(personal.subject, change.key.get(personal.subject))
         erased = (change.relation, subject) in self._erased
-        after |= {known_by: after[name] for name, known_by in personal.keys if name in after}
+        after |= {by: self._known_by(after[name]) for name, by in known.items() if name in after}
         for field in personal.fields:
             if field not in after:
                 continue
             clear, index = after[field], personal.index_of(field)
             if index is not None:
-                after[index] = None if erased or clear is None else repr(clear)
+                after[index] = None if erased else indexed(clear)
             if clear is not None:
                 after[field] = _of(subject) + (_ERASED if erased else repr(clear))
         return replace(change, key=key, after=after)
+
+
+def indexed(clear: Any) -> str | None:
+    """Return what stands in place of the blind index of a value."""
+    return None if clear is None else repr(clear)
 
 
 def without(row: Row, personal: Personal, subject: object) -> Row:

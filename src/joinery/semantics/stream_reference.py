@@ -28,6 +28,7 @@ from joinery.semantics.event import DeadEvent, Event, Findings, Identity, Place
 from joinery.semantics.lookup import CurrentLookup, VersionedLookup
 from joinery.semantics.merge import RowMerge
 from joinery.semantics.pairs import EventPairs
+from joinery.semantics.personal import Seals, hidden, indexed
 from joinery.semantics.rolling import RollingColumns
 from joinery.semantics.rows import Findings as ExpressionFindings
 from joinery.semantics.rows import guarded
@@ -50,11 +51,14 @@ class StreamReference:
 
     Args:
         streams: One stream, or several that share their relations.
+        sealed: Whether changes come as a run decodes them, with personal columns sealed.
     """
 
-    def __init__(self, streams: Stream | Sequence[Stream]) -> None:
+    def __init__(self, streams: Stream | Sequence[Stream], *, sealed: bool = False) -> None:
         many = [streams] if isinstance(streams, Stream) else list(streams)
         self._pipelines = [_Pipeline(each) for each in many]
+        read = [] if sealed else [one for each in many for one in each.named_relations]
+        self._seals = Seals(read, indexed)
         self._versions: dict[tuple[str, Identity], int] = {}
 
     def apply(self, batch: Sequence[Change], timestamp_us: int) -> Emissions:
@@ -62,12 +66,20 @@ class StreamReference:
         found = Findings()
         documents: list[DocumentChange] = []
         dead: list[DeadDocument] = []
+        seen = [self._seals.seen(each) for each in batch]
         for pipeline in self._pipelines:
             mine = Findings(counters=found.counters)
-            sent = pipeline.run(batch, timestamp_us, mine)
+            sent = pipeline.run(seen, timestamp_us, mine)
             documents += [self._emission(pipeline.stream, each, timestamp_us) for each in sent]
             dead += [_dead(pipeline.stream, each) for each in mine.dead]
         return Emissions(tuple(documents), tuple(dead), dict(+found.counters))
+
+    def erase(self, relation: str, subject: object, timestamp_us: int) -> Emissions:
+        """Erase a subject of a relation, now and for ever, and return what is sent again."""
+        self._seals.erase(relation, subject)
+        for pipeline in self._pipelines:
+            pipeline.erase(relation, subject)
+        return self.apply((), timestamp_us)
 
     @property
     def waiting(self) -> int:
@@ -77,7 +89,7 @@ class StreamReference:
     def _emission(self, stream: Stream, event: Event, timestamp_us: int) -> DocumentChange:
         named = (stream.name, event.identity)
         self._versions[named] = max(timestamp_us, self._versions.get(named, 0) + 1)
-        value = {field.name: event.row[field.name] for field in stream.columns}
+        value = {field.name: hidden(event.row[field.name], field.type) for field in stream.columns}
         if stream.correction:
             value[stream.correction] = event.correction
         return DocumentChange(stream.name, event.key, value, self._versions[named])
@@ -96,6 +108,7 @@ class _Pipeline:
         self._log = _Log(stream.relation, self._failed)
         self._steps: list[Work] = []
         self._waits: list[Waits] = []
+        self._tables: list[CurrentLookup] = []
         for step in stream.steps:
             self._steps.append(self._work(step))
 
@@ -117,6 +130,11 @@ class _Pipeline:
         found.counters["expression_errors"] += self._failed.failures - failures
         return events
 
+    def erase(self, relation: str, subject: object) -> None:
+        """Take out of the rows of tables what was sealed for a subject of a relation."""
+        for each in self._tables:
+            each.erase(relation, subject)
+
     @property
     def waiting(self) -> int:
         """How many events wait in a lookup, those of united streams included."""
@@ -133,6 +151,7 @@ class _Pipeline:
             case Lookup():
                 current = CurrentLookup(step, self._failed)
                 self._waits.append(current)
+                self._tables.append(current)
                 return current.process
             case Filter(where):
                 return partial(_filtered, guarded(where, self._failed))

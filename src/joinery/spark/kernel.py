@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -85,6 +85,10 @@ class Kernel:
     _jvm_kernel: Any
     vault: VaultAddress | None = None
     spools: frozenset[str] = frozenset()
+
+    def sealing(self, vault: VaultAddress, spools: frozenset[str]) -> Self:
+        """Return the kernel with what it seals by; see its attributes."""
+        return replace(self, vault=vault, spools=spools)
 
     def chain(
         self,

@@ -66,6 +66,21 @@ class StreamDriver:
         self.dead_letters.extend(emitted.dead_letters)
         return [_emission(each) for each in emitted.documents]
 
+    def erase(self, relation: str, subject: object) -> list[Emission]:
+        """Erase a subject of a relation, and return what is sent again, as one batch.
+
+        Raises:
+            DriverError: Nothing of the relation is personal.
+        """
+        found = self._relations.get(relation)
+        if found is None or found.personal is None:
+            raise DriverError(f'stream "{self.stream.name}" reads nothing personal of "{relation}"')
+        self._time_us += _micros("1s")
+        self._before = self._last = None
+        emitted = self._solution.erase(relation, subject, self._time_us)
+        self.counters.update(emitted.counters)
+        return [_emission(each) for each in emitted.documents]
+
     def replay(self) -> list[Emission]:
         """Run the last batch again, from the state before it, as after a crash."""
         if self._last is None or self._before is None:

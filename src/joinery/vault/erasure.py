@@ -24,8 +24,8 @@ from joinery.errors import SpecError
 from joinery.files import write_whole
 from joinery.model.type import PERSONAL, opened
 from joinery.place.place import local
-from joinery.plan.nodes import Plan, Relation
-from joinery.plan.stream import outputs_of
+from joinery.plan.nodes import Plan, Product, Relation
+from joinery.plan.stream import Stream, outputs_of
 from joinery.project.product import ProjectSpec
 from joinery.vault.keys import Vault, mark_of
 
@@ -51,7 +51,8 @@ class Receipt:
         vault: Where the key was.
         identity: What tells that vault from every other.
         relation: Whose subject it was.
-        products: Those whose documents are sent again where they held any of them.
+        products: Those whose documents, or remembered events, are sent again where they held any
+            of them.
     """
 
     number: int
@@ -115,7 +116,7 @@ def erase(
         The receipt, and its file.
     """
     root = local(spec.checkpoint, "erasure")
-    readers = [each.name for each in outputs_of(plan) if relation in each.relations]
+    readers = [each.name for each in outputs_of(plan) if _sends_again(each, relation)]
     name, number = vault.destroy(relation.name, subject)
     row = _marks(relation, name, number) | _known_by(relation, subject, vault)
     # A vault that was replaced or put back from a backup gives its numbers again.
@@ -133,6 +134,13 @@ def erase(
     file = receipts_folder(root) / f"{stem}.json"
     write_whole(file, json.dumps(asdict(receipt), indent=1) + "\n", synced=True)
     return receipt, file
+
+
+def _sends_again(output: Product, relation: Relation) -> bool:
+    """Return whether what showed a row is sent again once its subject is erased."""
+    if isinstance(output.form, Stream):
+        return output.form.sends_again_for(relation)
+    return relation in output.relations
 
 
 def keep_erased(root: Path, vault: Vault) -> None:

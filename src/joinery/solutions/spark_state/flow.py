@@ -17,6 +17,7 @@ from joinery.plan.nodes import Relation
 from joinery.plan.step import Filter, Lookup, MapRows, Select, Step, Union, WithColumns
 from joinery.plan.stream import Stream
 from joinery.plan.timed_step import Join, Rolling, SeenFilter
+from joinery.solutions.spark_state.needed import sealing_columns
 
 # What one assembler does with others, what has a node of its own, and either of the two.
 ShapingStep = Filter | Select | WithColumns
@@ -163,7 +164,10 @@ def needed_relations(flows: Sequence[Flow]) -> dict[str, tuple[Relation, frozens
                     | Join()
                 ):
                     pass
-    return needed
+    return {
+        name: (relation, columns | sealing_columns(relation, columns))
+        for name, (relation, columns) in needed.items()
+    }
 
 
 def _read_of_other(join: Join) -> frozenset[str]:

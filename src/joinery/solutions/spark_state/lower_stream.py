@@ -40,7 +40,14 @@ from joinery.solutions.spark_state.flow import (
     needed_before,
     split,
 )
-from joinery.solutions.spark_state.program import ROLE_PRIMARY, KernelProgram, ProductProgram, Route
+from joinery.solutions.spark_state.program import (
+    ROLE_PRIMARY,
+    KernelNode,
+    KernelProgram,
+    ProductProgram,
+    Route,
+    Subjects,
+)
 from joinery.solutions.spark_state.stream_level import leveled
 from joinery.solutions.spark_state.stream_node import (
     Place,
@@ -232,7 +239,11 @@ class _Lowering:
 
     def finish(self) -> KernelProgram:
         entries = tuple(self._entries())
-        nodes, levels = leveled(self._nodes, entries)
+        placed, levels = leveled(self._nodes, entries)
+        nodes: tuple[KernelNode, ...] = placed
+        if subjects := tuple(self._subjects()):  # in front of what they send erasures to
+            nodes = (*(replace(each, level=each.level + 1) for each in placed), *subjects)
+            levels += 1
         products = tuple(ProductProgram(each.name, each.key, each.output) for each in self._streams)
         return KernelProgram(
             levels=levels,
@@ -245,6 +256,16 @@ class _Lowering:
             max_document_bytes=0,
             entries=entries,
         )
+
+    def _subjects(self) -> Iterator[Subjects]:
+        """Yield what finds the rows of an erased subject of a table, and route the table to it."""
+        looked_up = {each.relation for each in self._routes}
+        tables = [each for each in self._relations.rows.values() if each.index in looked_up]
+        found = [(rows, rows.subject) for rows in tables]
+        told = [(rows, address) for rows, address in found if address is not None]
+        for node, (rows, address) in enumerate(told, len(self._nodes)):
+            self._routes.append(Route(rows.index, node, 0, address))
+            yield Subjects(rows.relation.name, 1, rows.index)
 
     def _entries(self) -> Iterator[Entry]:
         made: dict[int, tuple[Onward, ...]] = {}

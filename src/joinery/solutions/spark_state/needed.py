@@ -19,7 +19,6 @@ from joinery.plan.nodes import (
     DocumentForm,
     Node,
     OutboxForm,
-    Personal,
     Product,
     Relation,
 )
@@ -40,17 +39,20 @@ def needed_columns(products: Sequence[Product]) -> dict[str, tuple[Relation, fro
     for product in products:
         _need(needed, product.form)
     for relation, columns in needed.values():
-        if relation.personal is not None:
-            columns.update(_sealing(relation.personal, {*columns, *relation.key}))
+        columns.update(sealing_columns(relation, columns))
     ordered = sorted(needed.items(), key=lambda each: each[1][0].product is not None)
     return {name: (each, closed_columns(each, columns)) for name, (each, columns) in ordered}
 
 
-def _sealing(personal: Personal, columns: Collection[str]) -> set[str]:
+def sealing_columns(relation: Relation, columns: Collection[str]) -> set[str]:
     """Return what personal columns cannot be sealed without: what indexes are of, whose it is."""
+    personal = relation.personal
+    if personal is None:
+        return set()
+    asked = {*columns, *relation.key}
     pairs = (*personal.indexes, *personal.keys)
-    needed = {name for name, index in pairs if index in columns}
-    if not needed.union(columns) & {*personal.fields}:
+    needed = {name for name, index in pairs if index in asked}
+    if not needed.union(asked) & {*personal.fields}:
         return needed
     return {*needed, personal.subject, personal.key_of(personal.subject)}
 

@@ -27,7 +27,8 @@ from joinery.solutions.spark_state.embedding import sql_over
 from joinery.solutions.spark_state.flow import Flow, NodeStep, needed_relations
 from joinery.solutions.spark_state.grouping import BY_VALUE, ORDERED, kept_as, kernel_numbers
 from joinery.solutions.spark_state.needed import closed_columns
-from joinery.solutions.spark_state.program import RelationProgram
+from joinery.solutions.spark_state.places import sealed_of
+from joinery.solutions.spark_state.program import RelationProgram, Sealed
 from joinery.solutions.spark_state.relation_view import view_of
 from joinery.solutions.spark_state.stream_program import (
     AsOf,
@@ -62,6 +63,22 @@ class Rows:
             tuple(pair.type for pair in lookup.on),
         )
 
+    @property
+    def sealed(self) -> Sealed | None:
+        """Which decoded columns are personal; None where the relation has no such columns."""
+        return sealed_of(self.relation, [slot.name for slot in self.columns])
+
+    @property
+    def subject(self) -> Address | None:
+        """Whose values a row holds, where an erasure cannot find it by its key."""
+        sealed, personal = self.sealed, self.relation.personal
+        if personal is None or sealed is None or not sealed.columns:
+            return None
+        subject = personal.key_of(personal.subject)
+        if self.relation.key == (subject,):
+            return None
+        return Address(self.ordinals([subject]), (self.relation.type_of(subject),))
+
 
 class Relations:
     """Collects assemblers, first the views of all relations.
@@ -84,7 +101,13 @@ class Relations:
     def programs(self) -> tuple[RelationProgram, ...]:
         """Return the relations as the kernel reads them."""
         return tuple(
-            RelationProgram(name, each.columns, each.ordinals(each.relation.key), each.view)
+            RelationProgram(
+                name,
+                each.columns,
+                each.ordinals(each.relation.key),
+                each.view,
+                each.sealed,
+            )
             for name, each in self.rows.items()
         )
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -68,6 +68,7 @@ from joinery.spark.recovery.isolate import Quarantine
 from joinery.spark.source.feed import open_change_feed
 from joinery.spark.source.open import open_sources
 from joinery.spark.source.source import BatchRoom, sources_of
+from joinery.spark.streams.kernel import StreamKernel
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -174,8 +175,8 @@ class QueryStarter:
         pending = RealTimeMark(checkpoint).pending(spark, kafka_topics(documents))
         quarantine = Quarantine(spec.checkpoint, query.name)
         records = quarantine.apply(raw.frame, raw.topics)
-        if self.vault is not None and isinstance(kernel, Kernel):
-            kernel = replace(kernel, vault=self.vault.address, spools=_spools(self.spec))
+        if self.vault is not None and isinstance(kernel, Kernel | StreamKernel):
+            kernel = kernel.sealing(self.vault.address, _spools(self.spec))
         ended = ended_batch(checkpoint)
         if ended is not None and isinstance(kernel, Kernel):
             chain = kernel.chain_to(records, raw.topics, ended)

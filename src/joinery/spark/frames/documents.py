@@ -31,6 +31,7 @@ from joinery.spark.frames.frame import (
     RawFrame,
     TypedFrame,
     read_frame,
+    refuse_personal,
     usable,
     watch_of,
 )
@@ -85,9 +86,7 @@ def documents(
     what = f'product "{product.name}"'
     if product.outbox:
         raise FrameError(f"{what} has an outbox, and no documents")
-    if any(each.personal is not None for each in product.relations):
-        message = f"{what} has personal columns, which DataFrames cannot seal"
-        raise FrameError(message, hint="Run the project: joinery run.")
+    refuse_personal(what, product.relations)
     for reason in _form_against(product):
         raise FrameError(f"{what} {reason}, which DataFrames cannot do yet")
     if format not in _FORMATS:
@@ -249,6 +248,7 @@ def frame_of(
     """
     require_classic(spark)
     what = f'stream "{stream.name}"'
+    refuse_personal(what, stream.named_relations)
     lowered = lowered_streams([stream], run or RunSpec())
     if lowered.maps or lowered.asked:
         raise FrameError(
@@ -285,6 +285,7 @@ def source_frame_of(spec: ProjectSpec, stream: Stream, spark: SparkSession) -> D
         SessionError: The session is of Spark Connect.
     """
     require_classic(spark)
+    refuse_personal(f'stream "{stream.name}"', stream.named_relations)
     lowered = lowered_streams([stream], spec.run)
     if lowered.asked:
         raise FrameError(

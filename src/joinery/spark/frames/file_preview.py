@@ -157,7 +157,7 @@ def _warnings(
 
 
 def _streamed(stream: Stream, records: FileChanges, time_us: int) -> FilePreview:
-    solution = StreamReference(stream)
+    solution = StreamReference(stream, sealed=True)
     emitted = solution.apply(records.changes, time_us)
     waiting = solution.waiting
     return FilePreview(

@@ -80,6 +80,17 @@ class RawFrame:
     frame: DataFrame
 
 
+def refuse_personal(what: str, relations: Sequence[Relation]) -> None:
+    """Refuse a product or a stream, in words, of which something would be read in clear.
+
+    Raises:
+        FrameError: One of its relations has personal columns.
+    """
+    if any(each.personal is not None for each in relations):
+        message = f"{what} has personal columns, which DataFrames cannot seal"
+        raise FrameError(message, hint="Run the project: joinery run.")
+
+
 def read_frame(
     frame: DataFrame, relation: Relation, program: RelationProgram
 ) -> TypedFrame | RawFrame:

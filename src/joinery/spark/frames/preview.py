@@ -20,6 +20,7 @@ from joinery.plan.stream import Stream
 from joinery.project.kind import SinkSpec
 from joinery.project.product import ProjectSpec
 from joinery.spark.batch.run import Run, RunOptions
+from joinery.spark.frames.frame import FrameError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -56,7 +57,15 @@ def preview(
         spark: The session.
         rows: The most events that are returned.
         read: The most records that are read, of all relations together.
+
+    Raises:
+        FrameError: The stream has personal columns: a run makes keys, and a preview may not.
     """
+    if any(each.personal is not None for each in stream.named_relations):
+        raise FrameError(
+            f'stream "{stream.name}" has personal columns, which only change files can show',
+            hint="Leave spark out where it reads change files, or run the project: joinery run.",
+        )
     with tempfile.TemporaryDirectory(prefix="joinery-preview-") as name:
         folder = Path(name)
         alone = replace(

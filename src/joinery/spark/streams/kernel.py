@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from joinery.solutions.spark_state.program import KernelProgram
     from joinery.spark.real_time.uncommitted import PendingRoots
     from joinery.spark.source.source import BatchLabel
+    from joinery.vault.door import VaultAddress
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,10 @@ class StreamKernel:
     folder: Path
     lookups: StreamLookups | None = None
     tables: SentTables = field(default_factory=SentTables)
+
+    def sealing(self, vault: VaultAddress, spools: frozenset[str]) -> Self:
+        """Return the kernel with what it seals by; see `Kernel.sealing`."""
+        return replace(self, kernel=self.kernel.sealing(vault, spools))
 
     @property
     def program(self) -> KernelProgram:
