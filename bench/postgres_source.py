@@ -4,9 +4,9 @@ In batches into PostgreSQL: `python -m bench.postgres_source lag [COMMITS]` comm
 random pauses, and looks for each in its document; the first ten are not counted. `rate [CHANGES]`
 writes many rows, a thousand a transaction, while `joinery run` follows, until the last is in its
 document. `first [ROWS]` and `bulk [ROWS]` time a first run over tables that are there: as the
-connector reads them, and by `--bootstrap-from database`. `idle [SECONDS]` writes into a table that
-nobody captures, beside a capture whose tables rest, and looks how much of its log the server keeps
-for the slot.
+connector reads them, and by `--bootstrap-from database`; `parquet [ROWS]` by an export that is
+written before the clock starts. `idle [SECONDS]` writes into a table that nobody captures, beside a
+capture whose tables rest, and looks how much of its log the server keeps for the slot.
 
 In real time into Kafka: `live [COMMITS]` commits as `lag` does, and reads the topic; the checkpoint
 is committed every 20 s, and the first hundred are not counted.
@@ -28,6 +28,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import psutil
 import psycopg
 from confluent_kafka import Consumer, TopicPartition
@@ -137,6 +138,9 @@ class World:
         link: To the server.
         address: The server's URL.
         pid: The server's process.
+
+    Attributes:
+        folder: Of the project.
     """
 
     def __init__(self, scratch: Path, link: Link, address: str, pid: int) -> None:
@@ -269,10 +273,32 @@ def rate(changes: int) -> None:
     _tell(f"{changes} changes", changes, took, spent)
 
 
+_EXPORTED = """
+copy (select i as id, 'n' as name from range(1, {customers} + 1) as t(i))
+to '{folder}/customer.parquet' (format parquet);
+copy (select i as id, i % {customers} + 1 as customer_id, 1::decimal(10, 2) as amount
+from range(1, {purchases} + 1) as t(i)) to '{folder}/purchase.parquet' (format parquet)
+"""
+
+
+def _export(world: World, rows: int) -> str:
+    """Write what the tables hold into an export, and return its folder."""
+    folder = world.folder / "export"
+    folder.mkdir()
+    with world.running("begin", "db", command="source") as run:
+        run.wait()
+    some = {"folder": folder, "customers": rows // 10, "purchases": rows - rows // 10}
+    with closing(duckdb.connect()) as made:
+        made.execute(_EXPORTED.format(**some))
+    return str(folder)
+
+
 def first(rows: int, *options: str) -> None:
     """Print how long a first run over tables takes."""
     with _world() as world:
         _fill(world.link, rows)
+        if options[-1:] == ("parquet",):
+            options = (*options, _export(world, rows))
         began_at, before = time.monotonic(), world.server_s()
         with world.running("--once", *options) as run:
             used = _watched(psutil.Process(run.pid))
@@ -355,8 +381,10 @@ def main(part: str, count: int | None) -> None:
             idle(count or 600)
         case "bulk":
             first(count or 300_000, "--bootstrap-from", "database")
+        case "parquet":
+            first(count or 300_000, "--bootstrap-from", "parquet")
         case _:
-            sys.exit("python -m bench.postgres_source lag|live|rate|idle|first|bulk [COUNT]")
+            sys.exit("python -m bench.postgres_source lag|live|rate|idle|first|bulk|parquet [N]")
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -108,8 +108,13 @@ class Line:
 
 def untold_columns(link: Link, oid: int) -> Sequence[str]:
     """Return the columns of a table that are in no row that the server makes."""
+    return [name for name, told in told_columns(link, oid).items() if not told]
+
+
+def told_columns(link: Link, oid: int) -> Mapping[str, bool]:
+    """Return the columns of a table, and whether a row that the server makes would have each."""
     found: Sequence[tuple[Any, ...]] = link.execute(_COLUMNS, (oid,)).fetchall()
-    return [name for name, type_, enum in found if json_of("", type_, enum=enum) is None]
+    return {name: json_of("", type_, enum=enum) is not None for name, type_, enum in found}
 
 
 def line_of(link: Link, oid: int, table: str, needed: Collection[str], place: Place) -> Line:
@@ -137,9 +142,19 @@ def line_of(link: Link, oid: int, table: str, needed: Collection[str], place: Pl
                 f'column "{name}" of {table} has type {type_}, which is not read in bulk',
                 hint="Run without --bootstrap-from database: the connector reads the tables.",
             )
+    before, after = around(table, place)
+    text = f"{quote_text(before)} || row_to_json(r.*)::text || {quote_text(after)}"
+    return Line(", ".join(columns), text)
+
+
+def around(table: str, place: Place) -> tuple[str, str]:
+    """Return what stands in a line of the spool before and after the row that was read.
+
+    Args:
+        table: As schema.table.
+        place: Where the row stands.
+    """
     schema, _, plain = table.partition(".")
     source = {"snapshot": "true", "ts_ms": place.at_ms, "lsn": place.lsn}
     source |= {"schema": schema, "table": plain}
-    before, after = '{"before":null,"after":', f',"source":{json.dumps(source)},"op":"r"}}'
-    text = f"{quote_text(before)} || row_to_json(r.*)::text || {quote_text(after)}"
-    return Line(", ".join(columns), text)
+    return '{"before":null,"after":', f',"source":{json.dumps(source)},"op":"r"}}'

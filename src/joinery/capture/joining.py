@@ -135,7 +135,8 @@ class Joining:
             self._release()  # Tables are seldom read; a connection is not held for that.
         now = time.monotonic()
         # One that the process does not follow yet has to wait for the next: changes would lack.
-        followed = [each for each in known.joining if each in self._database.tables]
+        read = [each for each in known.joining if each not in known.awaited]
+        followed = [each for each in read if each in self._database.tables]
         more = [self._try(each) for each in followed if now >= self._again_at.get(each, 0.0)]
         self._place(known)
         return any(more)
@@ -204,7 +205,7 @@ class Joining:
 
         Tables of which nothing was told yet wait for each other: a document has rows of several.
         """
-        over = {each for each in known.joining if self._is_over(each)}
+        over = {e for e in known.joining if e not in known.awaited and self._is_over(e)}
         waited = {e for e in known.unread if not (e in self._prepared.lacking or e in self.errors)}
         for table in sorted(over - {*self._asked}):
             if table not in known.unread or waited <= over:

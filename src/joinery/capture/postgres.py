@@ -197,7 +197,8 @@ def _joining(database: PostgresDatabase, spool: SpoolFolder) -> tuple[str, ...]:
     known = spool.identity
     if known is None or spool.position is None:
         return ()
-    return tuple(each for each in database.tables if each in known.unread)
+    # An export lacks what was not followed since it was taken, so its tables are followed or none.
+    return tuple(e for e in database.tables if e in known.unread and e not in known.awaited)
 
 
 def _lacking(

@@ -20,7 +20,7 @@ import shutil
 import time
 import uuid
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -40,6 +40,7 @@ _OIDS = "oids.json"
 _LOOKED_AT = "schema-history.read"
 _CHANGING = "source.lock"
 _READING = "reading.lock"
+_TAKING = "export.lock"
 _LOCK = "lock"  # the process holds it, as long as it lives
 
 
@@ -69,6 +70,9 @@ class Identity:
         joining: Those of the tables that are to be read, beside the log, once more or at last.
         unread: Those of them that never were: their changes are held until their rows are there.
         sealed: Those of the tables that have personal columns, so that their lines are sealed.
+        awaited: Those of the unread tables whose rows come from an export that is not taken yet.
+        exported_since: From when on an export has all that the log does not tell, in seconds since
+            1970; 0 where the tables are not taken from one.
         begun: A capture was started, so a slot of this name is ours.
         system: The identifier of the database cluster; empty until it was asked.
         database: The name of the database; empty until it was asked.
@@ -80,6 +84,8 @@ class Identity:
     joining: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
     sealed: tuple[str, ...] = ()
+    awaited: tuple[str, ...] = ()
+    exported_since: float = 0.0
     begun: bool = False
     system: str = ""
     database: str = ""
@@ -115,7 +121,7 @@ class Pause:
     since: float
 
 
-_LISTS = ("tables", "joining", "unread", "sealed")
+_LISTS = ("tables", "joining", "unread", "sealed", "awaited")
 
 
 class SpoolFolder:
@@ -203,13 +209,37 @@ class SpoolFolder:
         self._change(system=system, database=database)
 
     def read_again(self) -> tuple[str, ...]:
-        """Let all tables be read beside the log, and return them; none where there is no spool."""
+        """Let all tables be read beside the log, and return them; none where there is no spool.
+
+        Those that waited for an export wait for it no longer.
+
+        Raises:
+            CaptureError: An export of them is being taken.
+        """
         known = self.identity
         if known is None:
             return ()
-        if known.begun:
-            self._change(joining=known.tables)
+        with self.taking() as alone:
+            if not alone:
+                raise CaptureError(f"an export is being taken into {self.path}")
+            for each in known.awaited:  # what was taken of a wrong export
+                shutil.rmtree(self.rows(each), ignore_errors=True)
+            if known.begun:
+                self._change(joining=known.tables, awaited=(), exported_since=0.0)
         return known.tables
+
+    def note_awaited(self, tables: tuple[str, ...], since: float) -> None:
+        """Write down that the rows of unread tables come from an export that begins from now on.
+
+        Args:
+            tables: As schema.table.
+            since: In seconds since 1970.
+        """
+        self._change(awaited=tables, exported_since=since)
+
+    def note_exported(self) -> None:
+        """Write down that the export is taken: the rows of its tables can be put in place."""
+        self._change(awaited=())
 
     def note_begins(self, tables: tuple[str, ...]) -> None:
         """Write down that all tables are to be read beside a log that is about to be followed.
@@ -368,11 +398,18 @@ class SpoolFolder:
             return True
         return False
 
-    @contextmanager
-    def reading(self) -> Iterator[bool]:
+    def reading(self) -> AbstractContextManager[bool]:
         """Read beside the log, unless another thread or process does; tell whether that may be."""
+        return self._alone(_READING)
+
+    def taking(self) -> AbstractContextManager[bool]:
+        """Take an export, unless another process does; tell whether that may be."""
+        return self._alone(_TAKING)
+
+    @contextmanager
+    def _alone(self, name: str) -> Iterator[bool]:
         self.path.mkdir(parents=True, exist_ok=True)
-        with (self.path / _READING).open("w") as lock:
+        with (self.path / name).open("w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:

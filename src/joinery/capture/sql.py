@@ -58,3 +58,13 @@ def text_of(link: Link, statement: str, *given: object) -> str:
 def number_of(link: Link, statement: str, *given: object) -> int:
     """Return the one value of a statement as a number."""
     return int(row_of(link, statement, *given)[0])
+
+
+def lsn_text(place: int) -> str:
+    """Return a place in the log as PostgreSQL writes it.
+
+    Example:
+        >>> lsn_text(4294967456)
+        '1/A0'
+    """
+    return f"{place >> 32:X}/{place & 0xFFFFFFFF:X}"

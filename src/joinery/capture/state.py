@@ -38,6 +38,7 @@ class SourceState:
         missing: Those of them that the database does not have.
         joining: Those of them that are to be read beside the log.
         unread: Those of them that were never read, so that nothing is told of them yet.
+        awaited: Those of them whose rows come from an export.
         rows_read: Of those that are being read, how many rows are.
         unreadable: Why some cannot be read, by table.
         paused_by: Who let the capture pause; empty where nobody did.
@@ -59,6 +60,7 @@ class SourceState:
     missing: Sequence[str] = ()
     joining: Sequence[str] = ()
     unread: Sequence[str] = ()
+    awaited: Sequence[str] = ()
     rows_read: Mapping[str, int] = field(default_factory=dict)
     unreadable: Mapping[str, str] = field(default_factory=dict)
     paused_by: str = ""
@@ -96,6 +98,8 @@ class SourceState:
     def _table(self, table: str) -> str:
         if table in self.missing:
             return "is not there"
+        if table in self.awaited:
+            return "waits for its export: joinery run --bootstrap-from parquet FOLDER"
         if not self.read or table in self.joining:
             began = table not in self.unread and self.read
             state = "to be read, beside the log" if began else "not read yet"
@@ -138,7 +142,7 @@ def state_of(name: str, database: LogDatabase, spool: SpoolFolder) -> SourceStat
     keep, paused = SpoolKeep(spool), spool.paused
     files, known = keep.sizes(), spool.identity
     joining = known.joining if known else ()
-    unread = known.unread if known else ()
+    unread, awaited = (known.unread, known.awaited) if known else ((), ())
     chunks = {each: Chunks.noted(spool.rows(each)) for each in joining}
     return SourceState(
         name=name,
@@ -153,6 +157,7 @@ def state_of(name: str, database: LogDatabase, spool: SpoolFolder) -> SourceStat
         missing=log.missing,
         joining=joining,
         unread=unread,
+        awaited=awaited,
         rows_read={each: done.rows for each, done in chunks.items() if done and done.rows},
         unreadable={each: why for each, why in spool.unreadable.items() if each in joining},
         paused_by=paused.by if paused else "",

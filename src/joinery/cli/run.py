@@ -13,10 +13,12 @@ import os
 import shlex
 import signal
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from itertools import accumulate
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
@@ -97,6 +99,9 @@ def log_to(file: Path) -> None:
 _DEFAULT = Path("joinery.yaml")
 
 
+_LEFT_OUT = "Leave --bootstrap-from out: the capture reads them before it follows the log."
+
+
 class RunArgumentError(SpecError):
     """The arguments of `run` cannot go together."""
 
@@ -116,8 +121,9 @@ class RunArguments:
         solution: Overrides the products' own.
         real_time: Use Spark's real-time mode instead of micro-batches.
         rebuild: Read everything anew, then take the place of what is there.
-        bootstrap_from: Where state comes from: the sources, the tables of a database in bulk, or
-            the checkpoint of another solution.
+        bootstrap_from: Where state comes from: the sources, the tables of a database in bulk, an
+            export of them in Parquet, or the checkpoint of another solution.
+        export: The folder of the export.
         settings: `dotted.key=value`, put into the project file.
         master: Spark's master.
     """
@@ -131,6 +137,7 @@ class RunArguments:
     real_time: bool = False
     rebuild: bool = False
     bootstrap_from: str | None = None
+    export: Path | None = None
     settings: tuple[str, ...] = ()
     master: str | None = None
 
@@ -185,6 +192,10 @@ def run_project(
     settings = (*arguments.settings, *(("run.real_time=true",) if arguments.real_time else ()))
     spec = load_spec(arguments.file, settings=settings)
     _check_database(arguments, spec)
+    if arguments.export is not None:
+        from joinery.spark.batch.exports import exports_of
+
+        exports_of(spec, arguments.export)  # what it lacks is told before Spark starts
     fresh = [each for each in _spark_log(spec).parents if not each.exists()]
     driver = _early_driver(spec, arguments)
     try:
@@ -197,20 +208,27 @@ def run_project(
 
 
 def _check_database(arguments: RunArguments, spec: ProjectSpec) -> None:
-    """Refuse to read the tables of a database where no source is one."""
+    """Refuse to take the tables of a database at once where no source is one."""
     kinds = {each.kind for each in spec.sources}
-    if arguments.bootstrap_from != "database":
-        return
-    if "mysql" in kinds:
-        raise RunArgumentError(
-            "tables of MySQL are not read in bulk yet",
-            hint="Leave --bootstrap-from out: the capture reads them before it follows the log.",
-        )
-    if "postgres" not in kinds:
-        raise RunArgumentError(
-            "no source of the project is a database",
-            hint="Use --bootstrap-from source; it reads the sources from their beginning.",
-        )
+    match arguments.bootstrap_from:
+        case "database" if "mysql" in kinds:
+            raise RunArgumentError("tables of MySQL are not read in bulk yet", hint=_LEFT_OUT)
+        case "database" if "postgres" not in kinds:
+            raise RunArgumentError(
+                "no source of the project is a database",
+                hint="Use --bootstrap-from source; it reads the sources from their beginning.",
+            )
+        case "parquet" if "mysql" in kinds and "postgres" not in kinds:
+            raise RunArgumentError(
+                "tables of MySQL are not taken from an export yet", hint=_LEFT_OUT
+            )
+        case "parquet" if "postgres" not in kinds:
+            raise RunArgumentError(
+                "no source of the project is a PostgreSQL database",
+                detail="In Kafka and in files nothing tells to which place in the log an export"
+                " belongs.",
+                hint="Put its rows into the log, before the changes: see docs/rebuild.md.",
+            )
 
 
 def _planned(
@@ -297,7 +315,9 @@ class Command:
             plan = self._plan or self._analysed()
             if self._arguments.bootstrap_from == "checkpoint":
                 self._take_over(plan)
-            if self._arguments.rebuild:
+            if self._arguments.export is not None:
+                self._take_export(self._arguments.export)
+            if self._arguments.rebuild and not self._ending.asked:
                 self._run_queries(plan, rebuild=True)
             if not self._ending.asked:
                 self._run_queries(plan)
@@ -324,6 +344,17 @@ class Command:
             if take_over(self._spec, origin, query, products):
                 name = products[0].solution
                 sys.stderr.write(f'the join state of "{query}" is now kept by {name}\n')
+
+    def _take_export(self, folder: Path) -> None:
+        """Put the rows of an export into the spools that wait for them, unless that was done."""
+        from joinery.spark.batch.exports import exports_of
+        from joinery.spark.batch.parquet import take_export
+
+        for export in exports_of(self._spec, folder):
+            session = self._open()
+            self._ending.attach(partial(_cancel_jobs, session))
+            if not take_export(session, export, ended=lambda: self._ending.asked, tell=_say):
+                return
 
     def _run_queries(self, plan: Plan, *, rebuild: bool = False) -> None:
         """Run the queries to their end, or build them anew."""
@@ -425,6 +456,15 @@ class Command:
             error.hint = f"{error.hint} Spark's log: {self._log}".strip()
 
 
+def _cancel_jobs(session: SparkSession) -> None:
+    """Break off what a session does, asked in a thread that waits for none of it."""
+    threading.Thread(target=session.sparkContext.cancelAllJobs, daemon=True).start()
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+
+
 def dead_letters_command(arguments: RunArguments) -> str:
     """Return the command that lists the dead letters of a run."""
     file = "" if arguments.file == _DEFAULT else f" --file {shlex.quote(str(arguments.file))}"
@@ -447,10 +487,15 @@ def _check(arguments: RunArguments) -> None:
         raise RunArgumentError(
             f'--wait needs a duration, not "{arguments.wait}"', hint="Write one such as 5m or 90s."
         )
-    if arguments.bootstrap_from not in (None, "source", "database", "checkpoint"):
+    if arguments.bootstrap_from not in (None, "source", "database", "parquet", "checkpoint"):
         raise RunArgumentError(
             f'join state cannot come from "{arguments.bootstrap_from}"',
-            hint="Use --bootstrap-from source, database or checkpoint.",
+            hint="Use --bootstrap-from source, database, parquet FOLDER or checkpoint.",
+        )
+    if arguments.bootstrap_from == "parquet" and arguments.export is None:
+        raise RunArgumentError(
+            "--bootstrap-from parquet needs the folder of an export",
+            hint="Write --bootstrap-from parquet FOLDER.",
         )
     if arguments.real_time and arguments.rebuild:
         raise RunArgumentError("--rebuild works in micro-batches, so it cannot go with --real-time")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from joinery.cli.argument import DEFAULT, File, Products, ProjectFile
 
@@ -13,7 +14,33 @@ commands = typer.Typer()
 PANEL = "Run"
 
 
-@commands.command(rich_help_panel=PANEL)
+_BOOTSTRAP = "--bootstrap-from"
+_EXPORT = "--export"
+
+
+class RunCommand(TyperCommand):
+    """`joinery run`, of whose options one has a second value in one case."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments, with the folder of `--bootstrap-from parquet FOLDER`."""
+        read: list[str] = super().parse_args(ctx, _with_export(args))
+        return read
+
+
+def _with_export(args: list[str]) -> list[str]:
+    """Return arguments with the folder of an export behind an option of its own.
+
+    Example:
+        >>> _with_export(["--bootstrap-from", "parquet", "export", "--once"])
+        ['--bootstrap-from', 'parquet', '--export', 'export', '--once']
+    """
+    for at in range(1, len(args) - 1):
+        if args[at - 1 : at + 1] == [_BOOTSTRAP, "parquet"] and not args[at + 1].startswith("-"):
+            return [*args[: at + 1], _EXPORT, *args[at + 1 :]]
+    return args
+
+
+@commands.command(rich_help_panel=PANEL, cls=RunCommand)
 def run(
     file: File = DEFAULT,
     once: Annotated[bool, typer.Option("--once", help="Read what there is, then end.")] = False,
@@ -54,9 +81,11 @@ def run(
             "--bootstrap-from",
             metavar="WHERE",
             help="Where state comes from: `source` reads the sources again, `database` reads its"
-            " tables in bulk, `checkpoint` copies the state of another solution.",
+            " tables in bulk, `parquet FOLDER` takes them from an export, `checkpoint` copies the"
+            " state of another solution.",
         ),
     ] = None,
+    export: Annotated[Path | None, typer.Option(_EXPORT, hidden=True)] = None,
     setting: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Replace a setting of the file; repeat."),
@@ -76,8 +105,9 @@ def run(
         products=tuple(product or ()),
         solution=solution,
         real_time=real_time,
-        rebuild=rebuild or bootstrap_from in ("source", "database"),
+        rebuild=rebuild or bootstrap_from in ("source", "database", "parquet"),
         bootstrap_from=bootstrap_from,
+        export=export if bootstrap_from == "parquet" else None,
         settings=tuple(setting or ()),
         master=master,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from joinery.project.kind import SourceSpec
 
 source = typer.Typer(
-    no_args_is_help=True, help="Inspect, pause and drop databases that are sources."
+    no_args_is_help=True, help="Begin, inspect, pause and drop databases that are sources."
 )
 File = Annotated[
     Path, typer.Option("--file", metavar="FILE", help="The project file, or a folder of them.")
@@ -47,6 +48,29 @@ def status(
         return
     for state in states:
         sys.stdout.write("\n".join((*aligned(state.rows()), "")))
+
+
+@source.command()
+def begin(
+    name: Name,
+    file: File = _FILE,
+) -> None:
+    """Have a database keep its log from now on, so that its tables can be exported."""
+    from joinery.capture.sql import lsn_text
+    from joinery.cli.capture import captured_sources
+    from joinery.project.load import load_spec
+    from joinery.spark.batch.exports import begin_source
+
+    spec = load_spec(file)
+    (chosen,) = captured_sources(spec, (name,))
+    database, begun = begin_source(spec, chosen)
+    since = datetime.fromtimestamp(begun.since, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    place = "" if begun.lsn is None else f", {lsn_text(begun.lsn)}"
+    sys.stdout.write(
+        f'slot "{database.slot}" keeps the log of {database.shown} from {since}{place} on\n'
+        "now export the tables to Parquet, then: joinery run --bootstrap-from parquet FOLDER\n"
+        "until then joinery capture may take the log, so that the server need not keep it\n"
+    )
 
 
 @source.command()

@@ -330,13 +330,49 @@ def test_join_state_comes_from_the_sources_or_a_checkpoint_that_is_there(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert joinery("run", "--solution", "kv", "--bootstrap-from", "nowhere") == 2
-    assert "Use --bootstrap-from source, database or checkpoint." in capsys.readouterr().err
+    known = "Use --bootstrap-from source, database, parquet FOLDER or checkpoint."
+    assert known in capsys.readouterr().err
 
     assert joinery("run", "--bootstrap-from", "database") == 2
     assert "no source of the project is a database" in capsys.readouterr().err
 
+    assert joinery("run", "--bootstrap-from", "parquet", "--once") == 2
+    assert "--bootstrap-from parquet needs the folder" in capsys.readouterr().err
+
+    assert joinery("run", "--bootstrap-from", "parquet", "export") == 2
+    assert "no source of the project is a PostgreSQL database" in capsys.readouterr().err
+
     assert joinery("run", "--solution", "kv", "--bootstrap-from", "checkpoint") == 1
     assert 'query "both" has no checkpoint to begin from' in capsys.readouterr().err
+
+
+SOURCES = {
+    "postgres": '{changes: {postgres: {url: "postgresql://h/shop"}}}',
+    "mysql": '{changes: {mysql: {url: "mysql://h/shop"}}}',
+}
+
+
+@pytest.mark.parametrize(
+    ("source", "more", "code", "told"),
+    [
+        ("postgres", "", 1, 'the log of source "changes" was not begun for an export'),
+        ("postgres", ", append: true", 1, 'relation "customer" is append, and its rows cannot'),
+        ("mysql", "", 2, "tables of MySQL are not taken from an export yet"),
+    ],
+)
+def test_an_export_needs_a_log_that_was_begun_for_it(
+    project: Path, capsys: pytest.CaptureFixture[str], source: str, more: str, code: int, told: str
+) -> None:
+    text = PROJECT.replace("{changes: {files: {path: data}}}", SOURCES[source])
+    text = text.replace("{key: [id], fields: {id: long, name: string}}", f"{{key: [id]{more}}}")
+    text = text.replace("key: [id]", "key: [id], fields: {id: long, name: string}")
+    (project / "joinery.yaml").write_text(text)
+
+    assert joinery("run", "joinery.yaml", "--bootstrap-from", "parquet", "export") == code
+
+    said = capsys.readouterr().err
+    assert told in said
+    assert said.count("\n") == 1
 
 
 def test_a_run_tells_what_auto_has_chosen_and_why(

@@ -153,7 +153,7 @@ def make_capture(
     Raises:
         CaptureError: Its spool has changes of another slot, or of other tables.
     """
-    claim_spool(spec, source)
+    _check_begun(source, claim_spool(spec, source))
     database, spool = database_of(spec, source)
     bulk = bulk and source.kind == "postgres"
     seal = seal_of(spec, source)
@@ -176,6 +176,27 @@ def make_capture(
         followed=spec.run.real_time,
     )
     return Capture(database, spool, options)
+
+
+def _check_begun(source: SourceSpec, spool: SpoolFolder) -> None:
+    """Refuse a log that was to be begun for an export, and was not."""
+    known = spool.identity
+    if known is not None and known.awaited and spool.position is None:
+        raise CaptureError(
+            f'the log of source "{source.name}" was not begun to the end',
+            hint=f"Run joinery source begin {source.name} once more, and export after it.",
+        )
+
+
+def _check_taken(source: SourceSpec, spool: SpoolFolder) -> None:
+    """Refuse to build documents as long as the rows of their tables are to come."""
+    known = spool.identity
+    if known is not None and known.awaited:
+        raise CaptureError(
+            f'source "{source.name}" waits for an export of its tables',
+            hint="Run joinery run --bootstrap-from parquet FOLDER; or joinery source read-again"
+            f" {source.name}, and the tables are read without one.",
+        )
 
 
 class Captures:
@@ -210,8 +231,11 @@ class Captures:
         """Claim the spools.
 
         Raises:
-            CaptureError: A spool has changes of another slot, or of other tables.
+            CaptureError: A spool has changes of another slot, or of other tables, or its tables
+                wait for an export.
         """
+        for each in self._sources:
+            _check_taken(each, claim_spool(self._spec, each))
         self._claimed = [
             make_capture(self._spec, each, self._on_wait, self._on_warning, bulk=self._bulk)
             for each in self._sources
