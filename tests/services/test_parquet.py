@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -39,7 +41,7 @@ database, link, folder = (
 )
 COLUMNS = {
     "customer": "id bigint, name varchar",
-    "purchase": "id bigint, customer_id bigint, amount decimal(10,2), at timestamp, day date",
+    "purchase": 'id bigint, customer_id bigint, amount decimal(10,2), "at" timestamp, day date',
 }
 _REBUILD = ".joinery/checkpoint/_rebuild/profile"
 # What stands in the folder of a project as it begins from an export, from the first to the last.
@@ -59,7 +61,7 @@ MOMENTS = (
 def write(file: Path, columns: str, rows: Sequence[Sequence[Any]] = ()) -> None:
     """Write rows into a file of Parquet, as some tool that exports tables does."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    names = [each.split()[0] for each in columns.split(", ")]
+    names = [each.split()[0].strip('"') for each in columns.split(", ")]
     lines = file.with_suffix(".json")
     with lines.open("w") as out:
         for row in rows:
@@ -82,6 +84,13 @@ def begin(folder: Path) -> SpoolFolder:
     spec = load_spec(folder / "joinery.yaml")
     begin_source(spec, spec.sources[0])
     return SpoolFolder(folder / ".joinery" / "spool" / "db")
+
+
+def joinery(folder: Path, *arguments: str) -> str:
+    command = [sys.executable, "-m", "joinery.cli.main", *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def take(spark: SparkSession, folder: Path) -> list[str]:
@@ -131,7 +140,7 @@ def sent(folder: Path) -> Mapping[int, int]:
 EVERY = """
 create table every (
     id bigint primary key, flag boolean, tiny smallint, part real, number double precision,
-    exact numeric(20,4), words text, code char(5), who uuid, doc jsonb, at timestamp, zoned
+    exact numeric(20,4), words text, code char(5), who uuid, doc jsonb, \"at\" timestamp, zoned
     timestamptz, day date, bytes bytea, tags text[], sums numeric(9,2)[], span interval,
     grown int generated always as (tiny * 2) stored);
 insert into every (id) values (1);
@@ -147,8 +156,8 @@ EVERY_FIELDS = (
 )
 EVERY_COLUMNS = (
     "id bigint, flag boolean, tiny smallint, part float, number double, exact decimal(20, 4),"
-    " words varchar, code varchar, who varchar, doc varchar, at timestamp, zoned timestamptz,"
-    " day date, bytes blob, tags varchar[], sums decimal(9, 2)[], span interval, grown int"
+    ' words varchar, code varchar, who varchar, doc varchar, "at" timestamp, zoned timestamptz,'
+    " day date, bytes blob, tags varchar[], sums decimal(9, 2)[], span varchar, grown int"
 )
 
 
@@ -260,7 +269,7 @@ def test_a_run_from_an_export_sends_each_document_once_whenever_it_is_killed(
     random, asked = Random(7), ("--bootstrap-from", "parquet", str(folder / "export"))
 
     with Changes(database, seed=7):
-        begin(folder)
+        told = joinery(folder, "source", "begin", "db")
         export(link, folder / "export", "purchase")
         with capturing(folder):  # beside the export, as long as that takes
             export(link, folder / "export", "customer")
@@ -272,6 +281,7 @@ def test_a_run_from_an_export_sends_each_document_once_whenever_it_is_killed(
     with live_run(folder, *asked, "--once") as run:
         assert run.process.wait(LIMIT_S) == 0, run.said()
 
+    assert 'slot "joinery_shop_db" keeps the log of' in told
     assert documents(folder) == truth(link)
     (first, *_) = sorted((folder / "out" / "profile").glob("*.jsonl"))
     keys = [json.loads(each)["key"]["id"] for each in first.read_text().splitlines()]

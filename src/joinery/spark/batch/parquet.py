@@ -145,7 +145,8 @@ class _Table:
             raise ExportError(
                 f"the Parquet files of table {self._table} could not be read",
                 detail=cause_of(error),
-                hint=f"The first is {self._files[0]}.",
+                hint="Export columns of types that Spark does not read as text, or not at all; the"
+                f" first file is {self._files[0]}.",
             ) from error
 
     def _frame(self) -> DataFrame:
