@@ -20,7 +20,7 @@ from joinery.dead_letters.open import dead_letter_writer
 from joinery.delivery import lease as module
 from joinery.delivery.control import Action, ControlLog
 from joinery.delivery.lease import Lease
-from joinery.delivery.lease_file import LAPSE_S, LeaseHeldError
+from joinery.delivery.lease_file import LAPSE_S, LeaseHeldError, holder_in
 from joinery.files import append_line, copy_folder, remove_folder, write_first, write_whole
 from joinery.observe.kept_letters import kept_letters
 from joinery.place.object_path import ObjectPath
@@ -94,6 +94,7 @@ def test_a_folder_is_removed_with_all_that_is_in_it(folder: ObjectPath) -> None:
 
     assert not folder.exists()
     assert (folder.with_name("beside") / "c").exists()
+    remove_folder(folder)  # of which nothing is there
 
 
 def test_lines_of_many_writers_all_stand(folder: ObjectPath) -> None:
@@ -330,13 +331,52 @@ def test_one_answer_that_does_not_come_does_not_let_a_lease_lapse(
     while not network.spoilt:
         time.sleep(0.05)
     network.dumb = False
-    renewed, begun = lease.holder, time.monotonic()
-    while lease.holder == renewed:
-        assert time.monotonic() - begun < LAPSE_S / 2
-        time.sleep(0.05)
+    until_renewed(folder / "q.lease")
 
     lease.release()
     assert lease.lost is None
+
+
+def test_answers_that_are_late_neither_end_a_run_nor_let_its_lease_lapse(
+    folder: ObjectPath, network: BadNetwork
+) -> None:
+    lease = Lease(over(network, folder) / "q.lease", "q")
+    lease.take()
+
+    network.slow_s = 2.5
+    lease.check()
+    until_renewed(folder / "q.lease")
+    lease.check()
+
+    network.mend()
+    lease.release()
+    assert lease.lost is None
+
+
+def test_a_run_that_cannot_renew_writes_no_more_than_its_lease_is_sure(
+    folder: ObjectPath, network: BadNetwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lease = Lease(over(network, folder) / "q.lease", "q")
+    lease.take()
+    network.cut = 1.0
+
+    lease.check()
+    monkeypatch.setattr(module, "_SURE_S", 0.0)
+    with pytest.raises(ObjectStoreError):
+        lease.check()
+
+    network.mend()
+    lease.check()
+    lease.release()
+    assert lease.lost is None
+
+
+def until_renewed(file: ObjectPath) -> None:
+    """Wait until a lease is renewed, which has to be long before it lapses."""
+    standing, begun = holder_in(file), time.monotonic()
+    while holder_in(file) == standing:
+        assert time.monotonic() - begun < LAPSE_S * 0.7
+        time.sleep(0.05)
 
 
 def test_dead_letters_tell_their_size_and_are_read_once(

@@ -5,9 +5,12 @@ second run is refused while it is renewed and takes over once it has lapsed for 
 when every process of the holder has ended on this very machine; it waits for the JVM of a run
 whose Python was killed. Each taking raises the epoch, which goes on across a rebuild.
 
-Limits: the folder must be shared by all who may run the query, their clocks within seconds.
+Limits: the folder must be shared by all who may run the query, their clocks within a second. What
+is written after a check has half a lapse to become visible.
 
-Invariant: once another run has taken the lease, `check` raises for ever.
+Invariant: `check` returns only while nobody else may take the lease: while it was renewed less
+than half a lapse ago, or by renewing it. An answer that is late does not end a run. Once another
+run has taken the lease, `check` raises for ever.
 """
 
 from __future__ import annotations
@@ -21,8 +24,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import NamedTuple, Self
 
 from joinery.delivery.lease_file import (
+    LAPSE_S,
     Holder,
     LeaseFile,
     LeaseHeldError,
@@ -32,11 +37,13 @@ from joinery.delivery.lease_file import (
 )
 from joinery.errors import SinkUnavailableError
 from joinery.files import write_whole
-from joinery.place.place import Place, asked_by_lease
+from joinery.place.place import Place, asked_to_renew, shows_at_once
 from joinery.sinks.protocol import FencedError
 
 RENEW_S = 2.0
-_TRIES, _RENEW_TRIES = 5, 2  # of a request to an object store; a renewal comes again by itself
+_SURE_S = LAPSE_S / 2
+_CLOCKS_S = 1.0
+_LOOK_TRIES, _ASKED_TRIES = 2, 1  # of requests to a store that come again by themselves
 _LOOKS = 5
 _LOOK_S = 0.2
 _ASKED = ".asked"
@@ -62,17 +69,16 @@ class LeaseWatch:
 
         Raises:
             FencedError: Another run has taken over.
-            SinkUnavailableError: The lease cannot be seen now, as where a shared folder lags
-                behind its renewal; whoever holds it decides whether to try again.
+            SinkUnavailableError: The lease cannot be seen now, or not that it was renewed, as
+                where a shared folder lags behind; whoever holds it decides whether to try again.
         """
-        if self._holder().owner != self.owner:
-            raise _fenced(self.query)
-
-    def _holder(self) -> Holder:
         for _ in range(_LOOKS):
             with suppress(OSError):
-                if holder := holder_in(self.file):
-                    return holder
+                holder = holder_in(self.file)
+                if holder is not None and holder.owner != self.owner:
+                    raise _fenced(self.query)
+                if holder is not None and not _may_be_taken(holder):
+                    return
             time.sleep(_LOOK_S)
         raise SinkUnavailableError(
             f'the lease on "{self.query}" cannot be seen from the task that writes',
@@ -100,10 +106,10 @@ class Lease:
         *,
         beside: Place | None = None,
     ) -> None:
-        self._file, self._beside = asked_by_lease(file, tries=_TRIES), beside
-        self._changing = lease_file(self._file, query)
-        self._hurried = asked_by_lease(file, tries=_RENEW_TRIES)
-        self._renewing = lease_file(self._hurried, query)
+        self._file, self._beside = file, beside
+        self._changing = lease_file(file, query)
+        self._renewing = self._changing.hurried()
+        self._renewed_at = _Moment(0.0, 0.0)
         self._query = query
         self._on_lost = on_lost
         self._on_asked: Callable[[], None] = lambda: None
@@ -130,7 +136,8 @@ class Lease:
     @property
     def watch(self) -> LeaseWatch:
         """What tells from another machine whether this run still holds the lease."""
-        return LeaseWatch(self._file, self.owner, self._query)
+        file = asked_to_renew(self._file, tries=_LOOK_TRIES)
+        return LeaseWatch(file, self.owner, self._query)
 
     @property
     def epoch(self) -> int:
@@ -153,18 +160,18 @@ class Lease:
             time.sleep(_ORPHAN_POLL_S)
         self._changing.check()
         other = holder_in(self._beside) if self._beside else None
-        taken = _fresh()
+        taken, at = _fresh(), _Moment.now()
 
         def taking(stood: Holder | None) -> Holder:
             nonlocal taken
             if stood is not None and stood.alive and stood.owner != taken.owner:
                 raise _held_error(self._query, stood)
             epoch = 1 + max(each.epoch if each else 0 for each in (stood, other))
-            taken = replace(taken, epoch=epoch, renewed_at=time.time())
+            taken = replace(taken, epoch=epoch, renewed_at=at.wall)
             return taken
 
         self._changing.change(taking)
-        self._held = taken
+        self._held, self._renewed_at = taken, at
         self._thread = threading.Thread(target=self._renew, name="joinery-lease", daemon=True)
         self._thread.start()
 
@@ -198,13 +205,27 @@ class Lease:
 
     def add_process(self, process: int) -> None:
         """Tell that `process` belongs to this run, such as the JVM."""
-        self._change_ours(lambda ours: replace(ours, processes=_with(ours.processes, process)))
+        self._change_ours(
+            lambda ours: replace(ours, processes=_with(ours.processes, process)), self._changing
+        )
 
     def check(self) -> None:
-        """Raise `FencedError` if another run has taken over."""
-        if self._held is None or self._lost or not self._still_ours():
+        """Return while no other run may take over, for half a lapse to come.
+
+        Raises:
+            FencedError: Another run has taken over.
+            OSError: It was not renewed for half a lapse, and cannot be now.
+        """
+        if self._held is None or self._lost or not self._holds():
             self._lost = True
             raise _fenced(self._query)
+
+    def _holds(self) -> bool:
+        if self._renewed_at.age_s < _SURE_S and (
+            not shows_at_once(self._file) or self._names_us(self._read())
+        ):
+            return True
+        return self._renew_in(self._changing)
 
     def release(self) -> None:
         """Give the lease back, if it is still ours; where that cannot be, it lapses by itself."""
@@ -213,33 +234,44 @@ class Lease:
             self._thread.join(RENEW_S)
         if self._held and not self._lost:
             with suppress(OSError):
-                self._change_ours(lambda ours: replace(ours, released=True))
+                self._change_ours(lambda ours: replace(ours, released=True), self._renewing)
         self._held = None
 
     def _renew(self) -> None:
-        while not self._ended.wait(RENEW_S):
+        pause_s = RENEW_S
+        while not self._ended.wait(pause_s):
+            begun = time.monotonic()
             if not self._renewed():
                 self._lost = True
                 self._on_lost()
                 return
             if self._is_asked():
                 self._on_asked()
+            pause_s = max(0.0, RENEW_S - (time.monotonic() - begun))
 
     def _is_asked(self) -> bool:
         with suppress(OSError):  # the next look may tell
-            return self._hurried.with_suffix(_ASKED).is_file()
+            return asked_to_renew(self._asked, tries=_ASKED_TRIES).is_file()
         return False
 
     def _renewed(self) -> bool:
         try:
-            return self._change_ours(
-                lambda ours: replace(ours, renewed_at=time.time()), self._renewing
-            )
+            return self._renew_in(self._renewing)
         except (OSError, LeaseHeldError):
             # A full or absent disk: the lease lapses by itself, and `check` decides.
             return not self._lost
 
-    def _change_ours(self, change: Callable[[Holder], Holder], by: LeaseFile | None = None) -> bool:
+    def _renew_in(self, file: LeaseFile) -> bool:
+        """Renew it; False where the file names another run by now."""
+        at = _Moment.now()
+        ours = self._change_ours(
+            lambda ours: replace(ours, renewed_at=max(ours.renewed_at, at.wall)), file
+        )
+        if ours:
+            self._renewed_at = max(self._renewed_at, at)
+        return ours
+
+    def _change_ours(self, change: Callable[[Holder], Holder], file: LeaseFile) -> bool:
         """Change what the file says of this run; False where it names another by now."""
         ours = False
 
@@ -248,17 +280,35 @@ class Lease:
             ours = self._names_us(stood)
             return change(stood) if stood is not None and ours else None
 
-        (by or self._changing).change(changing)
+        file.change(changing)
         return ours
-
-    def _still_ours(self) -> bool:
-        return self._names_us(self._read())
 
     def _names_us(self, stood: Holder | None) -> bool:
         return stood is not None and self._held is not None and stood.owner == self._held.owner
 
     def _read(self) -> Holder | None:
         return holder_in(self._file)
+
+
+class _Moment(NamedTuple):
+    """A time by two clocks: one that others share, and one that nobody sets."""
+
+    wall: float
+    steady: float
+
+    @classmethod
+    def now(cls) -> Self:
+        return cls(time.time(), time.monotonic())
+
+    @property
+    def age_s(self) -> float:
+        """How long ago it was, by the clock that says more: one may have stood still."""
+        return max(time.time() - self.wall, time.monotonic() - self.steady)
+
+
+def _may_be_taken(holder: Holder) -> bool:
+    """Return whether another machine may count a lease as lapsed."""
+    return time.time() - holder.renewed_at > LAPSE_S - _CLOCKS_S
 
 
 def _with(processes: tuple[int, ...], process: int) -> tuple[int, ...]:

@@ -15,18 +15,20 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Protocol, assert_never
 
 from joinery.errors import RunError
 from joinery.files import write_whole
 from joinery.place.object_path import ObjectPath
-from joinery.place.place import Place
+from joinery.place.place import RENEWAL_ANSWER_S, Place
+from joinery.place.s3 import Found
 
 LAPSE_S = 10.0
 _LOCK_WAIT_S = 5.0
 _LOCK_POLL_S = 0.02
+_RENEW_TRIES = 2  # of a renewal, which comes again by itself
 
 
 class LeaseHeldError(RunError):
@@ -96,6 +98,9 @@ class LeaseFile(Protocol):
             OSError: It cannot be read or written.
         """
 
+    def hurried(self) -> LeaseFile:
+        """Return the same file for renewals, which are worth little once they are late."""
+
 
 def lease_file(place: Place, query: str) -> LeaseFile:
     """Return the file of the lease on a query."""
@@ -130,6 +135,10 @@ class LockedFile:
             if (holder := change(holder_in(self._file))) is not None:
                 write_whole(self._file, _text(holder), synced=False)
 
+    def hurried(self) -> LockedFile:
+        """Return itself."""
+        return self
+
     @contextmanager
     def _locked(self) -> Iterator[None]:
         self._file.parent.mkdir(parents=True, exist_ok=True)
@@ -145,11 +154,22 @@ class LockedFile:
             yield
 
 
+@dataclass(slots=True)
+class _Seen:
+    """What a file held when it was last read or written."""
+
+    found: Found | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class ConditionalFile:
-    """In an object store, which puts a file on a condition."""
+    """In an object store, which puts a file on a condition: that it is as it was last seen.
+
+    So what changes it alone need not read it first.
+    """
 
     file: ObjectPath
+    _seen: _Seen = field(default_factory=_Seen)
 
     def check(self) -> None:
         """See that the store keeps conditions."""
@@ -162,7 +182,11 @@ class ConditionalFile:
             holder = change(_holder_of(content))
             return None if holder is None else _text(holder).encode()
 
-        self.file.update(changed)
+        self._seen.found = self.file.update(changed, self._seen.found)
+
+    def hurried(self) -> ConditionalFile:
+        """Return it with other patience, knowing what this one knows."""
+        return ConditionalFile(self.file.within(RENEWAL_ANSWER_S, _RENEW_TRIES), self._seen)
 
 
 def holder_in(file: Place) -> Holder | None:

@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Self
 
-from joinery.place.s3 import Bucket, ConflictError, Listed, ObjectStoreError, S3Options
+from joinery.place.s3 import Bucket, ConflictError, Found, Listed, ObjectStoreError, S3Options
 
 SCHEME = "s3a"
 _MOST_LOOKS = 20
@@ -147,37 +147,47 @@ class ObjectPath:
         """Put a file with what one of this machine holds."""
         self._store.put_file(self.key, file)
 
-    def update(self, change: Callable[[bytes | None], bytes | None]) -> None:
+    def update(
+        self, change: Callable[[bytes | None], bytes | None], known: Found | None = None
+    ) -> Found | None:
         """Replace what a file holds; nobody else has written between the look and that.
 
         Args:
             change: Given what stands there, None where nothing does; returns what is to stand
                 there, None to leave it. Called again after each write of others, and perhaps
                 after its own: then with what it returned.
+            known: What stood there at an earlier look, which then takes the place of the first.
+
+        Returns:
+            What stands there.
 
         Raises:
             ObjectStoreError: The store cannot be asked, or says each time that somebody has.
         """
         for attempt in range(_MOST_LOOKS):
-            try:
-                seen = self._store.read(self.key)
-                before, tag = seen.content, seen.tag
-            except FileNotFoundError:
-                before, tag = None, None
-            after = change(before)
-            if after is None or after == before:
-                return
-            try:
-                self._store.replace(self.key, after, tag)
-            except ConflictError:
-                time.sleep(random.uniform(0, min(_LONGEST_PAUSE_S, _PAUSE_S * 2**attempt)))
-            else:
-                return
+            seen = known or self._found()
+            after = change(seen.content if seen else None)
+            if after is not None and (seen is None or after != seen.content):
+                try:
+                    tag = self._store.replace(self.key, after, seen.tag if seen else None)
+                except ConflictError:
+                    time.sleep(random.uniform(0, min(_LONGEST_PAUSE_S, _PAUSE_S * 2**attempt)))
+                else:
+                    return Found(after, tag)
+            elif known is None:
+                return seen
+            known = None  # what is left as it is, or was another, has to be looked at
         raise ObjectStoreError(
             f"could not write {self}",
             detail=f"It was another each of {_MOST_LOOKS} times, since it was read.",
             hint="Check whether anything between here and the store alters ETags.",
         )
+
+    def _found(self) -> Found | None:
+        try:
+            return self._store.read(self.key)
+        except FileNotFoundError:
+            return None
 
     def create(self, content: bytes) -> None:
         """Put a file that is not there yet.
@@ -227,8 +237,7 @@ class ObjectPath:
 
     def remove(self) -> None:
         """Delete all files below a folder."""
-        for key in list(self._store.keys(self._below)):
-            self._store.delete(key)
+        self._store.delete_all(list(self._store.keys(self._below)))
 
     def copy_to(self, folder: Path, left_out: Sequence[str]) -> None:
         """Copy all files below into a folder of this machine.

@@ -14,7 +14,7 @@ from joinery.place.object_path import SCHEME, ObjectPath
 Place = Path | ObjectPath
 """Both read alike; what writes, `joinery.files`, tells them apart."""
 
-_LEASE_ANSWER_S = 2.0
+RENEWAL_ANSWER_S = 4.0
 
 
 class LocalOnlyError(RunError):
@@ -46,9 +46,17 @@ def local_only(what: str) -> LocalOnlyError:
     )
 
 
-def asked_by_lease(place: Place, *, tries: int) -> Place:
-    """Return a place of which an answer is worth little once it is as old as a lease's lapse."""
-    return place if isinstance(place, Path) else place.within(_LEASE_ANSWER_S, tries)
+def asked_to_renew(place: Place, *, tries: int) -> Place:
+    """Return a place of which an answer is worth little once it is as old as a lease's lapse.
+
+    Of two tries one may be lost, and a lease that is renewed every 2 s does not lapse in 10 s.
+    """
+    return place if isinstance(place, Path) else place.within(RENEWAL_ANSWER_S, tries)
+
+
+def shows_at_once(place: Place) -> bool:
+    """Return whether it costs nothing to look who has written there; a store counts requests."""
+    return isinstance(place, Path)
 
 
 def look_every_s(place: Place) -> float:

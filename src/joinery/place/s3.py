@@ -12,10 +12,11 @@ the client tries again: whoever is told reads the object before deciding.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from typing import Self
 
 _CONNECT_S, _READ_S, _TRIES = 5.0, 10.0, 5
+_MOST_DELETED = 1000  # a request, as S3 has it
 _GONE = {"404", "NoSuchKey"}
 _CONFLICTS = {"409", "412", "PreconditionFailed", "ConditionalRequestConflict", *_GONE}
 _PREFIX = "spark.hadoop."
@@ -170,8 +172,8 @@ class Bucket:
         with self._errors("write", key):
             self._client.upload_file(str(file), self.name, key)
 
-    def replace(self, key: str, content: bytes, seen: str | None) -> None:
-        """Put an object if it is still as it was seen.
+    def replace(self, key: str, content: bytes, seen: str | None) -> str:
+        """Put an object if it is still as it was seen; return its tag.
 
         Args:
             key: Its name.
@@ -183,12 +185,25 @@ class Bucket:
         """
         condition = {"IfNoneMatch": "*"} if seen is None else {"IfMatch": seen}
         with self._errors("write", key, conditional=True):
-            self._client.put_object(Bucket=self.name, Key=key, Body=content, **condition)
+            told = self._client.put_object(Bucket=self.name, Key=key, Body=content, **condition)
+            return str(told["ETag"])
 
     def delete(self, key: str) -> None:
         """Delete an object, if there is one."""
         with self._errors("delete", key):
             self._client.delete_object(Bucket=self.name, Key=key)
+
+    def delete_all(self, keys: Iterable[str]) -> None:
+        """Delete objects, those that there are, many a request."""
+        left = iter(keys)
+        while some := list(islice(left, _MOST_DELETED)):
+            objects = [{"Key": each} for each in some]
+            with self._errors("delete", some[0]):
+                told = self._client.delete_objects(
+                    Bucket=self.name, Delete={"Objects": objects, "Quiet": True}
+                )
+            for each in told.get("Errors", ()):
+                raise self._failed("delete", str(each.get("Key")), each.get("Message", ""))
 
     def objects(self, prefix: str) -> Iterator[Listed]:
         """Yield what the listing tells of the objects whose names begin with `prefix`."""
@@ -240,7 +255,7 @@ class Bucket:
         except (BotoCoreError, Boto3Error, OSError) as error:
             raise self._failed(verb, key, error) from error
 
-    def _failed(self, verb: str, key: str, error: Exception) -> ObjectStoreError:
+    def _failed(self, verb: str, key: str, error: object) -> ObjectStoreError:
         return ObjectStoreError(
             f"could not {verb} s3a://{self.name}/{key}",
             detail=f"{error}".rstrip(".") + ".",

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -15,9 +16,9 @@ import pytest
 
 from joinery.delivery import lease as module
 from joinery.delivery.lease import Lease
-from joinery.delivery.lease_file import LeaseHeldError
+from joinery.delivery.lease_file import LAPSE_S, LeaseHeldError
 from joinery.delivery.query_paths import QueryPaths, rebuild_paths
-from joinery.sinks.protocol import FencedError
+from joinery.sinks.protocol import FencedError, SinkUnavailableError
 
 
 def edit(file: Path, **facts: object) -> None:
@@ -169,6 +170,36 @@ def test_renewing_keeps_the_lease(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     while json.loads((tmp_path / "q.lease").read_text())["renewed_at"] == stood:
         first.check()
+
+    first.release()
+
+
+def test_a_run_that_slept_for_half_a_lapse_writes_only_once_it_has_renewed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_SURE_S", 0.0)
+    first = Lease(tmp_path / "q.lease", "q")
+    first.take()
+    edit(tmp_path / "q.lease", renewed_at=0)
+
+    first.check()
+
+    with pytest.raises(LeaseHeldError):
+        Lease(tmp_path / "q.lease", "q").take()
+    first.release()
+
+
+def test_a_task_does_not_write_under_a_lease_that_another_run_may_take(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_LOOK_S", 0.0)
+    first = Lease(tmp_path / "q.lease", "q")
+    first.take()
+    first.watch.check()
+    edit(tmp_path / "q.lease", renewed_at=time.time() - LAPSE_S + 0.5)
+
+    with pytest.raises(SinkUnavailableError, match="cannot be seen from the task"):
+        first.watch.check()
 
     first.release()
 
