@@ -5,6 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pygal.graph.graph import Graph
 
 CHARTS = Path("out")
 """Where examples write their charts, seen from where the user stands."""
@@ -67,7 +71,7 @@ _LOOKS = {
 }
 
 
-def _written(file: Path, chart: object, series: Mapping[str, Sequence[float]]) -> Path:
+def _written(file: Path, chart: Graph, series: Mapping[str, Sequence[float]]) -> Path:
     for name, values in series.items():
         chart.add(name, list(values))
     file.parent.mkdir(parents=True, exist_ok=True)

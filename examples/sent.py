@@ -63,9 +63,9 @@ class SentTopic:
             for each in found:
                 if each.error() is None:
                     value = each.value()
-                    version = int(dict(each.headers() or [])["joinery.version"])
+                    version = int(dict(each.headers() or [])["joinery.version"] or b"")
                     yield (
-                        json.loads(each.key()),
+                        json.loads(each.key() or b""),
                         None if value is None else json.loads(value),
                         version,
                     )

@@ -6,7 +6,6 @@ At the end the alerts are held to what trying each search on each listing finds.
 from __future__ import annotations
 
 import argparse
-import sys
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -90,4 +89,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -124,7 +124,7 @@ class Market:
 
     def _listed(self) -> Row:
         pick, rooms = self._pick, self._pick.randint(1, 5)
-        row = {"id": self._next(), "city": pick.choice(CITIES), "kind": pick.choice(KINDS)}
+        row: Row = {"id": self._next(), "city": pick.choice(CITIES), "kind": pick.choice(KINDS)}
         row |= {"price": 50 * pick.randint(6, 40), "rooms": rooms}
         row |= {"area": 18.5 * rooms + pick.randint(0, 20), "gone": False}
         self.listings[row["id"]] = row

@@ -33,7 +33,7 @@ class Alerts:
 
     def broken(self) -> dict[int, tuple[str, str]]:
         """Return when and why searches could not be read, the newest of each by its id."""
-        found = {}
+        found = dict[int, tuple[str, str]]()
         for file in sorted(self._letters.rglob("*.jsonl")):
             for line in file.read_text(encoding="utf-8").splitlines():
                 letter = json.loads(line)

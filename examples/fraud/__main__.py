@@ -6,7 +6,6 @@ At the end the matches are held to what a plain search of all rows finds.
 from __future__ import annotations
 
 import argparse
-import sys
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -78,4 +77,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -45,14 +45,14 @@ def _found(
 
 def _stolen(rows: Rows) -> int | None:
     def large(row: Row, tries: Rows) -> bool:
-        return row["cents"] > 100 * sum(each["cents"] for each in tries) / len(tries)
+        return bool(row["cents"] > 100 * sum(each["cents"] for each in tries) / len(tries))
 
     return _led(rows, 2, lambda row: row["cents"] < 300, large)
 
 
 def _guessed(rows: Rows) -> int | None:
     def elsewhere(row: Row, tries: Rows) -> bool:
-        return row["ok"] and row["country"] != tries[-1]["country"]
+        return bool(row["ok"] and row["country"] != tries[-1]["country"])
 
     return _led(rows, 3, lambda row: not row["ok"], elsewhere)
 
@@ -70,7 +70,9 @@ def _led(
 
 def _overheating(rows: Rows) -> int | None:
     def hotter(row: Row) -> bool:
-        return row["celsius"] > 80 and row["celsius"] > row["before"].get("celsius", row["celsius"])
+        return bool(
+            row["celsius"] > 80 and row["celsius"] > row["before"].get("celsius", row["celsius"])
+        )
 
     run = _run(rows, hotter)
     cooled = any(row["celsius"] < 75 for row in rows[run:])

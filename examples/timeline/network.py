@@ -18,7 +18,7 @@ NAMES = (
     " Una Val Wim Xia Yan Zoe Abe Bea Cal Dot Eve Flo Gil Hue Ian Jan Kit Lea Mel Nan"
 ).split()
 _TICK_S = 0.2
-_DEEDS = (("post", 10), ("follow", 5), ("unfollow", 4), ("correct", 2), ("delete", 4))
+_DEEDS = {"post": 10, "follow": 5, "unfollow": 4, "correct": 2, "delete": 4}
 _WORDS = "rain sun snow wind tea coffee train bridge river garden music chess bread stars".split()
 
 Row = dict[str, Any]
@@ -64,8 +64,7 @@ class Network:
     def act(self, count: int) -> None:
         """Write so many deeds."""
         follows, posts = list[Row](), list[Row]()
-        names, weights = zip(*_DEEDS, strict=True)
-        for deed in self._pick.choices(names, weights, k=count):
+        for deed in self._pick.choices([*_DEEDS], [*_DEEDS.values()], k=count):
             if deed == "post":
                 posts.append(self._posted())
             elif deed == "follow":
@@ -101,7 +100,8 @@ class Network:
     def _posted(self) -> Row:
         text = " and ".join(self._pick.sample(_WORDS, 2))
         author = self._pick.randint(1, len(NAMES))
-        row = {"id": self._next(), "author_id": author, "at": _now(), "text": text, "gone": False}
+        row: Row = {"id": self._next(), "author_id": author, "at": _now()}
+        row |= {"text": text, "gone": False}
         self.posts[row["id"]] = row
         return row
 
