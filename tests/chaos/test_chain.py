@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,10 @@ class Writer:
                     self._change(link, draw)
                     self.done += 1
             self.ended.wait(0.2)
+
+    def beyond(self, count: int) -> bool:
+        """Return whether more than so many changes are done."""
+        return self.done > count
 
     def _change(self, link: psycopg.Connection, draw: random.Random) -> None:
         book, author, text = draw.randrange(1, 260), draw.randrange(1, 23), str(draw.random())
@@ -146,8 +151,8 @@ def test_a_server_that_is_killed_under_the_chain_costs_no_change(chain: Chain, v
         thread.start()
         try:
             for _ in range(2):
-                before = writer.done
-                run.until(lambda at=before: writer.done > at + 200, "changes before a kill")
+                more = partial(writer.beyond, writer.done + 200)
+                run.until(more, "changes before a kill")
                 server.kill()
                 time.sleep(2)  # the outage itself
                 server.start()

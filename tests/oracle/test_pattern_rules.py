@@ -19,6 +19,8 @@ from joinery.testing.conformance.runner import joined, load_text
 from joinery.testing.driver import Driver
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from joinery.plan.nodes import Product
 
 COLUMNS = {"s": "string", "lo": "long", "hi": "long", "w": "string"}
@@ -60,7 +62,7 @@ def _note(standing: dict[str, dict[Any, dict[str, Any]]], change: RowChange) -> 
     if change.op == "delete":
         rows.pop(key)
     else:
-        rows[key] = rows.get(key, {}) | change.columns
+        rows[key] = {**rows.get(key, {}), **change.columns}
 
 
 def _with_columns(project: str) -> str:
@@ -75,7 +77,7 @@ def _with_columns(project: str) -> str:
     return re.sub(r"\b([rq])\.(s|lo|hi|w)\b", r"\1_\2", text)
 
 
-def _shown(documents: dict[Any, dict[str, Any]]) -> dict[Any, dict[str, Any]]:
+def _shown(documents: Mapping[Any, Mapping[str, Any]]) -> dict[Any, dict[str, Any]]:
     """Return documents with the key of a rule in place of all that a match shows of it."""
     shown = {key: dict(value) for key, value in documents.items()}
     for each in shown.values():

@@ -88,7 +88,8 @@ def test_a_held_answer_is_what_the_two_logs_say(seed: int) -> None:
 
 def price_of(table: Log, order: RowChange) -> int | None:
     """Return the price of an order: rule T2, over the whole log of prices."""
-    delay, newest, found = dt.timedelta(minutes=DELAY), None, list[tuple[dt.datetime, int, int]]()
+    delay, found = dt.timedelta(minutes=DELAY), list[tuple[dt.datetime, int, int]]()
+    newest: dt.datetime | None = None
     at = dt.datetime.fromisoformat(order.columns["at"])
     for number, each in enumerate(table):
         since = dt.datetime.fromisoformat(each.columns["since"])

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, Message, Producer, TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AdminClient,
     AlterConfigOpType,
@@ -27,10 +27,10 @@ class Log:
     bootstrap: str
     properties: Mapping[str, str]
 
-    def create(self, topic: str, partitions: int = 1, **settings: str) -> None:
-        """Create a topic."""
+    def create(self, topic: str, partitions: int = 1, *, settings: Mapping[str, str] = {}) -> None:
+        """Create a topic; `settings` are the broker's."""
         client = AdminClient(self._settings())
-        made = client.create_topics([NewTopic(topic, partitions, 1, config=settings)])
+        made = client.create_topics([NewTopic(topic, partitions, 1, config={**settings})])
         made[topic].result(30)
 
     def set(self, topic: str, **settings: str) -> None:
@@ -75,6 +75,15 @@ class Log:
     def _settings(self) -> dict[str, str | int | float | bool]:
         # Brokers that tests take away are no news.
         return {"bootstrap.servers": self.bootstrap, "log_level": 0, **self.properties}
+
+
+def headers_of(message: Message) -> dict[str, str]:
+    """Return the headers of a message, each as text."""
+    texts = {}
+    for name, value in dict(message.headers() or []).items():
+        assert isinstance(value, bytes)
+        texts[name] = value.decode()
+    return texts
 
 
 def _bytes(data: Data) -> bytes | None:

@@ -210,6 +210,10 @@ def test_a_reading_broken_off_while_rows_change_loses_nothing_and_brings_nothing
         assert dict(link.execute(statement.encode()).fetchall()) == rows(folder, table)
 
 
+def has_any(folder: Path, pattern: str) -> bool:
+    return any(folder.glob(pattern))
+
+
 @pytest.mark.spark
 @pytest.mark.parametrize(
     "moments", [MOMENTS[1:2], pytest.param(MOMENTS, marks=pytest.mark.chaos)], ids=["one", "ten"]
@@ -225,7 +229,7 @@ def test_a_run_that_begins_in_bulk_sends_each_document_once_whenever_it_is_kille
         with Changes(database, seed=7):
             for moment in moments:
                 with live_run(tmp_path, "--bootstrap-from", "database") as run:
-                    run.until(lambda moment=moment: any(tmp_path.glob(moment)), moment)
+                    run.until(partial(has_any, tmp_path, moment), moment)
                     time.sleep(random.random())
                     run.kill()
         with live_run(tmp_path, "--bootstrap-from", "database", "--once") as run:

@@ -112,7 +112,7 @@ def test_marks_are_kept_beside_the_letters(kafka: Service, topic: str, tmp_path:
 def test_a_letter_that_is_too_large_keeps_the_beginning_of_its_record(
     kafka: Service, topic: str, tmp_path: Path
 ) -> None:
-    Log(kafka.address, {}).create(topic, **{"max.message.bytes": "200000"})
+    Log(kafka.address, {}).create(topic, settings={"max.message.bytes": "200000"})
     writer = DeadLetterTopic(brokers(kafka), topic)
 
     put(writer, part(tmp_path, 1, value="x" * 300_000), part(tmp_path, 2))

@@ -78,7 +78,7 @@ class Captured:
         with psycopg.connect(self.database, autocommit=True) as link:
             for statement in statements.split(";"):
                 if statement.strip():
-                    link.execute(statement.format(at=self.at))  # type: ignore[arg-type]
+                    link.execute(statement.format(at=self.at))
 
     def both(self, statement: str) -> None:
         """Run a statement on each of the tables, `{t}`."""

@@ -124,7 +124,7 @@ def ids(bootstrap: str, topic: str, count: int) -> list[int]:
     while len(found) < count and time.monotonic() < deadline:
         message = consumer.poll(1)
         if message is not None and message.error() is None:
-            found.append(json.loads(message.value())["after"]["id"])
+            found.append(json.loads(message.value() or b"")["after"]["id"])
     consumer.close()
     return found
 

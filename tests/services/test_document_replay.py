@@ -46,7 +46,7 @@ class Shop:
         self.folder, self.topic = folder, f"t{uuid.uuid4().hex[:8]}"
         self.brokers, self.log = Brokers(bootstrap, {}), Log(bootstrap, {})
         kept = {"cleanup.policy": "compact", "delete.retention.ms": str(deletes_ms)}
-        self.log.create(self.topic, **kept, **{"max.message.bytes": "2000"})
+        self.log.create(self.topic, settings={**kept, "max.message.bytes": "2000"})
         file = folder / "joinery.yaml"
         file.write_text(PROJECT.format(topic=self.topic, bootstrap=bootstrap))
         self.spec = load_spec(file)

@@ -152,7 +152,7 @@ def test_tables_are_followed_through_updates_changes_of_key_and_deletes(
 def test_what_debezium_tells_of_itself_is_not_read(
     kafka_spark: SparkSession, tables: Tables
 ) -> None:
-    own = {
+    own: dict[str, dict[str, object]] = {
         f"{tables.at}.fix": {"databaseName": "shop", "ddl": "CREATE TABLE t (id int)"},
         f"__debezium-heartbeat.{tables.at}.fix": {"ts_ms": 1795250392962},
         f"{tables.at}.fix.transaction": {"status": "BEGIN", "id": "571:53195829"},

@@ -55,7 +55,7 @@ class Shop:
         self.log.put(f"{self.at}.customer", *values, key=key)
 
     def run(self) -> Progress:
-        ended = run(self.spark, self, once=True)  # type: ignore[arg-type]
+        ended = run(self.spark, self, once=True)
         assert ended.await_termination(300)
         return ended.progress
 

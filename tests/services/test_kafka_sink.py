@@ -19,12 +19,13 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ConfigResource,
     ResourceType,
 )
+from tests.services.log import headers_of
 
 from joinery.dev.service import Service
 from joinery.model.type import LONG, STRING, Field, Struct
 from joinery.sinks.kafka import KafkaSink
 from joinery.sinks.line import StagedRow
-from joinery.sinks.protocol import StagedBatch, make_sink
+from joinery.sinks.protocol import Sink, StagedBatch, make_sink
 from joinery.testing.conformance import SinkCase, SinkTarget, by_tasks, sink_cases
 
 pytestmark = pytest.mark.services
@@ -54,9 +55,9 @@ def committed(bootstrap: str, topic: str) -> list[StagedRow]:
                 ended += 1
                 continue
             value = message.value()
-            version = dict(message.headers())["joinery.version"]
+            version = int(headers_of(message)["joinery.version"])
             text = None if value is None else value.decode()
-            rows.append(StagedRow(message.key().decode(), text, int(version)))
+            rows.append(StagedRow((message.key() or b"").decode(), text, version))
     consumer.close()
     return rows
 
@@ -71,7 +72,7 @@ def cut(kafka: Service) -> Iterator[None]:
 
 
 def target(kafka: Service, **options: object) -> SinkTarget:
-    def make(product: str) -> KafkaSink:
+    def make(product: str) -> Sink:
         given = {"topic": product, "bootstrap": kafka.address, **options}
         return make_sink("kafka", product, given, Path())
 
@@ -149,6 +150,7 @@ def test_a_part_that_was_committed_is_not_sent_again(kafka: Service, tmp_path: P
 
     for again in (batch, replace(batch, epoch=2), replace(batch, epoch=2, batch_id=5)):
         sink = target(kafka).make(topic)
+        assert isinstance(sink, KafkaSink)
         sink.open()
         sink.begin(again)
         sink.write_part(again, 0)

@@ -50,7 +50,7 @@ def test_records_of_8_mib_come_in_batches_that_a_small_heap_holds(
     topic = declare(tmp_path, kafka, "spark: {spark.driver.memory: 800m}")
     large = {"message.max.bytes": str(16 * MIB), "compression.type": "lz4"}
     log = Log(kafka.address, large)
-    log.create(topic, **{"max.message.bytes": str(16 * MIB)})
+    log.create(topic, settings={"max.message.bytes": str(16 * MIB)})
     for number in range(300):
         log.put(topic, page(number, 8 * MIB))
     log.put(topic, page(300, 8 * MIB + 1))

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,7 @@ from tests.services.mysql_server import MysqlRecipe, lacks
 
 from joinery.capture.capture import Capture
 from joinery.capture.mysql import MysqlDatabase
-from joinery.capture.spool import CaptureError, CaptureLostError, SpoolFolder
+from joinery.capture.spool import CaptureError, CaptureLostError, CapturePosition, SpoolFolder
 from joinery.capture.state import drop_source, state_of
 from joinery.clients.mysql import MysqlLink
 from joinery.dev.mariadb import MariadbRecipe
@@ -335,7 +336,7 @@ def test_a_capture_killed_at_any_moment_loses_nothing_and_brings_nothing_back(
         for _ in range(_KILLS):
             before = spool.position
             changes.more()
-            until(lambda before=before: spool.position != before or capture.error)
+            until(partial(gone_on, capture, spool, before))
             kill_process()
     with capturing(database, spool) as capture:
         capture.reach_end()
@@ -348,6 +349,11 @@ def test_a_capture_killed_at_any_moment_loses_nothing_and_brings_nothing_back(
         key: (row["customer_id"], row["amount"])
         for key, row in stands(url, "purchase", "customer_id", "amount").items()
     }
+
+
+def gone_on(capture: Capture, spool: SpoolFolder, before: CapturePosition | None) -> bool:
+    """Return whether the log is beyond a position, or the capture has failed."""
+    return spool.position != before or capture.error is not None
 
 
 def test_a_table_joins_a_spool_while_rows_change_and_is_read_again(

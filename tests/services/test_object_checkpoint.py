@@ -121,7 +121,7 @@ def test_nothing_is_lost_over_a_network_that_refuses_cuts_and_loses(
     with BadNetwork(s3.port).open() as network:
         declare(tmp_path, world, network.port)
         network.refused, network.cut, network.lost, network.slow_s = 0.03, 0.02, 0.02, 0.02
-        codes = []
+        codes: list[int] = []
         while not codes or codes[-1]:
             code, errors = ended(begun(tmp_path))
             codes.append(code)

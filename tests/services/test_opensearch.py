@@ -17,8 +17,7 @@ from opensearchpy import JSONSerializer, OpenSearch
 from joinery.dev.service import Service
 from joinery.model.type import LONG, STRING, Field, Struct, parse_type
 from joinery.sinks.line import StagedRow
-from joinery.sinks.opensearch import OpenSearchSink
-from joinery.sinks.protocol import SinkError, StagedBatch, make_sink
+from joinery.sinks.protocol import Sink, SinkError, StagedBatch, make_sink
 from joinery.sinks.reader import DocumentReader, Held, make_reader
 from joinery.testing.conformance import SinkCase, SinkTarget, by_tasks, sink_cases
 
@@ -54,7 +53,7 @@ def client(opensearch: Service) -> Any:
     return OpenSearch(opensearch.address, timeout=60, serializer=ExactJson())
 
 
-def sink_of(opensearch: Service, product: str, **options: Any) -> OpenSearchSink:
+def sink_of(opensearch: Service, product: str, **options: Any) -> Sink:
     return make_sink("opensearch", product, {"url": opensearch.address, **options}, Path())
 
 
@@ -128,7 +127,7 @@ def stage(tmp_path: Path) -> Stage:
 
 
 @contextmanager
-def opened(opensearch: Service, index: str, **options: Any) -> Iterator[OpenSearchSink]:
+def opened(opensearch: Service, index: str, **options: Any) -> Iterator[Sink]:
     sink = sink_of(opensearch, index, refresh=True, **options)
     try:
         sink.open()

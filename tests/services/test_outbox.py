@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
-from tests.services.log import Log
+from tests.services.log import Log, headers_of
 
 from joinery.dead_letters.dead_letter import DeadLetter
 from joinery.dead_letters.queue import DeadLetterQueue, Selection
@@ -115,9 +115,8 @@ def _read(consumer: Consumer, place: TopicPartition) -> Iterator[tuple[str, int,
     while (at := consumer.position([place])[0].offset) < 0 or at < end:
         message = consumer.poll(1)
         if message is not None and message.error() is None:
-            headers = {name: value.decode() for name, value in message.headers() or []}
             number = json.loads(message.value() or b"{}")["n"]
-            yield (message.key() or b"").decode(), number, headers
+            yield (message.key() or b"").decode(), number, headers_of(message)
         elif at < 0 and end == 0:
             return
 
@@ -224,7 +223,7 @@ def test_an_event_that_has_no_topic_is_a_dead_letter(shop: Shop) -> None:
 
 
 def test_a_refused_event_is_a_dead_letter_also_when_its_batch_runs_again(shop: Shop) -> None:
-    shop.log.create(f"{shop.at}.parcel", **{"max.message.bytes": "2000"})
+    shop.log.create(f"{shop.at}.parcel", settings={"max.message.bytes": "2000"})
     shop.tell(100, 0, "order", "a")
     shop.tell(101, 1, "parcel", "a" * 4_000)
 

@@ -549,10 +549,10 @@ def test_a_reading_that_would_lack_rows_is_refused(
     link.execute("create policy part on customer using (id = 1)")
     link.execute("alter table customer enable row level security")
     link.execute("insert into customer values (1, 'seen'), (2, 'hidden')")
-    how = {"bulk": way == "bulk", "once": way == "connector"}
+    bulk, once = way == "bulk", way == "connector"
 
     with (
-        capturing(database(server, follower), spool, **how) as capture,
+        capturing(database(server, follower), spool, bulk=bulk, once=once) as capture,
         pytest.raises(CaptureError) as refused,
     ):
         capture.reach_end()

@@ -19,7 +19,13 @@ from joinery.dev.service import Service
 from joinery.model.type import LONG, STRING, Field, Struct, parse_type
 from joinery.sinks.line import StagedRow
 from joinery.sinks.postgres import PostgresSink
-from joinery.sinks.protocol import SinkError, SinkUnavailableError, StagedBatch, make_sink
+from joinery.sinks.protocol import (
+    Sink,
+    SinkError,
+    SinkUnavailableError,
+    StagedBatch,
+    make_sink,
+)
 from joinery.sinks.reader import make_reader
 from joinery.testing.conformance import SinkCase, SinkTarget, by_tasks, sink_cases
 from joinery.testing.conformance.sink import document
@@ -50,7 +56,7 @@ def killed(postgres: Service) -> Iterator[None]:
 
 
 def target(postgres: Service, **options: Any) -> SinkTarget:
-    def make(product: str) -> PostgresSink:
+    def make(product: str) -> Sink:
         return make_sink("postgres", product, {"url": postgres.address, **options}, Path())
 
     def read(product: str) -> Iterator[StagedRow]:
@@ -188,6 +194,7 @@ def test_an_object_in_a_key_is_jsonb(postgres: Service, tmp_path: Path) -> None:
     one, two = ('{"id":1,"click":{"no":2,"a":"x\\ty"}}', '{"id":1,"click":{"no":3,"a":"b"}}')
     first = "".join(f'{{"key":{each},"value":{{"t":1}},"version":7}}\n' for each in (one, two))
     sink = make_sink("postgres", "p", {"url": postgres.address, "table": table}, tmp_path)
+    assert isinstance(sink, PostgresSink)
 
     sink.open()
     begun = replace(staged(tmp_path, "id", first, 0), key=pair)
@@ -205,6 +212,7 @@ def test_a_key_without_columns_has_one_row(postgres: Service, tmp_path: Path, mo
     table = f"total_{uuid.uuid4().hex[:8]}"
     options = {"url": postgres.address, "table": table, "mode": mode}
     sink = make_sink("postgres", "p", options, tmp_path)
+    assert isinstance(sink, PostgresSink)
 
     sink.open()
     for number, value in enumerate(('{"id":"1"}', '{"id":"2"}')):

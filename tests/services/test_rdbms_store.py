@@ -26,7 +26,7 @@ from tests.unit.solutions.relational.test_sqlite import (
 
 from joinery.dev.service import Service
 from joinery.model.change import Change
-from joinery.model.type import INT, LONG, STRING, Decimal, Field
+from joinery.model.type import INT, LONG, STRING, DataType, Decimal, Field
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Product
 from joinery.project.product import ProjectSpec
@@ -284,8 +284,8 @@ def test_a_column_of_another_type_is_refused(
 @pytest.mark.parametrize("table", ["p__user", "p__documents__p", "p__batch"])
 def test_a_table_of_somebody_else_is_refused(postgres: Service, schema: str, table: str) -> None:
     with psycopg.connect(postgres.address) as connection:
-        connection.execute(f'CREATE SCHEMA "{schema}"')  # type: ignore[call-overload]
-        connection.execute(f'CREATE TABLE "{schema}"."{table}" (x int)')  # type: ignore[call-overload]
+        connection.execute(f'CREATE SCHEMA "{schema}"')
+        connection.execute(f'CREATE TABLE "{schema}"."{table}" (x int)')
 
     with pytest.raises(StoreError, match=f'table "{table}" does not fit'):
         PostgresState([PRODUCT], postgres.address, schema=schema)
@@ -330,7 +330,9 @@ def test_a_server_that_dies_within_a_batch_is_told(postgres: Service, state: Pos
 @pytest.mark.parametrize(
     ("kind", "value"), [(kind, each) for kind, many in VALUES for each in [*many, None]]
 )
-def test_a_value_comes_back_as_it_was(kind, value, postgres: Service, schema: str) -> None:  # type: ignore[no-untyped-def]
+def test_a_value_comes_back_as_it_was(
+    kind: DataType, value: object, postgres: Service, schema: str
+) -> None:
     typed = relation("user", "id", Field("id", LONG), Field("value", kind))
     state = PostgresState([product(typed, STAR)], postgres.address, schema=schema)
     state.begin(FIRST)

@@ -505,10 +505,11 @@ def test_the_command_waits_for_its_database(
     (tmp_path / "joinery.yaml").write_text(text.replace("SCHEMA", str(options["schema"])))
     database, table = str(options["database"]), f'"{options["schema"]}".profile__user'
     command = [sys.executable, "-m", "joinery.cli.main", "listen"]
-    together = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
 
     postgres.kill()
-    with subprocess.Popen(command, cwd=tmp_path, **together) as listening:
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as listening:
         for id in (1, 2):
             read_until("waiting for a store", listening)
             postgres.start()

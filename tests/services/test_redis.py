@@ -18,9 +18,8 @@ from joinery.dev.redis import redis as redis_service
 from joinery.dev.service import Service
 from joinery.model.type import LONG, Field, Struct
 from joinery.sinks.line import StagedRow
-from joinery.sinks.protocol import SinkError, SinkUnavailableError, StagedBatch, make_sink
+from joinery.sinks.protocol import Sink, SinkError, SinkUnavailableError, StagedBatch, make_sink
 from joinery.sinks.reader import Held, make_reader
-from joinery.sinks.redis import RedisSink
 from joinery.testing.conformance import SinkCase, SinkTarget, by_tasks, sink_cases
 from joinery.vault.prove import prove_erased
 from joinery.vault.tables import open_vault
@@ -83,7 +82,7 @@ def client(redis: Service) -> Any:
     return Redis.from_url(redis.address)
 
 
-def sink_of(redis: Service, product: str) -> RedisSink:
+def sink_of(redis: Service, product: str) -> Sink:
     return make_sink("redis", product, {"url": redis.address}, Path())
 
 

@@ -143,7 +143,9 @@ def test_a_connector_goes_on_where_it_was_after_its_worker_is_killed(
     assert (first["op"], first["after"]) == ("r", {"id": 1, "text": None})
     assert second is not None
     assert second["op"] == "u"
-    assert following[-2]["op"] == "d"
+    deleted = following[-2]
+    assert deleted is not None
+    assert deleted["op"] == "d"
 
 
 def _await_position(worker: Service, connector: str, *, of: str) -> None:

@@ -57,7 +57,7 @@ def at(postgres: Service) -> str:
     """A schema with tables."""
     name = f"t{uuid.uuid4().hex[:8]}"
     with psycopg.connect(postgres.address, autocommit=True) as link:
-        link.execute(TABLES.format(at=name))  # type: ignore[arg-type]
+        link.execute(TABLES.format(at=name))
     return name
 
 

@@ -59,7 +59,7 @@ class Topic:
         value = AvroSerializer(client, VALUE)(row, self.context(MessageField.VALUE))
         self.log.put(self.name, value, key=key)
 
-    def context(self, part: str) -> SerializationContext:
+    def context(self, part: MessageField) -> SerializationContext:
         """Return what a serializer wants to know."""
         return SerializationContext(self.name, part)
 

@@ -50,7 +50,7 @@ class Shop:
         part.rename(part.with_name(name))
 
     def run(self) -> Progress:
-        ended = run(self.spark, self, once=True)  # type: ignore[arg-type]
+        ended = run(self.spark, self, once=True)
         assert ended.await_termination(300)
         return ended.progress
 

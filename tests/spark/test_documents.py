@@ -223,7 +223,7 @@ def test_the_time_of_a_log_is_that_of_kafkas_records_or_a_column(user: SparkSess
     for frame in (kafka, typed):
         [(_, value)] = told(product.documents(user, {"tap": frame}).collect())
         assert "repaired" == value["clock"]
-        assert value["event_time"] == value["log_time"] == frame.select(F.expr(at)).first()[0]
+        assert value["event_time"] == value["log_time"] == frame.select(F.expr(at)).collect()[0][0]
 
 
 def test_what_cannot_be_used_is_a_dead_letter(user: SparkSession, profile: Product) -> None:
@@ -463,7 +463,9 @@ def test_a_position_that_orders_nothing_is_refused_in_one_line(user: SparkSessio
 
 def generated_code(frame: DataFrame) -> list[str]:
     """Return the code that Spark generates for a frame's plan, which it compiles once."""
-    debug = getattr(frame.sparkSession._jvm.org.apache.spark.sql.execution.debug, "package$")
+    jvm = frame.sparkSession._jvm
+    assert jvm is not None
+    debug = getattr(jvm.org.apache.spark.sql.execution.debug, "package$")
     parts = getattr(debug, "MODULE$").codegenStringSeq(frame._jdf.queryExecution().executedPlan())
     return [parts.apply(number)._2() for number in range(parts.size())]
 

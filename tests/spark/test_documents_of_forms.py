@@ -19,6 +19,7 @@ from joinery.testing.conformance.runner import document_line
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from joinery.app.project import Product
     from joinery.testing.changes import RowChange
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -95,7 +96,7 @@ BATCHES = (
 )
 
 
-def product_of(folder: Path, form: str) -> Any:
+def product_of(folder: Path, form: str) -> Product:
     file = folder / "joinery.yaml"
     text = f"{RELATIONS}  {FORMS.get(form, form)}\n"
     file.write_text(text, encoding="utf-8")

@@ -313,8 +313,8 @@ def test_rows_of_a_subject_that_is_not_their_key_are_erased_in_all_forms(
     same = {at for at, each in before["parcels"].items() if after["parcels"][at] == each}
     assert {1, 3, 5} == same
     hidden = dict.fromkeys(parcel(1, 1).keys() - {"id", "user_id", "shop", "at"})
-    for each in (2, 4, 6):
-        assert hidden.items() <= json.loads(after["parcels"][each]).items()
+    for at in (2, 4, 6):
+        assert hidden.items() <= json.loads(after["parcels"][at]).items()
     told = json.loads(after["shops"]["s"])["all"]
     assert {STREET, None, "other"} == {each["street"] for each in told.values()}
     assert {1, 3, 5} == {each["id"] for each in told.values() if each["street"]}
@@ -410,8 +410,8 @@ def test_personal_keys_are_known_by_their_blind_index(spark: SparkSession, tmp_p
 
     after = by_value(tmp_path, "profile", "email")
     assert {email(0), email(9), None} == after.keys()
-    hidden = {"email": None, "username": None, "town": "Leeds", "stars": []}
-    assert (hidden, "Hull") == (after[None], after[email(0)]["town"])
+    person: dict[str, object] = {"email": None, "username": None, "town": "Leeds", "stars": []}
+    assert (person, "Hull") == (after[None], after[email(0)]["town"])
     assert keys == set(shown(tmp_path))  # a row is known by the same key as before
     erasures = tmp_path / ".joinery/checkpoint/_erasures"
     assert CANARY not in "".join(each.read_text() for each in erasures.rglob("*.jsonl"))

@@ -241,7 +241,8 @@ def _sql(value: Any) -> str:
             return f"named_struct('p', {_sql(value['p'])}, 'q', {_sql(value['q'])})"
         case dict():
             return f"map({', '.join(f'{_sql(key)}, {_sql(each)}' for key, each in value.items())})"
-    return "'" + str(value).replace("\\", "\\\\").replace("'", "\\'") + "'"
+        case _:
+            return "'" + str(value).replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def _where_known(text: str, found: Mapping[int, Any], at: int) -> str:
@@ -271,7 +272,8 @@ def _plain(value: Any) -> Any:
             return value.astimezone(UTC)
         case bytearray():
             return bytes(value)
-    return value
+        case _:
+            return value
 
 
 def _same(ours: Any, theirs: Any) -> bool:
@@ -286,4 +288,5 @@ def _same(ours: Any, theirs: Any) -> bool:
             return list(ours) == list(theirs) and all(
                 _same(ours[name], theirs[name]) for name in ours
             )
-    return bool(ours == theirs)
+        case _:
+            return bool(ours == theirs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,6 +61,9 @@ class Shop:
             for line in file.read_text().splitlines()
         ]
 
+    def has_sent(self, number: int, product: str = "card") -> bool:
+        return number in self.sent(product)
+
     def state(self) -> str:
         found = {each.product: each for each in project_status(self.spec).products}
         return found["card"].state
@@ -108,10 +112,10 @@ def test_a_query_is_paused_and_resumed_again_and_again_and_loses_nothing(
             until(lambda: _stands_still(shop), running)
             before = shop.sent()
             shop.put(number)
-            until(lambda number=number: number in shop.sent("copy"), running)
+            until(partial(shop.has_sent, number, "copy"), running)
             assert before == shop.sent()
             shop.control.ask(Action.now("resume"))
-            until(lambda number=number: number in shop.sent(), running)
+            until(partial(shop.has_sent, number), running)
         shop.control.ask(Action.now("pause"))
         until(lambda: _stands_still(shop), running)
     finally:

@@ -60,7 +60,8 @@ def log_of(pick: random.Random, files: int, *, lines: int) -> list[list[View]]:
 
 def counted(log: Sequence[View], size_s: int) -> tuple[Parts, int]:
     """Return what the windows of one partition hold, and how many views came too late."""
-    parts, too_late, newest = Parts(), 0, None
+    parts, too_late = Parts(), 0
+    newest: int | None = None
     for view in log:
         limit = None if newest is None else newest - DELAY_S - RETENTION_S
         open_parts = [

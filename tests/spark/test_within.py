@@ -15,6 +15,8 @@ import joinery as jn
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from joinery.spark.batch.run import Run
+
 pytestmark = pytest.mark.spark
 PROJECT = """\
 name: web
@@ -55,8 +57,9 @@ class Project:
         hidden.write_text("".join(f"{json.dumps(each)}\n" for each in rows), encoding="utf-8")
         hidden.rename(place / f"{self.files:03}.jsonl")
 
-    def start(self, **how: bool) -> Any:
-        return jn.run(self.spark, jn.load(self.folder / "joinery.yaml"), **how)
+    def start(self, *, once: bool = False, until_closed: bool = False) -> Run:
+        project = jn.load(self.folder / "joinery.yaml")
+        return jn.run(self.spark, project, once=once, until_closed=until_closed)
 
     def once(self, *, until_closed: bool = False) -> dict[int, Any]:
         self.start(once=True, until_closed=until_closed).await_termination()

@@ -16,6 +16,8 @@ from joinery.testing.driver import Driver, Emission
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from joinery.app.project import Product
+
 PAGE = (Path(__file__).parents[2] / "docs" / "history.md").read_text(encoding="utf-8")
 FOUND = re.findall(
     r"```(yaml(?: as_of| known)?|python|json (?:rows|versions|prices|known))\n(.*?)```",
@@ -37,7 +39,7 @@ def told(line: str, relation: str = "customer") -> RowChange:
     return delete(relation, **row) if gone else insert(relation, **row)
 
 
-def lines(product: jn.Product, sent: Iterable[Emission]) -> list[str]:
+def lines(product: Product, sent: Iterable[Emission]) -> list[str]:
     names = [each.name for each in product.plan.key.fields]
     return [
         f'{{"key":{document_json(dict(zip(names, each.key, strict=True)), product.plan.key)}'

@@ -57,7 +57,7 @@ def test_a_visit_of_the_page_is_told_once(tmp_path: Path) -> None:
 
     sent = driver.send(insert("view", visit="a", at=f"2026-03-01T{each}:00Z") for each in times)
 
-    assert ["10:00", "11:15"] == [each.value["at"].strftime("%H:%M") for each in sent]
+    assert ["10:00", "11:15"] == [(each.value or {})["at"].strftime("%H:%M") for each in sent]
 
 
 def test_the_payments_of_the_page_give_its_events(tmp_path: Path) -> None:

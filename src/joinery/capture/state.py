@@ -73,7 +73,7 @@ class SourceState:
         """Return the state as one JSON object."""
         return asdict(self)
 
-    def rows(self) -> list[Sequence[str]]:
+    def rows(self) -> list[tuple[str, str]]:
         """Return the state for people, a row a fact."""
         behind = "" if self.behind_bytes is None else f", {_size(self.behind_bytes)} behind"
         heard = "" if self.heard_s is None else f", heard of {self.heard_s:,.0f} s ago"
@@ -90,7 +90,7 @@ class SourceState:
             *(("table", f"{each}: {self._table(each)}") for each in self.tables),
         ]
 
-    def _log(self) -> Sequence[str]:
+    def _log(self) -> tuple[str, str]:
         kept = "there is none" if self.kept_bytes is None else f"keeps {_size(self.kept_bytes)}"
         status = f", {self.wal_status}" if self.wal_status else ""
         return ("slot", f"{self.slot}: {kept}{status}") if self.slot else ("log", f"{kept}{status}")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -15,6 +15,9 @@ from joinery.app.declarations import Database
 from joinery.app.stream import Stream
 from joinery.errors import JoineryError, ProjectErrors, SpecError
 from joinery.testing import StreamDriver, insert, upsert
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 Warned = Callable[[], list[logging.LogRecord]]
 FILE = """\
@@ -71,6 +74,11 @@ sinks: {database: {sqlite: {path: coffee.db, mode: columns}}}
 def labelled(event: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return an event's label."""
     return {"label": str(event["order_id"])}
+
+
+def nobody(keys: Sequence[Any]) -> dict[Any, dict[str, Any]]:
+    """Return the rows of keys that no table has."""
+    return {}
 
 
 def coffee(folder: Path) -> jn.App:
@@ -348,16 +356,16 @@ def test_a_function_may_be_the_store() -> None:
     customers = app.table("customers", key="id", fields={"id": "long", "name": "string"})
     orders = app.stream("orders", fields={"customer_id": "long"})
 
-    def rows(keys: Any) -> dict[Any, Any]:
+    def rows(keys: Sequence[Any]) -> dict[Any, dict[str, Any]]:
         return {}
 
     named, inner = (
         orders.lookup_join(customers, "customer_id", read="database", store=each).plan.lookups[0]
-        for each in (labelled, rows)
+        for each in (nobody, rows)
     )
 
     assert named.store
-    assert {"function": "tests.unit.app.test_app:labelled"} == dict(named.store.options)
+    assert {"function": "tests.unit.app.test_app:nobody"} == dict(named.store.options)
     assert inner.store
     assert {"function": rows} == dict(inner.store.options)
 
@@ -426,11 +434,11 @@ class Frame:
 
 
 @pytest.mark.parametrize(
-    "places", [{"source": "mysql://host/shop"}, {"database": "sqlite:///coffee.db"}]
+    ("source", "database"), [("mysql://host/shop", None), (None, "sqlite:///coffee.db")]
 )
-def test_a_url_that_means_nothing_is_no_path(places: dict[str, str]) -> None:
+def test_a_url_that_means_nothing_is_no_path(source: str | None, database: str | None) -> None:
     with pytest.raises(SpecError, match="cannot be a URL of") as refused:
-        jn.App("coffee", **places)
+        jn.App("coffee", source=source, database=database)
 
     assert "SPEC_VALUE" == refused.value.code
 
@@ -445,7 +453,7 @@ def test_a_path_is_a_folder_or_a_file_as_a_text_is() -> None:
 @pytest.mark.parametrize("name", ["source", "database"])
 def test_a_place_that_is_neither_text_nor_path_is_refused(name: str) -> None:
     with pytest.raises(SpecError, match=f'"{name}" cannot be of type int') as refused:
-        jn.App("coffee", **{name: 5})
+        jn.App("coffee", **{name: 5})  # type: ignore[arg-type]
 
     assert refused.value.hint
 
@@ -453,13 +461,13 @@ def test_a_place_that_is_neither_text_nor_path_is_refused(name: str) -> None:
 @pytest.mark.parametrize(
     ("call", "near"),
     [
-        (lambda: jn.relation("user", key="id", fields={"id": "long"}, imges="key"), "images"),
-        (lambda: jn.document("p", "user", emitt={"settle": "2s"}), "emit"),
-        (lambda: jn.document("p", "user").embed_one("a", "b", onn={"id": "id"}), "on"),
-        (lambda: jn.App("coffee", sorce="data"), "source"),
-        (lambda: jn.App("coffee").table("a", key="id", field={"id": "long"}), "fields"),
-        (lambda: jn.Project("people", product=[]), "products"),
-        (lambda: jn.Stream.from_dataframe(None, "clicks", frames=None), "frame"),
+        (lambda: jn.relation("user", key="id", fields={"id": "long"}, imges="key"), "images"),  # type: ignore[call-arg]
+        (lambda: jn.document("p", "user", emitt={"settle": "2s"}), "emit"),  # type: ignore[call-arg]
+        (lambda: jn.document("p", "user").embed_one("a", "b", onn={"id": "id"}), "on"),  # type: ignore[call-arg]
+        (lambda: jn.App("coffee", sorce="data"), "source"),  # type: ignore[call-arg]
+        (lambda: jn.App("coffee").table("a", key="id", field={"id": "long"}), "fields"),  # type: ignore[call-arg]
+        (lambda: jn.Project("people", product=[]), "products"),  # type: ignore[call-arg]
+        (lambda: jn.Stream.from_dataframe(None, "clicks", frames=None), "frame"),  # type: ignore[call-arg, arg-type]
     ],
 )
 def test_a_misspelled_argument_names_the_nearest(call: Callable[[], object], near: str) -> None:
@@ -470,10 +478,10 @@ def test_a_misspelled_argument_names_the_nearest(call: Callable[[], object], nea
 @pytest.mark.parametrize(
     ("call", "title"),
     [
-        (lambda: jn.App("a").stream("b", fields={"id": "long"}).join("c", fild=[]), "Stream.join"),
-        (lambda: jn.document("p", "user").embed_one("a", "b", onn=[]), "Document.embed_one"),
-        (lambda: jn.Stream.from_dataframe(None, frames=None), "Stream.from_dataframe"),
-        (lambda: jn.App("coffee", sorce="data"), "App.__init__"),
+        (lambda: jn.App("a").stream("b", fields={"id": "long"}).join("c", fild=[]), "Stream.join"),  # type: ignore[call-arg]
+        (lambda: jn.document("p", "user").embed_one("a", "b", onn=[]), "Document.embed_one"),  # type: ignore[call-arg]
+        (lambda: jn.Stream.from_dataframe(None, frames=None), "Stream.from_dataframe"),  # type: ignore[call-arg, arg-type]
+        (lambda: jn.App("coffee", sorce="data"), "App.__init__"),  # type: ignore[call-arg]
     ],
 )
 def test_a_misspelled_argument_names_the_class_that_the_method_is_called_on(
@@ -484,7 +492,7 @@ def test_a_misspelled_argument_names_the_class_that_the_method_is_called_on(
 
 
 def test_the_columns_of_a_dataframe_are_those_of_the_stream() -> None:
-    frame = Frame((("id", "bigint"), ("at", "timestamp"), ("__op", "string")))
+    frame = cast("DataFrame", Frame((("id", "bigint"), ("at", "timestamp"), ("__op", "string"))))
 
     stream = jn.Stream.from_dataframe(frame, "clicks", key="id", time="at")
 
@@ -557,7 +565,7 @@ def test_tables_are_relations_of_documents_embeds_and_groups() -> None:
     ("wrong", "hint"),
     [
         (lambda app, log: jn.document("a", log), 'Write the name of its log, "clicks".'),
-        (lambda app, log: jn.document("a", None), "Pass what jn.relation or app.table gives"),
+        (lambda app, log: jn.document("a", None), "Pass what jn.relation or app.table gives"),  # type: ignore[arg-type]
         (lambda app, log: app.group_by(5, "id"), "Pass what jn.relation or app.table gives"),
         (lambda app, log: app.add(log), "Pass what jn.document"),
         (lambda app, log: log.union("clicks"), "Pass one such as app.stream"),
@@ -567,10 +575,10 @@ def test_tables_are_relations_of_documents_embeds_and_groups() -> None:
             "Pass the log itself",
         ),
         (lambda app, log: jn.document(log, "a"), "Its name comes first."),
-        (lambda app, log: jn.document("a", "b", embed={"c": "d"}), "jn.many(RELATION, on=…)"),
-        (lambda app, log: jn.document("a", "b", embed=[jn.one("c", on=["d"])]), "jn.many("),
-        (lambda app, log: jn.pattern("a", "b", match="A", rules={"r": "c"}), "jn.many("),
-        (lambda app, log: jn.many(jn.one("a", on=["b"]), on=["b"]), "Use embed_one"),
+        (lambda app, log: jn.document("a", "b", embed={"c": "d"}), "jn.many(RELATION, on=…)"),  # type: ignore[dict-item]
+        (lambda app, log: jn.document("a", "b", embed=[jn.one("c", on=["d"])]), "jn.many("),  # type: ignore[arg-type]
+        (lambda app, log: jn.pattern("a", "b", match="A", rules={"r": "c"}), "jn.many("),  # type: ignore[dict-item]
+        (lambda app, log: jn.many(jn.one("a", on=["b"]), on=["b"]), "Use embed_one"),  # type: ignore[arg-type]
     ],
 )
 def test_what_is_no_relation_is_refused_in_one_line(

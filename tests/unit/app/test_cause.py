@@ -184,8 +184,9 @@ def test_logs_that_have_gone_on_since_are_no_fault(spec: ProjectSpec) -> None:
 
 def refused(spec: ProjectSpec, number: int, sink: str, value: str) -> None:
     """Keep the dead letter of a document of `person`."""
-    letter = {"reason": "document_refused", "product": "person", "sink": sink, "key": KEY}
-    letter |= {"detail": "no", "time": "2026-01-01T00:00:00Z", "version": 1, "value": value}
+    letter: dict[str, object] = {"reason": "document_refused", "product": "person", "sink": sink}
+    letter |= {"key": KEY, "version": 1, "value": value}
+    letter |= {"detail": "no", "time": "2026-01-01T00:00:00Z"}
     folder = spec.path_of(".joinery/dead_letters")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{number}.jsonl").write_text(json.dumps(letter) + "\n")

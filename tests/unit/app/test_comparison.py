@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -105,8 +106,9 @@ def test_the_spool_of_mysql_is_compared_with(spec: ProjectSpec) -> None:
     stock = build_plan(spec.alone("stock")).products[0]
     folder = spec.path_of("spool") / "db" / "files" / stock.root.relation.topic
     reached = []
+    steps: list[Callable[[], None]] = [lambda: None, lambda: folder.mkdir(parents=True)]
 
-    for make in (lambda: None, lambda: folder.mkdir(parents=True), (folder / "1.jsonl").touch):
+    for make in [*steps, (folder / "1.jsonl").touch]:
         make()
         with against_of(spec, stock, "", wait_s=0.0) as against:
             reached.append(against.applied.reach(0))

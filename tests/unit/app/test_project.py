@@ -52,7 +52,7 @@ def test_a_call_takes_a_project_its_file_or_an_app(tmp_path: Path) -> None:
     assert ["profile"] == [each.product for each in jn.status(app).products]
 
 
-@pytest.mark.parametrize("call", [jn.status, lambda given: jn.run(None, given)])
+@pytest.mark.parametrize("call", [jn.status, lambda given: jn.run(None, given)])  # type: ignore[arg-type]
 def test_what_is_no_project_is_refused_in_one_line(call: Callable[[object], object]) -> None:
     with pytest.raises(SpecError, match="an object of type int is no project") as refused:
         call(5)
@@ -69,7 +69,7 @@ def test_the_status_of_what_is_not_there_is_no_status(name: str) -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: jn.wait(PROJECT, "profile", timeout=5), '"5" is no time to wait'),
+        (lambda: jn.wait(PROJECT, "profile", timeout=5), '"5" is no time to wait'),  # type: ignore[arg-type]
         (lambda: jn.diff(PROJECT, "profile"), 'product "profile" has no sink'),
         (lambda: jn.diff(PROJECT), 'product "profile" has no sink'),
         (lambda: jn.diff(PROJECT, rate="fast"), '"fast" is no rate'),
@@ -78,7 +78,7 @@ def test_the_status_of_what_is_not_there_is_no_status(name: str) -> None:
         (lambda: jn.wait(PROJECT, "profile"), "there is no position to wait for"),
         (lambda: jn.why(PROJECT, "profile", 1), 'relation "user", which has no source'),
         (lambda: jn.load("none.yaml", settings="run.trigger=1s"), "there is no file"),
-        (lambda: jn.run(None, PROJECT, products="profile"), "None is no Spark session"),
+        (lambda: jn.run(None, PROJECT, products="profile"), "None is no Spark session"),  # type: ignore[arg-type]
     ],
 )
 def test_what_cannot_be_answered_is_told_in_one_line(
@@ -91,10 +91,10 @@ def test_what_cannot_be_answered_is_told_in_one_line(
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: jn.Project(products=jn.document("a", USER)), None),
-        (lambda: jn.Project(products={"a": jn.document("a", USER)}), "object of type dict"),
-        (lambda: jn.Project(products=["a"]), "object of type str"),
-        (lambda: jn.Project(relations={"a": USER}), "what jn.relation makes"),
+        (lambda: jn.Project(products=jn.document("a", USER)), None),  # type: ignore[arg-type]
+        (lambda: jn.Project(products={"a": jn.document("a", USER)}), "object of type dict"),  # type: ignore[arg-type]
+        (lambda: jn.Project(products=["a"]), "object of type str"),  # type: ignore[list-item]
+        (lambda: jn.Project(relations={"a": USER}), "what jn.relation makes"),  # type: ignore[arg-type]
     ],
 )
 def test_products_and_relations_are_lists_of_what_calls_make(

@@ -108,7 +108,7 @@ def test_a_type_checker_finds_each_wrong_call_and_no_other(tmp_path: Path) -> No
 def public() -> list[tuple[str, Callable[..., object]]]:
     """Return every function and method that a user calls, with its name."""
     classes = [jn.App, jn.Project, jn.Stream, jn.Table, *map(type, (document(), product()))]
-    functions = [
+    functions: list[Callable[..., object]] = [
         jn.aggregate,
         jn.document,
         jn.load,

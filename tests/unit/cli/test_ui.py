@@ -109,7 +109,7 @@ class Page:
 
     def __exit__(self, *_: object) -> None:
         self.server.terminate()
-        self.rest, _ = self.server.communicate(timeout=60)
+        self.rest = self.server.communicate(timeout=60)[0]
 
     def line(self) -> str:
         assert self.server.stdout is not None

@@ -15,6 +15,7 @@ from joinery.model.progress import Waiting
 from joinery.model.status import LastBatch, ProductTotals, QueryStatus
 from joinery.observe.audit_note import AuditNote
 from joinery.observe.status import ProductStatus, project_status
+from joinery.place.place import Place
 from joinery.project.expect import Expectations
 from joinery.project.product import ProjectSpec
 from joinery.testing.conformance.runner import load_text
@@ -49,18 +50,23 @@ def spec(tmp_path: Path) -> ProjectSpec:
     return replace(load_text(PROJECT), folder=tmp_path)
 
 
+def write(place: Place, text: str) -> None:
+    assert isinstance(place, Path)
+    place.write_text(text)
+
+
 def told(spec: ProjectSpec, status: QueryStatus | None, *, alive: bool = True) -> ProductStatus:
     """Return how the product stands after a run has written `status`."""
     paths = QueryPaths.of(spec.path_of(spec.run.checkpoint), "person")
     if status is not None:
         paths.status_file.parent.mkdir(parents=True, exist_ok=True)
-        paths.status_file.write_text(json.dumps(status.to_json()))
+        write(paths.status_file, json.dumps(status.to_json()))
     lease = paths.lease
     lease.take()
     try:
         if not alive:
             holder = json.loads(paths.lease_file.read_text())
-            paths.lease_file.write_text(json.dumps({**holder, "processes": [2**22 + 1]}))
+            write(paths.lease_file, json.dumps({**holder, "processes": [2**22 + 1]}))
         return project_status(spec, clock=lambda: NOW).products[0]
     finally:
         paths.lease_file.unlink()
@@ -106,7 +112,7 @@ def test_a_product_costs_its_part_of_what_all_of_the_project_took(tmp_path: Path
         file = QueryPaths.of(spec.path_of(spec.run.checkpoint), query).status_file
         file.parent.mkdir(parents=True, exist_ok=True)
         status = replace(CAUGHT_UP, query=query, products=products)
-        file.write_text(json.dumps(status.to_json()))
+        write(file, json.dumps(status.to_json()))
 
     found = {each.product: each.cost for each in project_status(spec).products}
     [alone] = project_status(spec, ["other"]).products
@@ -249,7 +255,7 @@ def test_real_time_goes_on_where_somebody_paused_it_and_says_so(spec: ProjectSpe
 def test_a_file_that_cannot_be_read_wants_attention(spec: ProjectSpec) -> None:
     paths = QueryPaths.of(spec.path_of(spec.run.checkpoint), "person")
     paths.status_file.parent.mkdir(parents=True)
-    paths.status_file.write_text('{"query": "pers')
+    write(paths.status_file, '{"query": "pers')
 
     [found] = project_status(spec).products
     assert ("unknown", True) == (found.state, found.wants_attention)

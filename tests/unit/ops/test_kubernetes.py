@@ -24,7 +24,7 @@ FITTING = (
     ("common.yaml", "PersistentVolumeClaim", "persistentvolumeclaim-v1.json"),
     ("common.yaml", "Service", "service-v1.json"),
 )
-TYPES = {
+TYPES: dict[str, type | tuple[type, ...]] = {
     "object": dict,
     "array": list,
     "string": str,

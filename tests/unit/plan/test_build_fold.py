@@ -8,6 +8,7 @@ import joinery as jn
 from joinery.errors import ProjectErrors, SpecError
 from joinery.plan.build import build_plan
 from joinery.plan.explain.text import render_plan
+from joinery.project.form import FoldSpec
 from joinery.project.write import project_data
 from joinery.testing.conformance.runner import load_text
 
@@ -204,6 +205,7 @@ def test_python_takes_assignments_as_a_map_too() -> None:
 
     both = made.when("A", {"kind": "event.type"}, n="n + 1")
 
+    assert isinstance(both.spec.form, FoldSpec)
     assert (("A", (("kind", "event.type"), ("n", "n + 1"))),) == both.spec.form.when
 
 

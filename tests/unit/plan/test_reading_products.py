@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from joinery.plan.build import build_plan
-from joinery.plan.check import examine
+from joinery.plan.build import build_plan, examine
 from joinery.testing.conformance.runner import load_text
 
 HOURS = """

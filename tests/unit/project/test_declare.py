@@ -229,7 +229,7 @@ def test_python_refuses_what_yaml_refuses_all_at_once() -> None:
             "user",
             key=7,  # type: ignore[arg-type]
             fields={"id": "lng"},
-            watermark={"dely": "1m"},  # type: ignore[typeddict-unknown-key]
+            watermark={"dely": "1m"},  # type: ignore[arg-type]
         )
 
     assert {"SPEC_SHAPE", "SPEC_TYPE", "SPEC_UNKNOWN_KEY"} == {

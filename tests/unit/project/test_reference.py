@@ -16,6 +16,7 @@ from joinery.plan.check import check
 from joinery.project import grammar
 from joinery.project.form import OutboxSpec
 from joinery.project.kinds import FORMATS
+from joinery.project.option import Names
 from joinery.project.part import names_of
 from joinery.project.quantity import duration_ms, size_bytes
 from joinery.project.reference import SECTIONS, sections_of, with_tables
@@ -154,7 +155,7 @@ def test_the_defaults_of_an_outbox_are_those_that_it_takes() -> None:
     assert {"key": outbox.key, "value": outbox.value} == defaults(grammar.OUTBOX)
 
 
-def defaults(names: grammar.Names) -> dict[str, object]:
+def defaults(names: Names) -> dict[str, object]:
     return {name: in_units(each["default"]) for name, each in names.items() if "default" in each}
 
 

@@ -13,8 +13,8 @@ from joinery.project.source_warning import source_warnings
 CHANGES = SourceSpec("changes", "files", (("path", "data"),))
 
 
-def relation(name: str, **parts: str) -> RelationSpec:
-    return RelationSpec(name, key=("id",), fields=(("id", "long"),), **parts)
+def relation(name: str, *, topic: str | None = None) -> RelationSpec:
+    return RelationSpec(name, key=("id",), fields=(("id", "long"),), topic=topic)
 
 
 def shop(folder: Path, *relations: RelationSpec) -> ProjectSpec:

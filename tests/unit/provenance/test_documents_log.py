@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
-from joinery.model.change import Change
+from joinery.model.change import Change, Row
 from joinery.plan.build import build_plan
 from joinery.provenance.document_log import DocumentLog
 from joinery.provenance.documents_log import DocumentsLog
@@ -35,13 +35,12 @@ def history(seed: int) -> Iterator[Change]:
     random = Random(seed)
     for place in range(400):
         id = random.randrange(6)
-        relation, row = random.choice(
-            [
-                ("customer", {"id": id, "name": f"n{random.randrange(3)}", "city_id": id % 3}),
-                ("city", {"id": id % 3, "name": f"c{random.randrange(3)}"}),
-                ("order", {"id": id, "customer_id": id % 4, "price": random.randrange(100)}),
-            ]
-        )
+        rows: list[tuple[str, Row]] = [
+            ("customer", {"id": id, "name": f"n{random.randrange(3)}", "city_id": id % 3}),
+            ("city", {"id": id % 3, "name": f"c{random.randrange(3)}"}),
+            ("order", {"id": id, "customer_id": id % 4, "price": random.randrange(100)}),
+        ]
+        relation, row = random.choice(rows)
         after = None if random.randrange(5) == 0 else row
         yield Change(relation, {"id": row["id"]}, after, place=(0, place))
 

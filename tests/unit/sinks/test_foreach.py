@@ -86,6 +86,7 @@ def opened(tmp_path: Path) -> Iterator[Callable[..., ForeachSink]]:
     def make(name: str, **options: Any) -> ForeachSink:
         options = {"function": f"my_hooks:{name}", **options}
         sink = make_sink("foreach", "ticket", options, tmp_path)
+        assert isinstance(sink, ForeachSink)
         sinks.append(sink)
         sink.open()
         return sink

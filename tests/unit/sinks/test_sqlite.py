@@ -56,6 +56,7 @@ def stage(tmp_path: Path) -> Stage:
 @pytest.fixture
 def sink(tmp_path: Path) -> SqliteSink:
     made = make_sink("sqlite", "ticket", {"path": "out/documents.db"}, tmp_path)
+    assert isinstance(made, SqliteSink)
     made.open()
     return made
 
@@ -174,6 +175,7 @@ def test_an_older_delete_does_not_remove_a_newer_document(
 def test_an_object_in_a_key_is_its_json_text(tmp_path: Path, stage: Stage) -> None:
     pair = Struct((Field("id", LONG), Field("click", Struct((Field("n", LONG), Field("a", LONG))))))
     sink = make_sink("sqlite", "ticket", {"path": "out/documents.db"}, tmp_path)
+    assert isinstance(sink, SqliteSink)
     sink.open()
     one, two = ('{"id":1,"click":{"n":2,"a":3}}', '{"id":1,"click":{"n":4,"a":3}}')
     lines = [f'{{"key":{each},"value":{{"title":"t"}},"version":5}}' for each in (one, two)]
@@ -355,6 +357,7 @@ def wide(stage: Stage, document: str, *, value: Struct = WIDE, version: int = 5)
 @pytest.fixture
 def columns(tmp_path: Path) -> SqliteSink:
     made = make_sink("sqlite", "ticket", {"path": "out/documents.db", "mode": "columns"}, tmp_path)
+    assert isinstance(made, SqliteSink)
     made.open()
     return made
 

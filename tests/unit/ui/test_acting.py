@@ -410,8 +410,9 @@ def test_a_reason_without_a_time_drops_nothing(app: Starlette, until: str) -> No
 
 def test_what_cannot_be_put_back_is_told_and_stays(app: Starlette, folder: Path) -> None:
     folder_of_letters = folder / "shop" / "dead_letters"
-    letter = {"reason": "document_refused", "detail": "why", "product": "customer_profile"}
-    letter |= {"sink": "redis a", "time": "2026-11-25T00:00:00Z", "key": '{"id":1}', "version": 1}
+    letter: dict[str, object] = {"reason": "document_refused", "detail": "why", "version": 1}
+    letter |= {"product": "customer_profile", "sink": "redis a", "key": '{"id":1}'}
+    letter |= {"time": "2026-11-25T00:00:00Z"}
     (folder_of_letters / "core-000001-0000000002.jsonl").write_text(
         json.dumps({**letter, "value": "{}"}) + "\n"
     )

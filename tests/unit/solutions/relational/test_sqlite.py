@@ -22,6 +22,7 @@ from joinery.model.type import (
     TIMESTAMP,
     Array,
     Atomic,
+    DataType,
     Decimal,
     Field,
     Map,
@@ -329,7 +330,7 @@ def test_a_path_that_cannot_be_is_told(tmp_path: Path) -> None:
         SqliteState([PRODUCT], tmp_path / "file" / "state.db")
 
 
-VALUES = [
+VALUES: list[tuple[DataType, list[object]]] = [
     (BOOLEAN, [True, False]),
     (LONG, [0, -(1 << 63), (1 << 63) - 1]),
     (DOUBLE, [0.0, -0.0, 5.0, 1e308, math.inf, -math.inf, math.nan, 0.1]),
@@ -355,7 +356,7 @@ VALUES = [
 @pytest.mark.parametrize(
     ("kind", "value"), [(kind, each) for kind, many in VALUES for each in [*many, None]]
 )
-def test_a_value_comes_back_as_it_was(kind, value, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_a_value_comes_back_as_it_was(kind: DataType, value: object, tmp_path: Path) -> None:
     typed = relation("user", "id", Field("id", LONG), Field("value", kind))
     state = SqliteState([product(typed, STAR)], tmp_path / "state.db")
     state.begin(FIRST)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from joinery.plan.build import build_plan
-from joinery.solutions.spark_state.costs import product_costs, shares
+from joinery.solutions.spark_state.costs import document_nodes, product_costs, shares
 from joinery.solutions.spark_state.lower import lower
 from joinery.solutions.spark_state.lower_stream import lower_streams
 from joinery.solutions.spark_state.program import KernelProgram
@@ -40,7 +40,7 @@ def place(program: KernelProgram, kind: str, name: str) -> int:
 def test_a_shared_row_is_divided_by_what_it_is_sent_to(program: KernelProgram) -> None:
     customer = place(program, "retract", "customer")
 
-    [part] = [shares(program.nodes)[customer]]
+    [part] = [shares(document_nodes(program))[customer]]
 
     assert {0, 1} == set(part)
     assert sum(part.values()) == pytest.approx(1)
@@ -49,7 +49,7 @@ def test_a_shared_row_is_divided_by_what_it_is_sent_to(program: KernelProgram) -
 
 def test_every_node_belongs_to_products_and_no_more_than_once(program: KernelProgram) -> None:
     assert [pytest.approx(1)] * len(program.nodes) == [
-        sum(each.values()) for each in shares(program.nodes)
+        sum(each.values()) for each in shares(document_nodes(program))
     ]
 
 

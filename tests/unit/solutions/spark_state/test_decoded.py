@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from joinery.plan.build import build_plan
+from joinery.plan.nodes import Product
+from joinery.plan.stream import Stream
 from joinery.solutions.spark_state.decoded import as_decoded, decoded_relations
 from joinery.testing.conformance.runner import load_text
 
@@ -34,7 +36,8 @@ def columns(name: str, option: str = "") -> dict[str, list[str]]:
     """Return the columns that are decoded for a product or stream, by relation."""
     spec = load_text(PROJECT.replace("OPTION", option))
     plan = build_plan(spec)
-    (reader,) = [each for each in (*plan.products, *plan.streams) if each.name == name]
+    readers: list[Product | Stream] = [*plan.products, *plan.streams]
+    (reader,) = [each for each in readers if each.name == name]
     found = as_decoded(spec, reader.relations, reader)
     return {each.name: [column.name for column in each.columns] for each in found}
 

@@ -47,12 +47,18 @@ def program(folder: Path, *steps: str, origin: str = "orders") -> KernelProgram:
     return lowered(folder, text).program
 
 
+def first_lookup(made: KernelProgram) -> CurrentLookup:
+    first = made.nodes[0]
+    assert isinstance(first, CurrentLookup)
+    return first
+
+
 def test_each_lookup_is_a_level_of_its_own_in_one_chain(tmp_path: Path) -> None:
     made = program(tmp_path, CUSTOMERS, PRODUCTS)
 
     assert 2 == made.levels
     assert [("s/customers", 1), ("s/products", 2)] == [(n.name, n.level) for n in made.nodes]
-    assert (1,) == tuple(each.target for each in made.nodes[0].onward)
+    assert (1,) == tuple(each.target for each in first_lookup(made).onward)
 
 
 def test_what_no_later_step_reads_is_left_behind(tmp_path: Path) -> None:
@@ -90,7 +96,7 @@ def test_an_event_that_may_become_a_dead_letter_keeps_all_its_columns(tmp_path: 
     made = program(tmp_path, lookup, "{select: [order_id]}")
 
     assert ["at", "customer_id", "order_id", "quantity", "sku"] == [
-        each.name for each in made.nodes[0].event.fields
+        each.name for each in first_lookup(made).event.fields
     ]
 
 
@@ -103,7 +109,7 @@ def test_streams_that_begin_alike_share_their_first_nodes(tmp_path: Path) -> Non
     ).program
 
     assert ["s/customers", "s/products"] == [each.name for each in made.nodes]
-    assert {(-1, 1), (1, -1)} == {(e.target, e.product) for e in made.nodes[0].onward}
+    assert {(-1, 1), (1, -1)} == {(e.target, e.product) for e in first_lookup(made).onward}
     assert ["s", "t"] == [each.name for each in made.products]
 
 
@@ -149,7 +155,7 @@ def test_a_replaced_column_hides_the_event_s_own(tmp_path: Path) -> None:
 
     made = program(tmp_path, lookup, "{select: [order_id, sku]}")
 
-    last = made.assemblers[made.nodes[0].onward[0].assembler]
+    last = made.assemblers[first_lookup(made).onward[0].assembler]
     assert ["customer_id", "order_id"] == [each.name for each in last.own]
     assert (1, 2) == last.output
 

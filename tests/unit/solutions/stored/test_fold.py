@@ -40,12 +40,12 @@ products:
       last: {one: order, on: {user_id: id}, fields: [total], order: [-total], hidden: true}
     values: {best: last.total, count: size(orders), spent: sum(orders.fee)}
 """
-USERS = [
+USERS: list[Row] = [
     {"id": 1, "name": "a", "city": 'x"\\'},
     {"id": 2, "name": "b", "city": None},
     {"id": 3, "name": None, "city": "z"},
 ]
-ORDERS = [
+ORDERS: list[Row] = [
     {"id": 10, "user_id": 1, "item": "tea", "total": 5},
     {"id": 11, "user_id": 1, "item": "jam", "total": 0},
     {"id": 12, "user_id": 1, "item": None, "total": 9},
@@ -53,7 +53,7 @@ ORDERS = [
     {"id": 14, "user_id": 2, "item": "tea", "total": 7},
     {"id": 15, "user_id": None, "item": "tea", "total": 1},
 ]
-ITEMS = [{"name": "tea", "price": -0.0}, {"name": "jam", "price": float("nan")}]
+ITEMS: list[Row] = [{"name": "tea", "price": -0.0}, {"name": "jam", "price": float("nan")}]
 
 
 def table(rows: Sequence[Row]) -> RowTable:
