@@ -87,14 +87,30 @@ def joinery(folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
+WHERE = pytest.mark.parametrize("where", ["here", "cluster"])
+
+
+@pytest.fixture
+def master(request: pytest.FixtureRequest, where: str) -> list[str]:
+    """What a command says of where Spark runs."""
+    return ["--master", request.getfixturevalue("cluster").url] if where == "cluster" else []
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with Cluster(tmp_path_factory.mktemp("cluster")) as cluster:
+        yield cluster
+
+
+@WHERE
 def test_of_two_runs_one_is_refused_and_one_that_is_killed_goes_on_and_leaves_no_trace(
-    tmp_path: Path, world: World, s3: S3Server
+    tmp_path: Path, world: World, s3: S3Server, master: list[str]
 ) -> None:
     checkpoint = declare(tmp_path, world, s3.port)
     user = sorted((tmp_path / "data" / "user").iterdir())[-1]
     user.write_text(user.read_text() + POISON)
 
-    runs = [begun(tmp_path), begun(tmp_path)]
+    runs = [begun(tmp_path, *master), begun(tmp_path, *master)]
     while all(each.poll() is None for each in runs):
         time.sleep(0.05)
     (refused,) = (each for each in runs if each.poll() is not None)
@@ -102,7 +118,7 @@ def test_of_two_runs_one_is_refused_and_one_that_is_killed_goes_on_and_leaves_no
     until_committed(checkpoint, first)
     os.killpg(first.pid, signal.SIGKILL)
     first.communicate()
-    third = ended(begun(tmp_path))
+    third = ended(begun(tmp_path, *master))
 
     code, errors = ended(refused)
     assert (1, True) == (code, 'another run of "profile" is going on' in errors), errors
@@ -113,17 +129,19 @@ def test_of_two_runs_one_is_refused_and_one_that_is_killed_goes_on_and_leaves_no
     assert "wrong_type" in joinery(tmp_path, "dlq", "list")
     assert not (tmp_path / ".joinery" / "checkpoint").exists()
     assert not (tmp_path / ".joinery" / "dead_letters").exists()
+    assert not (checkpoint / "_staging").exists()
 
 
+@WHERE
 def test_nothing_is_lost_over_a_network_that_refuses_cuts_and_loses(
-    tmp_path: Path, world: World, s3: S3Server
+    tmp_path: Path, world: World, s3: S3Server, master: list[str]
 ) -> None:
     with BadNetwork(s3.port).open() as network:
         declare(tmp_path, world, network.port)
         network.refused, network.cut, network.lost, network.slow_s = 0.03, 0.02, 0.02, 0.02
         codes: list[int] = []
         while not codes or codes[-1]:
-            code, errors = ended(begun(tmp_path))
+            code, errors = ended(begun(tmp_path, *master))
             codes.append(code)
             assert code == 0 or one_line(errors), errors
             if len(codes) > 2:
@@ -132,6 +150,21 @@ def test_nothing_is_lost_over_a_network_that_refuses_cuts_and_loses(
         assert network.spoilt > 10
         assert len(codes) < 6, codes
     assert_documents(tmp_path, world.documents())
+
+
+def test_two_checkpoints_of_one_project_in_one_bucket_stage_apart(
+    tmp_path: Path, world: World, s3: S3Server
+) -> None:
+    checkpoint = declare(tmp_path, world, s3.port)
+    said = (tmp_path / "joinery.yaml").read_text()
+    other = said.replace(f"'{checkpoint}'", f"'{checkpoint}-other'").replace("out", "other/out")
+    (tmp_path / "other.yaml").write_text(other)
+
+    runs = [begun(tmp_path), begun(tmp_path, "other.yaml")]
+
+    assert [0, 0] == [ended(each)[0] for each in runs]
+    for folder in (tmp_path, tmp_path / "other"):
+        assert_documents(folder, world.documents())
 
 
 def test_a_store_that_goes_away_ends_the_run_with_one_line_and_nothing_is_lost(
@@ -155,20 +188,6 @@ def one_line(errors: str) -> bool:
     """Return whether there is one line for a person, whatever Spark says besides."""
     told = [each for each in errors.splitlines() if each.startswith("error: ")]
     return len(told) == 1 and "Traceback" not in errors
-
-
-def test_spark_on_several_machines_is_refused_by_name(
-    tmp_path: Path, world: World, s3: S3Server
-) -> None:
-    for name in ("project", "cluster"):
-        (tmp_path / name).mkdir()
-    declare(tmp_path / "project", world, s3.port)
-
-    with Cluster(tmp_path / "cluster") as cluster:
-        code, errors = ended(begun(tmp_path / "project", "--master", cluster.url))
-
-    assert (code, True) == (1, one_line(errors)), errors[-4000:]
-    assert f"Spark at {cluster.url} needs a checkpoint on a disk" in errors
 
 
 def test_what_needs_a_disk_is_refused_by_name(tmp_path: Path, world: World) -> None:

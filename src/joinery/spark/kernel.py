@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from joinery.errors import RunError
 from joinery.model.type import opened
+from joinery.place.object_path import ObjectPath
 from joinery.plan.nodes import CLOCK, LOG_TIME, Relation
 from joinery.project.schema_registry import RegistryOptions
 from joinery.solutions.spark_state.busy_keys import busy_keys
@@ -77,6 +78,8 @@ class Kernel:
         relations: Those of the program that are read from sources, in its order.
         vault: Where its tasks ask for keys; without it, personal columns are never decoded.
         spools: The sources whose lines a capture may have sealed.
+        apart: Where tasks leave the parts of batches, a folder a batch, where they do not see the
+            driver's disk; None where they do.
     """
 
     session: SparkSession
@@ -85,6 +88,7 @@ class Kernel:
     _jvm_kernel: Any
     vault: VaultAddress | None = None
     spools: frozenset[str] = frozenset()
+    apart: ObjectPath | None = None
 
     def sealing(self, vault: VaultAddress, spools: frozenset[str]) -> Self:
         """Return the kernel with what it seals by; see its attributes."""
@@ -135,11 +139,21 @@ class Kernel:
             Counts by kind ("documents", "relations", "counters", "costs", "dead_letters"), owner
             and counter; and "keys", the `NodeKeys` of those with the most messages.
         """
-        counts: dict[str, Any] = json.loads(self._jvm_kernel.stage(batch._jdf, str(folder)))
+        counts: dict[str, Any] = json.loads(self._staged(batch, folder))
         nodes, keys, left_out = (counts.pop(each, {}) for each in ("nodes", "keys", "left_out"))
         costs = product_costs(self.program, nodes)
         told = {"costs": costs, "keys": busy_keys(self.program, nodes, keys, left_out)}
         return counts | {name: each for name, each in told.items() if each}
+
+    def staging_apart(self, folder: ObjectPath) -> Kernel:
+        """Return the same for tasks that do not see the driver's disk; see `apart`."""
+        return replace(self, apart=folder)
+
+    def _staged(self, batch: DataFrame, folder: Path) -> str:
+        if self.apart is None:
+            return str(self._jvm_kernel.stage(batch._jdf, str(folder)))
+        store = str(self.apart / folder.name)
+        return str(self._jvm_kernel.stageApart(batch._jdf, str(folder), store))
 
     def streams(self) -> Any:
         """Return the kernel's door for streams that leave it between two of their steps."""

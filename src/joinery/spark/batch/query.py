@@ -42,7 +42,7 @@ from joinery.spark.batch.letters import QueryLetters
 from joinery.spark.batch.progress import ProgressBoard
 from joinery.spark.batch.query_sinks import ProductSinks, QuerySinks
 from joinery.spark.batch.repairs import Repairs
-from joinery.spark.batch.staging import StagedFolder, clear_staging
+from joinery.spark.batch.staging import Staging
 from joinery.spark.batch.watermarks import QueryTimes
 from joinery.spark.recovery.attempt import Attempts
 from joinery.spark.source.source import BatchLabel
@@ -77,7 +77,7 @@ class QueryRun:
         lowered: The same products, lowered.
         lease: Taken before the first batch.
         dead_letters: Where its dead letters go.
-        staging: A folder that is this query's own.
+        staging: Where its batches are staged.
         board: Notified of each batch, and of what is waited for.
         tombstone_retention_ms: How long sinks remember a delete.
         wait_for_letters: Wait while the place of dead letters is not there; else end.
@@ -102,7 +102,7 @@ class QueryRun:
         lowered: LoweredQuery,
         lease: Lease,
         dead_letters: DeadLetterWriter,
-        staging: Path,
+        staging: Staging,
         board: ProgressBoard,
         tombstone_retention_ms: int,
         wait_for_letters: bool,
@@ -125,7 +125,7 @@ class QueryRun:
         self.pausing = threading.Event()
         self.replaced = threading.Event()
         lease.on_request(self._give_way)
-        self._staging = staging
+        self.staging = staging
         self._board = board
         self._sent = sent
         self._attempts = attempts
@@ -201,7 +201,7 @@ class QueryRun:
 
     def open(self) -> None:
         """Open all sinks, and clear what a run that crashed had staged."""
-        clear_staging(self._staging)
+        self.staging.clear()
         for _, outlet in self._outlets:
             outlet.open()
         if self.lookups is not None:
@@ -231,7 +231,7 @@ class QueryRun:
                 self.lookups.close()
         finally:
             if self.lease.epoch and self.lease.lost is None:
-                clear_staging(self._staging)
+                self.staging.clear()
             self.lease.release()
 
     def repair(self) -> None:
@@ -272,7 +272,7 @@ class QueryRun:
             self.lease.check()
             self._serve_repairs()
             name = f"{self.lease.epoch}-{batch_id}-{self.lease.owner}"
-            staging = StagedFolder(self._staging / name)
+            staging = self.staging.batch(name)
             staging.open()
             query_id = _query_id(frame)
             label = BatchLabel(query_id, batch_id, self.lease.epoch)

@@ -17,7 +17,7 @@ from joinery.errors import RunError
 from joinery.model.progress import BatchProgress, Phase, Phases, Progress, Waiting
 from joinery.model.warning import RunWarning, Warnings
 from joinery.observe.status_file import StatusFiles
-from joinery.place.place import local, local_only
+from joinery.place.place import local
 from joinery.plan.nodes import Plan
 from joinery.plan.stream import outputs_of
 from joinery.plan.support import refuse_unsupported
@@ -352,8 +352,8 @@ class Run:
         require_s3a(spark)
         master = spark.sparkContext.master or ""
         if master != "local" and not master.startswith("local["):
-            # What executors stage, the driver reads from a folder that both see.
-            raise local_only(f"Spark at {master}")
+            for query in self._queries:
+                query.staging.set_apart()
 
     def _partitions(self, spark: SparkSession) -> dict[str, int]:
         """Return in how many partitions each query keeps state, chosen for fresh checkpoints."""

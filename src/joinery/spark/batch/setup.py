@@ -40,6 +40,7 @@ from joinery.spark.batch.query_kernel import lookups_of, lower_query
 from joinery.spark.batch.query_sinks import ProductSinks
 from joinery.spark.batch.ready import Ends
 from joinery.spark.batch.repairs import Repairs
+from joinery.spark.batch.staging import Staging
 from joinery.spark.batch.stores import is_store_backed
 from joinery.spark.batch.watermarks import QueryTimes
 from joinery.spark.recovery.attempt import Attempts
@@ -189,7 +190,7 @@ def _query(
         dead_letters=dead_letter_writer(spec, name),
         wait_for_letters=spec.run.dead_letters_wait,
         attempts=Attempts(paths.checkpoint.parent, name),
-        staging=spec.scratch / STAGING / paths.staging.name,
+        staging=Staging(spec.scratch / STAGING / paths.staging.name, paths.staging),
         times=QueryTimes(
             lowered.relations,
             watched=[log for each in products for log in watched(each.form)],

@@ -1,5 +1,8 @@
 """Where the batches of a query are staged, and whether one is still whole there.
 
+Tasks that do not see the driver's disk leave their parts beside a checkpoint in an object store,
+from where the driver copies those that it keeps.
+
 Invariant: the parts of a batch are told all or not at all. Whoever clears a staging folder takes
 the marks of its batches first, and whoever lists parts looks for the mark afterwards.
 """
@@ -7,10 +10,14 @@ the marks of its batches first, and whoever lists parts looks for the mark after
 from __future__ import annotations
 
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from joinery.errors import RunError
+from joinery.place.object_path import ObjectPath
+from joinery.place.place import Place
+from joinery.place.s3 import ObjectStoreError
 
 _MARK = ".staged"
 
@@ -21,19 +28,51 @@ class StagingGoneError(RunError):
     code = "RUN_STAGING"
 
 
+@dataclass(slots=True)
+class Staging:
+    """Where the batches of one query are staged, a folder each.
+
+    Attributes:
+        folder: The query's own on the driver's disk, from which sinks read.
+        beside: The same beside the checkpoint.
+        apart: Where tasks leave their parts, since they do not see `folder`; None where they do.
+    """
+
+    folder: Path
+    beside: Place
+    apart: ObjectPath | None = None
+
+    def set_apart(self) -> None:
+        """Note that tasks run on other machines than the driver."""
+        if isinstance(self.beside, ObjectPath):
+            self.apart = self.beside
+
+    def batch(self, name: str) -> StagedFolder:
+        """Return where a batch is staged; nobody else gives one this name."""
+        return StagedFolder(self.folder / name, self.apart / name if self.apart else None)
+
+    def clear(self) -> None:
+        """Remove all batches that are staged; the lease is held."""
+        clear_staging(self.folder)
+        if isinstance(self.beside, ObjectPath):
+            _clear(self.beside)
+
+
 @dataclass(frozen=True, slots=True)
 class StagedFolder:
     """Where one batch is staged.
 
     Attributes:
         path: The folder.
+        apart: Where tasks leave their parts, if not there.
     """
 
     path: Path
+    apart: ObjectPath | None = None
 
     def open(self) -> None:
         """Make it anew, empty and marked."""
-        self.remove()
+        self._remove_here()
         self.path.mkdir(parents=True, exist_ok=True)
         self._mark.touch()
 
@@ -54,6 +93,11 @@ class StagedFolder:
 
     def remove(self) -> None:
         """Remove it, as far as it is there."""
+        self._remove_here()
+        if self.apart is not None:
+            _clear(self.apart)
+
+    def _remove_here(self) -> None:
         self._mark.unlink(missing_ok=True)
         shutil.rmtree(self.path, ignore_errors=True)
 
@@ -67,3 +111,9 @@ def clear_staging(folder: Path) -> None:
     for mark in folder.glob(f"*/{_MARK}"):
         mark.unlink(missing_ok=True)
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def _clear(folder: ObjectPath) -> None:
+    """Remove what is below a folder, if the store can be asked; else the next run does."""
+    with suppress(ObjectStoreError):
+        folder.remove()

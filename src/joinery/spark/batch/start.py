@@ -140,7 +140,10 @@ class QueryStarter:
     def _batch_kernel(self, query: QueryRun) -> BatchKernel:
         store = self.stores.get(query.name)
         if store is None:
-            return open_batch_kernel(self.spark, query.lowered, self.spec, query.lookups)
+            kernel = open_batch_kernel(self.spark, query.lowered, self.spec, query.lookups)
+            if isinstance(kernel, Kernel | StreamKernel) and (apart := query.staging.apart):
+                return kernel.staging_apart(apart)
+            return kernel
         return StoreKernel(
             open_change_feed(self.spark, query.products),
             store,

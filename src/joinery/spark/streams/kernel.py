@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pyspark.sql import DataFrame, SparkSession
 
+from joinery.place.object_path import ObjectPath
 from joinery.plan.nodes import Relation
 from joinery.project.kinds import JSON
 from joinery.solutions.spark_state.lower_stream import LoweredStreams
@@ -96,6 +97,10 @@ class StreamKernel:
         finally:
             kept.unpersist()
         return {**counts, "lookups": self.lookups.progress() if self.lookups else {}}
+
+    def staging_apart(self, folder: ObjectPath) -> StreamKernel:
+        """Return the same for tasks that do not see the driver's disk; see `Kernel.apart`."""
+        return replace(self, kernel=self.kernel.staging_apart(folder))
 
     def real_time(self) -> RealTimeKernel:
         """Return the kernel as real-time mode runs it."""

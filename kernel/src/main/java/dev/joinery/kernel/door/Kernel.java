@@ -7,6 +7,7 @@ import dev.joinery.kernel.chain.StateMark;
 import dev.joinery.kernel.chain.TaskCounts;
 import dev.joinery.kernel.chain.TaskLevel;
 import dev.joinery.kernel.egress.Stage;
+import dev.joinery.kernel.egress.Staging;
 import dev.joinery.kernel.ingress.Entrance;
 import dev.joinery.kernel.ingress.Ingress;
 import dev.joinery.kernel.program.Compiler;
@@ -19,6 +20,7 @@ import dev.joinery.kernel.spark.HadoopSettings;
 import dev.joinery.kernel.spark.PlanCut;
 import java.io.IOException;
 import java.util.List;
+import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.Dataset;
@@ -198,6 +200,16 @@ public final class Kernel {
    */
   public String stage(Dataset<Row> chain, String folder) throws IOException {
     return stage(chain, new Stage(program.products(), folder));
+  }
+
+  /** Does the same where tasks do not see {@code folder}, and leave their parts in a store. */
+  public String stageApart(Dataset<Row> chain, String folder, String store) throws IOException {
+    Configuration settings = classic(chain).sparkSession().sessionState().newHadoopConf();
+    return stage(chain, new Stage(program.products(), folder, Staging.inStore(store, settings)));
+  }
+
+  private static org.apache.spark.sql.classic.Dataset<Row> classic(Dataset<Row> chain) {
+    return (org.apache.spark.sql.classic.Dataset<Row>) chain;
   }
 
   static String stage(Dataset<Row> chain, Stage stage) throws IOException {

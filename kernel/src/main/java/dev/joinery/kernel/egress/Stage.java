@@ -9,20 +9,19 @@ import dev.joinery.kernel.message.RawChange;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.render.ByteSink;
 import dev.joinery.kernel.render.JsonWriter;
-import java.io.BufferedOutputStream;
+import java.io.Closeable;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.io.Serializable;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
-import org.apache.commons.io.FileUtils;
+import org.apache.commons.io.IOUtils;
 import org.apache.spark.TaskContext;
 import org.apache.spark.api.java.function.Function2;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -32,16 +31,13 @@ import org.apache.spark.sql.types.StructType;
  * Writes one batch's documents, changes and dead letters as JSON lines, a part a task; gives back
  * which parts these are, and counts.
  *
- * <p>Each attempt of a task writes into a folder of its own, and the driver keeps what the attempts
- * left whose results it has. So an attempt that nobody waits for (of a speculative pair, of an
- * executor that was cut off) alters nothing, however late it writes.
+ * <p>Each attempt of a task writes files of its own ({@link Staging}), and the driver keeps what the
+ * attempts left whose results it has. So an attempt that nobody waits for (of a speculative pair, of
+ * an executor that was cut off) alters nothing, however late it writes.
  */
 public final class Stage
     implements Function2<TaskContext, Iterator<InternalRow>, Stage.Part> {
   static final String DEAD_LETTERS = "dead_letters";
-
-  /** Holds a folder an attempt; no product's name begins so. */
-  private static final String ATTEMPTS = ".attempts";
 
   /** No product's name begins so. */
   static final String CHANGES = ".changes";
@@ -49,13 +45,13 @@ public final class Stage
   /**
    * What one attempt of a task left.
    *
-   * @param names of products, changes and dead letters
+   * @param sizes in bytes, of the files of products, changes and dead letters
    * @param indexes by product, of the lines whose keys may come again: what {@link LineIndex} wrote
    */
   public record Part(
       int partition,
       long attempt,
-      List<String> names,
+      Map<String, Long> sizes,
       Map<String, byte[]> indexes,
       Counters counts)
       implements Serializable {}
@@ -63,9 +59,15 @@ public final class Stage
   private final List<Program.ProductProgram> products;
   private final List<Program.RelationProgram> relations;
   private final String folder;
+  private final Staging staging;
 
   public Stage(List<Program.ProductProgram> products, String folder) {
     this(products, List.of(), folder);
+  }
+
+  /** Has tasks leave their parts in {@code staging}; what is kept goes to {@code folder}. */
+  public Stage(List<Program.ProductProgram> products, String folder, Staging staging) {
+    this(products, List.of(), folder, staging);
   }
 
   /** Writes the changes of {@code relations}, too. */
@@ -73,14 +75,23 @@ public final class Stage
       List<Program.ProductProgram> products,
       List<Program.RelationProgram> relations,
       String folder) {
+    this(products, relations, folder, Staging.onDisk(folder));
+  }
+
+  private Stage(
+      List<Program.ProductProgram> products,
+      List<Program.RelationProgram> relations,
+      String folder,
+      Staging staging) {
     this.products = products;
     this.relations = relations;
     this.folder = folder;
+    this.staging = staging;
   }
 
   /** Makes room for a batch; called by the driver before any task begins. */
   public void open() throws IOException {
-    Files.createDirectories(Path.of(folder, ATTEMPTS));
+    staging.open();
   }
 
   @Override
@@ -90,11 +101,11 @@ public final class Stage
 
   /** Writes the lines of one attempt; fails where its batch was kept or cleared meanwhile. */
   public Part write(int partition, long attempt, Iterator<InternalRow> rows) throws IOException {
-    try (Parts parts = new Parts(attempts(folder).resolve(Long.toString(attempt)))) {
+    try (Parts parts = new Parts(attempt)) {
       while (rows.hasNext()) {
         parts.take(rows.next().getBinary(0));
       }
-      return new Part(partition, attempt, parts.names(), parts.indexes(), parts.counts());
+      return new Part(partition, attempt, parts.sizes(), parts.indexes(), parts.counts());
     }
   }
 
@@ -105,15 +116,16 @@ public final class Stage
    */
   public Counters keep(List<Part> parts) throws IOException {
     Counters counts = new Counters();
+    List<Staging.Left> files = new ArrayList<>();
     for (Part part : parts) {
-      Path left = attempts(folder).resolve(Long.toString(part.attempt()));
-      for (String name : part.names()) {
-        Path place = place(part, name);
+      for (Map.Entry<String, Long> file : part.sizes().entrySet()) {
+        Path place = place(part, file.getKey());
         Files.createDirectories(place.getParent());
-        Files.move(left.resolve(name), place, StandardCopyOption.ATOMIC_MOVE);
+        files.add(new Staging.Left(part.attempt(), file.getKey(), file.getValue(), place));
       }
       counts.addAll(part.counts());
     }
+    staging.keep(files);
     removeRepeats(parts, counts);
     return counts;
   }
@@ -143,23 +155,19 @@ public final class Stage
 
   /** Drops what attempts left that was not kept, as far as none of them is still writing. */
   public void clear() {
-    FileUtils.deleteQuietly(attempts(folder).toFile());
-  }
-
-  private static Path attempts(String folder) {
-    return Path.of(folder, ATTEMPTS);
+    staging.clear();
   }
 
   private final class Parts implements AutoCloseable {
-    private final Path place;
-    private final Map<String, OutputStream> streams = new HashMap<>();
+    private final long attempt;
+    private final Map<String, Written> files = new HashMap<>();
     private final Counters counts = new Counters();
     private final Lines[] lines = new Lines[products.size()];
     private final ChangeLines changes = new ChangeLines(relations);
     private final ByteSink line = new ByteSink(4096);
 
-    Parts(Path place) {
-      this.place = place;
+    Parts(long attempt) {
+      this.attempt = attempt;
     }
 
     void take(byte[] message) throws IOException {
@@ -181,42 +189,44 @@ public final class Stage
       String name = products.get(product).name();
       line.clear();
       lines[product].write(kind, in, line);
-      stream(name).write(line.array(), 0, line.size());
+      write(name, line);
       lines[product].count(kind, line);
     }
 
     private void deadLetter(Slice json) throws IOException {
-      OutputStream out = stream(DEAD_LETTERS);
-      out.write(json.array(), json.offset(), json.length());
-      out.write('\n');
+      line.clear();
+      line.append(json.array(), json.offset(), json.length());
+      line.append('\n');
+      write(DEAD_LETTERS, line);
       counts.add(Counters.DEAD_LETTERS, "", "count", 1);
     }
 
     private void change(RawChange change) throws IOException {
       line.clear();
       changes.write(change, line);
-      stream(CHANGES).write(line.array(), 0, line.size());
+      write(CHANGES, line);
     }
 
-    private OutputStream stream(String name) throws IOException {
-      OutputStream stream = streams.get(name);
-      if (stream == null) {
-        stream = open(name);
-        streams.put(name, stream);
+    private void write(String name, ByteSink line) throws IOException {
+      Written file = files.get(name);
+      if (file == null) {
+        file = open(name);
+        files.put(name, file);
       }
-      return stream;
+      file.write(line);
     }
 
-    private OutputStream open(String name) throws IOException {
-      if (streams.isEmpty()) {
-        // Never its parents, too: once the batch is over they are gone, and stay so.
-        Files.createDirectory(place);
+    private Written open(String name) throws IOException {
+      if (files.isEmpty()) {
+        staging.begin(attempt);
       }
-      return new BufferedOutputStream(Files.newOutputStream(place.resolve(name)), 1 << 16);
+      return new Written(staging.create(attempt, name));
     }
 
-    List<String> names() {
-      return List.copyOf(streams.keySet());
+    Map<String, Long> sizes() {
+      Map<String, Long> sizes = new HashMap<>();
+      files.forEach((name, file) -> sizes.put(name, file.size));
+      return sizes;
     }
 
     Map<String, byte[]> indexes() {
@@ -240,9 +250,27 @@ public final class Stage
 
     @Override
     public void close() throws IOException {
-      for (OutputStream stream : streams.values()) {
-        stream.close();
-      }
+      IOUtils.close(files.values().toArray(Written[]::new));
+    }
+  }
+
+  /** A file that is written, and how many bytes it has so far. */
+  private static final class Written implements Closeable {
+    private final OutputStream out;
+    private long size;
+
+    Written(OutputStream out) {
+      this.out = out;
+    }
+
+    void write(ByteSink line) throws IOException {
+      out.write(line.array(), 0, line.size());
+      size += line.size();
+    }
+
+    @Override
+    public void close() throws IOException {
+      out.close();
     }
   }
 

@@ -2,6 +2,7 @@ package dev.joinery.kernel.egress;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.joinery.kernel.message.Message;
 import java.io.IOException;
@@ -11,8 +12,10 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Map;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
+import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.junit.jupiter.api.BeforeEach;
@@ -107,6 +110,35 @@ class StageTest {
     stage.clear();
 
     assertEquals(List.of(), files());
+  }
+
+  @Test
+  void whatAnAttemptLeftInAStoreIsCopiedAndALateOneAltersNothing(@TempDir Path store)
+      throws IOException {
+    Staging staging = Staging.inStore(store.toUri().toString(), new Configuration());
+    stage = new Stage(List.of(), folder.resolve("batch").toString(), staging);
+    stage.open();
+
+    Stage.Part ended = write(1, letters("{\"a\":1}", "{\"a\":2}"));
+    keep(ended);
+    write(2, letters("{\"a\":3}"));
+
+    Path kept = folder.resolve("batch/dead_letters/part-00000.jsonl");
+    assertEquals(List.of("{\"a\":1}", "{\"a\":2}"), Files.readAllLines(kept));
+    assertEquals(Map.of("dead_letters", 16L), ended.sizes());
+  }
+
+  @Test
+  void aPartThatIsShorterThanWhatWasWrittenIsNotKept(@TempDir Path store) throws IOException {
+    Staging staging = Staging.inStore(store.toUri().toString(), new Configuration());
+    stage = new Stage(List.of(), folder.toString(), staging);
+    Stage.Part ended = write(1, letters("{\"a\":1}", "{\"a\":2}"));
+
+    Files.writeString(store.resolve("1/dead_letters"), "{\"a\":1}\n");
+    Files.delete(store.resolve("1/.dead_letters.crc"));
+
+    IOException told = assertThrows(IOException.class, () -> keep(ended));
+    assertTrue(told.getMessage().endsWith("has 8 bytes, and 16 were written to it"));
   }
 
   /** What the driver does once it has the results of all tasks. */
