@@ -99,7 +99,7 @@ class DirectOutlet:
 
     def write(self, batch: StagedBatch) -> Sequence[SinkResult]:
         """Write `batch` to each sink in turn."""
-        if not batch.files:
+        if not (batch.files or batch.apart):
             return ()
         results: list[SinkResult] = []
         for sink in self._sinks:

@@ -1,8 +1,9 @@
 """A sink whose batches are written by the tasks of a cluster, each task some parts of a batch.
 
-A part is one staged file. The driver gives tasks the names of files, and gets back what became
-of them; no document passes it but those that a target refuses. A task makes the sink from the
-same options as the driver did, and keeps it open for the next batch.
+A part is one staged file, which a task that does not see it copies from beside the checkpoint.
+The driver gives tasks the names of files, and gets back what became of them; no document passes
+it but those that a target refuses. A task makes the sink from the same options as the driver did,
+and keeps it open for the next batch.
 
 What a task meets comes back as its outcome and never fails the task, so the driver waits for a
 target that is away, as for any sink, and then has only those parts written that were not.
@@ -13,7 +14,9 @@ batch is begun before that.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -21,6 +24,7 @@ from typing import Protocol
 
 from joinery.delivery.lease import LeaseWatch
 from joinery.errors import JoineryError, RunError, SinkOptionError
+from joinery.place.object_path import ObjectPath
 from joinery.sinks.protocol import (
     Guarantee,
     Promise,
@@ -59,11 +63,19 @@ class SinkMaker:
 
 @dataclass(frozen=True, slots=True)
 class PartWork:
-    """One part of a batch, to be written by a task."""
+    """One part of a batch, to be written by a task.
+
+    Attributes:
+        sink: To write to.
+        batch: Of which the file of the part is given, unless it is elsewhere.
+        part: Its number.
+        apart: Where a task finds the part that does not see the driver's disk.
+    """
 
     sink: SinkMaker
     batch: StagedBatch
     part: int
+    apart: ObjectPath | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +137,25 @@ def _part_written(sink: Sink, work: PartWork) -> Written:
     """Return what became of a part, with the number of its documents; a failed sink is closed."""
     assert isinstance(sink, TaskSink)  # the driver's, made from the same, is one
     try:
-        written = sink.write_part(work.batch, work.part)
+        with _within_reach(work) as batch:
+            written = sink.write_part(batch, work.part)
+            lines = sum(_count_lines(each) for each in batch.files)
     except BaseException:
         sink.close()
         raise
-    lines = sum(_count_lines(each) for each in work.batch.files)
     return replace(written, by_tasks=lines - len(written.refused))
+
+
+@contextmanager
+def _within_reach(work: PartWork) -> Iterator[StagedBatch]:
+    """Give the batch of a part with a file of this machine."""
+    if work.apart is None:
+        yield work.batch
+        return
+    with tempfile.TemporaryDirectory(prefix="joinery-part-") as folder:
+        file = Path(folder, f"part-{work.part:05d}.jsonl")
+        work.apart.fetch(file)
+        yield replace(work.batch, files=(file,))
 
 
 def _count_lines(file: Path) -> int:
@@ -194,6 +219,9 @@ class TaskWrittenSink(WrappingSink):
 
     def _work(self, batch: StagedBatch) -> list[PartWork]:
         check = self._watch().check
+        if batch.apart:
+            bare = replace(batch, files=(), apart=(), check=check)
+            return [PartWork(self._maker, bare, part, place) for part, place in batch.apart]
         return [
             PartWork(self._maker, replace(batch, files=(file,), check=check), part_of(file))
             for file in batch.files

@@ -143,6 +143,10 @@ class ObjectPath:
         """Put a file whole in place of what is there."""
         self._store.put(self.key, content)
 
+    def fetch(self, file: Path) -> None:
+        """Write what it holds to a file of this machine."""
+        self._store.fetch(self.key, file)
+
     def write_file(self, file: Path) -> None:
         """Put a file with what one of this machine holds."""
         self._store.put_file(self.key, file)

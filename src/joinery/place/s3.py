@@ -167,6 +167,16 @@ class Bucket:
         with self._errors("write", key):
             self._client.put_object(Bucket=self.name, Key=key, Body=content)
 
+    def fetch(self, key: str, file: Path) -> None:
+        """Write an object to a file of this machine, in parts where it is large.
+
+        Raises:
+            FileNotFoundError: There is none.
+            ObjectStoreError: The store cannot be asked.
+        """
+        with self._errors("read", key):
+            self._client.download_file(self.name, key, str(file))
+
     def put_file(self, key: str, file: Path) -> None:
         """Put what a file of this machine holds, in parts where it is large."""
         with self._errors("write", key):
@@ -263,17 +273,29 @@ class Bucket:
         )
 
 
-@cache
-def client_of(options: S3Options) -> Any:
-    """Return the client of a store, which all threads of a process share."""
+def require_client() -> None:
+    """See that the client of object stores is installed.
+
+    Raises:
+        RunError: It is not.
+    """
     try:
         import boto3
-        from botocore.config import Config
     except ImportError as error:
         raise RunError(
             "s3a:// needs boto3",
             hint="Run pip install 'joinery[s3]'.",
         ) from error
+    del boto3
+
+
+@cache
+def client_of(options: S3Options) -> Any:
+    """Return the client of a store, which all threads of a process share."""
+    require_client()
+    import boto3
+    from botocore.config import Config
+
     style = {"addressing_style": "path"} if options.path_style else {}
     return boto3.session.Session().client(
         "s3",

@@ -25,6 +25,7 @@ from joinery.errors import FencedError as FencedError
 from joinery.errors import SinkError as SinkError
 from joinery.errors import SinkUnavailableError as SinkUnavailableError
 from joinery.model.type import Struct
+from joinery.place.object_path import ObjectPath
 from joinery.project.kinds import SINKS
 from joinery.project.option import Target
 from joinery.sinks.line import StagedRow
@@ -89,6 +90,8 @@ class StagedBatch:
             before what was written becomes visible.
         after: Of what is sent between two batches, after the batch of this id: when, in
             milliseconds since 1970, each time later; 0 for a batch itself.
+        apart: Where tasks find the parts, each with its number, if they do not see `files`; a
+            sink is given `files` alone, and these are left out where only tasks write.
     """
 
     product: str
@@ -103,6 +106,7 @@ class StagedBatch:
     forget_before: int = 0
     check: Callable[[], None] = _always_ours
     after: int = 0
+    apart: tuple[tuple[int, ObjectPath], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,6 +63,27 @@ class BatchKernel(Protocol):
         """Run a batch once, write its lines below `folder`, and return its summary."""
 
 
+@dataclass(frozen=True, slots=True)
+class PartsApart:
+    """Where tasks leave the parts of batches that do not see the driver's disk.
+
+    Attributes:
+        folder: Has a folder for each batch.
+        read_by_tasks: The products whose parts the driver leaves there.
+    """
+
+    folder: ObjectPath
+    read_by_tasks: frozenset[str] = frozenset()
+
+
+def _placed(
+    store: ObjectPath, product: str, attempts: Mapping[str, int]
+) -> tuple[tuple[int, ObjectPath], ...]:
+    """Return where the parts of a product are, each with its number, in order."""
+    places = ((int(part), store / str(attempt) / product) for part, attempt in attempts.items())
+    return tuple(sorted(places))
+
+
 class SessionError(RunError):
     """A Spark session cannot run the kernel."""
 
@@ -78,8 +99,8 @@ class Kernel:
         relations: Those of the program that are read from sources, in its order.
         vault: Where its tasks ask for keys; without it, personal columns are never decoded.
         spools: The sources whose lines a capture may have sealed.
-        apart: Where tasks leave the parts of batches, a folder a batch, where they do not see the
-            driver's disk; None where they do.
+        apart: Where tasks leave the parts of batches, where they do not see the driver's disk; None
+            where they do.
     """
 
     session: SparkSession
@@ -88,7 +109,7 @@ class Kernel:
     _jvm_kernel: Any
     vault: VaultAddress | None = None
     spools: frozenset[str] = frozenset()
-    apart: ObjectPath | None = None
+    apart: PartsApart | None = None
 
     def sealing(self, vault: VaultAddress, spools: frozenset[str]) -> Self:
         """Return the kernel with what it seals by; see its attributes."""
@@ -137,23 +158,30 @@ class Kernel:
 
         Returns:
             Counts by kind ("documents", "relations", "counters", "costs", "dead_letters"), owner
-            and counter; and "keys", the `NodeKeys` of those with the most messages.
+            and counter; "keys", the `NodeKeys` of those with the most messages; and "parts", where
+            tasks find those of a product by their numbers, if not below `folder`.
         """
-        counts: dict[str, Any] = json.loads(self._staged(batch, folder))
+        counts = self._staged(batch, folder)
         nodes, keys, left_out = (counts.pop(each, {}) for each in ("nodes", "keys", "left_out"))
         costs = product_costs(self.program, nodes)
         told = {"costs": costs, "keys": busy_keys(self.program, nodes, keys, left_out)}
         return counts | {name: each for name, each in told.items() if each}
 
-    def staging_apart(self, folder: ObjectPath) -> Kernel:
-        """Return the same for tasks that do not see the driver's disk; see `apart`."""
-        return replace(self, apart=folder)
+    def staging_apart(self, apart: PartsApart) -> Kernel:
+        """Return the same for tasks that do not see the driver's disk."""
+        return replace(self, apart=apart)
 
-    def _staged(self, batch: DataFrame, folder: Path) -> str:
+    def _staged(self, batch: DataFrame, folder: Path) -> dict[str, Any]:
+        counts: dict[str, Any]
         if self.apart is None:
-            return str(self._jvm_kernel.stage(batch._jdf, str(folder)))
-        store = str(self.apart / folder.name)
-        return str(self._jvm_kernel.stageApart(batch._jdf, str(folder), store))
+            counts = json.loads(self._jvm_kernel.stage(batch._jdf, str(folder)))
+            return counts
+        store = self.apart.folder / folder.name
+        read_by_tasks = sorted(self.apart.read_by_tasks)
+        staged = self._jvm_kernel.stageApart(batch._jdf, str(folder), str(store), read_by_tasks)
+        counts = json.loads(staged)
+        parts: dict[str, dict[str, int]] = counts.pop("parts", {})
+        return counts | {"parts": {name: _placed(store, name, parts[name]) for name in parts}}
 
     def streams(self) -> Any:
         """Return the kernel's door for streams that leave it between two of their steps."""

@@ -130,6 +130,7 @@ class QueryRun:
         self._sent = sent
         self._attempts = attempts
         self._repairs = repairs
+        self._tasks = tasks
         self._sending = threading.Lock()
         self._one_attempt = OneAttempt()
         patient = PatientDeadLetters(
@@ -162,6 +163,14 @@ class QueryRun:
     def wants_tasks(self) -> bool:
         """Whether tasks write to a sink where they can."""
         return any(maker is not None for each in self.members for maker in each.makers)
+
+    @property
+    def read_by_tasks(self) -> frozenset[str]:
+        """The products whose documents no sink reads that the driver writes to."""
+        if self._tasks.missing:
+            return frozenset()
+        alone = (each for each in self.members if each.makers and all(each.makers))
+        return frozenset(each.product.name for each in alone)
 
     def _give_way(self) -> None:
         """End after the batch that is under way: a rebuild takes this query over."""
@@ -284,7 +293,8 @@ class QueryRun:
             for member, outlet in self._outlets:
                 files = staging.parts(member.product.name)
                 batch = self._batch_of(member, query_id=query_id, batch_id=batch_id, files=files)
-                for target, written in outlet.write(batch):
+                apart = summary.get("parts", {}).get(member.product.name, ())
+                for target, written in outlet.write(replace(batch, apart=apart)):
                     letters.add(batch.product, target, written.refused)
                     mine = counters.setdefault(batch.product, {})
                     _count(mine, "refused", len(written.refused))

@@ -288,9 +288,9 @@ class Run:
         self._held.close()
 
     def _begin(self, spark: SparkSession) -> tuple[Watch, BatchTimes]:
+        self._check_store(spark)
         if any(each.wants_tasks for each in self._queries) and self._real_time is None:
             self._attach_tasks(spark)
-        self._check_store(spark)
         self._board.begin(self._partitions(spark))
         process = _jvm_process(spark)
         for query in self._queries:
@@ -370,7 +370,9 @@ class Run:
 
     def _attach_tasks(self, spark: SparkSession) -> None:
         """See whether executors can write; where they cannot and need not, the driver does."""
-        self._tasks.attach(spark, needed=any(each.needs_tasks for each in self._queries))
+        needed = any(each.needs_tasks for each in self._queries)
+        in_store = not isinstance(self._spec.checkpoint, Path)
+        self._tasks.attach(spark, needed=needed, in_store=in_store)
         if self._tasks.missing:
             self._board.warn(self._tasks.warning)
 

@@ -237,8 +237,6 @@ class _ProductSinks:
         options = dict(declared.options)
         what = f'sink "{declared.kind}" of product "{product.name}"'
         holds = [*holds_of(product, sink, options)]
-        if not isinstance(self._spec.checkpoint, Path):
-            holds.append("a checkpoint in an object store")
         if not writes_by_tasks(sink, options.get("parallel"), holds, what) or self._rebuilds:
             return None
         return SinkMaker(declared.kind, product.name, options, self._spec.path_of("."))

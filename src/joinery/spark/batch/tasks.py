@@ -8,12 +8,14 @@ from __future__ import annotations
 import platform
 import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from joinery._version import __version__
 from joinery.delivery.task_sink import PartOutcome, PartWork, write_part
 from joinery.errors import RunError
 from joinery.model.warning import RunWarning
+from joinery.place.s3 import require_client
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -56,18 +58,19 @@ class SparkTasks:
             hint=f"{self._remedy}; or say parallel: driver at the sinks.",
         )
 
-    def attach(self, session: SparkSession, *, needed: bool) -> None:
+    def attach(self, session: SparkSession, *, needed: bool, in_store: bool) -> None:
         """Take a session, and see whether its executors can write.
 
         Args:
             session: Runs the tasks.
             needed: A sink says `parallel: tasks`.
+            in_store: The checkpoint is in an object store, where they look at the lease.
 
         Raises:
             TasksMissingError: They cannot, and it is needed.
         """
         self._session = session
-        self._missing = _missing(session)
+        self._missing = _missing(session, in_store=in_store)
         self._remedy = _HERE if _local(session) else _PACK
         if self._missing and needed:
             raise TasksMissingError(
@@ -96,14 +99,15 @@ def _local(session: SparkSession) -> bool:
     return (session.sparkContext.master or "").startswith("local")
 
 
-def _missing(session: SparkSession) -> str:
+def _missing(session: SparkSession, *, in_store: bool) -> str:
     """Return why the executors' Python cannot write; empty where it can."""
     context = session.sparkContext
     if _local(session) and context.pythonExec == sys.executable:
         return ""
     tasks = context.defaultParallelism
     try:
-        found = set(context.parallelize(range(tasks), tasks).map(_version).collect())
+        asked = partial(_version, in_store=in_store)
+        found = set(context.parallelize(range(tasks), tasks).map(asked).collect())
     except Exception as error:  # whatever it is, executors cannot do it
         return f"A trial ended with {_last_line(error)}"
     if found == {__version__}:
@@ -111,8 +115,14 @@ def _missing(session: SparkSession) -> str:
     return f"They have version {', '.join(sorted(found))}, the driver has {__version__}"
 
 
-def _version(number: int) -> str:
-    """Return the version of Joinery here; on an executor, this module is loaded from its own."""
+def _version(number: int, *, in_store: bool) -> str:
+    """Return the version of Joinery here; on an executor, this module is loaded from its own.
+
+    Raises:
+        RunError: A store is to be asked, and its client is not installed here.
+    """
+    if in_store:
+        require_client()
     return __version__
 
 

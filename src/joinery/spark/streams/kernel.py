@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pyspark.sql import DataFrame, SparkSession
 
-from joinery.place.object_path import ObjectPath
 from joinery.plan.nodes import Relation
 from joinery.project.kinds import JSON
 from joinery.solutions.spark_state.lower_stream import LoweredStreams
-from joinery.spark.kernel import Kernel, RealTimeKernel, formats_json, open_kernel
+from joinery.spark.kernel import Kernel, PartsApart, RealTimeKernel, formats_json, open_kernel
 from joinery.spark.source.source import Topic
 from joinery.spark.streams.lookups import SentTables, StreamLookups
 from joinery.spark.streams.map import mapped
@@ -98,9 +97,9 @@ class StreamKernel:
             kept.unpersist()
         return {**counts, "lookups": self.lookups.progress() if self.lookups else {}}
 
-    def staging_apart(self, folder: ObjectPath) -> StreamKernel:
-        """Return the same for tasks that do not see the driver's disk; see `Kernel.apart`."""
-        return replace(self, kernel=self.kernel.staging_apart(folder))
+    def staging_apart(self, apart: PartsApart) -> StreamKernel:
+        """Return the same for tasks that do not see the driver's disk."""
+        return replace(self, kernel=self.kernel.staging_apart(apart))
 
     def real_time(self) -> RealTimeKernel:
         """Return the kernel as real-time mode runs it."""

@@ -10,6 +10,7 @@ import dev.joinery.kernel.egress.Stage;
 import dev.joinery.kernel.egress.Staging;
 import dev.joinery.kernel.ingress.Entrance;
 import dev.joinery.kernel.ingress.Ingress;
+import dev.joinery.kernel.message.Counters;
 import dev.joinery.kernel.program.Compiler;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.program.ProgramReader;
@@ -20,6 +21,7 @@ import dev.joinery.kernel.spark.HadoopSettings;
 import dev.joinery.kernel.spark.PlanCut;
 import java.io.IOException;
 import java.util.List;
+import java.util.Set;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.broadcast.Broadcast;
@@ -36,6 +38,8 @@ import scala.jdk.javaapi.CollectionConverters;
 
 /** The door to the kernel: DataFrame in, DataFrame out. */
 public final class Kernel {
+  private static final String PARTS = "parts";
+
   private final Program program;
   private final Broadcast<SharedProgram> shared;
 
@@ -202,10 +206,30 @@ public final class Kernel {
     return stage(chain, new Stage(program.products(), folder));
   }
 
-  /** Does the same where tasks do not see {@code folder}, and leave their parts in a store. */
-  public String stageApart(Dataset<Row> chain, String folder, String store) throws IOException {
+  /**
+   * Does the same where tasks do not see {@code folder}, and leave their parts in a store.
+   *
+   * @param readByTasks products whose documents stay there
+   * @return the same, and which attempts' parts count: {@code {"parts": {product: {partition:
+   *     attempt}}}}, each at {@code store/attempt/product}
+   */
+  public String stageApart(
+      Dataset<Row> chain, String folder, String store, List<String> readByTasks)
+      throws IOException {
     Configuration settings = classic(chain).sparkSession().sessionState().newHadoopConf();
-    return stage(chain, new Stage(program.products(), folder, Staging.inStore(store, settings)));
+    Staging staging = Staging.inStore(store, settings);
+    Stage stage = new Stage(program.products(), folder, staging, Set.copyOf(readByTasks));
+    List<Stage.Part> parts = BatchJob.run(chain, stage);
+    Counters counts = stage.keep(parts);
+    for (Stage.Part part : parts) {
+      for (Program.ProductProgram product : program.products()) {
+        if (part.sizes().containsKey(product.name())) {
+          String partition = Integer.toString(part.partition());
+          counts.add(PARTS, product.name(), partition, part.attempt());
+        }
+      }
+    }
+    return counts.toJson();
   }
 
   private static org.apache.spark.sql.classic.Dataset<Row> classic(Dataset<Row> chain) {

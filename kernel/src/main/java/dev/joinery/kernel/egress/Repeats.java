@@ -64,6 +64,11 @@ final class Repeats {
     return repeats;
   }
 
+  /** Whether lines may have keys that come again, by their hashes; reads no part. */
+  static boolean areIn(List<Listed> parts) {
+    return !repeated(parts).isEmpty();
+  }
+
   /** How many lines were removed. */
   long lines() {
     return lines;

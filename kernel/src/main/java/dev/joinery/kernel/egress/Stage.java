@@ -21,6 +21,8 @@ import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.function.Predicate;
 import org.apache.commons.io.IOUtils;
 import org.apache.spark.TaskContext;
 import org.apache.spark.api.java.function.Function2;
@@ -60,14 +62,22 @@ public final class Stage
   private final List<Program.RelationProgram> relations;
   private final String folder;
   private final Staging staging;
+  private final Set<String> readByTasks;
 
   public Stage(List<Program.ProductProgram> products, String folder) {
     this(products, List.of(), folder);
   }
 
-  /** Has tasks leave their parts in {@code staging}; what is kept goes to {@code folder}. */
-  public Stage(List<Program.ProductProgram> products, String folder, Staging staging) {
-    this(products, List.of(), folder, staging);
+  /**
+   * Has tasks leave their parts in {@code staging}; what is kept goes to {@code folder}, but for the
+   * documents of products that only tasks read.
+   */
+  public Stage(
+      List<Program.ProductProgram> products,
+      String folder,
+      Staging staging,
+      Set<String> readByTasks) {
+    this(products, List.of(), folder, staging, readByTasks);
   }
 
   /** Writes the changes of {@code relations}, too. */
@@ -75,18 +85,20 @@ public final class Stage
       List<Program.ProductProgram> products,
       List<Program.RelationProgram> relations,
       String folder) {
-    this(products, relations, folder, Staging.onDisk(folder));
+    this(products, relations, folder, Staging.onDisk(folder), Set.of());
   }
 
   private Stage(
       List<Program.ProductProgram> products,
       List<Program.RelationProgram> relations,
       String folder,
-      Staging staging) {
+      Staging staging,
+      Set<String> readByTasks) {
     this.products = products;
     this.relations = relations;
     this.folder = folder;
     this.staging = staging;
+    this.readByTasks = readByTasks;
   }
 
   /** Makes room for a batch; called by the driver before any task begins. */
@@ -116,18 +128,24 @@ public final class Stage
    */
   public Counters keep(List<Part> parts) throws IOException {
     Counters counts = new Counters();
+    parts.forEach(each -> counts.addAll(each.counts()));
+    staging.keep(left(parts, name -> !readByTasks.contains(name)));
+    removeRepeats(parts, counts);
+    return counts;
+  }
+
+  private List<Staging.Left> left(List<Part> parts, Predicate<String> wanted) throws IOException {
     List<Staging.Left> files = new ArrayList<>();
     for (Part part : parts) {
       for (Map.Entry<String, Long> file : part.sizes().entrySet()) {
-        Path place = place(part, file.getKey());
-        Files.createDirectories(place.getParent());
-        files.add(new Staging.Left(part.attempt(), file.getKey(), file.getValue(), place));
+        if (wanted.test(file.getKey())) {
+          Path place = place(part, file.getKey());
+          Files.createDirectories(place.getParent());
+          files.add(new Staging.Left(part.attempt(), file.getKey(), file.getValue(), place));
+        }
       }
-      counts.addAll(part.counts());
     }
-    staging.keep(files);
-    removeRepeats(parts, counts);
-    return counts;
+    return files;
   }
 
   /** Where a part stands once it was kept. */
@@ -144,8 +162,12 @@ public final class Stage
           listed.add(new Repeats.Listed(place(part, name), part.indexes().get(name)));
         }
       }
+      if (readByTasks.contains(name) && Repeats.areIn(listed)) {
+        staging.keep(left(parts, name::equals));
+      }
       Repeats removed = Repeats.remove(listed);
       if (removed.lines() > 0) {
+        staging.replace(left(parts, name::equals));
         counts.product(name, "superseded", removed.lines());
         counts.add(Counters.DOCUMENTS, name, "upserts", -removed.lines());
         counts.add(Counters.DOCUMENTS, name, "bytes", -removed.bytes());

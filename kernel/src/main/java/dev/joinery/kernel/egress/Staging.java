@@ -16,6 +16,7 @@ import java.util.concurrent.Future;
 import org.apache.commons.io.FileUtils;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataInputStream;
+import org.apache.hadoop.fs.FSDataOutputStreamBuilder;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.util.functional.FutureIO;
 import org.apache.spark.util.SerializableConfiguration;
@@ -36,6 +37,9 @@ public sealed interface Staging extends Serializable {
 
   /** Puts files that attempts left on the driver's disk. */
   void keep(List<Left> files) throws IOException;
+
+  /** Lets tasks find what was kept and then changed on the driver's disk. */
+  void replace(List<Left> files) throws IOException;
 
   /** Drops what was not kept, as far as none of it is still being written. */
   void clear();
@@ -86,6 +90,9 @@ public sealed interface Staging extends Serializable {
     }
 
     @Override
+    public void replace(List<Left> files) {}
+
+    @Override
     public void clear() {
       FileUtils.deleteQuietly(Path.of(folder).toFile());
     }
@@ -120,13 +127,26 @@ public sealed interface Staging extends Serializable {
     @Override
     public OutputStream create(long attempt, String name) throws IOException {
       org.apache.hadoop.fs.Path place = place(attempt, name);
-      return new BufferedOutputStream(
-          system(place).createFile(place).recursive().overwrite(true).opt(UNASKED, true).build(),
-          BUFFER);
+      FSDataOutputStreamBuilder<?, ?> file = system(place).createFile(place);
+      file.recursive().overwrite(true).opt(UNASKED, true);
+      return new BufferedOutputStream(file.build(), BUFFER);
     }
 
     @Override
     public void keep(List<Left> files) throws IOException {
+      copyAll(files, this::copy);
+    }
+
+    @Override
+    public void replace(List<Left> files) throws IOException {
+      copyAll(files, this::copyBack);
+    }
+
+    private interface Copy {
+      Void of(Left file) throws IOException;
+    }
+
+    private static void copyAll(List<Left> files, Copy copy) throws IOException {
       if (files.isEmpty()) {
         return;
       }
@@ -135,7 +155,7 @@ public sealed interface Staging extends Serializable {
       try {
         List<Future<Void>> copies = new ArrayList<>();
         for (Left each : files) {
-          copies.add(copying.submit(() -> copy(each)));
+          copies.add(copying.submit(() -> copy.of(each)));
         }
         for (Future<Void> each : copies) {
           await(each);
@@ -164,6 +184,13 @@ public sealed interface Staging extends Serializable {
       if (copied != left.size()) {
         throw new IOException(
             place + " has " + copied + " bytes, and " + left.size() + " were written to it");
+      }
+      return null;
+    }
+
+    private Void copyBack(Left left) throws IOException {
+      try (OutputStream out = create(left.attempt(), left.name())) {
+        Files.copy(left.place(), out);
       }
       return null;
     }

@@ -13,6 +13,7 @@ import java.util.Arrays;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
 import org.apache.hadoop.conf.Configuration;
@@ -116,7 +117,7 @@ class StageTest {
   void whatAnAttemptLeftInAStoreIsCopiedAndALateOneAltersNothing(@TempDir Path store)
       throws IOException {
     Staging staging = Staging.inStore(store.toUri().toString(), new Configuration());
-    stage = new Stage(List.of(), folder.resolve("batch").toString(), staging);
+    stage = new Stage(List.of(), folder.resolve("batch").toString(), staging, Set.of());
     stage.open();
 
     Stage.Part ended = write(1, letters("{\"a\":1}", "{\"a\":2}"));
@@ -131,7 +132,7 @@ class StageTest {
   @Test
   void aPartThatIsShorterThanWhatWasWrittenIsNotKept(@TempDir Path store) throws IOException {
     Staging staging = Staging.inStore(store.toUri().toString(), new Configuration());
-    stage = new Stage(List.of(), folder.toString(), staging);
+    stage = new Stage(List.of(), folder.toString(), staging, Set.of());
     Stage.Part ended = write(1, letters("{\"a\":1}", "{\"a\":2}"));
 
     Files.writeString(store.resolve("1/dead_letters"), "{\"a\":1}\n");
