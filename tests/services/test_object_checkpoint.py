@@ -246,6 +246,34 @@ def one_line(errors: str) -> bool:
     return len(told) == 1 and "Traceback" not in errors
 
 
+def test_a_rebuild_takes_the_place_of_a_checkpoint_in_a_store(
+    tmp_path: Path, world: World, s3: S3Server
+) -> None:
+    checkpoint = declare(tmp_path, world, s3.port)
+    file = tmp_path / "joinery.yaml"
+    wanted = file.read_text()
+    file.write_text(wanted.replace("pull_revs: sum", "other: count(pulls), pull_revs: sum"))
+    assert 0 == ended(begun(tmp_path))[0]
+    file.write_text(wanted)
+    rebuilt = checkpoint / "_rebuild" / "profile"
+
+    assert "joinery run --rebuild" in ended(begun(tmp_path))[1]
+    broken = begun(tmp_path, "--rebuild")
+    while not (rebuilt / "commits" / "0").is_file():
+        assert broken.poll() is None, broken.communicate()
+        time.sleep(0.05)
+    os.killpg(broken.pid, signal.SIGKILL)
+    broken.communicate()
+    code, errors = ended(begun(tmp_path, "--rebuild"))
+
+    assert 0 == code, errors
+    assert_documents(tmp_path, world.documents())
+    assert not (checkpoint / "_rebuild").exists()
+    (kept,) = (checkpoint / "_replaced").iterdir()
+    assert (kept / "commits" / "0").is_file()
+    assert not list((tmp_path / ".joinery/local").glob("*/_rebuild/*"))
+
+
 def test_what_needs_a_disk_is_refused_by_name(tmp_path: Path, world: World) -> None:
     declare(tmp_path, world, 1)
     file = tmp_path / "joinery.yaml"
@@ -253,9 +281,10 @@ def test_what_needs_a_disk_is_refused_by_name(tmp_path: Path, world: World) -> N
 
     command = [sys.executable, "-m", "joinery.cli.main"]
     check = subprocess.run([*command, "check"], cwd=tmp_path, capture_output=True, text=True)
-    rebuild = subprocess.run([*RUN, "--rebuild"], cwd=tmp_path, capture_output=True, text=True)
+    more = ["rescale", "--partitions", "3"]
+    rescale = subprocess.run([*command, *more], cwd=tmp_path, capture_output=True, text=True)
 
     needs = "needs a checkpoint on a disk, and run.checkpoint is at s3a://"
     assert f'PLAN_NOT_YET ready of product "profile" {needs}' in check.stdout + check.stderr
-    assert (2, 1) == (check.returncode, rebuild.returncode)
-    assert needs in rebuild.stderr
+    assert (2, 1) == (check.returncode, rescale.returncode)
+    assert needs in rescale.stderr

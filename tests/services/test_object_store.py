@@ -21,13 +21,15 @@ from joinery.delivery import lease as module
 from joinery.delivery.control import Action, ControlLog
 from joinery.delivery.lease import Lease
 from joinery.delivery.lease_file import LAPSE_S, LeaseHeldError, holder_in
+from joinery.delivery.query_paths import rebuild_paths
 from joinery.files import append_line, copy_folder, remove_folder, write_first, write_whole
 from joinery.observe.kept_letters import kept_letters
 from joinery.place.object_path import ObjectPath
-from joinery.place.place import matching
+from joinery.place.place import Place, matching
 from joinery.place.s3 import ObjectStoreError, S3Options
 from joinery.sinks.protocol import FencedError
 from joinery.spark.recovery.checkpoint import begin_empty_batch
+from joinery.spark.recovery.replacement import mark_done, put_in_place
 from joinery.testing.conformance.runner import load_text
 
 pytestmark = pytest.mark.services
@@ -309,6 +311,40 @@ def test_an_empty_batch_does_not_take_the_place_of_another_run_s(folder: ObjectP
         begin_empty_batch(folder, 2, another_begins)
 
     assert (folder / "offsets" / "8").read_text() == "another"
+
+
+@pytest.mark.parametrize("broken_at", range(4))
+def test_a_rebuild_that_is_interrupted_while_it_takes_its_place_is_whole_afterwards(
+    folder: ObjectPath, broken_at: int
+) -> None:
+    for name in ("offsets/0", "offsets/1", "state/0/old.zip"):
+        write_whole(folder / "q" / name, "old", synced=True)
+    fresh = rebuild_paths(folder, "q").checkpoint
+    for name in ("offsets/0", "state/0/new.zip", "joinery-held/belongs"):
+        write_whole(fresh / name, "new", synced=True)
+    mark_done(fresh)
+    checks = iter(range(4))
+
+    def check() -> None:
+        if next(checks) == broken_at:
+            raise FencedError("another run has taken over")
+
+    with pytest.raises(FencedError):
+        put_in_place(folder, "q", check)
+    assert put_in_place(folder, "q")
+
+    assert {"offsets/0": "new", "state/0/new.zip": "new"} == contents(folder / "q")
+    (kept,) = (folder / "_replaced").iterdir()
+    assert dict.fromkeys(("offsets/0", "offsets/1", "state/0/old.zip"), "old") == contents(kept)
+    assert not (folder / "_rebuild").exists()
+    assert not put_in_place(folder, "q")
+
+
+def contents(folder: Place) -> dict[str, str]:
+    """Return what the files below a folder hold, by their names."""
+    assert isinstance(folder, ObjectPath)
+    files = (each for each, _ in folder.listed())
+    return {each.key.removeprefix(f"{folder.key}/"): each.read_text() for each in files}
 
 
 def test_a_large_file_of_a_store_that_is_away_is_told_in_one_line(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
@@ -17,6 +18,7 @@ from joinery.place.s3 import Bucket, ConflictError, Found, Listed, ObjectStoreEr
 
 SCHEME = "s3a"
 _MOST_LOOKS = 20
+_COPIES_AT_ONCE = 16
 _PAUSE_S, _LONGEST_PAUSE_S = 0.01, 0.5
 
 
@@ -242,6 +244,23 @@ class ObjectPath:
     def remove(self) -> None:
         """Delete all files below a folder."""
         self._store.delete_all(list(self._store.keys(self._below)))
+
+    def copy(self, target: Self, left_out: Sequence[str] = ()) -> None:
+        """Copy all files below a folder to below another of the same bucket.
+
+        Args:
+            target: Where they go; what is there under their names is replaced.
+            left_out: The names of files and folders at its top that are not copied.
+        """
+        below = len(self._below)
+        names = [each[below:] for each in self._store.keys(self._below)]
+        wanted = [each for each in names if each.split("/")[0] not in left_out]
+        with ThreadPoolExecutor(_COPIES_AT_ONCE) as pool:
+            for _ in pool.map(lambda name: self._copied(target, name), wanted):
+                pass
+
+    def _copied(self, target: Self, name: str) -> None:
+        self._store.copy(self._below + name, target._below + name)
 
     def copy_to(self, folder: Path, left_out: Sequence[str]) -> None:
         """Copy all files below into a folder of this machine.

@@ -20,7 +20,7 @@ from typing import Any
 
 from joinery.errors import StateMismatchError
 from joinery.files import write_whole
-from joinery.place.place import Place
+from joinery.place.place import Place, matching
 from joinery.solutions.spark_state.describe import parts_of
 from joinery.solutions.spark_state.group_program import Group, LateProgram
 from joinery.solutions.spark_state.interval_program import Judged
@@ -289,21 +289,21 @@ def _mismatch(
     )
 
 
-_PATH = re.compile(r'"file:([^"]*)(/state/\d+/_stateSchema/[^"]*)"')
+_PATH = re.compile(r'"(?:file|s3a):([^"]*)(/state/\d+/_stateSchema/[^"]*)"')
 
 
-def relocate(checkpoint: Path) -> int:
+def relocate(checkpoint: Place) -> int:
     """Let the paths that Spark keeps in a checkpoint name the folder where it stands now.
 
     Args:
-        checkpoint: The checkpoint of one query, on a local or mounted file system.
+        checkpoint: The checkpoint of one query.
 
     Returns:
         How many files were rewritten; 0 where the checkpoint was not moved.
     """
-    here = json.dumps(f"file:{checkpoint.absolute()}")[:-1]
-    moved = 0
-    for file in sorted(checkpoint.glob("state/*/_metadata/*/*")):
+    at = f"file:{checkpoint.absolute()}" if isinstance(checkpoint, Path) else str(checkpoint)
+    here, moved = json.dumps(at)[:-1], 0
+    for file in matching(checkpoint, "state/*/_metadata/*/*"):
         if file.name.isdigit():
             text = file.read_text(encoding="utf-8")
             renamed = _PATH.sub(lambda found: f'{here}{found[2]}"', text)
@@ -313,7 +313,7 @@ def relocate(checkpoint: Path) -> int:
     return moved
 
 
-def _replace(file: Path, text: str) -> None:
+def _replace(file: Place, text: str) -> None:
     """Replace a file of Spark's local file system; its checksum no longer holds."""
     file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
     write_whole(file, text, synced=False)

@@ -110,7 +110,7 @@ class Held:
         reads = sources_of(self.spec, query.products)
         products = query.products
         keeper = solution_of(products), statements_of(products)
-        self.mode.claim(query.name, Claim(query.lowered.program, *keeper, reads))
+        self.mode.claim(query.name, Claim(query.lowered.program, *keeper, reads, query.lease.check))
         paths = self.mode.paths(query.name)
         if not self.rebuild:  # which forgets what waits
             check_held(paths.checkpoint, query.products)

@@ -2,19 +2,18 @@
 
 The mode decides where a query's files are, which checkpoint it may use, and when its
 documents go out. A rebuild has its checkpoint in `<checkpoint>/_rebuild/<query>`. Once all
-its documents were sent it is marked as swapped; then the folders change places, and the one
-before is kept in `<checkpoint>/_replaced`.
+its documents were sent it is marked as swapped; then it takes the query's place.
 
-Invariant: a rebuild that is marked takes its place before the query runs again, whoever
-starts it; one that is not marked never does.
+What a rebuild holds is on a disk, beside its checkpoint or, where that is in an object store, on
+the driver's. There the two belong together by a name that both have: a rebuild that is started
+where its documents are not begins anew.
 """
 
 from __future__ import annotations
 
-import shutil
+import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -24,7 +23,8 @@ from joinery.delivery.outlet import Delaying, DirectOutlet, Outlet
 from joinery.delivery.query_paths import QueryPaths, rebuild_paths
 from joinery.delivery.rebuild import RebuildOutlet, Swap
 from joinery.errors import RunError, StateMismatchError
-from joinery.files import write_whole
+from joinery.files import remove_folder, write_whole
+from joinery.place.object_path import ObjectPath
 from joinery.place.place import Place, local
 from joinery.plan.nodes import Product
 from joinery.sinks.protocol import Sink
@@ -33,11 +33,10 @@ from joinery.solutions.spark_state.program import KernelProgram
 from joinery.spark.batch.ready import Ends
 from joinery.spark.batch.setup import forget_spools
 from joinery.spark.recovery.checkpoint import claim_sources, last_batch
+from joinery.spark.recovery.replacement import HELD, MARK, finish, mark_done, put_in_place
 from joinery.spark.source.source import SourceRead
 
-_MARK = "joinery-swapped"
-_HELD = "joinery-held"
-_REBUILD = "a rebuild"
+_BELONGS = "belongs"
 _SETTLE, _READY = "settle", "ready"
 _KEYS = {_SETTLE: "emit: {settle: …}", _READY: "ready"}
 
@@ -60,12 +59,14 @@ class Claim:
         solution: Who keeps its state.
         statements: The user's own that make its documents; empty where there are none.
         reads: Its sources.
+        check: Raises once another run has taken over.
     """
 
     program: KernelProgram
     solution: str
     statements: str
     reads: Sequence[SourceRead]
+    check: Callable[[], None]
 
 
 class RunMode(Protocol):
@@ -99,9 +100,11 @@ class KeepCurrent:
 
     Attributes:
         root: `run.checkpoint`.
+        scratch: The same, or the driver's folder for it where that is in an object store.
     """
 
     root: Place
+    scratch: Path
     sends_between = True
 
     def paths(self, query: str) -> QueryPaths:
@@ -110,7 +113,8 @@ class KeepCurrent:
 
     def claim(self, query: str, plan: Claim) -> None:
         """Put a finished rebuild in place, then go on from the checkpoint."""
-        put_in_place(self.root, query)
+        if put_in_place(self.root, query, plan.check):
+            remove_folder(rebuild_paths(self.scratch, query).checkpoint)
         checkpoint = self.paths(query).checkpoint
         _claim(checkpoint, query, plan)
         if isinstance(checkpoint, Path):
@@ -150,7 +154,7 @@ def _declared_outlet(
 def _holds_of(checkpoint: Place, product: Product) -> dict[str, Place]:
     """Return where the documents of a product wait, by what they wait for."""
     wanted = {_SETTLE: product.settle_ms is not None, _READY: bool(product.ready)}
-    folder = checkpoint / _HELD
+    folder = checkpoint / HELD
     return {key: folder / f"{key}-{product.name}.sqlite" for key in wanted if wanted[key]}
 
 
@@ -170,7 +174,7 @@ def check_held(checkpoint: Place, products: Sequence[Product]) -> None:
     batch, committed = last_batch(checkpoint)
     done = -1 if batch is None else batch if committed else batch - 1
     for key in _KEYS:
-        for file in sorted((checkpoint / _HELD).glob(f"{key}-*.sqlite")):
+        for file in sorted((checkpoint / HELD).glob(f"{key}-*.sqlite")):
             if file not in known and (count := _unsent(file, done)):
                 raise _held_back(key, file, count)
 
@@ -199,9 +203,11 @@ class Rebuild:
 
     Attributes:
         root: `run.checkpoint`.
+        scratch: The same, or the driver's folder for it where that is in an object store.
     """
 
-    root: Path
+    root: Place
+    scratch: Path
     sends_between = False
 
     def paths(self, query: str) -> QueryPaths:
@@ -210,16 +216,26 @@ class Rebuild:
 
     def claim(self, query: str, plan: Claim) -> None:
         """Go on with a rebuild of this plan, or begin anew."""
-        checkpoint = self.paths(query).on_disk(_REBUILD)
-        if (checkpoint / _MARK).exists():
-            shutil.rmtree(checkpoint)
+        checkpoint, held = self.paths(query).checkpoint, self._held(query)
+        if isinstance(checkpoint, ObjectPath):
+            if (checkpoint / MARK).exists():
+                finish(self.root, query)
+            if not _belong_together(checkpoint / HELD / _BELONGS, held / _BELONGS):
+                _begin_anew(checkpoint, held)
+        elif (checkpoint / MARK).exists():
+            _begin_anew(checkpoint, held)
         try:
             _claim(checkpoint, query, plan)
         except StateMismatchError:
-            shutil.rmtree(checkpoint)
+            _begin_anew(checkpoint, held)
             _claim(checkpoint, query, plan)
         # All of it is sent again at the swap; before that nothing may go out.
-        forget_spools(checkpoint)
+        if isinstance(checkpoint, Path):
+            forget_spools(checkpoint)
+
+    def _held(self, query: str) -> Path:
+        """Return where documents are held: in the checkpoint, where that is on a disk."""
+        return rebuild_paths(self.scratch, query).on_disk("a rebuild") / HELD
 
     def needs_ends(self, products: Sequence[Product]) -> bool:
         """Return whether the ends of the sources are to be taken: always."""
@@ -227,7 +243,24 @@ class Rebuild:
 
     def outlets(self, query: str, products: Sequence[Product], ends: Ends) -> OutletMaker:
         """Return what holds every product back until the swap."""
-        return _RebuildOutlets(self.root, query, products, ends).make
+        held, current = self._held(query), QueryPaths.of(self.root, query)
+        return _RebuildOutlets(self.paths(query), current, held, products, ends).make
+
+
+def _belong_together(one: Place, other: Path) -> bool:
+    """Return whether two files are there and have the same content."""
+    return one.is_file() and other.is_file() and one.read_bytes() == other.read_bytes()
+
+
+def _begin_anew(checkpoint: Place, held: Path) -> None:
+    """Remove a rebuild and what it held; they no longer belong together once that is begun."""
+    (held / _BELONGS).unlink(missing_ok=True)
+    remove_folder(checkpoint)
+    remove_folder(held)
+    if isinstance(checkpoint, ObjectPath):
+        name = uuid.uuid4().hex
+        write_whole(held / _BELONGS, name, synced=True)
+        write_whole(checkpoint / HELD / _BELONGS, name, synced=True)
 
 
 def _claim(checkpoint: Place, query: str, plan: Claim) -> None:
@@ -238,10 +271,16 @@ def _claim(checkpoint: Place, query: str, plan: Claim) -> None:
 class _RebuildOutlets:
     """Holds every product of one query back until all its sources are read to their ends."""
 
-    def __init__(self, root: Path, query: str, products: Sequence[Product], ends: Ends) -> None:
+    def __init__(
+        self,
+        paths: QueryPaths,
+        current: QueryPaths,
+        held: Path,
+        products: Sequence[Product],
+        ends: Ends,
+    ) -> None:
         relations = frozenset(each.name for one in products for each in one.relations)
-        self._current = QueryPaths.of(root, query)
-        self._checkpoint = rebuild_paths(root, query).on_disk(_REBUILD)
+        self._paths, self._current, self._held = paths, current, held
         self._reached = partial(ends.reached, relations)
         self._products = len(products)
         self._swap: Swap | None = None
@@ -255,38 +294,9 @@ class _RebuildOutlets:
                 ended=delaying.ended,
                 on_done=partial(self._done, delaying),
             )
-        hold = Hold(self._checkpoint / _HELD / f"rebuild-{product.name}.sqlite")
+        hold = Hold(self._held / f"rebuild-{product.name}.sqlite")
         return RebuildOutlet(sinks, hold, self._reached, self._swap, delaying.warn)
 
     def _done(self, delaying: Delaying) -> None:
-        mark_done(self._checkpoint)
+        mark_done(self._paths.checkpoint)
         delaying.end()
-
-
-def mark_done(checkpoint: Path) -> None:
-    """Note durably that a checkpoint is to take the place of its query's."""
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    write_whole(checkpoint / _MARK, f"{now}\n", synced=True)
-
-
-def put_in_place(root: Place, query: str) -> bool:
-    """Let a rebuild that is marked take the query's place; return whether one did.
-
-    The lease of the query is to be held.
-    """
-    if not isinstance(root, Path):  # where nothing is rebuilt
-        return False
-    rebuilt = rebuild_paths(root, query).on_disk(_REBUILD)
-    standing = QueryPaths.of(root, query).on_disk(_REBUILD)
-    if not (rebuilt / _MARK).is_file():
-        return False
-    if standing.exists():
-        replaced = root / "_replaced"
-        replaced.mkdir(exist_ok=True)
-        at = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
-        standing.rename(replaced / f"{query}-{at}")
-    rebuilt.rename(standing)
-    for held in (standing / _HELD).glob("rebuild-*"):
-        held.unlink()
-    (standing / _MARK).unlink()
-    return True

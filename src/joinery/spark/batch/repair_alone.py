@@ -24,7 +24,7 @@ def repair_alone(spec: ProjectSpec, query: str) -> None:
     """
     plan = build_plan(spec)
     members = {query: select_queries(outputs_of(plan))[query]}
-    mode, board = KeepCurrent(spec.checkpoint), ProgressBoard()
+    mode, board = KeepCurrent(spec.checkpoint, spec.scratch), ProgressBoard()
     [found] = make_queries(spec, plan, members, mode, board, SparkTasks())
     found.lease.take()
     try:

@@ -17,7 +17,6 @@ from joinery.errors import RunError
 from joinery.model.progress import BatchProgress, Phase, Phases, Progress, Waiting
 from joinery.model.warning import RunWarning, Warnings
 from joinery.observe.status_file import StatusFiles
-from joinery.place.place import local
 from joinery.plan.nodes import Plan
 from joinery.plan.stream import outputs_of
 from joinery.plan.support import refuse_unsupported
@@ -128,10 +127,8 @@ class Run:
             raise UntilClosedError("until_closed needs once, and cannot be combined with a rebuild")
         self._spec, self._plan = spec, plan
         self._once, self._until_closed = options.once, options.until_closed
-        root = spec.checkpoint
-        self._mode: RunMode = KeepCurrent(root)
-        if options.rebuild:
-            self._mode = Rebuild(local(root, "a rebuild"))
+        kept = spec.checkpoint, spec.scratch
+        self._mode: RunMode = Rebuild(*kept) if options.rebuild else KeepCurrent(*kept)
         self._board = ProgressBoard(self._note_batch, options.on_wait, options.warnings)
         self._on_batch = options.on_batch
         self._on_phase = options.on_phase

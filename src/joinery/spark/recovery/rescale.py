@@ -23,12 +23,12 @@ from joinery.place.place import local
 from joinery.plan.nodes import Product
 from joinery.project.product import ProjectSpec
 from joinery.solutions.spark_state.fingerprint import SPARK_STATE, relocate
-from joinery.spark.batch.mode import mark_done, put_in_place
 from joinery.spark.batch.stores import solution_of
 from joinery.spark.kernel import class_of, load_jar
 from joinery.spark.partitions import MOST
 from joinery.spark.real_time.uncommitted import RealTimeMark
 from joinery.spark.recovery.checkpoint import last_batch, partitions_of
+from joinery.spark.recovery.replacement import mark_done, put_in_place
 
 if TYPE_CHECKING:
     from collections.abc import Callable

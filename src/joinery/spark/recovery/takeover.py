@@ -42,11 +42,11 @@ from joinery.solutions.stored.driver import StoreDriver
 from joinery.solutions.stored.groups import stored_relations
 from joinery.solutions.stored.state import Batch, Emitted, JoinState, PortableState
 from joinery.solutions.trigger.options import TriggerOptions
-from joinery.spark.batch.mode import mark_done, put_in_place
 from joinery.spark.batch.query_kernel import lower_query
 from joinery.spark.batch.stores import FILE_NAME as STORE_NAME
 from joinery.spark.batch.stores import FOLDER, METADATA, place_of, solution_of, statements_of
 from joinery.spark.recovery.checkpoint import claim_sources, last_batch
+from joinery.spark.recovery.replacement import mark_done, put_in_place
 from joinery.spark.source.source import sources_of
 
 _AT_ONCE = 20_000

@@ -12,8 +12,9 @@ import joinery as jn
 from joinery.delivery.hold import Hold
 from joinery.sinks.line import StagedRow
 from joinery.sinks.protocol import StagedBatch
-from joinery.spark.batch.mode import HeldBackError, check_held, mark_done
+from joinery.spark.batch.mode import HeldBackError, check_held
 from joinery.spark.batch.run import Run, RunOptions
+from joinery.spark.recovery.replacement import mark_done
 
 PROJECT = """\
 sources: {changes: {files: {path: data}}}
