@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -274,10 +275,31 @@ def test_a_rebuild_takes_the_place_of_a_checkpoint_in_a_store(
     assert not list((tmp_path / ".joinery/local").glob("*/_rebuild/*"))
 
 
+def test_documents_that_wait_are_sent_by_a_run_on_another_machine(
+    tmp_path: Path, world: World, s3: S3Server
+) -> None:
+    checkpoint = declare(tmp_path, world, s3.port)
+    file = tmp_path / "joinery.yaml"
+    held = "    root: user\n    ready: [user, repo]\n    emit: {settle: 5m}"
+    file.write_text(file.read_text().replace("    root: user", held))
+    first = begun(tmp_path)
+    until_committed(checkpoint, first)
+    os.killpg(first.pid, signal.SIGKILL)
+    first.communicate()
+    assert not list((tmp_path / "out").glob("profile/*.jsonl"))
+
+    shutil.rmtree(tmp_path / ".joinery")
+    code, errors = ended(begun(tmp_path))
+
+    assert 0 == code, errors
+    assert_documents(tmp_path, world.documents())
+
+
 def test_what_needs_a_disk_is_refused_by_name(tmp_path: Path, world: World) -> None:
     declare(tmp_path, world, 1)
     file = tmp_path / "joinery.yaml"
-    file.write_text(file.read_text().replace("    root: user", "    root: user\n    ready: [repo]"))
+    text = file.read_text().replace("    root: user", "    root: user\n    solution: kv")
+    file.write_text(text)
 
     command = [sys.executable, "-m", "joinery.cli.main"]
     check = subprocess.run([*command, "check"], cwd=tmp_path, capture_output=True, text=True)
@@ -285,6 +307,6 @@ def test_what_needs_a_disk_is_refused_by_name(tmp_path: Path, world: World) -> N
     rescale = subprocess.run([*command, *more], cwd=tmp_path, capture_output=True, text=True)
 
     needs = "needs a checkpoint on a disk, and run.checkpoint is at s3a://"
-    assert f'PLAN_NOT_YET ready of product "profile" {needs}' in check.stdout + check.stderr
+    assert f'PLAN_NOT_YET solution: kv of product "profile" {needs}' in check.stdout + check.stderr
     assert (2, 1) == (check.returncode, rescale.returncode)
     assert needs in rescale.stderr

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
+from random import Random
 
 import pytest
 from tests.services.s3_server import BUCKET, BadNetwork, S3Server, s3_settings
@@ -18,16 +19,21 @@ from joinery.dead_letters.dead_letter import Resolution
 from joinery.dead_letters.objects import DeadLetterObjects, DeadLetterObjectsReader
 from joinery.dead_letters.open import dead_letter_writer
 from joinery.delivery import lease as module
+from joinery.delivery import store_hold
 from joinery.delivery.control import Action, ControlLog
+from joinery.delivery.hold import Hold
 from joinery.delivery.lease import Lease
 from joinery.delivery.lease_file import LAPSE_S, LeaseHeldError, holder_in
 from joinery.delivery.query_paths import rebuild_paths
+from joinery.delivery.store_hold import StoreHold
 from joinery.files import append_line, copy_folder, remove_folder, write_first, write_whole
+from joinery.model.type import LONG, Field, Struct
 from joinery.observe.kept_letters import kept_letters
 from joinery.place.object_path import ObjectPath
 from joinery.place.place import Place, matching
 from joinery.place.s3 import ObjectStoreError, S3Options
-from joinery.sinks.protocol import FencedError
+from joinery.sinks.line import StagedRow
+from joinery.sinks.protocol import FencedError, SinkError, StagedBatch
 from joinery.spark.recovery.checkpoint import begin_empty_batch
 from joinery.spark.recovery.replacement import mark_done, put_in_place
 from joinery.testing.conformance.runner import load_text
@@ -347,6 +353,90 @@ def contents(folder: Place) -> dict[str, str]:
     return {each.key.removeprefix(f"{folder.key}/"): each.read_text() for each in files}
 
 
+def test_documents_that_wait_are_there_on_another_machine_whatever_was_done(
+    folder: ObjectPath, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_hold, "_MOST", 7)
+    plain = Hold(tmp_path / "plain.sqlite")
+    plain.open()
+    random, machine = Random(17), 0
+    kept = StoreHold(folder, tmp_path / "0.sqlite")
+    kept.open()
+    for step in range(60):
+        now = float(step)
+        match random.choice(("put", "put", "leave", "sent", "remember", "forget", "move")):
+            case "put":
+                batch = batch_of(tmp_path / "part", random, step)
+                plain.put(batch, now)
+                kept.put(batch, now)
+            case "leave":
+                due = {"quiet": now - 3, "old": now - 9}
+                assert plain.leave(now, **due) == kept.leave(now, **due)
+            case "sent":
+                plain.forget_leaving()
+                kept.forget_leaving()
+            case "remember":
+                plain.remember("sent_at", step)
+                kept.remember("sent_at", step)
+            case "forget":
+                plain.forget_held()
+                kept.forget_held()
+            case _:
+                machine += 1
+                kept.close()
+                kept = StoreHold(folder, tmp_path / f"{machine}.sqlite")
+                kept.open()
+        assert plain.state() == kept.state()
+
+    assert len(list(folder.iterdir())) < 12
+    kept.close()
+    plain.close()
+
+
+def test_documents_that_wait_and_are_gone_are_told(folder: ObjectPath, tmp_path: Path) -> None:
+    hold = StoreHold(folder, tmp_path / "hold.sqlite")
+    hold.open()
+    for batch in range(3):
+        hold.put(batch_of(tmp_path / "part", Random(1), batch), 1.0)
+    hold.close()
+    (folder / f"{1:012d}").unlink()
+
+    with pytest.raises(SinkError, match="documents that wait are gone from s3a://"):
+        hold.open()
+
+
+def test_of_two_runs_that_hold_documents_one_is_told_of_the_other(
+    folder: ObjectPath, tmp_path: Path
+) -> None:
+    holds = [StoreHold(folder, tmp_path / f"{each}.sqlite") for each in range(2)]
+    for each in holds:
+        each.open()
+    holds[0].put(batch_of(tmp_path / "part", Random(1), 0), 1.0)
+
+    with pytest.raises(FencedError):
+        holds[1].put(batch_of(tmp_path / "part", Random(2), 0), 1.0)
+
+    for each in holds:
+        each.close()
+
+
+def batch_of(part: Path, random: Random, number: int) -> StagedBatch:
+    """Return a batch with one to three documents of five."""
+    keys = random.sample(range(5), random.randint(1, 3))
+    rows = [StagedRow(f'{{"id":{key}}}', f'{{"id":{key}}}', number + 1) for key in keys]
+    part.write_text("".join(each.line() for each in rows))
+    shape = Struct((Field("id", LONG),))
+    return StagedBatch(
+        product="p",
+        query="p",
+        query_id="q",
+        batch_id=number,
+        files=(part,),
+        key=shape,
+        value=shape,
+    )
+
+
 def test_a_large_file_of_a_store_that_is_away_is_told_in_one_line(
     folder: ObjectPath, tmp_path: Path
 ) -> None:
@@ -392,7 +482,7 @@ def test_answers_that_are_late_neither_end_a_run_nor_let_its_lease_lapse(
 def test_a_run_that_cannot_renew_writes_no_more_than_its_lease_is_sure(
     folder: ObjectPath, network: BadNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lease = Lease(over(network, folder) / "q.lease", "q")
+    lease = Lease((over(network, folder) / "q.lease").within(10.0, 1), "q")
     lease.take()
     network.cut = 1.0
 

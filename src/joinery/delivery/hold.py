@@ -79,11 +79,15 @@ class Hold:
 
     def put(self, batch: StagedBatch, now: float) -> None:
         """Hold the documents of a batch, and which it was; all of that or nothing."""
-        rows = ((key, text, version, now, now) for key, text, version in read_rows(batch.files))
+        self.hold(read_rows(batch.files), batch.query_id, batch.batch_id, now)
+
+    def hold(self, rows: Iterable[StagedRow], query_id: str, batch_id: int, now: float) -> None:
+        """Hold documents, and of which batch they are; see `put`."""
+        held = ((key, text, version, now, now) for key, text, version in rows)
         with self._opened.transaction() as database:
-            database.executemany(_PUT, rows)
-            self._set(database, "query_id", batch.query_id)
-            self._set(database, "batch_id", batch.batch_id)
+            database.executemany(_PUT, held)
+            self._set(database, "query_id", query_id)
+            self._set(database, "batch_id", batch_id)
 
     def write_held(self, target: Path) -> int:
         """Write all documents that are held as staged lines; return how many."""
@@ -133,6 +137,34 @@ class Hold:
             if moved:
                 self._place_flush(database, now)
         return moved > 0
+
+    def has_due(self, *, quiet: float, old: float) -> bool:
+        """Return whether a document is due; see `leave`."""
+        due = {"quiet": quiet, "old": old}
+        return self._opened.first(f"SELECT 1 FROM held WHERE {_DUE} LIMIT 1", due) is not None
+
+    def state(self) -> dict[str, list[tuple[Any, ...]]]:
+        """Return the rows of all tables."""
+        tables = ("held", "leaving", "fact")
+        names = ("held", "leaving", "facts")
+        rows = (list(self._opened.rows(f"SELECT * FROM {each}")) for each in tables)
+        return dict(zip(names, rows, strict=True))
+
+    def replace(
+        self,
+        held: Iterable[Sequence[object]],
+        leaving: Iterable[Sequence[object]],
+        facts: Iterable[Sequence[object]],
+    ) -> None:
+        """Let the tables have the rows that `state` gave, and no others."""
+        with self._opened.transaction() as database:
+            for table, rows, columns in (
+                ("held", held, "?, ?, ?, ?, ?"),
+                ("leaving", leaving, "?, ?, ?"),
+                ("fact", facts, "?, ?"),
+            ):
+                database.execute(f"DELETE FROM {table}")
+                database.executemany(f"INSERT INTO {table} VALUES ({columns})", rows)
 
     def _place_flush(self, database: _Database, now: float) -> None:
         """Give a flush a place after the last batch, and after all flushes before it."""
@@ -218,7 +250,9 @@ class _Database:
         with self._errors():
             return self._connection.execute(statement, values)
 
-    def first(self, query: str, values: Sequence[object] = ()) -> tuple[Any, ...] | None:
+    def first(
+        self, query: str, values: Sequence[object] | Mapping[str, object] = ()
+    ) -> tuple[Any, ...] | None:
         """Return the first row of a query."""
         with self._errors():
             found: tuple[Any, ...] | None = self._connection.execute(query, values).fetchone()

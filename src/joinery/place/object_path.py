@@ -245,6 +245,10 @@ class ObjectPath:
         """Delete all files below a folder."""
         self._store.delete_all(list(self._store.keys(self._below)))
 
+    def remove_files(self, files: Sequence[Self]) -> None:
+        """Delete some files of the same bucket."""
+        self._store.delete_all([each.key for each in files])
+
     def copy(self, target: Self, left_out: Sequence[str] = ()) -> None:
         """Copy all files below a folder to below another of the same bucket.
 

@@ -1,7 +1,7 @@
 """What of a project needs its checkpoint on a disk, told where the checkpoint is elsewhere.
 
-What is kept in databases beside the checkpoint (documents that are held, spools, stores of join
-state) needs a file system, and so does what moves whole checkpoints.
+What is kept in files beside the checkpoint that are written in place (spools, stores of join
+state) needs a file system.
 """
 
 from __future__ import annotations
@@ -61,10 +61,6 @@ def _of(product: Product) -> Iterator[_Needs]:
     kind = "stream" if isinstance(product.form, Stream) else "product"
     place: Path = (f"{kind}s", product.name)
     about = f'{kind} "{product.name}"'
-    if product.settle_ms is not None:
-        yield _Needs(f"emit: {{settle: …}} of {about}", (*place, "emit"))
-    if product.ready:
-        yield _Needs(f"ready of {about}", (*place, "ready"))
     if product.outbox:
         yield _Needs(f"the outbox of {about}", (*place, "outbox"))
     if product.solution != _STATE_IN_SPARK:

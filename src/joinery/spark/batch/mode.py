@@ -11,6 +11,7 @@ where its documents are not begins anew.
 
 from __future__ import annotations
 
+import tempfile
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,10 +23,11 @@ from joinery.delivery.hold import GatedOutlet, Hold, SettlingOutlet
 from joinery.delivery.outlet import Delaying, DirectOutlet, Outlet
 from joinery.delivery.query_paths import QueryPaths, rebuild_paths
 from joinery.delivery.rebuild import RebuildOutlet, Swap
+from joinery.delivery.store_hold import StoreHold
 from joinery.errors import RunError, StateMismatchError
 from joinery.files import remove_folder, write_whole
 from joinery.place.object_path import ObjectPath
-from joinery.place.place import Place, local
+from joinery.place.place import Place
 from joinery.plan.nodes import Product
 from joinery.sinks.protocol import Sink
 from joinery.solutions.spark_state.fingerprint import claim_checkpoint, relocate
@@ -126,26 +128,35 @@ class KeepCurrent:
 
     def outlets(self, query: str, products: Sequence[Product], ends: Ends) -> OutletMaker:
         """Return what the products declare."""
-        return partial(_declared_outlet, self.paths(query).checkpoint, ends)
+        here = QueryPaths.of(self.scratch, query).on_disk("what waits")
+        return partial(_declared_outlet, self.paths(query).checkpoint, here, ends)
 
 
 def _declared_outlet(
-    checkpoint: Place, ends: Ends, product: Product, sinks: Sequence[Sink], delaying: Delaying
+    checkpoint: Place,
+    here: Path,
+    ends: Ends,
+    product: Product,
+    sinks: Sequence[Sink],
+    delaying: Delaying,
 ) -> Outlet:
-    """Return the way to `sinks`, behind the product's `emit` and `ready`."""
+    """Return the way to `sinks`, behind the product's `emit` and `ready`.
+
+    What waits is kept in the checkpoint, or with a copy in the folder `here`.
+    """
     outlet: Outlet = DirectOutlet(sinks)
-    files = _holds_of(checkpoint, product)
+    places = _holds_of(checkpoint, product)
     if product.settle_ms is not None:
         outlet = SettlingOutlet(
             outlet,
-            Hold(local(files[_SETTLE], _KEYS[_SETTLE])),
+            _hold_at(places[_SETTLE], here),
             settle_s=product.settle_ms / 1000,
             delaying=delaying,
         )
     if product.ready:
         outlet = GatedOutlet(
             outlet,
-            Hold(local(files[_READY], _KEYS[_READY])),
+            _hold_at(places[_READY], here),
             partial(ends.reached, product.ready),
         )
     return outlet
@@ -154,8 +165,14 @@ def _declared_outlet(
 def _holds_of(checkpoint: Place, product: Product) -> dict[str, Place]:
     """Return where the documents of a product wait, by what they wait for."""
     wanted = {_SETTLE: product.settle_ms is not None, _READY: bool(product.ready)}
-    folder = checkpoint / HELD
-    return {key: folder / f"{key}-{product.name}.sqlite" for key in wanted if wanted[key]}
+    folder, end = checkpoint / HELD, ".sqlite" if isinstance(checkpoint, Path) else ""
+    return {key: folder / f"{key}-{product.name}{end}" for key in wanted if wanted[key]}
+
+
+def _hold_at(place: Place, here: Path) -> Hold:
+    if isinstance(place, Path):
+        return Hold(place)
+    return StoreHold(place, here / HELD / f"{place.name}.sqlite")
 
 
 def check_held(checkpoint: Place, products: Sequence[Product]) -> None:
@@ -168,31 +185,37 @@ def check_held(checkpoint: Place, products: Sequence[Product]) -> None:
     Raises:
         HeldBackError: One does; no batch would ever send it.
     """
-    if not isinstance(checkpoint, Path):  # where none can be held
-        return
     known = {file for each in products for file in _holds_of(checkpoint, each).values()}
     batch, committed = last_batch(checkpoint)
     done = -1 if batch is None else batch if committed else batch - 1
     for key in _KEYS:
-        for file in sorted((checkpoint / HELD).glob(f"{key}-*.sqlite")):
-            if file not in known and (count := _unsent(file, done)):
-                raise _held_back(key, file, count)
+        for place in _standing_holds(checkpoint / HELD, key):
+            if place not in known and (count := _unsent(place, done)):
+                raise _held_back(key, place, count)
 
 
-def _unsent(file: Path, done: int) -> int:
-    hold = Hold(file)
-    hold.open()
-    try:
-        return hold.unsent(done)
-    finally:
-        hold.close()
+def _standing_holds(folder: Place, key: str) -> Sequence[Place]:
+    """Return where documents wait, or waited, for a key."""
+    if isinstance(folder, Path):
+        return sorted(folder.glob(f"{key}-*.sqlite"))
+    return sorted(each for each in folder.iterdir() if each.name.startswith(f"{key}-"))
 
 
-def _held_back(key: str, file: Path, count: int) -> HeldBackError:
-    product = file.stem.removeprefix(f"{key}-")
+def _unsent(place: Place, done: int) -> int:
+    with tempfile.TemporaryDirectory(prefix="joinery-held-") as folder:
+        hold = _hold_at(place, Path(folder))
+        hold.open()
+        try:
+            return hold.unsent(done)
+        finally:
+            hold.close()
+
+
+def _held_back(key: str, place: Place, count: int) -> HeldBackError:
+    product = place.name.removesuffix(".sqlite").removeprefix(f"{key}-")
     return HeldBackError(
         f'product "{product}" has no "{_KEYS[key]}" any more, and documents still wait for it',
-        detail=f"{file} holds {count} of them.",
+        detail=f"{place} holds {count} of them.",
         hint="Put it back until they were sent, or send all documents anew: joinery run --rebuild.",
     )
 

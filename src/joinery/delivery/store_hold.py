@@ -1,0 +1,158 @@
+"""Documents that wait where the checkpoint is in an object store: what was done to a hold.
+
+Each change of a hold is an object there, put before it is made in a file of the driver's. They are
+numbered, and each is put on the condition that there is none of its number. To open the hold, on
+whatever machine, is to do them all again in an empty file; now and then one that says all that the
+hold has takes the place of those before.
+
+Invariant: what the file has follows from the objects; none is left out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, assert_never
+
+from joinery.delivery.hold import Hold
+from joinery.place.object_path import ObjectPath
+from joinery.place.place import matching
+from joinery.sinks.line import StagedRow, parse_line, read_rows
+from joinery.sinks.protocol import FencedError, SinkError, StagedBatch
+
+_MOST = 100
+
+
+class _Change(StrEnum):
+    """What is done to a hold."""
+
+    PUT = "put"
+    LEAVE = "leave"
+    FORGET_LEAVING = "forget_leaving"
+    REMEMBER = "remember"
+    STATE = "state"
+
+
+class StoreHold(Hold):
+    """A hold whose changes are kept in an object store; used by one thread at a time.
+
+    Args:
+        log: The folder of its objects.
+        path: The file of the driver's to work with.
+    """
+
+    def __init__(self, log: ObjectPath, path: Path) -> None:
+        super().__init__(path)
+        self._log, self._path = log, path
+        self._next = 0
+        self._standing: list[ObjectPath] = []
+
+    def open(self) -> None:
+        """Open an empty file, and do in it what was done.
+
+        Raises:
+            SinkError: An object is gone.
+            ObjectStoreError: The store cannot be asked.
+        """
+        for end in ("", "-wal", "-shm"):
+            Path(f"{self._path}{end}").unlink(missing_ok=True)
+        super().open()
+        try:
+            self._redo()
+        except BaseException:
+            self.close()
+            raise
+
+    def put(self, batch: StagedBatch, now: float) -> None:
+        """Hold the documents of a batch, and which it was; all of that or nothing."""
+        rows = list(read_rows(batch.files))
+        facts = {"query_id": batch.query_id, "batch_id": batch.batch_id, "now": now}
+        self._do({"do": _Change.PUT, **facts}, rows)
+
+    def forget_held(self) -> None:
+        """Forget all documents that are held."""
+        if self._opened.first("SELECT 1 FROM held LIMIT 1"):
+            super().forget_held()
+            self._shorten()
+
+    def leave(self, now: float, *, quiet: float, old: float) -> bool:
+        """Move what is due into the flush that is under way; False if nothing is."""
+        if self._opened.first("SELECT 1 FROM leaving LIMIT 1"):
+            return True
+        if not self.has_due(quiet=quiet, old=old):
+            return False
+        self._do({"do": _Change.LEAVE, "now": now, "quiet": quiet, "old": old})
+        return True
+
+    def forget_leaving(self) -> None:
+        """Forget the flush that is under way: it was written."""
+        self._do({"do": _Change.FORGET_LEAVING})
+        if len(self._standing) > _MOST:
+            self._shorten()
+
+    def remember(self, name: str, value: int) -> None:
+        """Keep a fact beside the documents."""
+        self._do({"do": _Change.REMEMBER, "name": name, "value": value})
+
+    def _do(self, what: dict[str, Any], rows: Iterable[StagedRow] = ()) -> None:
+        kept = list(rows)
+        self._append(what, (each.line() for each in kept))
+        self._done(what, kept)
+
+    def _append(self, what: dict[str, Any], lines: Iterable[str]) -> None:
+        place = self._log / f"{self._next:012d}"
+        try:
+            place.create(f"{json.dumps(what)}\n{''.join(lines)}".encode())
+        except FileExistsError as error:
+            raise FencedError(
+                "another run has taken over the documents that wait",
+                detail=f"It has written {place}.",
+                hint="Nothing is lost: start this run again, if no other goes on.",
+            ) from error
+        self._standing.append(place)
+        self._next += 1
+
+    def _done(self, what: dict[str, Any], rows: Iterable[StagedRow]) -> None:
+        """Make a change in the file."""
+        match _Change(what["do"]):
+            case _Change.PUT:
+                self.hold(rows, what["query_id"], what["batch_id"], what["now"])
+            case _Change.LEAVE:
+                super().leave(what["now"], quiet=what["quiet"], old=what["old"])
+            case _Change.FORGET_LEAVING:
+                super().forget_leaving()
+            case _Change.REMEMBER:
+                super().remember(what["name"], what["value"])
+            case _Change.STATE:
+                self.replace(what["held"], what["leaving"], what["facts"])
+            case never:
+                assert_never(never)
+
+    def _shorten(self) -> None:
+        """Let one object say all that the hold has, and remove those before."""
+        before = tuple(self._standing)
+        self._append({"do": _Change.STATE, **self.state()}, ())
+        self._standing = self._standing[-1:]
+        self._log.remove_files(before)
+
+    def _redo(self) -> None:
+        self._next, self._standing, missing = 0, [], False
+        for place, what, rows in self._kept():
+            missing = what["do"] != _Change.STATE and (missing or int(place.name) != self._next)
+            self._done(what, rows)
+            self._standing.append(place)
+            self._next = int(place.name) + 1
+        if missing:
+            raise SinkError(
+                f"documents that wait are gone from {self._log}",
+                detail="Objects that were put there are not there any more.",
+                hint="Send all documents anew: joinery run --rebuild.",
+            )
+
+    def _kept(self) -> Iterator[tuple[ObjectPath, dict[str, Any], list[StagedRow]]]:
+        for place in matching(self._log, "*"):
+            assert isinstance(place, ObjectPath)  # as the folder is
+            first, _, rest = place.read_text().partition("\n")
+            yield place, json.loads(first), [parse_line(each) for each in rest.split("\n") if each]
