@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -203,7 +204,7 @@ def write_every(url: str, file: Path) -> None:
         made.execute(f"copy t to '{file}' (format parquet)")
 
 
-BAD = {
+BAD: Mapping[str, tuple[str, Sequence[Sequence[Any]], str]] = {
     "columns": (
         "id bigint, title varchar",
         [(1, "a")],
@@ -258,6 +259,10 @@ def test_what_cannot_be_taken_is_refused_in_a_line_and_leaves_the_tables_waiting
     assert documents(folder) == truth(link)
 
 
+def reached(folder: Path, moment: str) -> bool:
+    return any(folder.glob(moment))
+
+
 @pytest.mark.parametrize(
     "moments", [MOMENTS[1:2], pytest.param(MOMENTS, marks=pytest.mark.chaos)], ids=["one", "all"]
 )
@@ -275,7 +280,7 @@ def test_a_run_from_an_export_sends_each_document_once_whenever_it_is_killed(
             export(link, folder / "export", "customer")
         for moment in moments:
             with live_run(folder, *asked) as run:
-                run.until(lambda moment=moment: any(folder.glob(moment)), moment)
+                run.until(partial(reached, folder, moment), moment)
                 time.sleep(random.random())
                 run.kill()
     with live_run(folder, *asked, "--once") as run:

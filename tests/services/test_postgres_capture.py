@@ -708,6 +708,11 @@ def moved(link: Connection, confirmed: str, written: object) -> bool:
     return bool(found and found[0])
 
 
+def is_seen(seen: list[tuple[str, str]], tail: Path) -> bool:
+    seen.append(in_sight(tail))
+    return bool(seen[-1][1])
+
+
 def test_what_was_in_sight_of_a_capture_that_is_killed_begins_the_complete_file(
     server: Service, link: Connection, spool: SpoolFolder
 ) -> None:
@@ -716,7 +721,7 @@ def test_what_was_in_sight_of_a_capture_that_is_killed_begins_the_complete_file(
     with capturing(database(server), spool, followed=True) as capture:
         capture.reach_end()
         link.execute("insert into customer values (1, 'one')")
-        until(lambda: seen.append(in_sight(tail)) or seen[-1][1])
+        until(lambda: is_seen(seen, tail))
         kill_process()
         link.execute("insert into customer values (2, 'two')")
         capture.reach_end()
