@@ -74,12 +74,14 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> object:
-    if name == "testing":
-        return import_module("joinery.testing")
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+if not TYPE_CHECKING:  # so that a type checker knows which names there are
+
+    def __getattr__(name: str) -> object:
+        if name == "testing":
+            return import_module("joinery.testing")
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(_HOMES[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -58,6 +58,7 @@ project.products["profile"].documents(spark, frames, format="text")  # arg-type
 run = jn.run(spark, project, once=True, on_batch=lambda batch: print(batch.query))
 rows: int = run.progress.totals.read
 jn.run(spark, project, onse=True)  # call-arg
+jn.documant  # attr-defined
 
 app = jn.App("coffee", source={"kafka": {"bootstrap": "host:9092"}}, format="json")
 app.table("customers", key="id", fields={"id": "long"}, database=True, time="since")
