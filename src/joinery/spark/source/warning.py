@@ -25,11 +25,12 @@ class ColumnWatch:
 
     Args:
         declared: By relation, its declared columns: a query does not decode those that it does
-            not need, and finds them in records as names that it does not know.
+            not need, and finds them in records as names that it does not know. And it looks for
+            columns that no record has, such as blind indexes of personal ones.
     """
 
-    def __init__(self, declared: Mapping[str, Collection[str]] | None = None) -> None:
-        self._declared = declared or {}
+    def __init__(self, declared: Mapping[str, Collection[str]]) -> None:
+        self._declared = declared
         self._counts: Mapping[str, Counts] = {}
 
     def warnings(self, batch: BatchProgress) -> Iterator[RunWarning]:
@@ -59,7 +60,8 @@ def column_warnings(
 ) -> Iterator[RunWarning]:
     """Yield the warnings of what the rows of a relation had, `first` for those of a beginning."""
     rows = counts.get("rows", 0)
-    absent = [each for each in _named(counts, _UNSEEN) if counts[_UNSEEN + each] == rows]
+    unseen = [each for each in _named(counts, _UNSEEN) if each in declared]
+    absent = [each for each in unseen if counts[_UNSEEN + each] == rows]
     undeclared = [each for each in _named(counts, _UNDECLARED) if each not in declared]
     spelled = _spelled_otherwise(absent, undeclared)
     about = f'relation "{relation}"'

@@ -5,6 +5,8 @@ from __future__ import annotations
 from joinery.model.progress import BatchProgress, Counts
 from joinery.spark.source.warning import ColumnWatch, frame_warning
 
+DECLARED = {"user": ["name", "note"], "article": ["title"]}
+
 
 def batch(number: int, **columns: Counts) -> BatchProgress:
     return BatchProgress(
@@ -21,7 +23,7 @@ def batch(number: int, **columns: Counts) -> BatchProgress:
 
 
 def test_a_column_that_the_data_spells_otherwise_is_told_at_once() -> None:
-    (told,) = ColumnWatch().warnings(
+    (told,) = ColumnWatch(DECLARED).warnings(
         batch(7, user={"rows": 2, "unseen:name": 2, "undeclared:nmae": 1, "undeclared:born": 1})
     )
 
@@ -33,11 +35,11 @@ def test_a_column_that_the_data_spells_otherwise_is_told_at_once() -> None:
 def test_a_column_that_some_part_of_a_batch_had_is_there() -> None:
     counts = {"rows": 5, "unseen:name": 3, "undeclared:nmae": 1}
 
-    assert [] == list(ColumnWatch().warnings(batch(0, user=counts)))
+    assert [] == list(ColumnWatch(DECLARED).warnings(batch(0, user=counts)))
 
 
 def test_a_column_that_an_earlier_batch_had_is_there() -> None:
-    watch = ColumnWatch()
+    watch = ColumnWatch(DECLARED)
 
     told = [*watch.warnings(batch(0, user={"rows": 5}))]
     told += watch.warnings(batch(1, user={"rows": 200, "unseen:name": 200, "undeclared:nmae": 1}))
@@ -48,11 +50,11 @@ def test_a_column_that_an_earlier_batch_had_is_there() -> None:
 def test_a_column_that_is_missing_without_a_like_name_is_told_of_a_first_batch() -> None:
     counts = {"rows": 3, "unseen:title": 3, "undeclared:headline": 1}
 
-    (told,) = ColumnWatch().warnings(batch(0, article=counts))
+    (told,) = ColumnWatch(DECLARED).warnings(batch(0, article=counts))
 
     assert "WARN_COLUMN_ABSENT" == told.code
     assert "Undeclared are headline." in told.detail
-    assert [] == list(ColumnWatch().warnings(batch(1, article=counts)))
+    assert [] == list(ColumnWatch(DECLARED).warnings(batch(1, article=counts)))
 
 
 def test_a_declared_column_that_the_query_does_not_need_is_none_that_nobody_declares() -> None:
@@ -62,8 +64,14 @@ def test_a_declared_column_that_the_query_does_not_need_is_none_that_nobody_decl
     assert [] == list(watch.warnings(batch(0, user=counts)))
 
 
+def test_a_column_that_no_record_is_to_have_is_none_that_is_missing() -> None:
+    counts = {"rows": 300, "unseen:email~index": 300, "undeclared:born": 1}
+
+    assert [] == list(ColumnWatch(DECLARED).warnings(batch(0, user=counts)))
+
+
 def test_a_column_that_is_often_left_out_is_told_after_many_rows() -> None:
-    watch = ColumnWatch()
+    watch = ColumnWatch(DECLARED)
 
     few = [*watch.warnings(batch(0, user={"rows": 60, "unseen:note": 60}))]
     many = [*watch.warnings(batch(1, user={"rows": 60, "unseen:note": 60}))]
