@@ -137,6 +137,7 @@ def test_of_two_runs_one_is_refused_and_one_that_is_killed_goes_on_and_leaves_no
     assert not (checkpoint / "_staging").exists()
 
 
+@pytest.mark.chaos
 @WHERE
 def test_nothing_is_lost_over_a_network_that_refuses_cuts_and_loses(
     tmp_path: Path, world: World, s3: S3Server, master: list[str]
