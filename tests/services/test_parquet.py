@@ -119,8 +119,10 @@ def test_rows_of_several_moments_and_the_log_become_what_the_tables_hold(
     link.execute("insert into purchase values (11, 4, 1.25), (12, 5, 7)")
     export(link, folder / "export", "purchase")
     link.execute("delete from customer where id = 4")
+    again = joinery(folder, "source", "begin", "db")  # which leaves everything as it was
     with capturing(folder):
         until(lambda: list(spool.path.glob(".held/*/*.jsonl")))
+    status = joinery(folder, "source", "status")
 
     told = take(spark, folder)
     jn.run(spark, project, rebuild=True).await_termination()
@@ -129,6 +131,8 @@ def test_rows_of_several_moments_and_the_log_become_what_the_tables_hold(
     assert [first, "3 rows of public.purchase taken from 1 files"] == told
     assert documents(folder) == truth(link)
     assert {1: 1, 2: 1, 5: 1} == sent(folder)
+    assert 'slot "joinery_shop_db" keeps the log of' in again
+    assert "public.customer: waits for its export: joinery run --bootstrap-from" in status
     assert [] == take(spark, folder)  # What was taken is not taken again.
 
 
@@ -257,6 +261,8 @@ def test_what_cannot_be_taken_is_refused_in_a_line_and_leaves_the_tables_waiting
     jn.run(spark, jn.load(folder / "joinery.yaml"), once=True).await_termination()
 
     assert documents(folder) == truth(link)
+    with pytest.raises(ExportError, match=r"the log of .* is followed into .* already"):
+        begin(folder)
 
 
 def reached(folder: Path, moment: str) -> bool:
