@@ -15,6 +15,16 @@ from joinery.dev.service import Service
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 _LIMIT_S = 180
+_REBUILD = ".joinery/checkpoint/_rebuild/profile"
+REBUILD_MOMENTS = (
+    f"{_REBUILD}/offsets/0",
+    f"{_REBUILD}/commits/0",
+    f"{_REBUILD}/joinery-held/*",
+    "out/profile",
+    f"{_REBUILD}/joinery-swapped",
+    ".joinery/checkpoint/profile/commits/*",
+)
+"""What stands in the folder of a project whose `profile` is built anew, first to last."""
 
 
 def until(condition: Callable[[], object], limit_s: float = _LIMIT_S) -> None:

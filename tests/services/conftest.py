@@ -7,9 +7,12 @@ server leaves it running. A test that needs other settings starts a service of i
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from typing import TYPE_CHECKING
 
+import psycopg
 import pytest
+from tests.services.captured import Connection
 from tests.services.s3_server import S3Server, make_bucket, s3_server
 
 from joinery.dev.connect import connect as connect_service
@@ -61,6 +64,13 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A PostgreSQL server; `postgres.address` is the URL of a database."""
     with postgres_service(tmp_path_factory.mktemp("postgres")).started() as service:
         yield service
+
+
+@pytest.fixture
+def link(database: str) -> Iterator[Connection]:
+    """A connection to the `database` of a test, whose statements each stand alone."""
+    with closing(psycopg.connect(database, autocommit=True)) as link:
+        yield link
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ from typing import Any
 import psycopg
 import pytest
 from tests.services import test_postgres_source
-from tests.services.captured import until
+from tests.services.captured import REBUILD_MOMENTS, until
 from tests.services.live_run import live_run
 from tests.services.test_postgres_source import PROJECT, Changes, documents, truth
 
@@ -31,18 +31,12 @@ from joinery.spark.jar import capture_jar
 pytestmark = pytest.mark.services
 LIMIT_S = 300
 # What stands in the folder of a project as it begins in bulk, from the first to the last.
-_REBUILD = ".joinery/checkpoint/_rebuild/profile"
 MOMENTS = (
     ".joinery/spool/db/source.json",
     ".joinery/spool/db/.snapshot",
     ".joinery/spool/db/position.json",
     ".joinery/spool/db/files/*/*",
-    f"{_REBUILD}/offsets/0",
-    f"{_REBUILD}/commits/0",
-    f"{_REBUILD}/joinery-held/*",
-    "out/profile",
-    f"{_REBUILD}/joinery-swapped",
-    ".joinery/checkpoint/profile/commits/*",
+    *REBUILD_MOMENTS,
 )
 SLOT = "joinery_bulk"
 # Of each type that is read so, values at its edges, in a row of nulls too.

@@ -49,12 +49,6 @@ def database(postgres: Service) -> Iterator[str]:
 
 
 @pytest.fixture
-def link(database: str) -> Iterator[Connection]:
-    with closing(psycopg.connect(database, autocommit=True)) as link:
-        yield link
-
-
-@pytest.fixture
 def sink(database: str) -> Iterator[Connection]:
     with closing(psycopg.connect(f"{database}_sink", autocommit=True)) as link:
         yield link

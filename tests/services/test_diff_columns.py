@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import psycopg
 import pytest
 from tests.services.audited import (
     CUSTOMERS,
@@ -42,12 +40,6 @@ PLANTED = {
 def database(postgres: Service) -> Iterator[str]:
     with new_database(postgres, "columned", TABLES, ROWS) as url:
         yield url
-
-
-@pytest.fixture
-def link(database: str) -> Iterator[Connection]:
-    with closing(psycopg.connect(database, autocommit=True)) as link:
-        yield link
 
 
 def plant(sink: Connection) -> None:

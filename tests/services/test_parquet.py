@@ -18,7 +18,7 @@ import duckdb
 import psycopg
 import pytest
 from tests.services import test_postgres_source
-from tests.services.captured import Connection, new_database, until
+from tests.services.captured import REBUILD_MOMENTS, Connection, new_database, until
 from tests.services.live_run import live_run
 from tests.services.test_postgres_source import Changes, capturing, documents, truth
 
@@ -35,27 +35,20 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.services, pytest.mark.spark]
 LIMIT_S = 300
-database, link, folder = (
+database, folder = (
     test_postgres_source.database,
-    test_postgres_source.link,
     test_postgres_source.folder,
 )
 COLUMNS = {
     "customer": "id bigint, name varchar",
     "purchase": 'id bigint, customer_id bigint, amount decimal(10,2), "at" timestamp, day date',
 }
-_REBUILD = ".joinery/checkpoint/_rebuild/profile"
 # What stands in the folder of a project as it begins from an export, from the first to the last.
 MOMENTS = (
     ".joinery/spool/db/.rows/public.customer/.writing",
     ".joinery/spool/db/.rows/public.purchase/*.jsonl",
     ".joinery/spool/db/files/public.customer/*",
-    f"{_REBUILD}/offsets/0",
-    f"{_REBUILD}/commits/0",
-    f"{_REBUILD}/joinery-held/*",
-    "out/profile",
-    f"{_REBUILD}/joinery-swapped",
-    ".joinery/checkpoint/profile/commits/*",
+    *REBUILD_MOMENTS,
 )
 
 

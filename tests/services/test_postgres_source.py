@@ -64,12 +64,6 @@ def database(postgres: Service) -> Iterator[str]:
 
 
 @pytest.fixture
-def link(database: str) -> Iterator[Connection]:
-    with closing(psycopg.connect(database, autocommit=True)) as link:
-        yield link
-
-
-@pytest.fixture
 def folder(tmp_path: Path, database: str) -> Path:
     (tmp_path / "joinery.yaml").write_text(PROJECT.format(url=database))
     return tmp_path

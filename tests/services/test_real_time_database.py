@@ -7,13 +7,11 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import psutil
-import psycopg
 import pytest
 from tests.services.captured import Connection, new_database
 from tests.services.live_run import LiveRun, Topic, live_run
@@ -51,12 +49,6 @@ def database(postgres: Service) -> Iterator[str]:
     )
     with new_database(postgres, "live", *tables) as url:
         yield url
-
-
-@pytest.fixture
-def link(database: str) -> Iterator[Connection]:
-    with closing(psycopg.connect(database, autocommit=True)) as link:
-        yield link
 
 
 @pytest.fixture

@@ -22,7 +22,8 @@ from joinery.cli.follow import Follower
 from joinery.cli.live import Targets, summary_line, waiting_line
 from joinery.cli.project import DONE, write_warning
 from joinery.cli.real import RealOptions, run_real_demo
-from joinery.cli.run import RunArguments, StopSignals, run_project
+from joinery.cli.run import StopSignals, run_project
+from joinery.cli.run_arguments import RunArguments
 from joinery.errors import SpecError
 from joinery.files import write_whole
 from joinery.model.progress import BatchProgress, Phase, Progress, Totals, Waiting

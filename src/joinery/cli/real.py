@@ -37,7 +37,8 @@ from joinery.capture.state import drop_source
 from joinery.cli.follow import Followed
 from joinery.cli.live import Targets, summary_line, waiting_line
 from joinery.cli.project import DONE, FAILED, write_warning
-from joinery.cli.run import RunArguments, StopSignals, run_project
+from joinery.cli.run import StopSignals, run_project
+from joinery.cli.run_arguments import RunArguments
 from joinery.dev import connect
 from joinery.dev.debezium import capture
 from joinery.dev.development import DevelopmentStack

@@ -1,33 +1,29 @@
-"""`joinery run`: a project from its sources into its sinks, until it is asked to end.
-
-The log of a run: JSON lines in a file that rotates, one an event, with its facts.
-
-Invariant: nothing is logged but what the code names; no options, no record contents.
-"""
+"""`joinery run`: a project from its sources into its sinks, until it is asked to end."""
 
 from __future__ import annotations
 
-import json
-import logging
 import os
-import shlex
 import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 from itertools import accumulate
-from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
 from joinery.cli.live import Display, display_for_output
 from joinery.cli.project import DONE, FAILED, plan_project
-from joinery.errors import JoineryError, RunError, SpecError
+from joinery.cli.run_arguments import (
+    RunArguments,
+    check_arguments,
+    check_bulk_start,
+    dead_letters_command,
+)
+from joinery.cli.run_log import log_to
+from joinery.errors import JoineryError, SpecError
 from joinery.java import JavaMissingError
 from joinery.model.warning import Warnings
 from joinery.project.load import load_spec
@@ -46,100 +42,6 @@ if TYPE_CHECKING:
     from joinery.plan.nodes import Plan
     from joinery.project.product import ProjectSpec
     from joinery.spark.batch.run import Run
-
-_KEPT_BYTES = 20 * 1024 * 1024
-_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
-
-
-class JsonFormatter(logging.Formatter):
-    """One JSON object a record: time, level, logger, event, then the facts."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """Return the record as one line."""
-        at = datetime.fromtimestamp(record.created, UTC)
-        facts = {name: value for name, value in vars(record).items() if name not in _STANDARD}
-        told = {
-            "time": at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-            "level": record.levelname.lower(),
-            "logger": record.name,
-            "event": record.getMessage(),
-            **facts,
-        }
-        return json.dumps(told, ensure_ascii=False, default=str)
-
-
-def log_to(file: Path) -> None:
-    """Let everything under the logger `joinery` go to `file`; warnings to nowhere else.
-
-    Raises:
-        RunError: The file cannot be written.
-    """
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        handler = RotatingFileHandler(file, maxBytes=_KEPT_BYTES, backupCount=2, encoding="utf-8")
-    except OSError as error:
-        raise RunError(
-            f"could not write into {file.parent}: {error.strerror}",
-            hint="Set run.checkpoint to a folder that can be written; with a checkpoint in an"
-            " object store set TMPDIR to one.",
-        ) from error
-    handler.setFormatter(JsonFormatter())
-    logger = logging.getLogger("joinery")
-    for old in list(logger.handlers):
-        logger.removeHandler(old)
-        old.close()
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
-    logger.propagate = False
-    # A library that logs where nobody listens would write to the terminal.
-    logging.getLogger().addHandler(logging.NullHandler())
-    logging.getLogger("py4j").propagate = False
-
-
-_DEFAULT = Path("joinery.yaml")
-
-
-_LEFT_OUT = "Leave --bootstrap-from out: the capture reads them before it follows the log."
-
-
-class RunArgumentError(SpecError):
-    """The arguments of `run` cannot go together."""
-
-    code = "RUN_ARGUMENT"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunArguments:
-    """What `joinery run` was asked.
-
-    Attributes:
-        file: The project file or folder.
-        once: Read what there is, then end.
-        until_closed: With `once`: then treat every log as ended.
-        wait: With `once`: a duration, the longest wait for anything that is away.
-        products: The products to run; empty means all.
-        solution: Overrides the products' own.
-        real_time: Use Spark's real-time mode instead of micro-batches.
-        rebuild: Read everything anew, then take the place of what is there.
-        bootstrap_from: Where state comes from: the sources, the tables of a database in bulk, an
-            export of them in Parquet, or the checkpoint of another solution.
-        export: The folder of the export.
-        settings: `dotted.key=value`, put into the project file.
-        master: Spark's master.
-    """
-
-    file: Path
-    once: bool = False
-    until_closed: bool = False
-    wait: str | None = None
-    products: tuple[str, ...] = ()
-    solution: str | None = None
-    real_time: bool = False
-    rebuild: bool = False
-    bootstrap_from: str | None = None
-    export: Path | None = None
-    settings: tuple[str, ...] = ()
-    master: str | None = None
 
 
 class StopSignals:
@@ -188,10 +90,10 @@ def run_project(
     """
     ending = ending or StopSignals()
     ending.listen()
-    _check(arguments)
+    check_arguments(arguments)
     settings = (*arguments.settings, *(("run.real_time=true",) if arguments.real_time else ()))
     spec = load_spec(arguments.file, settings=settings)
-    _check_database(arguments, spec)
+    check_bulk_start(arguments, spec)
     if arguments.export is not None:
         from joinery.spark.batch.exports import exports_of
 
@@ -205,30 +107,6 @@ def run_project(
     finally:
         if driver is not None:
             driver.end()
-
-
-def _check_database(arguments: RunArguments, spec: ProjectSpec) -> None:
-    """Refuse to take the tables of a database at once where no source is one."""
-    kinds = {each.kind for each in spec.sources}
-    match arguments.bootstrap_from:
-        case "database" if "mysql" in kinds:
-            raise RunArgumentError("tables of MySQL are not read in bulk yet", hint=_LEFT_OUT)
-        case "database" if "postgres" not in kinds:
-            raise RunArgumentError(
-                "no source of the project is a database",
-                hint="Use --bootstrap-from source; it reads the sources from their beginning.",
-            )
-        case "parquet" if "mysql" in kinds and "postgres" not in kinds:
-            raise RunArgumentError(
-                "tables of MySQL are not taken from an export yet", hint=_LEFT_OUT
-            )
-        case "parquet" if "postgres" not in kinds:
-            raise RunArgumentError(
-                "no source of the project is a PostgreSQL database",
-                detail="In Kafka and in files nothing tells to which place in the log an export"
-                " belongs.",
-                hint="Put its rows into the log, before the changes: see docs/rebuild.md.",
-            )
 
 
 def _planned(
@@ -463,39 +341,3 @@ def _cancel_jobs(session: SparkSession) -> None:
 
 def _say(line: str) -> None:
     sys.stderr.write(f"{line}\n")
-
-
-def dead_letters_command(arguments: RunArguments) -> str:
-    """Return the command that lists the dead letters of a run."""
-    file = "" if arguments.file == _DEFAULT else f" --file {shlex.quote(str(arguments.file))}"
-    return f"joinery dlq list{file}{' --real-time' if arguments.real_time else ''}"
-
-
-def _check(arguments: RunArguments) -> None:
-    if arguments.real_time and arguments.once:
-        raise RunArgumentError("--real-time has no end, so it cannot go with --once")
-    if arguments.until_closed and not arguments.once:
-        raise RunArgumentError("--until-closed says how --once ends, so it needs --once")
-    if arguments.until_closed and arguments.rebuild:
-        raise RunArgumentError(
-            "--until-closed cannot be combined with --rebuild",
-            hint="Rebuild first, then run --once --until-closed.",
-        )
-    if arguments.wait is not None and not arguments.once:
-        raise RunArgumentError("--wait bounds the waiting of --once, so it needs --once")
-    if arguments.wait is not None and duration_ms(arguments.wait) is None:
-        raise RunArgumentError(
-            f'--wait needs a duration, not "{arguments.wait}"', hint="Write one such as 5m or 90s."
-        )
-    if arguments.bootstrap_from not in (None, "source", "database", "parquet", "checkpoint"):
-        raise RunArgumentError(
-            f'join state cannot come from "{arguments.bootstrap_from}"',
-            hint="Use --bootstrap-from source, database, parquet FOLDER or checkpoint.",
-        )
-    if arguments.bootstrap_from == "parquet" and arguments.export is None:
-        raise RunArgumentError(
-            "--bootstrap-from parquet needs the folder of an export",
-            hint="Write --bootstrap-from parquet FOLDER.",
-        )
-    if arguments.real_time and arguments.rebuild:
-        raise RunArgumentError("--rebuild works in micro-batches, so it cannot go with --real-time")

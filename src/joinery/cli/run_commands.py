@@ -95,7 +95,8 @@ def run(
     ] = None,
 ) -> None:
     """Run a project: keep its documents up to date."""
-    from joinery.cli.run import RunArguments, run_project
+    from joinery.cli.run import run_project
+    from joinery.cli.run_arguments import RunArguments
 
     arguments = RunArguments(
         file=file,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from joinery.cli import main as module
-from joinery.cli.run import RunArguments, dead_letters_command
+from joinery.cli.run_arguments import RunArguments, dead_letters_command
 from joinery.delivery.control import who
 
 PROJECT = """\

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from joinery.cli.run import log_to
+from joinery.cli.run_log import log_to
 from joinery.errors import RunError
 
 
