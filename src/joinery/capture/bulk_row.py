@@ -106,13 +106,8 @@ class Line:
     text: str
 
 
-def untold_columns(link: Link, oid: int) -> Sequence[str]:
-    """Return the columns of a table that are in no row that the server makes."""
-    return [name for name, told in told_columns(link, oid).items() if not told]
-
-
-def told_columns(link: Link, oid: int) -> Mapping[str, bool]:
-    """Return the columns of a table, and whether a row that the server makes would have each."""
+def bulk_columns(link: Link, oid: int) -> Mapping[str, bool]:
+    """Return the columns of a table, and whether each has a type that can be read in bulk."""
     found: Sequence[tuple[Any, ...]] = link.execute(_COLUMNS, (oid,)).fetchall()
     return {name: json_of("", type_, enum=enum) is not None for name, type_, enum in found}
 
@@ -142,13 +137,13 @@ def line_of(link: Link, oid: int, table: str, needed: Collection[str], place: Pl
                 f'column "{name}" of {table} has type {type_}, which is not read in bulk',
                 hint="Run without --bootstrap-from database: the connector reads the tables.",
             )
-    before, after = around(table, place)
+    before, after = line_frame(table, place)
     text = f"{quote_text(before)} || row_to_json(r.*)::text || {quote_text(after)}"
     return Line(", ".join(columns), text)
 
 
-def around(table: str, place: Place) -> tuple[str, str]:
-    """Return what stands in a line of the spool before and after the row that was read.
+def line_frame(table: str, place: Place) -> tuple[str, str]:
+    """Return the text before and after the row in a line of the spool.
 
     Args:
         table: As schema.table.

@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from joinery.capture.bulk_row import Place, line_of, untold_columns
+from joinery.capture.bulk_row import Place, bulk_columns, line_of
 from joinery.capture.sql import quote_name, quote_table, quote_text
 from joinery.capture.tables import replaced
 from joinery.files import sync_folder, write_whole
@@ -154,7 +154,7 @@ def begin_session(link: Link) -> None:
 def can_chunk(link: Link, table: str) -> bool:
     """Return whether a table can be read so: it has a primary key, and all its types are known."""
     known = _table(link, table)
-    return bool(known.key) and not untold_columns(link, known.oid)
+    return bool(known.key) and all(bulk_columns(link, known.oid).values())
 
 
 def read_chunk(link: Link, table: str, done: Chunks, folder: Path) -> Chunks:

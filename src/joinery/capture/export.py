@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from joinery.capture.bulk_row import told_columns
+from joinery.capture.bulk_row import bulk_columns
 from joinery.capture.chunks import Chunks, begin_anew
 from joinery.capture.postgres import PostgresDatabase, make_slot
 from joinery.capture.spool import CaptureError, SpoolFolder
@@ -190,7 +190,7 @@ def begin_taking(database: PostgresDatabase, spool: SpoolFolder, table: str) -> 
         try:
             if oid_of(link, table) != done.oid:
                 raise replaced(table)
-            columns = told_columns(link, done.oid)
+            columns = bulk_columns(link, done.oid)
         except database_errors() as error:
             raise database.failure(error) from error
     begin_anew(done, folder)

@@ -74,7 +74,7 @@ class Seals:
 
 
 def indexed(clear: Any) -> str | None:
-    """Return what stands in place of the blind index of a value."""
+    """Return a value's index as the reference has it: by it, equal values are found equal."""
     return None if clear is None else repr(clear)
 
 

@@ -9,7 +9,7 @@ from joinery.delivery.control import Action, ControlLog, PauseSwitch
 
 
 def paused(asked: ControlLog | PauseSwitch) -> Action | None:
-    """Return what stands now; for a type checker, an attribute stays as it was asserted."""
+    """Return a value: for a type checker, an attribute keeps the value that was asserted."""
     return asked.paused
 
 

@@ -24,7 +24,7 @@ from pyspark.errors.exceptions.base import PySparkException
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from joinery.capture.bulk_row import Place, around
+from joinery.capture.bulk_row import Place, line_frame
 from joinery.capture.export import (
     ExportError,
     TableExport,
@@ -209,7 +209,7 @@ class _Table:
 
     def _write(self, frame: DataFrame, taking: Taking, folder: Path) -> None:
         """Write a line a row."""
-        before, after = around(self._table, Place(taking.place, int(time.time() * 1000)))
+        before, after = line_frame(self._table, Place(taking.place, int(time.time() * 1000)))
         told = [
             _value(each)
             for each in frame.schema
