@@ -21,6 +21,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Protocol
 
 from joinery.audit.key import KeyTexts, in_sample
@@ -35,6 +36,7 @@ _PAUSE_S = 0.5
 _FIRST, _MOST = 500, 5_000
 _CHUNK_S = 0.5
 _NOT_APPLIED = "what the database shows was not applied in time"
+_BEHIND = "the database that was compared with is behind"
 _SAVE_S, _SAVE_SHARE = 0.5, 20.0
 
 
@@ -130,19 +132,21 @@ class Pace:
     now_us: Callable[[], int] = lambda: time.time_ns() // 1000
 
 
-@dataclass(slots=True)
-class _Look:
-    """Two snapshots of some documents, and what the sink held once each was applied.
-
-    Attributes:
-        keys: By their texts.
-    """
+@dataclass(frozen=True, slots=True)
+class _First:
+    """A snapshot of some documents, `keys` by their texts."""
 
     keys: Mapping[str, Key]
-    first: Shown = field(init=False)
-    second: Shown = field(init=False)
-    before: Mapping[str, Held] = field(init=False)
-    after: Mapping[str, Held] = field(init=False)
+    shown: Shown
+
+
+@dataclass(frozen=True, slots=True)
+class _Second:
+    """A later snapshot of the same, and what the sink held between both."""
+
+    first: _First
+    before: Mapping[str, Held]
+    shown: Shown
 
 
 class Comparison:
@@ -267,15 +271,14 @@ class Comparison:
         at_once = 1
         for number in range(self._pace.looks):
             left: list[str] = []
-            late = ""
             chunks = deque(_chunks(self.found.doubtful, together))
             while chunks:
                 some = [chunks.popleft() for _ in range(min(at_once, len(chunks)))]
                 begun, waited = self._pace.clock(), self._waited_s
-                # What was not there in time for some would not be for others: one wait is enough.
-                late = late or self._look_again(some, left)
-                if late:
-                    self.found.unsettled += [Open(each, late) for chunk in some for each in chunk]
+                if late := self._look_again(some, left):
+                    # What was not there in time for some would not be for others.
+                    self.found.unsettled += [Open(each, late) for each in chain(*chunks)]
+                    break
                 took, waited = self._pace.clock() - begun, self._waited_s - waited
                 at_once = _at_once(at_once, took, waited, most=max(1, _MOST // together))
             self.found.doubtful = left
@@ -299,28 +302,38 @@ class Comparison:
             left: Filled.
 
         Returns:
-            Why nothing could be settled, since something was not there in time; else nothing.
+            Why something was not there in time; those that could not be settled for it are noted
+            as unsettled. Else nothing.
         """
         judged_us = self._pace.now_us()
-        looks = [_Look({text: self._keys.key(text) for text in each}) for each in chunks]
-        for look in looks:
-            first = self._truth.documents([*look.keys.values()])
-            assert first is not None  # nothing was asked of its place
-            look.first = first
-        if not self._reach(max(each.first.upper for each in looks)):
-            return _NOT_APPLIED
-        for look in looks:
-            look.before = self._reader.read([*look.keys])
-            second = self._truth.documents([*look.keys.values()], at_least=self._applied.heard())
-            if second is None:
-                return "the database that was compared with is behind"
-            look.second = second
-        if not self._reach(max(each.second.upper for each in looks)):
-            return _NOT_APPLIED
-        for look in looks:
-            look.after = self._reader.read([*look.keys])
-            self._judge(look, judged_us, left)
-        return ""
+        firsts = [_First(keys, self._shown(keys)) for keys in map(self._keys_of, chunks)]
+        if not self._reach(max(each.shown.upper for each in firsts)):
+            return self._give_up(firsts, _NOT_APPLIED)
+        seconds = list[_Second]()
+        for first in firsts:
+            before = self._reader.read([*first.keys])
+            shown = self._truth.documents([*first.keys.values()], at_least=self._applied.heard())
+            if shown is None:
+                break
+            seconds.append(_Second(first, before, shown))
+        if seconds and not self._reach(max(each.shown.upper for each in seconds)):
+            return self._give_up(firsts, _NOT_APPLIED)
+        for second in seconds:
+            self._judge(second, self._reader.read([*second.first.keys]), judged_us, left)
+        return self._give_up(firsts[len(seconds) :], _BEHIND)
+
+    def _keys_of(self, texts: Iterable[str]) -> Mapping[str, Key]:
+        return {text: self._keys.key(text) for text in texts}
+
+    def _shown(self, keys: Mapping[str, Key]) -> Shown:
+        shown = self._truth.documents([*keys.values()])
+        assert shown is not None  # nothing was asked of its place
+        return shown
+
+    def _give_up(self, firsts: Sequence[_First], why: str) -> str:
+        """Note documents as unsettled; return why, nothing where there are none."""
+        self.found.unsettled += [Open(text, why) for each in firsts for text in each.keys]
+        return why if firsts else ""
 
     def _reach(self, place: int) -> bool:
         begun = self._pace.clock()
@@ -329,11 +342,13 @@ class Comparison:
         finally:
             self._waited_s += self._pace.clock() - begun
 
-    def _judge(self, look: _Look, judged_us: int, left: list[str]) -> None:
-        first, second = look.first, look.second
+    def _judge(
+        self, look: _Second, after: Mapping[str, Held], judged_us: int, left: list[str]
+    ) -> None:
+        first, second = look.first.shown, look.shown
         self.found.position = second.upper
         quiet = first.versions == second.versions
-        for text, key in look.keys.items():
+        for text, key in look.first.keys.items():
             if key in second.unreadable:
                 self.found.unreadable.append(Open(text, second.unreadable[key]))
                 continue
@@ -341,7 +356,7 @@ class Comparison:
                 left.append(text)
                 continue
             wanted, then = first.documents.get(key), second.documents[key]
-            one, other = look.before.get(text), look.after.get(text)
+            one, other = look.before.get(text), after.get(text)
             if same(wanted, _value(one)) or same(then, _value(other)):
                 continue
             if quiet and wanted == then and one == other:
