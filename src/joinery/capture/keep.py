@@ -5,6 +5,9 @@ oldest first, those of all tables in the order of their numbers. So what is left
 log, and whoever began in time lacks nothing. `kept.json` says up to which file they are gone: who
 begins later lacks what was in those, and is refused, unless all tables were read again since.
 
+A file that puts lines of another back has that one's number and goes as it does, but holds up none
+that follow: it is no part of the log's end.
+
 Whoever begins after such a reading needs the files from its beginning on. So they stay until it is
 over, and for `keep` from then on, as if they were as old as its end.
 
@@ -31,6 +34,7 @@ _READERS = "readers"
 _KEPT = "kept.json"
 _LOCK = "keep.lock"
 _FILES = "files"
+_REPLAY = ".replay.jsonl"
 _WHOLE_FROM = "whole_from"
 _WHOLE_AT = "whole_at"  # in seconds since 1970
 _NEEDED = "needed_from"
@@ -62,6 +66,23 @@ class _File:
     number: int
     table: str
     path: Path
+
+    @property
+    def puts_back(self) -> bool:
+        """Whether its lines are of another file, and read once more."""
+        return self.path.name.endswith(_REPLAY)
+
+
+def _number(name: str) -> int:
+    """Return the number of a change file; of one that puts lines of another back, the other's.
+
+    Example:
+        >>> _number("0000000000000007.jsonl")
+        7
+        >>> _number("0000000000000007.jsonl.20260131T120000000000Z.replay.jsonl")
+        7
+    """
+    return int(name.partition(".")[0])
 
 
 def _read(table: str) -> str:
@@ -197,7 +218,7 @@ class SpoolKeep:
         """
         kept = self._kept
         numbers = {
-            table: [int(Path(each).stem) for each in applied.get(table, ())]
+            table: [_number(e) for e in applied.get(table, ()) if not e.endswith(_REPLAY)]
             for table in reader.tables
         }
         first = min((each for some in numbers.values() for each in some), default=None)
@@ -216,9 +237,10 @@ class SpoolKeep:
         """
         with self._locked():
             gone = self._spent(time.time() - keep_s, applied)
-            if gone:
-                by_table = {_removed(each.table): each.number for each in gone}
-                self._note_kept(removed=gone[-1].number, **by_table)
+            log = [each for each in gone if not each.puts_back]
+            if log:
+                by_table = {_removed(each.table): each.number for each in log}
+                self._note_kept(removed=log[-1].number, **by_table)
             for each in gone:
                 each.path.unlink(missing_ok=True)
             return len(gone)
@@ -230,23 +252,28 @@ class SpoolKeep:
         done = [(frozenset(each.tables), applied(each)) for each in self.readers()]
         kept = self._kept
         needed = kept.get(_NEEDED, 0) if self._read_once_more() else 0
-        gone = []
-        for file in self._files():
+
+        def is_spent(file: _File) -> bool:
             waited = any(
                 file.table in tables and file.path.name not in has.get(file.table, ())
                 for tables, has in done
             )
             if waited or file.number > position.file or 0 < needed <= file.number:
+                return False
+            return _aged_from(file, kept) <= before
+
+        gone = []
+        for file in self._files():
+            if is_spent(file):
+                gone.append(file)
+            elif not file.puts_back:
                 break
-            if _aged_from(file, kept) > before:
-                break
-            gone.append(file)
         return gone
 
     def _files(self) -> list[_File]:
         found = (self._folder / _FILES).glob("*/[0-9]*.jsonl")
-        files = (_File(int(each.stem), each.parent.name, each) for each in found)
-        return sorted(files, key=lambda each: each.number)
+        files = (_File(_number(each.name), each.parent.name, each) for each in found)
+        return sorted(files, key=lambda each: (each.number, each.path.name))
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

@@ -78,6 +78,37 @@ def test_what_a_reader_has_not_applied_stays_and_all_that_came_after(
     assert left(spool) == [4, 5]
 
 
+def put_back(spool: SpoolFolder, number: int, *, aged_s: float) -> str:
+    """Put lines of a file of table a back, as `joinery dlq replay` does; return what it made."""
+    name = f"{number:016d}.jsonl.20260131T120000000000Z.replay.jsonl"
+    file = spool.path / "files" / "a" / name
+    file.write_text("1\t{}\n")
+    os.utime(file, (time.time() - aged_s,) * 2)
+    return name
+
+
+def test_lines_that_were_put_back_go_with_the_file_that_they_are_of(spool: SpoolFolder) -> None:
+    put_back(spool, 3, aged_s=2 * DAY_S)
+    keep = SpoolKeep(spool)
+
+    sizes, removed = keep.sizes(), keep.prune(DAY_S, nothing)
+
+    assert (6, 6, 5, False) == (len(sizes), removed, keep.removed, keep.whole)
+
+
+def test_lines_that_were_put_back_lately_hold_up_nothing(
+    spool: SpoolFolder, tmp_path: Path
+) -> None:
+    name = put_back(spool, 1, aged_s=0)
+    keep, late = SpoolKeep(spool), reader(tmp_path, "late", "a")
+
+    removed = keep.prune(DAY_S, nothing)
+    goes_on = keep.note(late, {"a": {*files(1, 3, 5), name}})
+    later = keep.prune(0, lambda each: {"a": {*files(1, 3, 5), name}})
+
+    assert (5, True, 1, 5) == (removed, goes_on, later, keep.removed)
+
+
 def test_a_reader_whose_checkpoint_is_gone_is_forgotten(spool: SpoolFolder, tmp_path: Path) -> None:
     keep = SpoolKeep(spool)
     keep.note(reader(tmp_path, "gone", "a"), None)
