@@ -91,7 +91,8 @@ class Lookup(AddingStep):
         """Return which of `columns` the step needs so that `needed` is there after it."""
         asked = {pair.parent for pair in self.on}
         if self.on_miss == "dead_letter":
-            return columns | asked  # A blind index is no column, and yet compared.
+            # Blind indexes, which this lookup and later ones compare, are none of the columns.
+            return columns | asked | (needed - self.made)
         if self.where is not None:
             asked |= self.where.references & columns
         if self.event_time is not None:

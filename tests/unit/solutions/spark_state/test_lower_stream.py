@@ -28,14 +28,29 @@ relations:
   prices: {key: [sku], time: since, fields: {sku: string, cents: long, since: timestamp}}
 streams:
 """
+PERSONAL = """\
+vault: {sqlite: {path: vault.db}, master: "not a secret, since this is only a test"}
+relations:
+  views:
+    append: true
+    key: [id]
+    fields: {id: long, user: long, email: string, page: string}
+    personal: {subject: user, fields: [email], join: [email]}
+  people: {key: [id], fields: {id: long, name: string}, personal: {subject: id, fields: [name]}}
+  accounts:
+    key: [email]
+    fields: {email: string, plan: string}
+    personal: {subject: email, fields: [email], join: [email]}
+streams:
+"""
 CUSTOMERS = "{lookup: customers, on: {id: customer_id}, fields: [tier]}"
 PRODUCTS = "{lookup: products, on: [sku], fields: [price]}"
 STORED = "{lookup: products, on: [sku], read: database, store: {sqlite: {path: app.db}}}"
 
 
-def lowered(folder: Path, streams: str) -> LoweredStreams:
+def lowered(folder: Path, streams: str, relations: str = RELATIONS) -> LoweredStreams:
     file = folder / "joinery.yaml"
-    file.write_text(RELATIONS + streams, encoding="utf-8")
+    file.write_text(relations + streams, encoding="utf-8")
     plan = build_plan(load_spec(file))
     chosen = [each for each in plan.streams if each.sinks]
     return lower_streams(chosen, tombstone_retention_micros=1, max_document_bytes=2)
@@ -98,6 +113,24 @@ def test_an_event_that_may_become_a_dead_letter_keeps_all_its_columns(tmp_path: 
     assert ["at", "customer_id", "order_id", "quantity", "sku"] == [
         each.name for each in first_lookup(made).event.fields
     ]
+
+
+def test_a_blind_index_passes_a_lookup_that_may_make_a_dead_letter(tmp_path: Path) -> None:
+    people = "{lookup: people, on: {id: user}, on_miss: dead_letter}"
+    steps = f"[{people}, {{lookup: accounts, on: [email]}}]"
+    text = f"  s: {{from: views, steps: {steps}, sink: {{files: {{path: out}}}}}}\n"
+
+    made = lowered(tmp_path, text, PERSONAL).program
+
+    first, second = made.nodes
+    assert isinstance(first, CurrentLookup)
+    assert isinstance(second, CurrentLookup)
+    columns = ["email", "email (blind index)", "id", "page", "user"]
+    assert columns == [each.name for each in first.event.fields]
+    (onward,) = first.onward
+    assert onward.address is not None
+    (compared,) = onward.address.ordinals
+    assert "email (blind index)" == second.event.fields[compared].name
 
 
 def test_streams_that_begin_alike_share_their_first_nodes(tmp_path: Path) -> None:
