@@ -34,14 +34,14 @@ class Events:
         relation: Where they come from.
         columns: What they have.
         lost: Columns whose own problem is noted.
-        blind: Those that stand as in the log, and whose blind index an event has, too.
+        standing: Those that are as in the log; of these alone an event has blind indexes.
     """
 
     stream: str
     relation: Relation
     columns: tuple[Field, ...]
     lost: Collection[str] = ()
-    blind: Collection[str] = ()
+    standing: Collection[str] = ()
 
     @property
     def row(self) -> Row:
@@ -152,15 +152,16 @@ def _pair(asked: LookupContext, column: str, event: str, table: Row) -> JoinPair
 def _blind_pair(asked: LookupContext, column: str, event: str, path: Path) -> JoinPair | None:
     """Return a pair of personal columns, compared by blind indexes, or note why there is none."""
     events = asked.events
-    if is_personal(events.row[event]) and event not in events.blind:
+    if event not in events.standing:
         asked.context.refuse(
             "PLAN_PERSONAL",
-            f'{asked.what} cannot compare "{event}", which is personal',
+            f'{asked.what} cannot compare "{event}" of the event with "{column}"',
             path,
             key=True,
-            detail="An event has the blind indexes of columns of its log that are listed under"
-            " join of personal, as long as they have their names, and up to a select.",
-            hint="Put the lookup before the step that makes the column.",
+            detail="Personal columns are compared by blind indexes, and an event has those of its"
+            " log's columns alone, until a step replaces the column, or select all of them.",
+            hint=f'Put the lookup before the step that gives "{event}", and compare a column of'
+            f' "{events.relation.name}".',
         )
         return None
     return blind_key_pair(asked.context, path, (column, event), asked.table, events.relation)

@@ -16,7 +16,17 @@ from joinery.plan.context import Context
 from joinery.plan.nodes import Computed, Relation
 from joinery.plan.reorder import state_first
 from joinery.plan.sink import Owner, build_sink
-from joinery.plan.step import Filter, Lookup, MapRows, Select, Step, Union, WithColumns, stage_of
+from joinery.plan.step import (
+    Filter,
+    Lookup,
+    MapRows,
+    Select,
+    Step,
+    Union,
+    WithColumns,
+    stage_of,
+    standing_after,
+)
 from joinery.plan.stream import Stream
 from joinery.plan.timed_step import Join, Rolling, SeenFilter
 from joinery.project.step import (
@@ -52,7 +62,7 @@ class _Begun:
     Attributes:
         lost: Columns whose own problem is noted.
         volatile: Columns that a correction may change.
-        blind: Columns of the log that are still as they were, and have a blind index.
+        standing: Columns of the log that are still as they were.
     """
 
     relation: Relation
@@ -60,7 +70,7 @@ class _Begun:
     steps: tuple[Step, ...] = ()
     lost: set[str] = field(default_factory=set)
     volatile: set[str] = field(default_factory=set)
-    blind: frozenset[str] = frozenset()
+    standing: frozenset[str] = frozenset()
 
     @property
     def scope(self) -> dict[str, DataType]:
@@ -153,9 +163,9 @@ class _Streams:
             hint = f'Write append: true under relation "{name}".'
             self.context.refuse("PLAN_STREAM", message, place, detail=detail, hint=hint)
             return None
-        personal = relation.personal
-        blind = frozenset(name for name, _ in personal.indexes) if personal else frozenset[str]()
-        return _Begun(relation, relation.row.fields, lost=set(lost), blind=blind)
+        columns = relation.row.fields
+        standing = frozenset(each.name for each in columns)
+        return _Begun(relation, columns, lost=set(lost), standing=standing)
 
     @property
     def events(self) -> list[str]:
@@ -180,7 +190,7 @@ class _Streams:
         if any(isinstance(each, Join) for each in begun.steps):
             check_after_join(self.context, step, stream.name, path)
         begun.volatile = _volatile(begun, step)
-        begun.blind = _blind(begun, step)
+        begun.standing = standing_after(step, begun.standing)
         begun.columns = step.columns_after(begun.columns)
         begun.lost -= {each.name for each in begun.columns}
         begun.steps += (step,)
@@ -190,7 +200,7 @@ class _Streams:
     def step(self, begun: _Begun, spec: StepSpec, stream: StreamSpec, path: Path) -> Step | None:
         match spec:
             case LookupSpec():
-                events = Events(stream.name, begun.relation, begun.columns, begun.lost, begun.blind)
+                events = _events(begun, stream)
                 step = build_lookup(self.context, spec, path, events, self.relations)
                 return self.checked(step, begun, path) if step else None
             case FilterSpec(where):
@@ -259,6 +269,10 @@ class _Streams:
         return Union(replace(other, sinks=(), group=None))
 
 
+def _events(begun: _Begun, stream: StreamSpec) -> Events:
+    return Events(stream.name, begun.relation, begun.columns, begun.lost, begun.standing)
+
+
 def _timed(begun: _Begun, stream: StreamSpec) -> TimedEvents:
     return TimedEvents(
         stream.name, begun.relation, begun.scope, begun.steps, begun.lost, begun.volatile
@@ -325,17 +339,6 @@ def _volatile(begun: _Begun, step: Step) -> set[str]:
             return before | step.made
         case Filter() | SeenFilter():
             return before
-
-
-def _blind(begun: _Begun, step: Step) -> frozenset[str]:
-    """Return the columns after `step` that have a blind index."""
-    match step:
-        case Select() | MapRows() | Union():
-            return frozenset()  # The index is a column of the log, which a select leaves out.
-        case Lookup() | WithColumns() | Rolling() | Join():
-            return begun.blind - step.made
-        case Filter() | SeenFilter():
-            return begun.blind
 
 
 def _moved(before: set[str], fields: tuple[Computed, ...]) -> set[str]:

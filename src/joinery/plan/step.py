@@ -128,7 +128,7 @@ class Lookup(AddingStep):
         types = {each.name: each.type for each in columns}
         joined = tuple(pair.child for pair in self.on)
         yield joined == self.table.key, "a lookup compares the table's key, in order"
-        there = types.keys() | stream.blind_indexes
+        there = types.keys() | stream.blind_indexes_at(self)
         yield all(pair.parent in there for pair in self.on), "joined columns are there"
         yield from reads_there((each.expression for each in self.fields), self.table.row.fields)
         if self.where is not None:
@@ -333,6 +333,21 @@ def stage_of(step: Step) -> Stage:
             return "store"
         case Lookup() | Filter() | Select() | WithColumns() | MapRows():
             return "event"
+
+
+def standing_after(step: Step, standing: Names) -> Names:
+    """Return which columns of a log are as in the log after a step, of those that were before it.
+
+    An event has the blind indexes of these. An index is no column, so what replaces all columns
+    leaves it out.
+    """
+    match step:
+        case Select() | MapRows() | Union():
+            return frozenset()
+        case Lookup() | WithColumns() | Rolling() | Join():
+            return standing - step.made
+        case Filter() | SeenFilter():
+            return standing
 
 
 def beside(step: Step) -> Lookup | Union | Join | None:

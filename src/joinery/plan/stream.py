@@ -11,11 +11,13 @@ A stream as a product, for whatever asks for name, query, key, value and sinks a
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
+from itertools import takewhile
 from typing import ClassVar
 
 from joinery.model.type import BOOLEAN, STRING, Field, Struct
 from joinery.plan.nodes import Plan, Product, Relation, Sink
-from joinery.plan.step import Lookup, Step, Union, stage_of
+from joinery.plan.step import Lookup, Step, Union, stage_of, standing_after
 from joinery.plan.timed_step import Join, Rolling, SeenFilter
 
 PLACE = Field("place", STRING)
@@ -68,11 +70,15 @@ class Stream:
         """What identifies an event of its log: its key, else the text of its place."""
         return key_of(self.relation)
 
-    @property
-    def blind_indexes(self) -> frozenset[str]:
-        """What events have beside their columns, to be looked up by personal ones."""
+    def blind_indexes_at(self, step: Step) -> frozenset[str]:
+        """Return what events have beside their columns where one of its steps is given them."""
         personal = self.relation.personal
-        return frozenset(index for _, index in personal.indexes) if personal else frozenset()
+        if personal is None:
+            return frozenset()
+        columns = frozenset(each.name for each in self.relation.row.fields)
+        before = takewhile(lambda each: each is not step, self.steps)
+        standing = reduce(lambda had, each: standing_after(each, had), before, columns)
+        return frozenset(index for name, index in personal.indexes if name in standing)
 
     @property
     def joined(self) -> tuple[Relation, ...]:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import joinery as jn
-from joinery.errors import ProjectErrors
+from joinery.errors import PlanError, ProjectErrors
 from joinery.plan.check import check
+from joinery.plan.step import Select, Step, WithColumns
+from joinery.plan.step_base import kept
+from joinery.plan.verify import verify_stream
 from joinery.testing.driver import DriverError, upsert
 from joinery.testing.stream_driver import StreamDriver
 
@@ -153,6 +157,10 @@ REFUSED = {
     "a lookup by a renamed column": "{with_columns: {mail: email}},"
     " {lookup: account, on: {email: mail}}",
     "a lookup after a select": "{select: [id, email]}, {lookup: account, on: [email]}",
+    "a lookup by a column that a step replaced": "{with_columns: {email: page}},"
+    " {lookup: account, on: [email]}",
+    "a lookup by a column that a lookup replaced": "{lookup: customer, on: {id: user},"
+    " fields: {email: tier}}, {lookup: account, on: [email]}",
 }
 
 
@@ -163,6 +171,42 @@ def test_what_is_not_covered_is_refused(case: str, tmp_path: Path) -> None:
 
     codes = {each.code for each in refused.value.problems}
     assert "PLAN_PERSONAL" in codes or (case == "what was seen" and "PLAN_TYPE_MISMATCH" in codes)
+
+
+@pytest.mark.parametrize(
+    ("first", "column"), [("{with_columns: {mail: page}}", "mail"), ("{select: [page]}", "page")]
+)
+def test_the_refusal_of_a_column_that_is_not_the_log_s_says_where_to_put_the_lookup(
+    first: str, column: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ProjectErrors) as refused:
+        project(tmp_path, f"{first}, {{lookup: account, on: {{email: {column}}}}}").plan  # noqa: B018
+
+    (problem,) = refused.value.problems
+    assert f'cannot compare "{column}" of the event with "email"' in problem.message
+    assert f'Put the lookup before the step that gives "{column}"' in problem.hint
+
+
+def test_a_column_of_the_log_without_a_blind_index_is_to_be_listed(tmp_path: Path) -> None:
+    with pytest.raises(ProjectErrors) as refused:
+        project(tmp_path, "{lookup: account, on: {email: height}}").plan  # noqa: B018
+
+    (problem,) = refused.value.problems
+    assert 'List "height" under fields and join of "personal" of "view"' in problem.hint
+
+
+def test_a_plan_whose_lookup_goes_by_an_index_that_is_gone_is_broken(tmp_path: Path) -> None:
+    stream = project(tmp_path, ACCOUNT.replace("OPTIONS", "")).streams["seen"].plan
+    (lookup,) = stream.steps
+    fields = kept(stream.relation.row.fields)
+    replaced = tuple(each for each in fields if each.name == "email")
+    ending: tuple[Step, ...] = (Select(fields), WithColumns(replaced))
+
+    verify_stream(stream)
+    for first in ending:
+        with pytest.raises(PlanError) as broken:
+            verify_stream(replace(stream, steps=(first, lookup)))
+        assert "joined columns are there" in broken.value.detail
 
 
 def test_a_log_with_a_personal_key_is_refused(tmp_path: Path) -> None:
