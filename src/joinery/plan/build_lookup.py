@@ -281,6 +281,7 @@ class _Parts:
             return Lookup(self.table, pairs, fields, read="event")
         self.warn_replaced(fields)
         check_switches(self.asked)
+        self.check_where(fields)
         made = Lookup(
             table=self.table,
             on=pairs,
@@ -338,6 +339,15 @@ class _Parts:
         scope = self.events.row | {each.name: each.expression.type for each in fields}
         lost = {*self.events.lost, *(name for name, _ in self.spec.fields or ())} - scope.keys()
         return self.context.condition(self.spec.where, (*self.path, "where"), scope, lost)
+
+    def check_where(self, fields: tuple[Computed, ...]) -> None:
+        """Refuse to choose which events are sent again where an erasure has to reach them all."""
+        shown = [each.name for each in fields if is_personal(each.expression.type)]
+        if self.spec.where is not None and shown:
+            message = f'{self.what} cannot have "where" and the personal field "{shown[0]}"'
+            detail = "An event that where keeps back would keep the value after an erasure."
+            hint = "Leave where out, or name fields that are not personal."
+            self.asked.refuse("PLAN_PERSONAL", message, "where", detail=detail, hint=hint)
 
     def check_in_event(self, fields: tuple[Computed, ...]) -> None:
         """Check that the event has each field already, under its name and of its type."""

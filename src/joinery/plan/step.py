@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self
 
 from joinery.expression.typed import Expression
-from joinery.model.type import TIMESTAMP, Struct
+from joinery.model.type import TIMESTAMP, Struct, is_personal
 from joinery.plan.nodes import Computed, JoinPair, Relation
 from joinery.plan.step_base import (
     LEAVES_OUT,
@@ -100,6 +100,11 @@ class Lookup(AddingStep):
         return (needed - self.made) | asked
 
     @property
+    def shows_personal(self) -> bool:
+        """Whether events get a personal column of the table's row."""
+        return any(is_personal(each.expression.type) for each in self.fields)
+
+    @property
     def told(self) -> str:
         """The step, in messages."""
         kept = "state" if self.read == "state" else "a store"
@@ -133,6 +138,7 @@ class Lookup(AddingStep):
         yield from reads_there((each.expression for each in self.fields), self.table.row.fields)
         if self.where is not None:
             yield from reads_there([self.where], (*columns, *fields_of(self.fields)))
+            yield not self.shows_personal, "an erasure reaches all events that are remembered"
         remembers = self.on_change != "keep"
         yield remembers == (self.for_ms is not None), "what is remembered has an end"
         waits = self.on_miss == "wait"

@@ -59,7 +59,7 @@ ACCOUNT = "{lookup: account, on: [email], fields: [plan, phone]OPTIONS}"
 AGAIN = ", on_change: re_emit, for: 7d"
 SELECT = "{select: [id, user, EACH]}"
 
-insert = jn.testing.insert
+insert, update = jn.testing.insert, jn.testing.update
 
 
 def project(folder: Path, steps: str, rest: str = "") -> jn.Project:
@@ -121,6 +121,27 @@ def test_a_lookup_by_a_personal_key_compares_blind_indexes(tmp_path: Path) -> No
     assert [upsert(3, {"id": 3, "user": 7, "plan": None, **nothing})] == unknown
 
 
+def test_a_lookup_that_shows_nothing_personal_may_choose_which_events_are_sent_again(
+    tmp_path: Path,
+) -> None:
+    made = driver(
+        tmp_path,
+        f"{{lookup: customer, on: {{id: user}}, fields: [tier]{AGAIN}, where: tier = 'gold'}}",
+    )
+    made.send(insert("customer", id=7, name="Ann", tier="gold"), view(1, 7))
+
+    assert [] == made.erase("customer", 7)
+
+
+def test_what_is_sent_again_passes_the_later_steps_as_they_are_then(tmp_path: Path) -> None:
+    made = driver(tmp_path, CUSTOMER.replace("OPTIONS", AGAIN), "{filter: tier = 'gold'}")
+    made.send(insert("customer", id=7, name="Ann", tier="gold"), view(1, 7))
+
+    kept_out = made.send(update("customer", id=7, name="Ann", tier="silver"))
+
+    assert [] == kept_out == made.erase("customer", 7)
+
+
 def test_nothing_can_be_erased_of_what_is_not_personal(tmp_path: Path) -> None:
     with pytest.raises(DriverError, match='nothing personal of "price"'):
         driver(tmp_path, "{lookup: price, on: [page]}").erase("price", "/")
@@ -156,6 +177,9 @@ REFUSED = {
     "a personal column without a blind index": "{lookup: account, on: {email: height}}",
     "a lookup by a renamed column": "{with_columns: {mail: email}},"
     " {lookup: account, on: {email: mail}}",
+    "a choice of events that are sent again": CUSTOMER.replace(
+        "OPTIONS", AGAIN + ", where: tier = 'gold'"
+    ),
     "a lookup after a select": "{select: [id, email]}, {lookup: account, on: [email]}",
     "a lookup by a column that a step replaced": "{with_columns: {email: page}},"
     " {lookup: account, on: [email]}",
