@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from joinery.cli.project import DONE, FOUND
+from joinery.model.type import is_personal
 from joinery.place.place import local
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Plan, Relation
@@ -56,16 +57,18 @@ def run_erase(file: Path, relation: str, key: str, *, prove: bool = False, value
 
 
 def _told(plan: Plan, relation: Relation, receipt: Receipt) -> Iterator[str]:
-    """Yield what becomes of what was sent with the values."""
-    if receipt.products:
-        names = ", ".join(receipt.products)
-        yield f"documents that held its values are sent again with the next batch of: {names}"
-    streams = [each.name for each in plan.streams if relation in each.relations]
-    if streams:
-        yield (
-            "streams send its values no more; what they sent stays where it is, but for events"
-            f" that a lookup remembers: {', '.join(streams)}"
-        )
+    """Yield what becomes of what was sent with the values, each product and stream once."""
+    streams = [each for each in plan.streams if relation in each.relations]
+    again = [each.name for each in streams if each.sends_again_for(relation)]
+    products = [each for each in receipt.products if each not in again]
+    kept = [each.name for each in streams if each.name not in again and is_personal(each.output)]
+    for told, names in (
+        ("documents that held its values are sent again with the next batch of", products),
+        ("events that a lookup still remembers are sent again by", again),
+        ("streams no longer send its values, and what was sent stays as it is", kept),
+    ):
+        if names:
+            yield f"{told}: {', '.join(names)}"
 
 
 def _relation(spec: ProjectSpec, plan: Plan, name: str) -> Relation:

@@ -97,8 +97,11 @@ class Stream:
         return tuple(each for each in self.steps if isinstance(each, Lookup))
 
     def sends_again_for(self, relation: Relation) -> bool:
-        """Return whether events that met a row of a relation are sent again when it changes."""
-        return any(each.table == relation and each.on_change != "keep" for each in self.lookups)
+        """Return whether events that show a row of a relation are sent again once it is erased."""
+        return any(
+            each.table == relation and each.on_change != "keep" and each.shows_personal
+            for each in self.lookups
+        )
 
     @property
     def united(self) -> tuple[Stream, ...]:

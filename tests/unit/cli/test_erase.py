@@ -1,0 +1,65 @@
+"""What `joinery erase` says of products and streams: each of them on one line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from joinery.cli.erase import run_erase
+
+PROJECT = """\
+name: web
+sources: {changes: {files: {path: data}}}
+vault: {sqlite: {path: vault.db}, master: "not a secret, since this is only a test"}
+relations:
+  view:
+    append: true
+    key: [id]
+    fields: {id: long, user: long, email: string}
+    personal: {subject: user, fields: [email]}
+  click: {append: true, key: [id], fields: {id: long, user: long}}
+  customer:
+    key: [id]
+    fields: {id: long, name: string, tier: string}
+    personal: {subject: id, fields: [name]}
+products:
+  profile: {root: customer}
+streams:
+  again: {from: click, steps: [LOOKUP, on_change: re_emit, for: 7d}, {select: [id, name]}]}
+  kept: {from: click, steps: [LOOKUP}, {select: [id, name, tier]}]}
+  clear: {from: click, steps: [LOOKUP}, {select: [id, tier]}]}
+  tiers:
+    from: click
+    steps:
+      - {lookup: customer, on: {id: user}, fields: [tier], on_change: re_emit, for: 7d}
+      - select: [id, tier]
+  logged: {from: view, steps: []}
+""".replace("LOOKUP", "{lookup: customer, on: {id: user}, fields: [name, tier]")
+
+
+def told(folder: Path, relation: str, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    (folder / "joinery.yaml").write_text(PROJECT)
+    assert 0 == run_erase(folder / "joinery.yaml", relation, "7")
+    first, *lines, last = capsys.readouterr().out.splitlines()
+    assert first.startswith(f"{relation} 7: key destroyed at ")
+    assert last.startswith("receipt: ")
+    return lines
+
+
+def test_what_an_erasure_sends_again_is_told_apart_from_what_stays(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert [
+        "documents that held its values are sent again with the next batch of: profile",
+        "events that a lookup still remembers are sent again by: again",
+        "streams no longer send its values, and what was sent stays as it is: kept",
+    ] == told(tmp_path, "customer", capsys)
+
+
+def test_streams_keep_what_they_sent_of_their_own_log(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (line,) = told(tmp_path, "view", capsys)
+
+    assert "streams no longer send its values, and what was sent stays as it is: logged" == line
