@@ -42,6 +42,14 @@ _SUBJECTS = ("string", "byte", "short", "int", "long")
 _SOURCES = ("files", "kafka", *CAPTURED)
 _CODE = "PLAN_PERSONAL"
 _KEEPING = ("files", "console")
+_ANEW = (
+    "Leave reveal out; or run joinery run --rebuild after an erasure: it writes all events of the"
+    " log anew, and removes lines of events that the log no longer has, or that are now left out."
+)
+_ANEW_IN_TOPIC = (
+    "Leave reveal out; or have the topic compacted, and run joinery run --rebuild after an erasure:"
+    " it sends all events of the log anew, and what was sent before stays until compaction."
+)
 
 
 def build_personal(
@@ -327,8 +335,7 @@ def _warn_kept(context: Context, stream: Stream, path: Path) -> None:
                 place,
                 detail="An erasure has those events alone sent again that a lookup of the erased"
                 " row remembers (on_change).",
-                hint="Leave reveal out, or run joinery run --rebuild after an erasure, which"
-                " writes all lines of a table anew.",
+                hint=_ANEW_IN_TOPIC if sink.kind == "kafka" else _ANEW,
                 warning=True,
             )
 

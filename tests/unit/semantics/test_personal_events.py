@@ -253,3 +253,13 @@ def test_a_sink_that_keeps_all_cannot_reveal_and_any_other_warns(tmp_path: Path)
 
     assert "warning" == warning.severity
     assert 'sink "sqlite" of stream "seen" keeps in clear what it was sent' in warning.message
+    assert "removes lines of events that the log no longer has" in warning.hint
+
+
+def test_a_topic_that_is_given_values_is_to_be_compacted(tmp_path: Path) -> None:
+    topic = "    sink: {kafka: {topic: seen, bootstrap: 'localhost:9092', reveal: true}}\n"
+    project(tmp_path, "", topic)
+
+    (warning,) = check(tmp_path / "joinery.yaml")
+
+    assert "have the topic compacted" in warning.hint
