@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from joinery.expression.group_aggregate import GROUP_AGGREGATES
 from joinery.expression.problem import ExpressionError
 from joinery.expression.typed import Aggregate
-from joinery.model.type import BOOLEAN, TIMESTAMP, DataType
+from joinery.model.type import BOOLEAN, TIMESTAMP, DataType, is_personal
 from joinery.plan.context import Context
 from joinery.plan.join import comparable
 from joinery.plan.nodes import Computed, Relation
@@ -149,6 +149,10 @@ def _check_by(context: Context, name: str, path: Path, events: TimedEvents) -> N
     if name not in events.row:
         message = f'the event has no column "{name}"'
         context.unknown("PLAN_UNKNOWN_COLUMN", message, path, name=name, known=events.row)
+    elif is_personal(events.row[name]):
+        message = f'events cannot be counted by "{name}", which is personal'
+        hint = "Name columns that are not personal."
+        context.refuse("PLAN_PERSONAL", message, path, hint=hint)
     elif not comparable(events.row[name]):
         message = f'events cannot be counted by "{name}", which is {events.row[name]}'
         hint = "Name columns of simple types."
