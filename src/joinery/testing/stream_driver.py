@@ -15,7 +15,7 @@ from joinery.model.change import Change, DocumentChange
 from joinery.plan.stream import Stream
 from joinery.project.quantity import duration_ms
 from joinery.semantics.stream_reference import StreamReference
-from joinery.solutions.protocol import DeadDocument
+from joinery.solutions.protocol import DeadDocument, Emissions
 from joinery.testing.changes import ChangeError, RowChange, flat
 from joinery.testing.driver import DriverError, Emission
 
@@ -61,13 +61,17 @@ class StreamDriver:
         self._time_us += _micros(after)
         self._before = deepcopy(self._solution)
         self._last = batch, self._time_us
-        emitted = self._solution.apply(batch, self._time_us)
-        self.counters.update(emitted.counters)
-        self.dead_letters.extend(emitted.dead_letters)
-        return [_emission(each) for each in emitted.documents]
+        return self._emitted(self._solution.apply(batch, self._time_us))
 
     def erase(self, relation: str, subject: object) -> list[Emission]:
-        """Erase a subject of a relation, and return what is sent again, as one batch.
+        """Erase a subject of a relation, as one batch, and return its emissions.
+
+        They are the events that are sent again, and those whose time to wait is over. The batch
+        cannot be replayed.
+
+        Args:
+            relation: One with personal columns.
+            subject: Whose values they are, in clear.
 
         Raises:
             DriverError: Nothing of the relation is personal.
@@ -77,9 +81,7 @@ class StreamDriver:
             raise DriverError(f'stream "{self.stream.name}" reads nothing personal of "{relation}"')
         self._time_us += _micros("1s")
         self._before = self._last = None
-        emitted = self._solution.erase(relation, subject, self._time_us)
-        self.counters.update(emitted.counters)
-        return [_emission(each) for each in emitted.documents]
+        return self._emitted(self._solution.erase(relation, subject, self._time_us))
 
     def replay(self) -> list[Emission]:
         """Run the last batch again, from the state before it, as after a crash."""
@@ -87,6 +89,12 @@ class StreamDriver:
             raise DriverError("there is no batch to replay", hint="Send one first.")
         self._solution = deepcopy(self._before)
         emitted = self._solution.apply(*self._last)
+        return [_emission(each) for each in emitted.documents]
+
+    def _emitted(self, emitted: Emissions) -> list[Emission]:
+        """Note what a batch counted and refused, and return what it sends."""
+        self.counters.update(emitted.counters)
+        self.dead_letters.extend(emitted.dead_letters)
         return [_emission(each) for each in emitted.documents]
 
     def _change(self, told: Change | RowChange) -> Change:

@@ -59,7 +59,7 @@ ACCOUNT = "{lookup: account, on: [email], fields: [plan, phone]OPTIONS}"
 AGAIN = ", on_change: re_emit, for: 7d"
 SELECT = "{select: [id, user, EACH]}"
 
-insert, update = jn.testing.insert, jn.testing.update
+insert, update, delete = jn.testing.insert, jn.testing.update, jn.testing.delete
 
 
 def project(folder: Path, steps: str, rest: str = "") -> jn.Project:
@@ -131,6 +131,27 @@ def test_a_lookup_that_shows_nothing_personal_may_choose_which_events_are_sent_a
     made.send(insert("customer", id=7, name="Ann", tier="gold"), view(1, 7))
 
     assert [] == made.erase("customer", 7)
+
+
+def test_an_event_that_a_later_lookup_refuses_when_it_is_sent_again_is_a_dead_letter(
+    tmp_path: Path,
+) -> None:
+    made = driver(
+        tmp_path,
+        CUSTOMER.replace("OPTIONS", AGAIN),
+        "{lookup: price, on: [page], on_miss: dead_letter}",
+        SELECT.replace("EACH", "name, price"),
+    )
+    made.send(
+        insert("customer", id=7, name="Ann", tier="gold"), insert("price", page="/", price=1.0)
+    )
+    made.send(view(1, 7))
+    made.send(delete("price", page="/"))
+
+    again = made.erase("customer", 7)
+
+    assert [] == again
+    assert [("lookup_miss", {"id": 1})] == [(each.reason, each.key) for each in made.dead_letters]
 
 
 def test_what_is_sent_again_passes_the_later_steps_as_they_are_then(tmp_path: Path) -> None:
