@@ -373,6 +373,5 @@ def _uncovered_step(step: Step) -> str:
 def _is_widened(lookup: Lookup) -> bool:
     """Return whether an erasure that finds a row by its subject would not find its lookup."""
     table = lookup.table
-    if table.personal is None or table.key == (table.personal.key_of(table.personal.subject),):
-        return False
-    return any(pair.type != table.type_of(pair.child) for pair in lookup.on)
+    widened = any(pair.type != table.type_of(pair.child) for pair in lookup.on)
+    return widened and table.erased_by is not None

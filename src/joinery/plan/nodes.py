@@ -167,6 +167,14 @@ class Relation:
         """Whether blind indexes stand in place of columns of its key."""
         return self.key_names != self.key
 
+    @property
+    def erased_by(self) -> str | None:
+        """The column that an erasure finds rows by; None where it is the key, or none is sealed."""
+        if self.personal is None:
+            return None
+        subject = self.personal.key_of(self.personal.subject)
+        return None if self.key == (subject,) else subject
+
     def key_fields(self) -> tuple[Field, ...]:
         """Return the columns of its key as documents have them."""
         pairs = zip(self.key_names, self.key, strict=True)

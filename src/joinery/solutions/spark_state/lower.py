@@ -197,10 +197,9 @@ class _Finish:
         return Route(uses.index, len(self._draft.nodes) - 1, role, uses.key_address())
 
     def _subjects_route(self, uses: RelationUses) -> Route:
-        personal = uses.relation.personal
-        assert personal is not None, "subjects are of personal columns"
+        subject = uses.relation.erased_by
+        assert subject is not None, "rows of a subject are found by it"
         self._draft.nodes.append(Subjects(uses.relation.name, 0, uses.index))
-        subject = personal.key_of(personal.subject)
         address = uses.address([subject], [uses.relation.type_of(subject)])
         return Route(uses.index, len(self._draft.nodes) - 1, 0, address)
 

@@ -69,10 +69,8 @@ class RelationUses:
     @property
     def by_subject(self) -> bool:
         """Whether an erasure has to find rows: they hold what is sealed, and not for their key."""
-        sealed, personal = self.sealed, self.relation.personal
-        if personal is None or sealed is None or not sealed.columns:
-            return False
-        return self.relation.key != (personal.key_of(personal.subject),)
+        sealed = self.sealed
+        return sealed is not None and bool(sealed.columns) and self.relation.erased_by is not None
 
     def key_address(self) -> Address:
         """Return the relation's key as an address."""

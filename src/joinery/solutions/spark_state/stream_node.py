@@ -71,11 +71,8 @@ class Rows:
     @property
     def subject(self) -> Address | None:
         """Whose values a row holds, where an erasure cannot find it by its key."""
-        sealed, personal = self.sealed, self.relation.personal
-        if personal is None or sealed is None or not sealed.columns:
-            return None
-        subject = personal.key_of(personal.subject)
-        if self.relation.key == (subject,):
+        sealed, subject = self.sealed, self.relation.erased_by
+        if subject is None or sealed is None or not sealed.columns:
             return None
         return Address(self.ordinals([subject]), (self.relation.type_of(subject),))
 

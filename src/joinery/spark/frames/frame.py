@@ -80,15 +80,16 @@ class RawFrame:
     frame: DataFrame
 
 
-def refuse_personal(what: str, relations: Sequence[Relation]) -> None:
+def refuse_personal(
+    what: str, relations: Sequence[Relation], *, hint: str = "Run the project: joinery run."
+) -> None:
     """Refuse a product or a stream, in words, of which something would be read in clear.
 
     Raises:
         FrameError: One of its relations has personal columns.
     """
     if any(each.personal is not None for each in relations):
-        message = f"{what} has personal columns, which DataFrames cannot seal"
-        raise FrameError(message, hint="Run the project: joinery run.")
+        raise FrameError(f"{what} has personal columns, which cannot be sealed here", hint=hint)
 
 
 def read_frame(

@@ -20,7 +20,7 @@ from joinery.plan.stream import Stream
 from joinery.project.kind import SinkSpec
 from joinery.project.product import ProjectSpec
 from joinery.spark.batch.run import Run, RunOptions
-from joinery.spark.frames.frame import FrameError
+from joinery.spark.frames.frame import refuse_personal
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -61,11 +61,11 @@ def preview(
     Raises:
         FrameError: The stream has personal columns: a run makes keys, and a preview may not.
     """
-    if any(each.personal is not None for each in stream.named_relations):
-        raise FrameError(
-            f'stream "{stream.name}" has personal columns, which only change files can show',
-            hint="Leave spark out where it reads change files, or run the project: joinery run.",
-        )
+    refuse_personal(
+        f'stream "{stream.name}"',
+        stream.named_relations,
+        hint="Leave spark out where it reads change files, or run the project: joinery run.",
+    )
     with tempfile.TemporaryDirectory(prefix="joinery-preview-") as name:
         folder = Path(name)
         alone = replace(
