@@ -114,7 +114,9 @@ class _Streams:
         return self.finish(spec, begun, path)
 
     def finish(self, spec: StreamSpec, begun: _Begun, path: Path) -> Stream | None:
-        steps, notes, problem = state_first(begun.steps, begun.relation.row.fields)
+        relation = begun.relation
+        indexes = relation.personal.hidden if relation.personal else frozenset[str]()
+        steps, notes, problem = state_first(begun.steps, relation.row.fields, indexes)
         if problem:
             hint = "Put lookups in state before lookups in a store."
             self.context.refuse(
@@ -124,7 +126,7 @@ class _Streams:
         self.check_correction(spec, begun, path)
         made = Stream(
             name=spec.name,
-            relation=begun.relation,
+            relation=relation,
             steps=steps,
             columns=begun.columns,
             group=spec.group,

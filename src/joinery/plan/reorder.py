@@ -14,7 +14,7 @@ from functools import reduce
 
 from joinery.model.type import Field
 from joinery.plan.step import Lookup, Select, Step, stage_of
-from joinery.plan.step_base import Columns, kept
+from joinery.plan.step_base import Names, kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +26,14 @@ class Conflict:
 
 
 def state_first(
-    steps: Sequence[Step], columns: tuple[Field, ...]
+    steps: Sequence[Step], columns: tuple[Field, ...], indexes: Names = frozenset()
 ) -> tuple[tuple[Step, ...], tuple[str, ...], Conflict | None]:
     """Return the steps in an order that can run, what was moved, and what cannot be.
 
     Args:
         steps: As declared.
         columns: What an event has before the first of them.
+        indexes: The blind indexes that it has there; one that a step can use is there before, too.
     """
     order, notes = list(steps), list[str]()
     for index, step in enumerate(steps):
@@ -41,7 +42,8 @@ def state_first(
             continue
         store = order[first]
         assert isinstance(store, Lookup)  # nothing else queries a store
-        reason = _obstacle(step, order[first:index], _columns(columns, order[:first]))
+        known = frozenset(e.name for e in _columns(columns, order[:first])) | indexes
+        reason = _obstacle(step, order[first:index], known)
         if reason:
             message = f"{step.told} comes after {store.told}"
             return tuple(steps), (), Conflict(message, reason)
@@ -68,12 +70,11 @@ def _columns(columns: tuple[Field, ...], steps: Sequence[Step]) -> tuple[Field, 
     return reduce(lambda had, step: step.columns_after(had), steps, columns)
 
 
-def _obstacle(step: Step, between: Sequence[Step], columns: Columns) -> str:
-    """Return why `step` cannot go before `between`, where events have `columns`."""
+def _obstacle(step: Step, between: Sequence[Step], known: Names) -> str:
+    """Return why `step` cannot go before `between`, where events have what is `known`."""
     if step.pinned:
         return step.pinned
     assert isinstance(step, Lookup)  # all else that runs in state is pinned
-    known = {each.name: each.type for each in columns}
     needed = {pair.parent for pair in step.on}
     needed |= {step.event_time} if step.event_time else set()
     needed |= step.where.references - {e.name for e in step.fields} if step.where else set()
@@ -83,7 +84,7 @@ def _obstacle(step: Step, between: Sequence[Step], columns: Columns) -> str:
     for each in between:
         if reason := each.obstacle_to(step) or _between(step, each, needed):
             return reason
-    missing = sorted(needed - known.keys())
+    missing = sorted(needed - known)
     return f'It needs the column "{missing[0]}", which is not there before.' if missing else ""
 
 

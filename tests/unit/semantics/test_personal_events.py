@@ -174,6 +174,13 @@ def test_explain_says_what_is_looked_up_by_a_blind_index(tmp_path: Path) -> None
     assert "Lookup account on email (blind key) = email (blind index)" in told
 
 
+def test_a_lookup_by_a_blind_index_goes_before_one_in_a_store(tmp_path: Path) -> None:
+    stored = "{lookup: price, on: [page]" + STORED + "}"
+    stream = project(tmp_path, f"{stored}, {ACCOUNT.replace('OPTIONS', '')}").streams["seen"].plan
+
+    assert ["account", "price"] == [each.table.name for each in stream.lookups]
+
+
 STORED = ", read: database, store: {sqlite: {path: a.db}}"
 OTHER = "  other: {from: view, steps: []}\n"
 REFUSED = {
