@@ -28,6 +28,7 @@ public final class EntryMap {
 
   private final PageCache cache;
   private List<Entry> inline;
+  private final Places places = new Places();
   private int pageCount;
   private long size;
   private long byteCount;
@@ -90,14 +91,20 @@ public final class EntryMap {
   }
 
   public Slice get(Slice key) {
-    List<Entry> entries = inline != null ? inline : cache.get(pageOf(key)).entries;
-    int at = indexOf(entries, key);
+    if (inline != null) {
+      return valueAt(inline, places.find(inline, key));
+    }
+    PageCache.Page page = cache.get(pageOf(key));
+    return valueAt(page.entries, page.places.find(page.entries, key));
+  }
+
+  private static Slice valueAt(List<Entry> entries, int at) {
     return at < 0 ? null : entries.get(at).value();
   }
 
   public void put(Slice key, Slice value) {
     if (inline != null) {
-      putInto(inline, key, value);
+      putInto(inline, places, key, value);
       if (byteCount > INLINE_BYTES * 2) {
         becomePaged();
       }
@@ -105,14 +112,14 @@ public final class EntryMap {
     }
     PageCache.Page page = cache.get(pageOf(key));
     page.dirty = true;
-    putInto(page.entries, key.detach(), value.detach());
+    putInto(page.entries, page.places, key.detach(), value.detach());
     while (byteCount > (long) pageCount * PAGE_BYTES) {
       splitNext();
     }
   }
 
-  private void putInto(List<Entry> entries, Slice key, Slice value) {
-    int at = indexOf(entries, key);
+  private void putInto(List<Entry> entries, Places places, Slice key, Slice value) {
+    int at = places.find(entries, key);
     if (at >= 0) {
       byteCount += value.length() - entries.get(at).value().length();
       entries.set(at, new Entry(key, value));
@@ -120,29 +127,33 @@ public final class EntryMap {
       size++;
       byteCount += bytesOf(key, value);
       entries.add(new Entry(key, value));
+      places.added(entries);
     }
   }
 
   public void remove(Slice key) {
-    List<Entry> entries;
     if (inline != null) {
-      entries = inline;
+      removeFrom(inline, places, key);
     } else {
       PageCache.Page page = cache.get(pageOf(key));
       page.dirty = true;
-      entries = page.entries;
-    }
-    int at = indexOf(entries, key);
-    if (at >= 0) {
-      Entry gone = entries.remove(at);
-      size--;
-      byteCount -= bytesOf(gone.key(), gone.value());
+      removeFrom(page.entries, page.places, key);
     }
     if (size == 0) {
       clear();
     }
     while (pageCount > 1 && byteCount < (pageCount - 1L) * PAGE_BYTES / 2) {
       mergeLast();
+    }
+  }
+
+  private void removeFrom(List<Entry> entries, Places places, Slice key) {
+    int at = places.find(entries, key);
+    if (at >= 0) {
+      Entry gone = entries.remove(at);
+      places.forget();
+      size--;
+      byteCount -= bytesOf(gone.key(), gone.value());
     }
   }
 
@@ -155,6 +166,7 @@ public final class EntryMap {
     size = 0;
     byteCount = 0;
     inline = new ArrayList<>();
+    places.forget();
   }
 
   /**
@@ -209,6 +221,7 @@ public final class EntryMap {
       (pageOf(entry.key()) == pageCount - 1 ? to.entries : kept).add(entry);
     }
     from.entries = kept;
+    from.places.forget();
     from.dirty = true;
   }
 
@@ -220,6 +233,7 @@ public final class EntryMap {
     pageCount = last;
     PageCache.Page to = cache.get(last - Integer.highestOneBit(last));
     to.entries.addAll(moved);
+    to.places.forget();
     to.dirty = true;
   }
 
@@ -262,16 +276,6 @@ public final class EntryMap {
     int level = Integer.highestOneBit(pageCount);
     int wide = hash & (level * 2 - 1);
     return wide < pageCount ? wide : hash & (level - 1);
-  }
-
-  private static int indexOf(List<Entry> entries, Slice key) {
-    for (int i = 0; i < entries.size(); i++) {
-      Slice other = entries.get(i).key();
-      if (other.endsLike(key) && other.equals(key)) {
-        return i;
-      }
-    }
-    return -1;
   }
 
   private static int bytesOf(Slice key, Slice value) {

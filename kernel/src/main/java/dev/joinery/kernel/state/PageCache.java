@@ -19,6 +19,10 @@ final class PageCache {
   /** Some entries of a map. */
   static final class Page {
     List<EntryMap.Entry> entries = new ArrayList<>();
+
+    /** Where its entries stand, in a map that does not keep them in the order of their keys. */
+    final Places places = new Places();
+
     boolean dirty;
   }
 

@@ -278,4 +278,29 @@ class EntryMapTest {
     close(last);
     assertEquals(0, state.pageCount(), "seed " + seed);
   }
+
+  @Test
+  void whatIsLookedForOftenIsFoundWhateverBecameOfTheOthers() {
+    for (int entries : List.of(10, 300, 1_500, 6_000)) {
+      EntryMap map = new EntryMap(new MemoryState(), 1);
+      Map<Slice, Slice> expected = new HashMap<>();
+      Random dice = new Random(entries);
+      for (int i = 0; i < entries * 12; i++) {
+        Slice key = key(dice.nextInt(entries));
+        if (dice.nextInt(10) == 0) {
+          map.remove(key);
+          expected.remove(key);
+        } else if (dice.nextInt(3) == 0) {
+          Slice value = value(i, 1 + dice.nextInt(20));
+          map.put(key, value);
+          expected.put(key, value);
+        }
+        Slice asked = key(dice.nextInt(entries + 10));
+        assertEquals(expected.get(asked), map.get(asked));
+      }
+      assertEquals(expected, contents(map));
+      map.clear();
+      assertNull(map.get(key(1)));
+    }
+  }
 }

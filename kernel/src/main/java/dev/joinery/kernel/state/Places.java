@@ -1,0 +1,88 @@
+package dev.joinery.kernel.state;
+
+import dev.joinery.kernel.bytes.Slice;
+import java.util.List;
+
+/**
+ * Where entries of a list stand, by their keys: by going through the list, and, once that has cost
+ * more than a table of all of them, by one.
+ *
+ * <p>So one look costs no table, and many looks at a full page cost no more than one each.
+ */
+final class Places {
+  /** Up to so many entries, going through them is as cheap as a table. */
+  private static final int FEW = 16;
+
+  /** What an entry costs a table, in entries gone through. */
+  private static final int TABLE_COST = 3;
+
+  /** The place of an entry plus one, at its key's hash or where the next is free; 0 is free. */
+  private int[] table;
+
+  private int gone;
+
+  /** Returns the place of a key, or -1. */
+  int find(List<EntryMap.Entry> entries, Slice key) {
+    if (table == null && entries.size() > FEW && gone > entries.size() * TABLE_COST) {
+      fill(entries);
+    }
+    return table == null ? goThrough(entries, key) : lookUp(entries, key);
+  }
+
+  private int goThrough(List<EntryMap.Entry> entries, Slice key) {
+    for (int i = 0; i < entries.size(); i++) {
+      Slice other = entries.get(i).key();
+      if (other.endsLike(key) && other.equals(key)) {
+        gone += i;
+        return i;
+      }
+    }
+    gone += entries.size();
+    return -1;
+  }
+
+  private int lookUp(List<EntryMap.Entry> entries, Slice key) {
+    int mask = table.length - 1;
+    for (int slot = key.hashCode() & mask; table[slot] != 0; slot = slot + 1 & mask) {
+      if (entries.get(table[slot] - 1).key().equals(key)) {
+        return table[slot] - 1;
+      }
+    }
+    return -1;
+  }
+
+  private void fill(List<EntryMap.Entry> entries) {
+    table = new int[Integer.highestOneBit(entries.size()) * 4];
+    for (int i = 0; i < entries.size(); i++) {
+      enter(entries.get(i).key(), i);
+    }
+  }
+
+  private void enter(Slice key, int place) {
+    int mask = table.length - 1;
+    int slot = key.hashCode() & mask;
+    while (table[slot] != 0) {
+      slot = slot + 1 & mask;
+    }
+    table[slot] = place + 1;
+  }
+
+  /** Takes in an entry that was added at the end. */
+  void added(List<EntryMap.Entry> entries) {
+    if (table == null) {
+      return;
+    }
+    int last = entries.size() - 1;
+    if (entries.size() * 2 > table.length) {
+      fill(entries);
+    } else {
+      enter(entries.get(last).key(), last);
+    }
+  }
+
+  /** Forgets the places, since entries have moved. */
+  void forget() {
+    table = null;
+    gone = 0;
+  }
+}
