@@ -112,7 +112,7 @@ golden: setup ## Rewrite the golden texts of tests/plans and the reference, then
 oracle: setup ## Compare N random projects with the reference: make oracle N=3000 [SEED=17]
 	@JOINERY_ORACLE=$(N) JOINERY_ORACLE_SEED=$(SEED) $(PYTEST) -q tests/oracle
 
-exhaustive: setup ## Whole suites once more: every solution on Spark, real-time mode killed again and again
+exhaustive: setup ## The seeds, variants and kills that make test leaves out: every solution on Spark, all random projects
 	@$(PYTEST) $(SHARED) -m exhaustive tests
 
 time: setup ## Run aggregates in eight settings (batches, kills, partitions); what they hold must be the same

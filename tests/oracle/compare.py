@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
 from tests.oracle.crowd import make_crowd_history, make_crowd_shape
 from tests.oracle.history import cut, make_history
 from tests.oracle.shape import Shape, make_shape
@@ -55,6 +56,43 @@ def chosen_seeds(default: int) -> list[int]:
     count = int(os.environ.get("JOINERY_ORACLE") or default)
     start = int(os.environ.get("JOINERY_ORACLE_SEED") or 0)
     return list(dict.fromkeys([*kept_seeds(), *range(start, start + count)]))
+
+
+def each_seed(seeds: Sequence[int], *, few: int) -> list[pytest.ParameterSet]:
+    """Return the seeds of a test: a few, and those that once failed, are part of `make test`.
+
+    All others are part of `make exhaustive`. `make oracle` takes all.
+    """
+    kept = set(kept_seeds())
+    return [
+        pytest.param(each, marks=_exhaustive(number >= few and each not in kept))
+        for number, each in enumerate(seeds)
+    ]
+
+
+def trials(default: int, *, few: int, together: int) -> list[pytest.ParameterSet]:
+    """Return the seeds of a test on Spark, each with those whose projects run together.
+
+    A few, beside those that once failed, are one run of `make test`; all others are runs of
+    `make exhaustive`. `make oracle` takes all.
+    """
+    seeds = chosen_seeds(default)
+    first = together if _all_asked_for() else len(kept_seeds()) + few
+    starts = [0, *range(first, len(seeds), together)]
+    parts = [seeds[at:end] for at, end in zip(starts, [*starts[1:], len(seeds)], strict=True)]
+    return [
+        pytest.param(each, id=f"seeds-{each[0]}-to-{each[-1]}", marks=_exhaustive(number > 0))
+        for number, each in enumerate(parts)
+    ]
+
+
+def _exhaustive(others: bool) -> tuple[pytest.MarkDecorator, ...]:
+    return (pytest.mark.exhaustive,) if others and not _all_asked_for() else ()
+
+
+def _all_asked_for() -> bool:
+    """Return whether `make oracle` says how many seeds there are."""
+    return bool(os.environ.get("JOINERY_ORACLE"))
 
 
 def make_trial(seeds: Iterable[int]) -> Trial:

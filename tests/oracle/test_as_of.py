@@ -13,9 +13,10 @@ from joinery.testing.driver import Driver
 
 pytest.importorskip("duckdb")
 from tests.oracle.as_of import random_log, truth
+from tests.oracle.compare import each_seed
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", each_seed(range(40), few=15))
 def test_the_reference_shows_the_versions_that_duckdb_finds(seed: int) -> None:
     log = random_log(seed, whole=True)
     pick = random.Random(seed)

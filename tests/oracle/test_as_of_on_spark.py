@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.oracle.compare import chosen_seeds, failures, trial_of_logs
+from tests.oracle.compare import failures, trial_of_logs, trials
 
 from joinery.spark.testing import SparkRunner
 
@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-TOGETHER = 40
-SEEDS = chosen_seeds(40)
-TRIALS = [SEEDS[at : at + TOGETHER] for at in range(0, len(SEEDS), TOGETHER)]
+TRIALS = trials(40, few=16, together=40)
 
 
 def make_log(seed: int) -> tuple[str, Sequence[RowChange]]:
@@ -35,7 +33,7 @@ def make_log(seed: int) -> tuple[str, Sequence[RowChange]]:
     return log.project, log.changes
 
 
-@pytest.mark.parametrize("seeds", TRIALS, ids=lambda seeds: f"seeds-{seeds[0]}-to-{seeds[-1]}")
+@pytest.mark.parametrize("seeds", TRIALS)
 def test_spark_state_shows_the_versions_that_the_reference_shows(
     seeds: list[int], spark: SparkSession, tmp_path: Path
 ) -> None:

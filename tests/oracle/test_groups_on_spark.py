@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.oracle.compare import BATCHES, Trial, chosen_seeds, failures, prefix
+from tests.oracle.compare import BATCHES, Trial, failures, prefix, trials
 
 from joinery.expression.sketch import Distinct, Quantiles, xxh64
 from joinery.plan.build import build_plan
@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-TOGETHER = 40
-SEEDS = chosen_seeds(80)
-TRIALS = [SEEDS[at : at + TOGETHER] for at in range(0, len(SEEDS), TOGETHER)]
+TRIALS = trials(80, few=24, together=40)
 
 
 def _sketch(numbers: range) -> bytes:
@@ -207,7 +205,7 @@ def make_groups(seeds: list[int]) -> Trial:
     return Trial(tuple(seeds), joined(specs), tuple(made))
 
 
-@pytest.mark.parametrize("seeds", TRIALS, ids=lambda seeds: f"seeds-{seeds[0]}-to-{seeds[-1]}")
+@pytest.mark.parametrize("seeds", TRIALS)
 def test_spark_state_keeps_the_groups_that_the_reference_keeps(
     seeds: list[int], spark: SparkSession, tmp_path: Path
 ) -> None:

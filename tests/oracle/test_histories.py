@@ -6,6 +6,7 @@ import random
 from itertools import pairwise
 
 import pytest
+from tests.oracle.compare import each_seed
 from tests.oracle.histories import known_truth, random_log, truth
 
 from joinery.plan.build import build_plan
@@ -13,7 +14,7 @@ from joinery.testing.conformance.runner import load_text
 from joinery.testing.driver import Driver
 
 
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("seed", each_seed(range(150), few=40))
 def test_the_reference_keeps_the_versions_that_sqlite_finds(seed: int) -> None:
     log = random_log(seed, whole=True)
     pick = random.Random(seed)
@@ -26,7 +27,7 @@ def test_the_reference_keeps_the_versions_that_sqlite_finds(seed: int) -> None:
         assert truth(log, log.changes[:end]) == driver.documents()
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", each_seed(range(20), few=8))
 def test_rows_of_a_key_neither_overlap_nor_leave_gaps_without_deletes(seed: int) -> None:
     log = random_log(seed, changes=100)
     log.changes = [each for each in log.changes if each.op in ("insert", "update")]
@@ -42,7 +43,7 @@ def test_rows_of_a_key_neither_overlap_nor_leave_gaps_without_deletes(seed: int)
             assert row["valid_to"] == (after[2] if same else None)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", each_seed(range(30), few=10))
 def test_the_reference_keeps_when_versions_were_known(seed: int) -> None:
     log = random_log(seed, changes=50, whole=True, known=True)
     pick = random.Random(seed)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.oracle.compare import chosen_seeds, failures, trial_of_logs
+from tests.oracle.compare import failures, trial_of_logs, trials
 from tests.oracle.histories import random_log
 
 from joinery.spark.testing import SparkRunner
@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-TOGETHER = 40
-SEEDS = chosen_seeds(80)
-TRIALS = [SEEDS[at : at + TOGETHER] for at in range(0, len(SEEDS), TOGETHER)]
+TRIALS = trials(80, few=24, together=40)
 
 
 def make_log(seed: int) -> tuple[str, Sequence[RowChange]]:
@@ -33,7 +31,7 @@ def make_log(seed: int) -> tuple[str, Sequence[RowChange]]:
     return log.project, log.changes
 
 
-@pytest.mark.parametrize("seeds", TRIALS, ids=lambda seeds: f"seeds-{seeds[0]}-to-{seeds[-1]}")
+@pytest.mark.parametrize("seeds", TRIALS)
 def test_spark_state_keeps_the_versions_that_the_reference_keeps(
     seeds: list[int], spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -10,22 +10,23 @@ from joinery.testing.conformance.runner import load_text
 from joinery.testing.driver import Driver
 
 pytest.importorskip("duckdb")
+from tests.oracle.compare import each_seed
 from tests.oracle.intervals import Log, cuts, random_forgetting, random_log, random_partial, truth
 
 
-@pytest.mark.parametrize("seed", range(80))
+@pytest.mark.parametrize("seed", each_seed(range(80), few=20))
 def test_the_reference_holds_what_duckdb_computes(seed: int) -> None:
     _holds_what_duckdb_computes(random_log(seed), seed)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", each_seed(range(30), few=10))
 def test_the_reference_holds_what_duckdb_computes_of_all_rows_but_those_too_late(
     seed: int,
 ) -> None:
     _holds_what_duckdb_computes(random_forgetting(seed, recent=True), seed)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", each_seed(range(40), few=12))
 def test_the_reference_holds_what_duckdb_computes_of_logs_whose_rows_it_forgets(seed: int) -> None:
     log = random_partial(seed)
     driver = Driver(build_plan(load_text(log.project)).products[0])
@@ -40,7 +41,7 @@ def test_the_reference_holds_what_duckdb_computes_of_logs_whose_rows_it_forgets(
     assert truth(log, len(log.changes), ended=True) == dict(driver.documents())
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", each_seed(range(40), few=12))
 def test_of_logs_whose_rows_it_forgets_it_holds_the_same_where_roots_go_and_no_state_has_gone(
     seed: int,
 ) -> None:

@@ -9,7 +9,7 @@ import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.oracle.compare import BATCHES, Trial, chosen_seeds, failures, prefix
+from tests.oracle.compare import BATCHES, Trial, failures, prefix, trials
 
 from joinery.plan.build import build_plan
 from joinery.spark.testing import SparkRunner
@@ -28,9 +28,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-TOGETHER = 60
-SEEDS = chosen_seeds(60)
-TRIALS = [SEEDS[at : at + TOGETHER] for at in range(0, len(SEEDS), TOGETHER)]
+TRIALS = trials(60, few=20, together=60)
 
 
 def deep(log: Log, seed: int) -> str:
@@ -83,7 +81,7 @@ def _joined(seeds: list[int], logs: Iterable[tuple[Log, str]]) -> tuple[Trial, l
     return Trial(tuple(seeds), joined(specs), tuple(map(tuple, batches))), ends
 
 
-@pytest.mark.parametrize("seeds", TRIALS, ids=lambda seeds: f"seeds-{seeds[0]}-to-{seeds[-1]}")
+@pytest.mark.parametrize("seeds", TRIALS)
 def test_spark_state_keeps_the_intervals_that_the_reference_keeps(
     seeds: list[int], spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -92,7 +90,7 @@ def test_spark_state_keeps_the_intervals_that_the_reference_keeps(
     assert [] == failures(trial, SparkRunner(spark, tmp_path / "run", replay=True))
 
 
-@pytest.mark.parametrize("seeds", TRIALS, ids=lambda seeds: f"seeds-{seeds[0]}-to-{seeds[-1]}")
+@pytest.mark.parametrize("seeds", TRIALS)
 def test_spark_state_forgets_what_the_reference_forgets(
     seeds: list[int], spark: SparkSession, tmp_path: Path
 ) -> None:

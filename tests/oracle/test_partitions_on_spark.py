@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.oracle.compare import BATCHES, Trial, chosen_seeds, difference, prefix
+from tests.oracle.compare import BATCHES, Trial, difference, prefix, trials
 from tests.oracle.partitions import of_records, partitioned, plan_of_records
 
 from joinery.spark.testing import SparkRunner
@@ -29,9 +29,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-TOGETHER = 40
-SEEDS = chosen_seeds(TOGETHER)
-TRIALS = [SEEDS[at : at + TOGETHER] for at in range(0, len(SEEDS), TOGETHER)]
+TRIALS = trials(40, few=16, together=40)
 START = datetime(2026, 3, 1, tzinfo=UTC)
 CHANGES = 60
 WINDOWS = (
@@ -125,7 +123,7 @@ def make_partitions(seeds: list[int]) -> Trial:
     return Trial(tuple(seeds), joined(specs), tuple(map(tuple, batches)))
 
 
-@pytest.mark.parametrize("seeds", TRIALS, ids=lambda seeds: f"seeds-{seeds[0]}-to-{seeds[-1]}")
+@pytest.mark.parametrize("seeds", TRIALS)
 def test_spark_state_judges_times_of_partitions_as_the_reference_does(
     seeds: list[int], spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.oracle.compare import each_seed
 from tests.oracle.patterns import RULES, random_changes, random_project, with_rules
 
 from joinery.plan.build import build_plan
@@ -28,7 +29,7 @@ ON = {"r": "s", "q": "a"}
 KEPT = re.compile(r"(?<=watermark: \{delay: )\w+")
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", each_seed(range(40), few=12))
 def test_the_parameters_of_rules_are_as_if_they_were_columns(seed: int) -> None:
     pick = random.Random(seed)
     project = random_project(pick, append=False, ruled=True)

@@ -9,7 +9,7 @@ import random
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.oracle.compare import chosen_seeds, failures, trial_of_logs
+from tests.oracle.compare import failures, trial_of_logs, trials
 from tests.oracle.patterns import random_changes, random_project, with_rules
 
 from joinery.spark.testing import SparkRunner
@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-TOGETHER = 40
-SEEDS = chosen_seeds(40)
-TRIALS = [SEEDS[at : at + TOGETHER] for at in range(0, len(SEEDS), TOGETHER)]
+TRIALS = trials(40, few=16, together=40)
 
 
 def make_log(seed: int) -> tuple[str, Sequence[RowChange]]:
@@ -37,7 +35,7 @@ def make_log(seed: int) -> tuple[str, Sequence[RowChange]]:
     return project, with_rules(pick, changes) if ruled else changes
 
 
-@pytest.mark.parametrize("seeds", TRIALS, ids=lambda seeds: f"seeds-{seeds[0]}-to-{seeds[-1]}")
+@pytest.mark.parametrize("seeds", TRIALS)
 def test_spark_state_finds_the_patterns_that_the_reference_finds(
     seeds: list[int], spark: SparkSession, tmp_path: Path
 ) -> None:

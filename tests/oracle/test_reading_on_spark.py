@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.oracle.compare import BATCHES, Trial, chosen_seeds, failures, prefix
+from tests.oracle.compare import BATCHES, Trial, failures, prefix, trials
 
 from joinery.plan.build import build_plan
 from joinery.spark.testing import SparkRunner
@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-TOGETHER = 40
-SEEDS = chosen_seeds(80)
-TRIALS = [SEEDS[at : at + TOGETHER] for at in range(0, len(SEEDS), TOGETHER)]
+TRIALS = trials(80, few=16, together=40)
 START = datetime(2026, 3, 28, 12, tzinfo=UTC)
 VALUES = {
     "n": "count(*)",
@@ -154,7 +152,7 @@ def make_readers(seeds: list[int]) -> Trial:
     return Trial(tuple(seeds), joined(specs), tuple(map(tuple, batches)))
 
 
-@pytest.mark.parametrize("seeds", TRIALS, ids=lambda seeds: f"seeds-{seeds[0]}-to-{seeds[-1]}")
+@pytest.mark.parametrize("seeds", TRIALS)
 def test_spark_state_sends_what_the_reference_sends(
     seeds: list[int], spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 pytest.importorskip("duckdb")
-from tests.oracle.compare import BATCHES, Trial, chosen_seeds, failures, prefix
+from tests.oracle.compare import BATCHES, Trial, failures, prefix, trials
 from tests.oracle.searches import Log, random_search, random_text_search
 
 from joinery.plan.build import build_plan
@@ -25,9 +25,8 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-TOGETHER = 20
-SEEDS = chosen_seeds(40)
-TRIALS = [SEEDS[at : at + TOGETHER] for at in range(0, len(SEEDS), TOGETHER)]
+TRIALS = trials(40, few=10, together=20)
+TEXT_TRIALS = trials(20, few=5, together=20)
 
 
 def make_searches(seeds: list[int], make: Callable[[int], Log] = random_search) -> Trial:
@@ -45,7 +44,7 @@ def make_searches(seeds: list[int], make: Callable[[int], Log] = random_search) 
     return Trial(tuple(seeds), joined(specs), tuple(map(tuple, batches)))
 
 
-@pytest.mark.parametrize("seeds", TRIALS, ids=lambda seeds: f"seeds-{seeds[0]}-to-{seeds[-1]}")
+@pytest.mark.parametrize("seeds", TRIALS)
 def test_spark_state_sends_what_the_reference_sends(
     seeds: list[int], spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -54,9 +53,10 @@ def test_spark_state_sends_what_the_reference_sends(
     assert [] == failures(trial, SparkRunner(spark, tmp_path / "run", replay=True))
 
 
+@pytest.mark.parametrize("seeds", TEXT_TRIALS)
 def test_spark_state_sends_what_the_reference_sends_of_text_queries(
-    spark: SparkSession, tmp_path: Path
+    seeds: list[int], spark: SparkSession, tmp_path: Path
 ) -> None:
-    trial = make_searches(SEEDS[:TOGETHER], random_text_search)
+    trial = make_searches(seeds, random_text_search)
 
     assert [] == failures(trial, SparkRunner(spark, tmp_path / "run", replay=True))

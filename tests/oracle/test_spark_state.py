@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.oracle.compare import chosen_seeds, failures, make_crowded_trial, make_trial
+from tests.oracle.compare import failures, make_crowded_trial, make_trial, trials
 
 from joinery.spark.testing import SparkRunner
 
@@ -19,12 +19,10 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-TOGETHER = 100
-SEEDS = chosen_seeds(300)
-TRIALS = [SEEDS[at : at + TOGETHER] for at in range(0, len(SEEDS), TOGETHER)]
+TRIALS = trials(300, few=40, together=100)
 
 
-@pytest.mark.parametrize("seeds", TRIALS, ids=lambda seeds: f"seeds-{seeds[0]}-to-{seeds[-1]}")
+@pytest.mark.parametrize("seeds", TRIALS)
 def test_spark_state_sends_what_the_reference_sends(
     seeds: list[int], spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.oracle.compare import chosen_seeds
+from tests.oracle.compare import trials
 from tests.oracle.stream_shape import make_stream_trial, stream_failures
 
 from joinery.spark.testing import SparkRunner, SparkStreamRunner
@@ -17,12 +17,10 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-TOGETHER = 20
-SEEDS = chosen_seeds(40)
-TRIALS = [SEEDS[at : at + TOGETHER] for at in range(0, len(SEEDS), TOGETHER)]
+TRIALS = trials(40, few=20, together=20)
 
 
-@pytest.mark.parametrize("seeds", TRIALS, ids=lambda seeds: f"seeds-{seeds[0]}-to-{seeds[-1]}")
+@pytest.mark.parametrize("seeds", TRIALS)
 def test_streams_on_spark_send_what_the_reference_sends(
     seeds: list[int], spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.oracle.compare import chosen_seeds, failures, make_trial
+from tests.oracle.compare import failures, make_trial, trials
 
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Plan
@@ -22,13 +22,16 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-SEEDS = chosen_seeds(60)
+TRIALS = trials(60, few=20, together=60)
 
 
-def test_a_store_sends_what_the_reference_sends(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("seeds", TRIALS)
+def test_a_store_sends_what_the_reference_sends(
+    seeds: list[int], spark: SparkSession, tmp_path: Path
+) -> None:
     def planner(spec: ProjectSpec) -> Plan:
         return build_plan(with_solution(spec, "rdbms-store"))
 
     runner = SparkRunner(spark, tmp_path / "run", replay=True, planner=planner)
 
-    assert [] == failures(make_trial(SEEDS), runner)
+    assert [] == failures(make_trial(seeds), runner)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.oracle.compare import chosen_seeds, failures, make_through_trial
+from tests.oracle.compare import failures, make_through_trial, trials
 from tests.oracle.timelines import HOT_ABOVE, PROJECT, Moment, make_timelines
 
 from joinery.plan.build import build_plan
@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-TOGETHER = 100
-SEEDS = chosen_seeds(100)
-TRIALS = [SEEDS[at : at + TOGETHER] for at in range(0, len(SEEDS), TOGETHER)]
+TRIALS = trials(100, few=20, together=100)
 
 
 def run(runner: Runner, moments: Sequence[Moment]) -> list[dict[int, Any]]:
@@ -74,7 +72,7 @@ def test_spark_state_keeps_the_timelines_of_a_database(spark: SparkSession, tmp_
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.parametrize("seeds", TRIALS, ids=lambda seeds: f"seeds-{seeds[0]}-to-{seeds[-1]}")
+@pytest.mark.parametrize("seeds", TRIALS)
 def test_spark_state_leads_where_the_reference_leads(
     seeds: list[int], spark: SparkSession, tmp_path: Path
 ) -> None:
