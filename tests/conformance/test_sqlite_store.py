@@ -67,8 +67,9 @@ def test_sqlite_holds(case: Case, problems: dict[str, str]) -> None:
     assert problems[case.sentence] == ""
 
 
-def test_all_cases_hold_through_crashes(files: Files) -> None:
-    runner = StoreRunner(files.open, replay=True, crashes=6)
+@pytest.mark.parametrize("crashes", [2, pytest.param(6, marks=pytest.mark.exhaustive)])
+def test_all_cases_hold_through_crashes(crashes: int, files: Files) -> None:
+    runner = StoreRunner(files.open, replay=True, crashes=crashes)
 
     conformance.check(files.over(runner))
 

@@ -26,7 +26,7 @@ def printed(module: str, *arguments: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("read", ["state", "database"])
+@pytest.mark.parametrize("read", ["state", pytest.param("database", marks=pytest.mark.exhaustive)])
 def test_the_coffee_shop_opens_and_serves(read: str, tmp_path: Path) -> None:
     sizes = ("--seconds", "4", "--orders", "400", "--rate", "50", "--compared", "20000")
     told = printed(

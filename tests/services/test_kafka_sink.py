@@ -30,6 +30,15 @@ from joinery.testing.conformance import SinkCase, SinkTarget, by_tasks, sink_cas
 
 pytestmark = pytest.mark.services
 EACH_CASE = pytest.mark.parametrize("case", sink_cases(), ids=str)
+# An outage is the same to both producers.
+EACH_BUT_OUTAGES = pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(each, marks=pytest.mark.exhaustive) if each.needs == "outage" else each
+        for each in sink_cases()
+    ],
+    ids=str,
+)
 
 
 def committed(bootstrap: str, topic: str) -> list[StagedRow]:
@@ -100,7 +109,7 @@ def test_a_topic_written_in_parts(case: SinkCase, kafka: Service) -> None:
     keep(case, by_tasks(target(kafka)))
 
 
-@EACH_CASE
+@EACH_BUT_OUTAGES
 def test_a_topic_written_without_transactions(case: SinkCase, kafka: Service) -> None:
     keep(case, target(kafka, transactions=False))
 

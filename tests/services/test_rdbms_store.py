@@ -108,8 +108,9 @@ def test_postgres_holds(case: Case, problems: dict[str, str]) -> None:
     assert problems[case.sentence] == ""
 
 
-def test_all_cases_hold_through_crashes(schemas: Schemas) -> None:
-    conformance.check(schemas.over(replay=True, crashes=6))
+@pytest.mark.parametrize("crashes", [2, pytest.param(6, marks=pytest.mark.exhaustive)])
+def test_all_cases_hold_through_crashes(crashes: int, schemas: Schemas) -> None:
+    conformance.check(schemas.over(replay=True, crashes=crashes))
 
     assert schemas.runner.crashed > 0
 

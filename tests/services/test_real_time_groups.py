@@ -131,7 +131,8 @@ def test_groups_follow_single_changes(project: Path, log: Log, at: str) -> None:
     visited.check_versions()
 
 
-def test_groups_are_right_after_a_kill(project: Path, log: Log, at: str) -> None:
+@pytest.mark.parametrize("kills", [1, pytest.param(4, marks=pytest.mark.exhaustive)])
+def test_groups_are_right_after_a_kill(kills: int, project: Path, log: Log, at: str) -> None:
     viewed, visited = (Topic(log.bootstrap, f"{at}.{each}") for each in ("hours", "visits"))
     chance, expected = random.Random(7), Counter[Any]()
 
@@ -145,7 +146,7 @@ def test_groups_are_right_after_a_kill(project: Path, log: Log, at: str) -> None
         enough = len(viewed.read()) + 20
         return lambda: len(viewed.read()) >= enough
 
-    for _ in range(2):
+    for _ in range(kills):
         with live_run(project, "--real-time") as run:
             go_live(run)
             seen = some()

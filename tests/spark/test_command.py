@@ -104,7 +104,9 @@ def test_a_run_that_is_ended_while_its_sink_is_away_has_failed(
     assert 0 == _committed(tmp_path, more)
 
 
-@pytest.mark.parametrize("where", ["command", "program"])
+@pytest.mark.parametrize(
+    "where", ["command", pytest.param("program", marks=pytest.mark.exhaustive)]
+)
 def test_memory_is_given_back_once_a_backlog_is_worked_off(where: str, tmp_path: Path) -> None:
     topic, log = tmp_path / "data/customer", tmp_path / "gc.log"
     options = f"-Xmn32m -Xlog:gc:file={log}"

@@ -155,10 +155,10 @@ TABLE = 1_500
     ("window", "told"),
     [
         ("{tumbling: 1m}", "append: true"),
-        ("{hopping: 2m, every: 1m}", "key: [id]"),
-        ("{session: 5s}", "append: true"),
+        pytest.param("{hopping: 2m, every: 1m}", "key: [id]", marks=pytest.mark.exhaustive),
+        pytest.param("{session: 5s}", "append: true", marks=pytest.mark.exhaustive),
         ("{session: 2s, max: 30s}", "key: [id]"),
-        ("{session: 20s, max: 1m}", "append: true"),
+        pytest.param("{session: 20s, max: 1m}", "append: true", marks=pytest.mark.exhaustive),
     ],
 )
 def test_the_state_holds_no_more_windows_than_are_retained(
