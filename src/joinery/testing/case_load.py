@@ -3,7 +3,8 @@
 Reads the cases of a file: `product` or `stream`, `given`, `expect`, in one step or several.
 
 A row is written as the `json` format has it: a column left out keeps its value (null at
-first), `__deleted: true` deletes the row, `__position` is its place in the source's log.
+first), `__deleted: true` deletes the row, `__position`, or the column that the relation's
+`position` names, is its place in the source's log.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from joinery.project.read import raise_all
 from joinery.project.reader import Reader
 from joinery.project.tree import Entry, ListTree, MapTree, Scalar, Tree
 from joinery.testing.case import DELETED, POSITION, Case, CaseStep, Target, read_value
-from joinery.testing.changes import ended_by
+from joinery.testing.changes import ended_by, position_of
 
 _FILE = ("product", "stream", "cases")
 _STEP = ("given", "after", "until_closed", "expect", "dead_letters")
@@ -224,6 +225,8 @@ def _change(reader: Reader, tree: Tree, relation: Relation) -> Change | None:
     if len(reader.problems) > known:
         return None
     key = {name: row[name] for name in relation.key}
+    if position is None:
+        position = position_of(relation, row)
     if deleted:
         return Change(relation.name, key, None, position, ended=ended_by(relation, row))
     return Change(relation.name, key, row, position)

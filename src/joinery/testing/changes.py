@@ -73,6 +73,14 @@ def ended_by(relation: Relation, values: Row) -> Row | None:
     return {name: each for name, each in values.items() if name not in relation.key} or None
 
 
+def position_of(relation: Relation, values: Row) -> int | None:
+    """Return the position that a row tells in the column which its relation names for it."""
+    told = values.get(relation.position) if relation.position else None
+    if isinstance(told, dt.datetime):
+        return micros_of(told if told.tzinfo else told.replace(tzinfo=dt.UTC))
+    return told
+
+
 class ChangeError(JoineryError):
     """A test names a relation or a column that is not there, or gives a value of another type."""
 
@@ -97,7 +105,7 @@ class RowChange:
     logged_at: str | None = None
 
     def at(self, position: int) -> RowChange:
-        """Return the change with the source's own position."""
+        """Return the change with the source's own position, whatever its columns tell."""
         return replace(self, position=position)
 
     def within(self, partition: int) -> RowChange:
@@ -124,7 +132,7 @@ class RowChange:
             relation=relation.name,
             key={column: self._key_value(column, values) for column in relation.key_names},
             after=self._after(values, relation),
-            position=self.position,
+            position=position_of(relation, values) if self.position is None else self.position,
             tombstone=self.op == "tombstone",
             partition=self.partition,
             snapshot=self.snapshot,

@@ -18,6 +18,7 @@ relations:
   customer: {key: [id], fields: {id: long, name: string, since: timestamp}}
   order: {key: [number], fields: {number: long, customer_id: long, amount: "decimal(8,2)"}}
   person: {key: [person], fields: {person: long, name: string}}
+  price: {key: [sku], position: at, fields: {sku: string, cents: long, at: timestamp}}
   sale: {append: true, key: [id], fields: {id: long, person: long}}
   click: {append: true, fields: {page: string}}
 products:
@@ -30,6 +31,7 @@ products:
     fields: {title: name}
     embed: {orders: {many: order, on: {customer_id: id}, fields: [amount], as: map}}
     sink: {files: {path: out}}
+  price_tag: {root: price, fields: [cents]}
   spark_only:
     root: customer
     fields: {id: id, code: crc32(name)}
@@ -134,6 +136,24 @@ cases:
     )
 
     assert found.passed, found
+
+
+def test_the_column_that_a_relation_is_ordered_by_decides_which_row_is_newer(folder: Path) -> None:
+    found = outcome(
+        folder,
+        """
+product: price_tag
+cases:
+  - name: an older price changes nothing
+    steps:
+      - given: {price: [{sku: a, cents: 5, at: 2026-01-02T00:00:00Z}]}
+      - given: {price: [{sku: a, cents: 7, at: 2026-01-01T00:00:00Z}]}
+        expect: [{sku: a, cents: 5}]
+      - given: {price: [{sku: a, __deleted: true, at: 2026-01-01T12:00:00Z}]}
+        expect: [{sku: a, cents: 5}]
+""",
+    )
+    assert found.passed
 
 
 def test_a_document_that_should_be_gone_fails_the_case_with_the_step(folder: Path) -> None:

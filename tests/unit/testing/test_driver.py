@@ -126,6 +126,19 @@ def test_an_insert_tells_every_column_and_an_update_those_it_names() -> None:
     assert Change("user", {"id": 1}, {"id": 1}) == updated
 
 
+def test_the_column_that_a_relation_is_ordered_by_is_the_position_of_a_change() -> None:
+    price = jn.relation(
+        "price", key=["sku"], position="at", fields={"sku": "string", "at": "timestamp_ntz"}
+    )
+    driver = Driver(jn.document("tag", price))
+    driver.send(insert("price", sku="a", at="2026-01-02T00:00:00"))
+    older = insert("price", sku="a", at="2026-01-01T00:00:00")
+    assert driver.send(older) == []
+    assert driver.send(older.at(2**62)) == [
+        upsert("a", {"sku": "a", "at": dt.datetime(2026, 1, 1)})
+    ]
+
+
 def test_a_change_without_its_key_is_refused(driver: Driver) -> None:
     with pytest.raises(ChangeError, match='insert of "order" lacks the key column "line"'):
         driver.send(insert("order", user_id=1))
