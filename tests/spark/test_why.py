@@ -85,8 +85,9 @@ def test_the_rows_of_a_document_are_told_with_their_records(folder: Path) -> Non
 
 
 def test_a_document_is_told_as_it_was(folder: Path) -> None:
-    with pytest.raises(WhyError, match="no record of customer has the key 1"):
+    with pytest.raises(WhyError, match="no record of customer has the key 1") as refused:
         jn.why(folder, "profile", 1, at="1970-01-01T00:20:00Z")  # before the customers' file
+    assert str(refused.value.detail).startswith("Records after 1970-01-01T00:20:00Z were left out.")
 
     assert jn.why(folder, "profile", 1, at="1970-01-01T00:33:20").document is not None
 

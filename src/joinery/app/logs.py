@@ -43,6 +43,7 @@ class Logs:
         gone: What is gone of logs that no longer have all that was read of them, by relation.
         logged_s: By relation of a topic in Kafka, when that took each record, by its place.
         blind: Returns the blind index by which a personal key is known.
+        until: The last that was read, as a message names it; empty where all was.
     """
 
     changes: Sequence[Change]
@@ -54,6 +55,7 @@ class Logs:
     gone: Mapping[str, str]
     logged_s: Mapping[str, Mapping[tuple[int, int], float]]
     blind: Callable[[str], str] = str
+    until: str = ""
 
     @classmethod
     def of(
@@ -112,6 +114,7 @@ class Logs:
             gone_of(spec, relations, seen, begun, [Frontier.read(each) for each in checkpoints]),
             found.logged_s,
             _blind(spec, relations),
+            at or ("that batch" if frontier is not None else ""),
         )
 
     def key(self, relation: Relation, text: str) -> Key:
@@ -142,7 +145,7 @@ class Logs:
 
     def unread(self, relation: Relation) -> list[str]:
         """Return why a log may tell of more than was read."""
-        told = []
+        told = [f"Records after {self.until} were left out."] if self.until else []
         if left := self.left.get(relation.name, 0):
             told.append(f"{left:,} more records were not read; --records takes more.")
         if gone := self.gone.get(relation.name):

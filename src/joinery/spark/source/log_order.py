@@ -99,6 +99,10 @@ def unreadable(spec: ProjectSpec, relation: Relation) -> str:
 def _record(spec: ProjectSpec, relations: Sequence[Relation], moment: str) -> Position | None:
     """Return the record that a moment names; None where it begins with no topic."""
     if not any(moment.startswith(f"{each.topic}/") for each in relations):
+        if "/" in moment:
+            topics = ", ".join(dict.fromkeys(each.topic for each in relations))
+            message = f'"{moment}" names no record of the topics that are read'
+            raise MomentError(message, hint=f"They are {topics}.")
         return None
     return Position.parse(moment, relations, {each.name: each.kind for each in spec.sources})
 
