@@ -73,8 +73,11 @@ class SqliteReader:
                 self._database = sqlite3.connect(uri, uri=True, timeout=_WAIT_S)
             yield self._database
         except sqlite3.Error as error:
+            missing = not self._path.exists()
             raise SinkError(
-                f'could not read table "{self._table}" of {self._path}', detail=f"{error}."
+                f'could not read table "{self._table}" of {self._path}',
+                detail="The file does not exist." if missing else f"{error}.",
+                hint="A run makes it: joinery run --once." if missing else "",
             ) from error
 
 

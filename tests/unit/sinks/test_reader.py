@@ -88,6 +88,13 @@ def test_a_sink_that_was_never_written_holds_nothing(tmp_path: Path) -> None:
     assert {} == reader_of("files", tmp_path).read([ONE])
 
 
+def test_a_database_that_no_run_made_yet_is_said_to_be_missing(tmp_path: Path) -> None:
+    with pytest.raises(SinkError, match="could not read table") as refused:
+        reader_of("sqlite", tmp_path).read([ONE])
+    assert "The file does not exist." == refused.value.detail
+    assert "A run makes it: joinery run --once." == refused.value.hint
+
+
 @pytest.mark.parametrize(
     ("kind", "more", "why"),
     [
