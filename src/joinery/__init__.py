@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from joinery.app.wait import wait
     from joinery.app.why import where_to, why
     from joinery.errors import JoineryError
-    from joinery.project.declare import document, many, one, relation
+    from joinery.project.declare import document, relation
+    from joinery.project.declare_embed import many, one
     from joinery.project.declare_form import aggregate, history, outbox, search
     from joinery.project.folding import fold
     from joinery.project.rows import pattern, row
@@ -67,7 +68,8 @@ _HOMES = {
     "wait": "joinery.app.wait",
     **dict.fromkeys(("where_to", "why"), "joinery.app.why"),
     **dict.fromkeys(("Project", "load", "run"), "joinery.app.project"),
-    **dict.fromkeys(("document", "many", "one", "relation"), "joinery.project.declare"),
+    **dict.fromkeys(("document", "relation"), "joinery.project.declare"),
+    **dict.fromkeys(("many", "one"), "joinery.project.declare_embed"),
     **dict.fromkeys(("aggregate", "history", "outbox", "search"), "joinery.project.declare_form"),
     "fold": "joinery.project.folding",
     **dict.fromkeys(("pattern", "row"), "joinery.project.rows"),

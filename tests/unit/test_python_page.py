@@ -6,7 +6,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from joinery.project.declare import document, many, one, relation
+from joinery.project.declare import document, relation
+from joinery.project.declare_embed import many, one
 from joinery.project.declare_form import outbox
 
 PAGE = (Path(__file__).parents[2] / "docs" / "python.md").read_text(encoding="utf-8")

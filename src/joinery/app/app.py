@@ -14,7 +14,8 @@ from joinery.app.stream import Stream
 from joinery.errors import SpecError, suggesting_methods
 from joinery.model.progress import BatchProgress
 from joinery.model.warning import RunWarning
-from joinery.project.declare import Document, RelationLike, declared_by, relation_name
+from joinery.project.argument import RelationLike, declared_by, relation_name
+from joinery.project.declare_embed import Document
 from joinery.project.product import ProductSpec, ProjectSpec
 from joinery.project.typing import (
     ClocksMap,

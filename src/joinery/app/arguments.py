@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from joinery.errors import SpecError
-from joinery.project.declare import given
+from joinery.project.argument import given
 from joinery.project.typing import Fields, Sink
 
 

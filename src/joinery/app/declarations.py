@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from joinery.errors import SpecError
 from joinery.model.warning import RunWarning, warn
-from joinery.project.declare import Document, given, relation_of
+from joinery.project.argument import given
+from joinery.project.declare import relation_of
+from joinery.project.declare_embed import Document
 from joinery.project.kafka import without_port
 from joinery.project.kind import SinkSpec
 from joinery.project.node import NodeSpec

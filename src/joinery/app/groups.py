@@ -17,7 +17,8 @@ from joinery.errors import SpecError, suggesting_methods
 from joinery.plan import nodes
 from joinery.plan.build import build_plan
 from joinery.plan.explain.page import Explanation, explain
-from joinery.project.declare import Document, given
+from joinery.project.argument import given
+from joinery.project.declare_embed import Document
 from joinery.project.declare_form import aggregate
 from joinery.project.product import ProductSpec
 from joinery.project.typing import (

@@ -29,7 +29,8 @@ from joinery.plan.explain.page import (
     explain_stream,
 )
 from joinery.plan.stream import outputs_of
-from joinery.project.declare import Document, given
+from joinery.project.argument import given
+from joinery.project.declare_embed import Document
 from joinery.project.load import dump_spec, load_spec
 from joinery.project.product import ProductSpec, ProjectSpec, with_solution
 from joinery.project.read import read_project

@@ -13,7 +13,7 @@ from typing import Any, Self
 from joinery.app.arguments import listed
 from joinery.app.declarations import Declarations, Table
 from joinery.errors import SpecError, suggesting_methods
-from joinery.project.declare import given
+from joinery.project.argument import given
 from joinery.project.function import importable
 from joinery.project.kind import SinkSpec
 from joinery.project.read import raise_all

@@ -9,14 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from joinery.errors import suggesting
-from joinery.project.declare import (
-    Document,
-    RelationLike,
-    given,
-    objects_of,
-    product_of,
-    relation_name,
-)
+from joinery.project.argument import RelationLike, given, relation_name
+from joinery.project.declare import product_of
+from joinery.project.declare_embed import Document, objects_of
 from joinery.project.typing import (
     Columns,
     EmitMap,

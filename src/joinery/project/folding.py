@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 from joinery.errors import SpecError, suggesting, suggesting_methods
-from joinery.project.declare import Document, RelationLike, objects_of, product_of, relation_name
+from joinery.project.argument import RelationLike, relation_name
+from joinery.project.declare import product_of
+from joinery.project.declare_embed import Document, objects_of
 from joinery.project.form import FoldSpec, read_when
 from joinery.project.read import raise_all
 from joinery.project.reader import Reader

@@ -10,15 +10,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from joinery.errors import SpecError, suggesting, suggesting_methods
-from joinery.project.declare import (
-    Document,
-    Embed,
-    RelationLike,
-    embeds_given,
-    objects_of,
-    product_of,
-    relation_name,
-)
+from joinery.project.argument import RelationLike, relation_name
+from joinery.project.declare import product_of
+from joinery.project.declare_embed import Document, Embed, embeds_given, objects_of
 from joinery.project.form import After
 from joinery.project.node import NodeSpec
 from joinery.project.typing import EmitMap, ExpectMap, Fields, Sinks, Solution

@@ -25,7 +25,7 @@ from joinery.expression.order import row_key
 from joinery.model.change import Change, DocumentChange, Key, Row
 from joinery.model.type import DataType
 from joinery.plan.nodes import Product, Relation
-from joinery.project.declare import Document
+from joinery.project.declare_embed import Document
 from joinery.semantics.document import SentDocument
 from joinery.semantics.read_change import typed
 from joinery.semantics.reference import ReferenceSolution

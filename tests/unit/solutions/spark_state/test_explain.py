@@ -9,7 +9,7 @@ import pytest
 
 import joinery as jn
 from joinery.plan.nodes import Product
-from joinery.project.declare import many
+from joinery.project.declare_embed import many
 from joinery.solutions.spark_state.explain import explain_query, program_mermaid, program_svg
 from joinery.solutions.spark_state.lower import lower
 from joinery.solutions.spark_state.program import KernelProgram

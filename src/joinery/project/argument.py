@@ -1,0 +1,69 @@
+"""The arguments of calls from Python: which were given, and which relation or product is meant."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol, TypeAlias
+
+from joinery.errors import SpecError
+from joinery.project.product import ProductSpec
+from joinery.project.relation import RelationSpec
+
+
+class Declared(Protocol):
+    """What declares a relation or a product: a document, or a table or groups of an app."""
+
+    @property
+    def spec(self) -> RelationSpec | ProductSpec:
+        """The relation, or the product."""
+
+
+RelationLike: TypeAlias = "RelationSpec | str | Declared"
+
+
+def given(parts: Mapping[str, object]) -> dict[str, object]:
+    """Return the arguments of a call that were not left out, which are those that are not None."""
+    return {name: value for name, value in parts.items() if value is not None}
+
+
+def check_name(name: object, what: str) -> None:
+    """Refuse what is no text as the name of something.
+
+    Raises:
+        SpecError: It is none.
+    """
+    if not isinstance(name, str):
+        raise SpecError(
+            f"{what} is named by a text, not by an object of type {type(name).__name__}",
+            code="SPEC_NAME",
+            hint="Its name comes first.",
+        )
+
+
+def relation_name(relation: RelationLike) -> str:
+    """Return the name under which a relation or a product is read.
+
+    Raises:
+        SpecError: It is neither.
+    """
+    return relation if isinstance(relation, str) else declared_by(relation).name
+
+
+def declared_by(relation: RelationSpec | Declared) -> RelationSpec | ProductSpec:
+    """Return the relation or the product that an object declares.
+
+    Raises:
+        SpecError: It declares neither.
+    """
+    # By name: a user may pass any object, and a log of events is worth a hint of its own.
+    spec = relation if isinstance(relation, RelationSpec) else getattr(relation, "spec", None)
+    if isinstance(spec, RelationSpec | ProductSpec):
+        return spec
+    log = getattr(relation, "origin", None)
+    raise SpecError(
+        f"an object of type {type(relation).__name__} is no relation",
+        code="SPEC_SHAPE",
+        hint=f'Write the name of its log, "{log}".'
+        if isinstance(log, str)
+        else "Pass what jn.relation or app.table gives, a product, or the name of one.",
+    )
