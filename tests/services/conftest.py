@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 def kafka_spark(spark: SparkSession) -> SparkSession:
     """The session of all tests, with the Kafka connector."""
     from joinery.spark.jar import kafka_jars
-    from joinery.spark.kernel import add_jars
+    from joinery.spark.jvm import add_jars
 
     add_jars(spark, kafka_jars())
     return spark

@@ -23,7 +23,7 @@ from joinery.project.product import ProjectSpec
 from joinery.sinks.line import read_rows
 from joinery.spark.batch.run import Run, run
 from joinery.spark.jar import kafka_jars
-from joinery.spark.kernel import add_jars
+from joinery.spark.jvm import add_jars
 from joinery.spark.recovery.attempt import QueryFailedError
 
 if TYPE_CHECKING:

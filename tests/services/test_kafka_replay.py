@@ -19,7 +19,7 @@ from joinery.project.load import load_spec
 from joinery.sinks.line import read_rows
 from joinery.spark.batch.run import run
 from joinery.spark.jar import kafka_jars
-from joinery.spark.kernel import add_jars
+from joinery.spark.jvm import add_jars
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

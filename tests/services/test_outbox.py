@@ -23,7 +23,7 @@ from joinery.project.product import ProjectSpec
 from joinery.spark.batch.run import Run, RunOptions, run
 from joinery.spark.batch.setup import OutboxRefusedError
 from joinery.spark.jar import kafka_jars
-from joinery.spark.kernel import add_jars
+from joinery.spark.jvm import add_jars
 from joinery.spark.recovery.attempt import QueryFailedError
 
 if TYPE_CHECKING:

@@ -301,7 +301,7 @@ class Command:
     def _open(self) -> SparkSession:
         if self._session is None:
             from joinery.spark.jar import connector_jars
-            from joinery.spark.kernel import add_jars
+            from joinery.spark.jvm import add_jars
             from joinery.spark.session import open_session
 
             jars = connector_jars(self._spec)

@@ -190,7 +190,7 @@ def _measured(
 ) -> list[Measured]:
     from joinery.spark.analyse import SparkAnalyser
     from joinery.spark.jar import connector_jars
-    from joinery.spark.kernel import add_jars
+    from joinery.spark.jvm import add_jars
     from joinery.spark.recovery.compare import Measurement, Sample, measure
     from joinery.spark.session import open_session
 

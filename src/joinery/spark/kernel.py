@@ -1,25 +1,17 @@
-"""The door from Python to the JVM kernel: programs in, DataFrames out.
-
-The kernel's jar is put into the live session it is used from; nothing of the session's own
-settings changes. A session of Spark Connect has no JVM to reach and is refused.
-"""
+"""The door from Python to the JVM kernel: programs in, DataFrames out."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from pyspark.sql import DataFrame, SparkSession
 
-from joinery.errors import RunError
-from joinery.model.type import opened
 from joinery.place.object_path import ObjectPath
-from joinery.plan.nodes import CLOCK, LOG_TIME, Relation
-from joinery.project.schema_registry import RegistryOptions
+from joinery.plan.nodes import Relation
 from joinery.solutions.spark_state.busy_keys import busy_keys
 from joinery.solutions.spark_state.costs import product_costs
 from joinery.solutions.spark_state.fingerprint import (
@@ -27,12 +19,9 @@ from joinery.solutions.spark_state.fingerprint import (
     fingerprint,
     readable_formats,
 )
-from joinery.solutions.spark_state.group_program import Closing, Group
-from joinery.solutions.spark_state.pattern_program import Pattern
-from joinery.solutions.spark_state.program import KernelProgram, RelationProgram, Retract, Versions
-from joinery.solutions.spark_state.stream_program import PairEvents, Rolling, Seen
-from joinery.solutions.spark_state.versioning import History
-from joinery.spark.jar import kernel_jar
+from joinery.solutions.spark_state.program import KernelProgram
+from joinery.spark.jvm import class_of, load_jar
+from joinery.spark.reading import reading_of, sealing_json
 from joinery.spark.source.source import ERASURES, BatchLabel, Topic
 
 if TYPE_CHECKING:
@@ -42,7 +31,6 @@ if TYPE_CHECKING:
     from joinery.vault.door import VaultAddress
 
 _KERNEL = "dev.joinery.kernel.door.Kernel"
-_READING = "dev.joinery.kernel.door.Reading"
 _PROGRESS_LOG = "dev.joinery.kernel.door.ProgressLog"
 
 
@@ -82,12 +70,6 @@ def _placed(
     """Return where the parts of a product are, each with its number, in order."""
     places = ((int(part), store / str(attempt) / product) for part, attempt in attempts.items())
     return tuple(sorted(places))
-
-
-class SessionError(RunError):
-    """A Spark session cannot run the kernel."""
-
-    code = "RUN_SESSION"
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,40 +239,6 @@ def open_kernel(
     return Kernel(session, program, ordered, jvm_kernel)
 
 
-def state_marks(program: KernelProgram, written: Fingerprint) -> list[str]:
-    """Return what tells state of a program from that of others, in words for an error.
-
-    The first is written; the others are of earlier formats that are read as well.
-    """
-    return [f"{each}, program {written.program[:16]}" for each in readable_formats(program)]
-
-
-def progress_log(session: SparkSession) -> Any:
-    """Return a new listener in the JVM that remembers what Spark tells of its batches."""
-    load_jar(session)
-    return class_of(session, _PROGRESS_LOG)()
-
-
-def reading_of(
-    session: SparkSession,
-    program: KernelProgram,
-    relations: Sequence[Relation],
-    raw: DataFrame,
-    topics: Sequence[Collection[Topic]],
-    sealing: str = "",
-) -> Any:
-    """Return what the kernel is to read: raw records, and what they say of which relation."""
-    return class_of(session, _READING)(
-        raw._jdf,
-        formats_json(program, relations),
-        strings(session, [each.source for each in relations]),
-        strings(session, [each.topic for each in relations]),
-        json.dumps([_readers(relations, each) for each in topics]),
-        json.dumps([*map(partial(_clock, program), program.decoded, relations)]),
-        sealing,
-    )
-
-
 def _sealing(kernel: Kernel, topics: Sequence[Collection[Topic]]) -> str:
     """Return where tasks ask for keys, and which topics are erasures, as the kernel takes it."""
     vault = kernel.vault
@@ -306,218 +254,15 @@ def _sealing(kernel: Kernel, topics: Sequence[Collection[Topic]]) -> str:
     )
 
 
-def sealing_json(
-    vault: VaultAddress,
-    decoded: Sequence[RelationProgram],
-    relations: Sequence[Relation],
-    *,
-    erasures: int,
-    spools: Sequence[bool],
-) -> str:
-    """Return how personal columns are sealed, as the kernel takes it.
+def state_marks(program: KernelProgram, written: Fingerprint) -> list[str]:
+    """Return what tells state of a program from that of others, in words for an error.
 
-    Args:
-        vault: Where keys are asked for.
-        decoded: How the relations are decoded.
-        relations: The relations.
-        erasures: The first number of a topic of erasures.
-        spools: By topic, whether a capture may have sealed its lines.
+    The first is written; the others are of earlier formats that are read as well.
     """
-    pairs = zip(decoded, relations, strict=True)
-    return json.dumps(
-        {
-            "port": vault.port,
-            "token": vault.token,
-            "erasures": erasures,
-            "formats": [_erasure_format(*each) for each in pairs],
-            "spools": spools,
-        }
-    )
+    return [f"{each}, program {written.program[:16]}" for each in readable_formats(program)]
 
 
-def _erasure_format(program: RelationProgram, relation: Relation) -> dict[str, object]:
-    """Return how the erasures of a relation are decoded: flat rows, keyed by their subject."""
-    sealed = program.sealed is not None and program.sealed.columns
-    personal = relation.personal if sealed else None
-    subject = personal.key_of(personal.subject) if personal else None
-    return {
-        "name": relation.name,
-        "format": "json",
-        "key": list(relation.key) if subject is None else [subject],
-        "columns": [{"name": each.name, "type": each.type.ddl} for each in program.columns],
-    }
-
-
-def _clock(
-    program: KernelProgram, decoded: RelationProgram, relation: Relation
-) -> dict[str, object] | None:
-    """Return which column tells the times of a relation; None where nobody asks for them.
-
-    A program decodes the columns that its products use: a time that none does is not told.
-    """
-    timed = any(program.relations[each] is decoded for each in _timed(program))
-    if relation.time is None or not (timed or relation.watermark or relation.clocks):
-        return None
-    columns = [each.name for each in decoded.columns]
-    ahead_us = _ahead_us(relation)
-    if relation.time in columns:
-        return {"column": columns.index(relation.time), "derived": False, "ahead": ahead_us}
-    if not program.assemblers:
-        return None
-    visible = [each.name for each in program.assemblers[decoded.assembler].type.fields]
-    if relation.time not in visible:
-        return None
-    told: dict[str, object] = {
-        "column": visible.index(relation.time),
-        "derived": True,
-        "ahead": ahead_us,
-    }
-    if relation.clocks is not None:
-        clocks = relation.clocks
-        told["device"] = {
-            "flag": visible.index(CLOCK),
-            "event": visible.index(clocks.event),
-            "sent": visible.index(clocks.sent),
-            "received": visible.index(clocks.received),
-            "refuses": clocks.suspect == "dead_letter",
-        }
-    return told
-
-
-def _ahead_us(relation: Relation) -> int | None:
-    """Return how far above the log's own a time moves the watermark; None sets no bound."""
-    watermark = relation.watermark
-    return None if watermark is None or watermark.ahead_ms is None else watermark.ahead_ms * 1000
-
-
-def _timed(program: KernelProgram) -> Iterator[int]:
-    """Yield the relations of whose watermark a node asks."""
-    for node in program.nodes:
-        if isinstance(node, Group | Pattern | Closing):
-            yield node.relation
-            if isinstance(node, Closing) and node.other is not None:
-                yield node.other
-        elif isinstance(node, Rolling | Seen | PairEvents):
-            yield from node.logs
-        elif isinstance(node, Retract) and node.judged is not None:
-            yield node.relation
-
-
-def _readers(relations: Sequence[Relation], topics: Collection[Topic]) -> list[int]:
-    """Return the places of the relations that read any of some topics."""
-    return [
-        place
-        for place, each in enumerate(relations)
-        if Topic(each.source, each.topic) in topics or Topic(ERASURES, each.name) in topics
-    ]
-
-
-def require_classic(session: object) -> None:
-    """Refuse a session of Spark Connect, one that was stopped, and what is none.
-
-    Raises:
-        SessionError: It is one of them.
-    """
-    if isinstance(session, SparkSession):
-        if session.sparkContext._jsc is None or session.sparkContext._jsc.sc().isStopped():
-            raise SessionError(
-                "the Spark session was stopped",
-                hint="Pass one that goes on, such as SparkSession.builder.getOrCreate().",
-            )
-        return
-    if type(session).__module__.startswith("pyspark.sql.connect"):
-        raise SessionError(
-            "Joinery cannot run in a Spark Connect session",
-            detail="Its kernel runs inside the driver's JVM, which a Connect client cannot reach.",
-            hint="Use a classic session, such as SparkSession.builder.master(…).",
-        )
-    what = "None" if session is None else f"an object of type {type(session).__name__}"
-    raise SessionError(
-        f"{what} is no Spark session",
-        hint="Pass one, such as SparkSession.builder.getOrCreate().",
-    )
-
-
-def load_jar(session: SparkSession) -> None:
-    """Make the kernel's classes known to the driver and the executors of a live session."""
-    require_classic(session)
-    add_jars(session, (kernel_jar(),))
-
-
-def add_jars(session: SparkSession, jars: Iterable[Path]) -> None:
-    """Make the classes of jars known to the driver and the executors of a live session."""
-    jvm: Any = session._jvm
-    loader = class_of(session, "java.lang.Thread").currentThread().getContextClassLoader()
-    urls = {str(url) for url in loader.getURLs()} if hasattr(loader, "getURLs") else set()
-    known = _jars(session)
-    for jar in jars:
-        if not any(each.endswith(jar.name) for each in urls):
-            loader.addURL(jvm.java.net.URI(jar.resolve().as_uri()).toURL())
-        if not any(each.endswith(jar.name) for each in known):
-            session.sparkContext._jsc.addJar(str(jar))
-
-
-def _jars(session: SparkSession) -> list[str]:
-    context: Any = session.sparkContext._jsc
-    jars = context.sc().listJars()
-    return [str(jars.apply(index)) for index in range(jars.size())]
-
-
-def class_of(session: SparkSession, name: str) -> Any:
-    """Return a class of the session's JVM."""
-    # At once: each part of a name would be searched for as a class, in all jars.
-    return getattr(session._jvm, name)
-
-
-def formats_json(program: KernelProgram, relations: Sequence[Relation]) -> str:
-    """Return what the kernel's decoders need to know about each relation."""
-    return json.dumps(
-        [
-            {
-                "name": relation.name,
-                "format": relation.format,
-                "key": list(relation.key_names),
-                "columns": [
-                    {"name": slot.name, "type": opened(slot.type).ddl} for slot in each.columns
-                ],
-                "position": relation.position,
-                "timeUnit": relation.time_unit,
-                "told": sorted(_told(program, each.name)),
-                "logged": LOG_TIME if relation.logged else None,
-                "images": relation.images,
-                "registry": _registry_data(relation.registry),
-            }
-            for each, relation in zip(program.decoded, relations, strict=True)
-        ]
-    )
-
-
-def _told(program: KernelProgram, relation: str) -> Iterator[str]:
-    """Yield the columns that a delete of a flat row tells beside its key."""
-    for node in program.nodes:
-        if isinstance(node, History | Versions):
-            read = program.relations[node.relation]
-            if read.name == relation:
-                yield from (read.columns[each].name for each in node.told)
-
-
-def _registry_data(registry: RegistryOptions | None) -> dict[str, object] | None:
-    if registry is None:
-        return None
-    return {
-        "url": registry.url,
-        "user": registry.user,
-        "password": registry.password,
-        "token": registry.token,
-        "waitMillis": registry.wait_ms,
-        "idBytes": registry.id_bytes,
-    }
-
-
-def strings(session: SparkSession, values: Sequence[str]) -> Any:
-    """Return a Java array of `values`."""
-    gateway: Any = session.sparkContext._gateway
-    array = gateway.new_array(gateway.jvm.java.lang.String, len(values))
-    for index, value in enumerate(values):
-        array[index] = value
-    return array
+def progress_log(session: SparkSession) -> Any:
+    """Return a new listener in the JVM that remembers what Spark tells of its batches."""
+    load_jar(session)
+    return class_of(session, _PROGRESS_LOG)()

@@ -27,7 +27,7 @@ from joinery.model.type import DataType
 from joinery.project.product import ProjectSpec
 from joinery.spark.analyse import SparkAnalyser
 from joinery.spark.jar import connector_jars
-from joinery.spark.kernel import add_jars
+from joinery.spark.jvm import add_jars
 from joinery.spark.launch import Driver, checkpoint_settings, session_settings, start_driver
 from joinery.spark.partitions import PARTITIONS, partitions_for
 

@@ -20,7 +20,9 @@ from joinery.solutions.spark_state.lower import lower
 from joinery.solutions.spark_state.lower_stream import LoweredStreams, lower_streams
 from joinery.solutions.spark_state.program import KernelProgram
 from joinery.spark.batch.stores import is_store_backed
-from joinery.spark.kernel import Kernel, class_of, load_jar, open_kernel, reading_of
+from joinery.spark.jvm import class_of, load_jar
+from joinery.spark.kernel import Kernel, open_kernel
+from joinery.spark.reading import reading_of
 from joinery.spark.source.feed import open_change_feed
 from joinery.spark.source.source import BatchLabel, Topic
 from joinery.spark.streams.kernel import StreamKernel, open_stream_kernel

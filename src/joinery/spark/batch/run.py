@@ -46,7 +46,7 @@ from joinery.spark.batch.start import (
 from joinery.spark.batch.tasks import SparkTasks
 from joinery.spark.batch.watch import WaitedTooLongError, WaitLimit, Watch
 from joinery.spark.jar import require_s3a
-from joinery.spark.kernel import require_classic
+from joinery.spark.jvm import require_classic
 from joinery.spark.launch import RUN_SETTINGS, checkpoint_settings
 from joinery.spark.partitions import PARTITIONS, choose_partitions, partitions_warning
 from joinery.spark.real_time.rules import RealTimeRefusedError

@@ -35,8 +35,10 @@ from joinery.spark.frames.frame import (
     usable,
     watch_of,
 )
-from joinery.spark.kernel import Kernel, formats_json, open_kernel, require_classic, strings
+from joinery.spark.jvm import require_classic, strings
+from joinery.spark.kernel import Kernel, open_kernel
 from joinery.spark.launch import STATE_SETTINGS
+from joinery.spark.reading import formats_json
 from joinery.spark.session import clone_session
 from joinery.spark.source.open import open_sources
 from joinery.spark.source.source import sources_of

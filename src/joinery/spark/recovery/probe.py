@@ -142,7 +142,7 @@ def main() -> None:
     """Answer what the parent asks, a JSON text each, until its input ends."""
     from joinery.spark.analyse import SparkAnalyser
     from joinery.spark.jar import connector_jars
-    from joinery.spark.kernel import add_jars
+    from joinery.spark.jvm import add_jars
     from joinery.spark.session import open_session
 
     parent = pipes_to_parent()

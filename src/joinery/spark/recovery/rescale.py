@@ -24,7 +24,7 @@ from joinery.plan.nodes import Product
 from joinery.project.product import ProjectSpec
 from joinery.solutions.spark_state.fingerprint import SPARK_STATE, relocate
 from joinery.spark.batch.stores import solution_of
-from joinery.spark.kernel import class_of, load_jar
+from joinery.spark.jvm import class_of, load_jar
 from joinery.spark.partitions import MOST
 from joinery.spark.real_time.uncommitted import RealTimeMark
 from joinery.spark.recovery.checkpoint import last_batch, partitions_of

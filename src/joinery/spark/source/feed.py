@@ -20,7 +20,8 @@ from joinery.solutions.spark_state.assembler import Slot
 from joinery.solutions.spark_state.decoded import decoded_relations
 from joinery.solutions.spark_state.places import sealed_of
 from joinery.solutions.spark_state.program import KernelProgram, RelationProgram
-from joinery.spark.kernel import class_of, load_jar, reading_of
+from joinery.spark.jvm import class_of, load_jar
+from joinery.spark.reading import reading_of
 from joinery.spark.source.source import BatchLabel, Topic
 
 if TYPE_CHECKING:

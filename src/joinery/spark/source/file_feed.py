@@ -27,7 +27,7 @@ from joinery.project.captured import CAPTURED, as_files
 from joinery.project.kind import SourceSpec
 from joinery.project.product import ProjectSpec
 from joinery.spark.jar import kernel_jar, spark_home
-from joinery.spark.kernel import formats_json, sealing_json
+from joinery.spark.reading import formats_json, sealing_json
 from joinery.spark.source.change_log import ChangeLog
 from joinery.spark.source.feed import feed_program
 from joinery.spark.source.files import changed_sizes

@@ -15,7 +15,8 @@ from pyspark.sql import DataFrame, SparkSession
 from joinery.plan.nodes import Relation
 from joinery.project.kinds import JSON
 from joinery.solutions.spark_state.lower_stream import LoweredStreams
-from joinery.spark.kernel import Kernel, PartsApart, RealTimeKernel, formats_json, open_kernel
+from joinery.spark.kernel import Kernel, PartsApart, RealTimeKernel, open_kernel
+from joinery.spark.reading import formats_json
 from joinery.spark.source.source import Topic
 from joinery.spark.streams.lookups import SentTables, StreamLookups
 from joinery.spark.streams.map import mapped

@@ -1,0 +1,88 @@
+"""The JVM of a Spark session: jars that are added to it, its classes and arrays.
+
+A jar is put into the live session that it is used from; nothing of the session's own settings
+changes. A session of Spark Connect has no JVM to reach and is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from joinery.errors import RunError
+from joinery.spark.jar import kernel_jar
+
+
+class SessionError(RunError):
+    """A Spark session cannot run the kernel."""
+
+    code = "RUN_SESSION"
+
+
+def require_classic(session: object) -> None:
+    """Refuse a session of Spark Connect, one that was stopped, and what is none.
+
+    Raises:
+        SessionError: It is one of them.
+    """
+    if isinstance(session, SparkSession):
+        if session.sparkContext._jsc is None or session.sparkContext._jsc.sc().isStopped():
+            raise SessionError(
+                "the Spark session was stopped",
+                hint="Pass one that goes on, such as SparkSession.builder.getOrCreate().",
+            )
+        return
+    if type(session).__module__.startswith("pyspark.sql.connect"):
+        raise SessionError(
+            "Joinery cannot run in a Spark Connect session",
+            detail="Its kernel runs inside the driver's JVM, which a Connect client cannot reach.",
+            hint="Use a classic session, such as SparkSession.builder.master(…).",
+        )
+    what = "None" if session is None else f"an object of type {type(session).__name__}"
+    raise SessionError(
+        f"{what} is no Spark session",
+        hint="Pass one, such as SparkSession.builder.getOrCreate().",
+    )
+
+
+def load_jar(session: SparkSession) -> None:
+    """Make the kernel's classes known to the driver and the executors of a live session."""
+    require_classic(session)
+    add_jars(session, (kernel_jar(),))
+
+
+def add_jars(session: SparkSession, jars: Iterable[Path]) -> None:
+    """Make the classes of jars known to the driver and the executors of a live session."""
+    jvm: Any = session._jvm
+    loader = class_of(session, "java.lang.Thread").currentThread().getContextClassLoader()
+    urls = {str(url) for url in loader.getURLs()}
+    known = _jars(session)
+    for jar in jars:
+        if not any(each.endswith(jar.name) for each in urls):
+            loader.addURL(jvm.java.net.URI(jar.resolve().as_uri()).toURL())
+        if not any(each.endswith(jar.name) for each in known):
+            session.sparkContext._jsc.addJar(str(jar))
+
+
+def _jars(session: SparkSession) -> list[str]:
+    context: Any = session.sparkContext._jsc
+    jars = context.sc().listJars()
+    return [str(jars.apply(index)) for index in range(jars.size())]
+
+
+def class_of(session: SparkSession, name: str) -> Any:
+    """Return a class of the session's JVM."""
+    # At once: each part of a name would be searched for as a class, in all jars.
+    return getattr(session._jvm, name)
+
+
+def strings(session: SparkSession, values: Sequence[str]) -> Any:
+    """Return a Java array of `values`."""
+    gateway: Any = session.sparkContext._gateway
+    array = gateway.new_array(gateway.jvm.java.lang.String, len(values))
+    for index, value in enumerate(values):
+        array[index] = value
+    return array
