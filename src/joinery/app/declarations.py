@@ -399,6 +399,7 @@ def _fields_of(name: str, frame: DataFrame) -> dict[str, str]:
     Raises:
         SpecError: It is no DataFrame of Spark.
     """
+    # By name: Spark's DataFrame cannot be imported here, and frames of other libraries come, too.
     if not hasattr(getattr(frame, "schema", None), "fields"):
         kind = f"{type(frame).__module__.partition('.')[0]}.{type(frame).__name__}"
         raise SpecError(

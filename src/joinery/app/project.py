@@ -343,7 +343,7 @@ def project_of(given: ProjectLike) -> Project:
         return given
     if isinstance(given, str | Path):
         return load(given)
-    found = getattr(given, "project", None)
+    found = getattr(given, "project", None)  # of an App, whose module imports this one
     if isinstance(found, Project):
         return found
     raise SpecError(

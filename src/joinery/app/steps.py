@@ -283,6 +283,7 @@ class Steps:
         return (*found, self.filter(" and ".join(before)) if before else self)
 
     def _table(self, table: Table | str) -> Table:
+        # By name: a user may pass any object, which is then told to be no table.
         name = table if isinstance(table, str) else getattr(table, "name", table)
         known = self.declared.tables
         if name not in known:

@@ -18,7 +18,7 @@ from joinery.capture.server import Prepared, ServerAwayError, ServerShortError, 
 from joinery.capture.spool import ANEW, CaptureError, CaptureLostError, SpoolFolder
 from joinery.capture.sql import number_of, row_of, text_of
 from joinery.capture.tables import check_same, check_table, make_publication, note_followed
-from joinery.clients.postgres import database_errors, first_line, redacted, shown
+from joinery.clients.postgres import database_errors, first_line, redacted, shown, sqlstate
 from joinery.errors import needs_extra
 from joinery.model.warning import RunWarning
 
@@ -145,7 +145,7 @@ class PostgresDatabase:
         """Return what a failure of the driver means."""
         said = redacted(first_line(error), self.url)
         full = any(each in said for each in _FULL)  # Who is not let in is told no state.
-        state = getattr(error, "sqlstate", None) or ("53300" if full else "08000")
+        state = sqlstate(error) or ("53300" if full else "08000")
         lasting = ("password authentication", "no pg_hba.conf", "does not exist", "no password")
         if state.startswith(_PASSING) and not any(each in said for each in lasting):
             short = state.startswith(_SHORT)

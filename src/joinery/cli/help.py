@@ -16,8 +16,10 @@ def untyped(command: TyperGroup) -> TyperGroup:
 
 
 def _hide(command: TyperCommand | TyperGroup, context: typer.Context) -> None:
-    for each in command.get_params(context):
-        if isinstance(each, TyperOption) and each.is_flag:
-            each.metavar = ""
-    for name, inner in getattr(command, "commands", {}).items():
-        _hide(inner, typer.Context(inner, info_name=name, parent=context))
+    for option in command.get_params(context):
+        if isinstance(option, TyperOption) and option.is_flag:
+            option.metavar = ""
+    inner = command.commands if isinstance(command, TyperGroup) else {}
+    for name, each in inner.items():
+        if isinstance(each, TyperCommand | TyperGroup):
+            _hide(each, typer.Context(each, info_name=name, parent=context))

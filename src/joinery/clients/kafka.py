@@ -307,11 +307,13 @@ def kafka_errors() -> tuple[type[Any], ...]:
 
 def error_of(raised: Any) -> Any:
     """Return the KafkaError that an exception is, holds or has for its cause."""
+    from confluent_kafka import KafkaError
+
     if isinstance(raised, SystemError):
         if raised.__cause__ is None:
             raise raised
         return error_of(raised.__cause__)
-    return raised if hasattr(raised, "retriable") else raised.args[0]
+    return raised if isinstance(raised, KafkaError) else raised.args[0]
 
 
 def failure(brokers: Brokers, error: Any, what: str, reason: str = "") -> Exception:

@@ -150,12 +150,21 @@ def database_errors() -> tuple[type[Exception], ...]:
 
 def refuses_document(error: Exception) -> bool:
     """Return whether an error is of the data that was sent: its text, its size, a constraint."""
-    return str(getattr(error, "sqlstate", None) or "")[:2] in _OF_THE_DOCUMENT
+    return sqlstate(error)[:2] in _OF_THE_DOCUMENT
+
+
+def sqlstate(error: BaseException | None) -> str:
+    """Return the code that a server gave an error; empty where it gave none."""
+    import psycopg
+
+    return (error.sqlstate or "") if isinstance(error, psycopg.Error) else ""
 
 
 def reason(error: Exception, url: str) -> str:
     """Return a failure as one line, without data of rows and without the password."""
-    primary = getattr(getattr(error, "diag", None), "message_primary", None)
+    import psycopg
+
+    primary = error.diag.message_primary if isinstance(error, psycopg.Error) else None
     return f"{redacted(primary or first_line(error), url)}."
 
 
@@ -173,7 +182,7 @@ def passes(error: BaseException | None) -> bool:
     """Return whether waiting may help with an error of the driver."""
     import psycopg
 
-    state = getattr(error, "sqlstate", None)
+    state = sqlstate(error)
     if state:
         return state[:2] in _PASSING_CLASSES or state in _PASSING
     if not isinstance(error, psycopg.OperationalError):

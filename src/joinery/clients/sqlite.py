@@ -5,9 +5,14 @@ from __future__ import annotations
 import sqlite3
 
 
+def result_code(error: BaseException) -> int:
+    """Return SQLite's own code of an error; 0 where Python's module found it."""
+    return getattr(error, "sqlite_errorcode", 0)  # only errors of SQLite itself have one
+
+
 def passes(error: BaseException) -> bool:
     """Return whether waiting may help: another writer holds the file, or the disk is full."""
-    code = getattr(error, "sqlite_errorcode", 0)
+    code = result_code(error)
     # That is what SQLite says of a disk without room for the shared memory beside its log.
     if code == sqlite3.SQLITE_IOERR_SHMSIZE:
         return True

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from joinery.clients.sql import quoted
+from joinery.clients.sqlite import result_code
 from joinery.errors import LookupOptionError
 from joinery.lookups.protocol import (
     Answer,
@@ -128,7 +129,7 @@ class SqliteStore:
         )
 
     def _told(self, error: sqlite3.Error) -> LookupStoreError:
-        passes = getattr(error, "sqlite_errorcode", 0) & 0xFF in _PASSING
+        passes = result_code(error) & 0xFF in _PASSING
         kind = LookupUnavailableError if passes else LookupStoreError
         return kind(f"could not read {self.target}", detail=f"{error}.")
 

@@ -127,7 +127,7 @@ def read_fields(at: At, tree: Tree) -> Pairs:
     if isinstance(tree, MapTree):
         return _field_map(at, tree)
     if not isinstance(tree, ListTree):
-        reader.shape(tree, part, "a list or a map", f"Write [{getattr(tree, 'text', '')}].")
+        reader.shape(tree, part, "a list or a map", f"Write [{tree.text}].")
         return ()
     pairs: list[tuple[str, str]] = []
     for item in tree.items:

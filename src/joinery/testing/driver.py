@@ -358,7 +358,7 @@ def _plan(product: object) -> Product:
         from joinery.app.project import Project
 
         product = Project(products=[product]).products[product.spec.name]
-    plan = getattr(product, "plan", product)
+    plan = getattr(product, "plan", product)  # of a project's product, or of what is none
     if isinstance(plan, Product):
         return plan
     raise DriverError(

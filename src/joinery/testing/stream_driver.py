@@ -110,7 +110,7 @@ class StreamDriver:
 
 def _plan(stream: object) -> Stream:
     """Return the plan of a stream, in one of the ways in which it is given."""
-    plan = getattr(stream, "plan", stream)
+    plan = getattr(stream, "plan", stream)  # of a project's stream, or of what is none
     if isinstance(plan, Stream):
         return plan
     raise DriverError(
