@@ -155,6 +155,8 @@ def describe_topic(brokers: Brokers, name: str) -> Topic | None:
         SinkError: The brokers refuse us.
     """
     from confluent_kafka import KafkaException, TopicCollection
+
+    # Its types do not export what it takes from its C part.
     from confluent_kafka.admin import (  # type: ignore[attr-defined]
         ConfigResource,
         ResourceType,
@@ -219,6 +221,8 @@ def create_topic(
         SinkError: The brokers refuse us.
     """
     from confluent_kafka import KafkaException
+
+    # Its types do not export what it takes from its C part.
     from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
 
     wanted = NewTopic(

@@ -43,6 +43,7 @@ class Recipe(Protocol):
         start_s: How long a start may take.
     """
 
+    # What each of them is, the class tells.
     @property
     def name(self) -> str: ...  # noqa: D102
     @property

@@ -138,4 +138,5 @@ def _imported(named: str, folder: Path) -> Function:
         ) from error
     if not callable(found):
         raise LookupStoreError(f"{named} is no function")
-    return found  # type: ignore[no-any-return]
+    called: Function = found
+    return called

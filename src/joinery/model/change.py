@@ -14,6 +14,7 @@ Key = tuple[Any, ...]
 class KeyObject(dict[str, Any]):
     """An object in a key: equal to a map of the same values, and hashable, so never changed."""
 
+    # A dict says by None that it has no hash.
     def __hash__(self) -> int:  # type: ignore[override]
         """Return the hash of its values."""
         return hash(tuple(self.items()))

@@ -214,10 +214,10 @@ def _table(registry: SchemaRegistry, subject: str) -> SourceTable:
     )
 
 
-def _key(schema: object, row: Struct) -> tuple[str, ...]:
+def _key(schema: Schema, row: Struct) -> tuple[str, ...]:
     """Return the key's columns; none where the key is no record of such."""
     try:
-        names = tuple(each.name for each in whole_of(schema).fields)  # type: ignore[arg-type]
+        names = tuple(each.name for each in whole_of(schema).fields)
     except ValueError:
         return ()
     known = {each.name for each in row.fields}

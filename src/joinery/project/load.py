@@ -125,7 +125,8 @@ def flow_text(value: Any) -> str:
 
 def compose(text: str) -> Node | None:
     """Return the nodes of a YAML text, with their places; None where it is empty."""
-    return YAML(typ="safe", pure=True).compose(text)  # type: ignore[no-any-return]
+    found: Node | None = YAML(typ="safe", pure=True).compose(text)
+    return found
 
 
 def read_tree(text: str) -> Tree | None:

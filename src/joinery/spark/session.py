@@ -84,7 +84,7 @@ def _attached(driver: Driver) -> SparkSession:
     names = {"PYSPARK_GATEWAY_PORT": str(address.port), "PYSPARK_GATEWAY_SECRET": address.secret}
     os.environ.update(names)
     try:
-        gateway = launch_gateway()  # type: ignore[no-untyped-call]
+        gateway = launch_gateway()  # type: ignore[no-untyped-call]  # PySpark gives it no types
     finally:
         for each in names:
             del os.environ[each]
@@ -101,6 +101,7 @@ def _submitted(settings: Mapping[str, str], log: Path) -> SparkSession:
     conf.setAll(list(settings.items()))
     with log.open("ab") as stream, _chosen_java():
         streams = {"stdout": stream, "stderr": stream}
+        # PySpark gives it no types.
         gateway = SparkContext._gateway or launch_gateway(conf, streams)  # type: ignore[no-untyped-call]
     _keep_from_signals(gateway)
     SparkContext(conf=conf, gateway=gateway)

@@ -178,7 +178,7 @@ class GithubDatabase:
         """Run statements in one transaction and return their number."""
         count = 0
         with self._link.transaction(), self._link.pipeline():
-            for count, act in enumerate(statements, 1):  # noqa: B007
+            for count, act in enumerate(statements, 1):  # noqa: B007 (it is returned)
                 self._run(act)
         return count
 

@@ -18,6 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from io import BufferedIOBase
 
 from joinery.errors import JoineryError
 from joinery.model.progress import Waiting
@@ -162,7 +163,7 @@ class VaultDoor:
         label = struct.pack(">H", len(day)) + day
         return b"".join((self._vault.of_names, self._vault.of_indexes, label, key))
 
-    def _asked(self, stream: object, count: int) -> Callable[[], bytes]:
+    def _asked(self, stream: BufferedIOBase, count: int) -> Callable[[], bytes]:
         """Return what answers a request: of so many names, or of a key of lines."""
         if count == _OF_LINES:
             return partial(self._key_of_lines, _read_text(stream))
@@ -202,16 +203,15 @@ class LookingDoor(VaultDoor):
         return {**self._made, **found}
 
 
-def _read_text(stream: object) -> str:
-    (size,) = struct.unpack(">H", stream.read(2))  # type: ignore[attr-defined]
-    text: bytes = stream.read(size)  # type: ignore[attr-defined]
-    return text.decode()
+def _read_text(stream: BufferedIOBase) -> str:
+    (size,) = struct.unpack(">H", stream.read(2))
+    return stream.read(size).decode()
 
 
-def _read_names(stream: object, count: int) -> list[bytes]:
+def _read_names(stream: BufferedIOBase, count: int) -> list[bytes]:
     if not 0 <= count <= _MOST_ASKED:
         raise EOFError
-    raw: bytes = stream.read(count * NAME_BYTES)  # type: ignore[attr-defined]
+    raw = stream.read(count * NAME_BYTES)
     if len(raw) != count * NAME_BYTES:
         raise EOFError
     return [raw[at : at + NAME_BYTES] for at in range(0, len(raw), NAME_BYTES)]

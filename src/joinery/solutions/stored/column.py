@@ -81,6 +81,7 @@ class RowTable(Sequence[Row]):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and list(self) == list(other)
 
+    # Python's own way to say that what is compared by content has no hash.
     __hash__ = None  # type: ignore[assignment]
 
 

@@ -68,10 +68,10 @@ class ReadingProcess:
             raise StoreUnavailableError(
                 "a process that makes documents is gone", detail=f"It ended with {code}."
             ) from error
-        answered = pickle.loads(content)
+        answered: Answer | BaseException = pickle.loads(content)
         if isinstance(answered, BaseException):
             raise answered
-        return answered  # type: ignore[no-any-return]
+        return answered
 
     def close(self) -> None:
         """End the process."""

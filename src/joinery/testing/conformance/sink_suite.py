@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from decimal import Decimal
+from typing import Any
 
 from joinery.delivery.outlet import PatientSink
 from joinery.retry import Patience
@@ -354,10 +355,10 @@ def _outage(bench: SinkBench) -> AbstractContextManager[object]:
     return bench.target.outage()
 
 
-def _fenced(bench: SinkBench, *rows: object, tolerant: bool = False, **parts: object) -> bool:
+def _fenced(bench: SinkBench, *rows: StagedRow, tolerant: bool = False, **parts: Any) -> bool:
     """Write `rows`; return whether the write was fenced, which it must be unless `tolerant`."""
     try:
-        bench.write(*rows, **parts)  # type: ignore[arg-type]
+        bench.write(*rows, **parts)
     except FencedError:
         return True
     if not tolerant:
