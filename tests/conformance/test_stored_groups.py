@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
@@ -13,7 +12,6 @@ import pytest
 
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Product
-from joinery.plan.support import missing
 from joinery.project.load import load_spec
 from joinery.solutions.key_value.state import KeyValueJoinState
 from joinery.solutions.key_value.store import MemoryStore
@@ -21,17 +19,12 @@ from joinery.solutions.relational.sqlite import SqliteState
 from joinery.solutions.stored.driver import StoreDriver
 from joinery.testing import conformance
 from joinery.testing.changes import insert
-from joinery.testing.conformance import Case
-from joinery.testing.conformance.aggregate_cases import (
-    aggregate_cases,
-    function_cases,
-    late_cases,
-)
 from joinery.testing.conformance.runner import load_text
 from joinery.testing.driver import Driver
 from joinery.testing.stores import Break, StoreRunner
 
 pytest.importorskip("duckdb")
+from tests.conformance.group_cases import CASES, supported
 from tests.oracle.groups import Log, cuts, random_log, truth
 
 SOLUTIONS = ("kv", "rdbms-store")
@@ -40,18 +33,6 @@ relations: {sale: {key: [id], fields: {id: int, a: string, b: string}}}
 products: {p: {aggregate: sale, by: [a, b], values: {n: count(*)}}}
 """
 Open = Callable[[Sequence[Product], Break[Any]], StoreDriver]
-
-
-def supported(product: Product) -> bool:
-    """Return whether stores can run a product."""
-    return missing(replace(product, solution="kv")) is None
-
-
-def _runs(case: Case) -> bool:
-    return all(map(supported, build_plan(load_text(case.project)).products))
-
-
-CASES = [e for e in (*aggregate_cases(), *function_cases(), *late_cases()) if _runs(e)]
 
 
 def opener(solution: str, folder: Path) -> Open:

@@ -14,7 +14,7 @@ from examples.alerts.serving import Alerts
 from examples.log import FileLog
 from examples.page import served
 from examples.sent import SentFiles
-from tests.examples.test_page import BROWSER, dumped
+from tests.examples.browser import BROWSER, dumped
 
 import joinery as jn
 from joinery.testing.changes import insert

@@ -14,7 +14,7 @@ from examples.bank.ledger import NAMES, Ledger
 from examples.bank.serving import Views
 from examples.log import FileLog
 from examples.page import served
-from tests.examples.test_page import BROWSER, dumped
+from tests.examples.browser import BROWSER, dumped
 
 import joinery as jn
 from joinery.testing.changes import RowChange, insert

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
-import subprocess
 from pathlib import Path
 
 import pytest
 from examples.coffee_shop.serving import SqliteServing, shown
 from examples.page import served
+from tests.examples.browser import BROWSER, dumped
 
-BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ORDER = {
     "order_id": 7,
@@ -23,19 +21,6 @@ ORDER = {
     "total": 6.4,
     "ordered_at": "2026-02-03T04:05:06Z",
 }
-
-
-def dumped(address: str, folder: Path) -> str:
-    """Return what a browser shows after three seconds, as HTML."""
-    done = subprocess.run(
-        [str(BROWSER), "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
-        + ["--virtual-time-budget=3000", f"--user-data-dir={folder / 'profile'}", address],
-        capture_output=True,
-        text=True,
-        timeout=90,
-        check=True,
-    )
-    return done.stdout
 
 
 @pytest.mark.services

@@ -11,7 +11,7 @@ from examples.log import FileLog
 from examples.page import served
 from examples.timeline.network import HOT_ABOVE, LIMIT, NAMES, Network
 from examples.timeline.serving import Timelines
-from tests.examples.test_page import BROWSER, dumped
+from tests.examples.browser import BROWSER, dumped
 
 import joinery as jn
 from joinery.testing.changes import insert

@@ -13,7 +13,7 @@ from examples.log import FileLog
 from examples.page import served
 from examples.web_traffic.serving import Traffic
 from examples.web_traffic.site import Site
-from tests.examples.test_page import BROWSER, dumped
+from tests.examples.browser import BROWSER, dumped
 
 ROOT = Path(__file__).parents[2] / "examples/web_traffic"
 

@@ -17,7 +17,7 @@ import pytest
 from tests.services import test_postgres_source
 from tests.services.captured import REBUILD_MOMENTS, until
 from tests.services.live_run import live_run
-from tests.services.test_postgres_source import PROJECT, Changes, documents, truth
+from tests.services.shop import PROJECT, Changes, documents, truth
 
 from joinery.capture.bulk import BrokenOffError, Reading
 from joinery.capture.capture import Capture, CaptureOptions

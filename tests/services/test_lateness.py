@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.services.log import Log
-from tests.spark.test_lateness import late_of, log_of, minutes, newest, told
+from tests.spark.lateness import late_of, log_of, minutes, newest, told
 
 import joinery as jn
 from joinery.dev.service import Service

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.services.erasure_project import PROJECT
 from tests.services.mysql_captured import connected, new_database
-from tests.spark.test_erasure import CANARY, email, erased, holding, shown
+from tests.spark.erasure import CANARY, email, erased, holding, shown
 
 import joinery as jn
 from joinery.dev.mariadb import mariadb

@@ -20,7 +20,7 @@ import pytest
 from tests.services import test_postgres_source
 from tests.services.captured import REBUILD_MOMENTS, Connection, new_database, until
 from tests.services.live_run import live_run
-from tests.services.test_postgres_source import Changes, capturing, documents, truth
+from tests.services.shop import Changes, capturing, documents, truth
 
 import joinery as jn
 from joinery.capture.export import ExportError

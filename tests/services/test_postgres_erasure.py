@@ -15,8 +15,8 @@ import psycopg
 import pytest
 from tests.services.captured import new_database, until
 from tests.services.erasure_project import PROJECT
-from tests.spark.test_erasure import CANARY, change, email, erased, holding, person, shown
-from tests.spark.test_erasure import PROJECT as SHOP
+from tests.spark.erasure import CANARY, change, email, erased, holding, person, shown
+from tests.spark.erasure import PROJECT as SHOP
 
 import joinery as jn
 from joinery.dev.service import Service

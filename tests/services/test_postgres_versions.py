@@ -12,7 +12,7 @@ from pathlib import Path
 import psycopg
 import pytest
 from tests.services.captured import until
-from tests.services.test_postgres_source import Changes, joined, rows_of, stands
+from tests.services.shop import Changes, joined, rows_of, stands
 
 from joinery.artifact import Artifact, fetch
 from joinery.capture.capture import Capture, CaptureOptions

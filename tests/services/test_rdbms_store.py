@@ -10,10 +10,10 @@ from typing import Any
 
 import psycopg
 import pytest
-from tests.conformance.test_stored_groups import CASES as GROUP_CASES
+from tests.conformance.group_cases import CASES as GROUP_CASES
 from tests.oracle.beside import Beside
 from tests.oracle.compare import chosen_seeds, failures, make_crowded_trial, make_trial
-from tests.unit.solutions.relational.test_sqlite import (
+from tests.unit.solutions.relational.products import (
     FIRST,
     PRODUCT,
     SECOND,

@@ -19,7 +19,7 @@ import psycopg
 import pytest
 from tests.oracle.compare import chosen_seeds, failures, make_crowded_trial, make_trial
 from tests.services.captured import until
-from tests.unit.solutions.trigger.test_trigger import PROJECT, product
+from tests.unit.solutions.trigger.shop import PROJECT, product
 
 from joinery.delivery.outlet import SinkResult
 from joinery.dev.service import Service

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from tests.unit.solutions.relational.test_sqlite import FIRST, PRODUCT
+from tests.unit.solutions.relational.products import FIRST, PRODUCT
 
 from joinery.model.change import Change
 from joinery.solutions.choose import SolutionPlace, open_solution

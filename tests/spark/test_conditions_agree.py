@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from tests.spark.test_expressions_agree import CASES, SCOPE
+from tests.spark.expressions import CASES, SCOPE
 
 from joinery.expression.condition import MOST_CHARACTERS, build_condition
 from joinery.expression.problem import ExpressionError

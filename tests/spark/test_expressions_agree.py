@@ -7,60 +7,17 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
 from decimal import Context
 from decimal import Decimal as D
-from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.types import StructType
+from tests.spark.expressions import CASES, SCOPE
 
 from joinery.expression.evaluate import compile_expression
 from joinery.expression.expression import build_expression
 from joinery.expression.problem import EvaluationError
-from joinery.model.type import (
-    BINARY,
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    INT,
-    LONG,
-    STRING,
-    TIMESTAMP,
-    Array,
-    Atomic,
-    DataType,
-    Decimal,
-    Field,
-    Map,
-    Struct,
-)
 from joinery.spark.analyse import SETTINGS, model_type
-
-CASES = Path(__file__).with_name("expressions.sql")
-PAIR = Struct((Field("p", INT), Field("q", STRING)))
-SCOPE: dict[str, DataType] = {
-    "id": INT,
-    "y": Atomic("byte"),
-    "h": Atomic("short"),
-    "i": INT,
-    "j": INT,
-    "l": LONG,
-    "f": Atomic("float"),
-    "d": DOUBLE,
-    "dc": Decimal(4, 2),
-    "big": Decimal(38, 18),
-    "s": STRING,
-    "t": STRING,
-    "dt": DATE,
-    "ts": TIMESTAMP,
-    "b": BOOLEAN,
-    "bin": BINARY,
-    "xs": Array(INT),
-    "ss": Array(STRING),
-    "m": Map(STRING, INT),
-    "st": PAIR,
-    "sts": Array(PAIR),
-}
 
 
 def _exact(text: str) -> D:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.spark.test_erasure import CANARY, CONTROL, change, email, holding, run, shown
+from tests.spark.erasure import CANARY, CONTROL, change, email, holding, run, shown
 
 import joinery as jn
 from joinery.spark.frames.documents import frame_of

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.spark.test_solutions import documents, project, run, write
+from tests.spark.customers import documents, project_in, run, write
 
 from joinery.app.project import Project
 from joinery.project.product import with_solution
@@ -16,7 +16,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
-__all__ = ["project"]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return project_in(tmp_path)
 
 
 def taken(project: Project, solution: str) -> bool:

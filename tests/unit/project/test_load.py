@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.unit.project.loading import load, problems
 
 from joinery.errors import ProjectErrors
 from joinery.project.kind import SinkSpec, SolutionSpec
 from joinery.project.load import dump_spec, load_spec
-from joinery.project.product import ProjectSpec
 from joinery.project.run import RunSpec
 from joinery.project.value import OrderSpec
 
@@ -19,24 +19,6 @@ relations:
   star: {key: [id], fields: {id: long, user_id: long, at: timestamp}}
 """
 ROOT = HEAD + "products:\n  profile:\n    root: user\n"
-
-
-def load(folder: Path, text: str, settings: tuple[str, ...] = ()) -> ProjectSpec:
-    """Load `text` as a project file."""
-    file = folder / "joinery.yaml"
-    file.write_text(text, encoding="utf-8")
-    return load_spec(file, settings=settings)
-
-
-def problems(folder: Path, text: str, settings: tuple[str, ...] = ()) -> list[str]:
-    """Load a broken file, and return its problems as `line:column code message`."""
-    with pytest.raises(ProjectErrors) as caught:
-        load(folder, text, settings)
-    return [
-        f"{each.location.line}:{each.location.column} {each.code} {each.message}"
-        for each in caught.value.problems
-        if each.location
-    ]
 
 
 def hints(folder: Path, text: str) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
-from tests.unit.project.test_reference import EXAMPLES, REST, merged
+from tests.unit.project.examples import EXAMPLES, REST, merged
 
 from joinery.errors import JoineryError, ProjectErrors
 from joinery.project import grammar

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
-from tests.unit.project.test_reference import EXAMPLES, REST, keys_of_examples, merged, used_keys
+from tests.unit.project.examples import EXAMPLES, REST, keys_of_examples, merged, used_keys
 
 from joinery.project.load import dump_spec, load_spec
 from joinery.project.product import ProjectSpec

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.unit.project.test_load import load, problems
+from tests.unit.project.loading import load, problems
 
 import joinery as jn
 from joinery.project.load import dump_spec

@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.unit.solutions.relational.test_sqlite import PRODUCT
+from tests.unit.solutions.relational.products import PRODUCT
 
 from joinery.errors import SpecError
 from joinery.solutions.choose import SolutionPlace, open_solution

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.solutions.key_value.test_dynamodb_table import PRODUCT, StandIn
+from tests.unit.solutions.key_value.stand_in import PRODUCT, StandIn
 
 from joinery.solutions.key_value.dynamodb_table import DynamoTable
 from joinery.solutions.single_table.state import SingleTableState

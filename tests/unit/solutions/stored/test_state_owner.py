@@ -7,7 +7,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from tests.unit.solutions.relational.test_sqlite import FIRST, PRODUCT, SECOND, stored
+from tests.unit.solutions.relational.products import FIRST, PRODUCT, SECOND, stored
 
 from joinery.solutions.choose import SolutionPlace, open_solution
 from joinery.solutions.key_value.state import KeyValueJoinState

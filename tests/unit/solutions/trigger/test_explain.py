@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.unit.solutions.trigger.test_trigger import product
+from tests.unit.solutions.trigger.shop import product
 
 from joinery.expression.expression import build_expression
 from joinery.model.type import STRING

@@ -8,33 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.unit.solutions.trigger.shop import PROJECT, product
 
 from joinery.errors import SpecError
 from joinery.plan.build import build_plan
-from joinery.plan.nodes import Product
 from joinery.solutions.choose import SolutionPlace, open_solution
 from joinery.solutions.stored.state import StoreError
 from joinery.testing.changes import delete, insert, update
 from joinery.testing.conformance.runner import load_text
 from joinery.testing.driver import Driver, gone, upsert
 
-PROJECT = """
-relations:
-  user: {key: [id], fields: {id: long, name: string}}
-  star: {key: [user_id, repo_id], fields: {user_id: long, repo_id: long, at: timestamp}}
-  repo: {key: [id], fields: {id: long, name: string}}
-products:
-  profile:
-    root: user
-    fields: [id, name]
-    embed:
-      stars:
-        many: star
-        on: {user_id: id}
-        fields: {repo: r.name}
-        embed: {r: {one: repo, on: {id: repo_id}, hidden: true}}
-    sink: {files: {path: out}}
-"""
 NEWEST = """
 WITH ranked AS (
   SELECT s.user_id, r.name AS repo,
@@ -47,10 +30,6 @@ SELECT u.id, json_object(
               FROM ranked WHERE user_id = u.id AND place = 1)) AS document
 FROM wanted JOIN user AS u USING (id)
 """
-
-
-def product() -> Product:
-    return build_plan(load_text(PROJECT)).products[0]
 
 
 def driver(**sql: Any) -> Driver:
