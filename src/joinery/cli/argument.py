@@ -11,11 +11,12 @@ from joinery.cli.status_arguments import DEFAULT
 
 __all__ = ["DEFAULT", "File", "Products", "ProjectFile"]
 
-File = Annotated[Path, typer.Argument(help="The project file, or a folder of them.")]
+File = Annotated[Path, typer.Argument(help="The project file, or a folder of such files.")]
 ProjectFile = Annotated[
-    Path, typer.Option("--file", metavar="FILE", help="The project file, or a folder of them.")
+    Path,
+    typer.Option("--file", metavar="FILE", help="The project file, or a folder of such files."),
 ]
 Products = Annotated[
     list[str] | None,
-    typer.Option("--product", metavar="P", help="Only this product or stream; repeat."),
+    typer.Option("--product", metavar="P", help="Only this product or stream; repeatable."),
 ]

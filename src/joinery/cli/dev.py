@@ -54,9 +54,9 @@ def up(services: Services = None, folder: Folder = _FOLDER) -> None:
 def down(
     services: Services = None,
     folder: Folder = _FOLDER,
-    wipe: Annotated[bool, typer.Option("--wipe", help="Delete their data and logs too.")] = False,
+    wipe: Annotated[bool, typer.Option("--wipe", help="Also delete their data and logs.")] = False,
 ) -> None:
-    """Stop servers: all, or those named."""
+    """Stop all servers, or those named."""
     from joinery.dev.development import DevelopmentStack
 
     stopped = DevelopmentStack(folder).down(
@@ -68,14 +68,21 @@ def down(
 
 @dev.command()
 def capture(
-    name: Annotated[str, typer.Argument(help="Of the connector; topics are NAME.SCHEMA.TABLE.")],
-    tables: Annotated[list[str], typer.Argument(metavar="SCHEMA.TABLE", help="What to capture.")],
+    name: Annotated[
+        str, typer.Argument(help="The connector's name; topics are NAME.SCHEMA.TABLE.")
+    ],
+    tables: Annotated[
+        list[str], typer.Argument(metavar="SCHEMA.TABLE", help="The tables to capture.")
+    ],
     database: Annotated[
-        str, typer.Option("--database", metavar="URL", help="By default the local PostgreSQL.")
+        str,
+        typer.Option(
+            "--database", metavar="URL", help="The database; the local PostgreSQL by default."
+        ),
     ] = "",
     folder: Folder = _FOLDER,
 ) -> None:
-    """Let Debezium capture tables beside those it captures, also when Connect starts again."""
+    """Have Debezium capture tables in addition to those it captures already."""
     from joinery.dev.debezium import capture_tables
     from joinery.dev.development import DevelopmentStack
     from joinery.onboarding.postgres_catalog import read_tables
@@ -92,9 +99,9 @@ def capture(
 @dev.command()
 def status(
     folder: Folder = _FOLDER,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON list.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False,
 ) -> None:
-    """Tell what runs, where, and how much memory it holds; exit 1 if one is not ready."""
+    """Show what runs, where, and how much memory it uses; exit with 1 if a server is not ready."""
     from joinery.dev.development import DevelopmentStack
     from joinery.dev.service import State
 

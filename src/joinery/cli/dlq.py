@@ -19,16 +19,21 @@ if TYPE_CHECKING:
 
 dlq = typer.Typer(no_args_is_help=True, help="List, show, replay and drop dead letters.")
 File = Annotated[
-    Path, typer.Option("--file", metavar="FILE", help="The project file, or a folder of them.")
+    Path,
+    typer.Option("--file", metavar="FILE", help="The project file, or a folder of such files."),
 ]
 Ids = Annotated[list[str] | None, typer.Argument(metavar="ID", help="Ids of dead letters.")]
-Reason = Annotated[str, typer.Option("--reason", metavar="R", help="Only those of this reason.")]
-Of = Annotated[str, typer.Option("--of", metavar="NAME", help="Only of this topic or product.")]
-Closed = Annotated[bool, typer.Option("--closed", help="Also those that were replayed or dropped.")]
-Json = Annotated[bool, typer.Option("--json", help="One JSON value.")]
+Reason = Annotated[str, typer.Option("--reason", metavar="R", help="Only those with this reason.")]
+Of = Annotated[
+    str, typer.Option("--of", metavar="NAME", help="Only those of this topic or product.")
+]
+Closed = Annotated[
+    bool, typer.Option("--closed", help="Include those already replayed or dropped.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Every = Annotated[bool, typer.Option("--all", help="All open dead letters.")]
 RealTime = Annotated[
-    bool, typer.Option("--real-time", help="Those of a run that was started with --real-time.")
+    bool, typer.Option("--real-time", help="Those of a run started with --real-time.")
 ]
 _FILE = Path("joinery.yaml")
 _LONGEST = 100
@@ -43,16 +48,14 @@ def list_dead_letters(
     of: Of = "",
     closed: Closed = False,
     every: Annotated[
-        bool, typer.Option("--all", help="Each dead letter with its id, oldest place first.")
+        bool, typer.Option("--all", help="List each dead letter with its id, in log order.")
     ] = False,
     limit: Annotated[
         int,
-        typer.Option(
-            "--limit", metavar="N", min=1, help="With --all: the most dead letters to list."
-        ),
+        typer.Option("--limit", metavar="N", min=1, help="With --all: maximum number to list."),
     ] = _PAGE,
     after: Annotated[
-        str, typer.Option("--after", metavar="ID", help="With --all: those that follow this one.")
+        str, typer.Option("--after", metavar="ID", help="With --all: continue after this one.")
     ] = "",
     as_json: Json = False,
     real_time: RealTime = False,
@@ -83,10 +86,10 @@ def show(
     of: Of = "",
     every: Every = False,
     as_json: Json = False,
-    raw: Annotated[bool, typer.Option("--raw", help="The value's own bytes, no more.")] = False,
+    raw: Annotated[bool, typer.Option("--raw", help="Print only the bytes of the value.")] = False,
     real_time: RealTime = False,
 ) -> None:
-    """Show dead letters whole: reason, place, key and value as they arrived."""
+    """Show dead letters in full: reason, place, key and value as they arrived."""
     with _Command(file, real_time) as queue:
         letters = queue.find(_chosen(ids, reason, of, every=every))
         if raw:
@@ -107,11 +110,13 @@ def replay(
     every: Every = False,
     value: Annotated[
         Path | None,
-        typer.Option("--value", metavar="FILE", help="Replay one dead letter with this value."),
+        typer.Option(
+            "--value", metavar="FILE", help="Replay one dead letter with the value in FILE."
+        ),
     ] = None,
     real_time: RealTime = False,
 ) -> None:
-    """Replay dead letters, in order: records to be read again, documents to be sent again."""
+    """Replay dead letters in order: records are read again, documents are sent again."""
     with _Command(file, real_time) as queue:
         letters = queue.find(_chosen(ids, reason, of, every=every))
         kept = queue.replay(_edited(letters, value) if value else letters)
@@ -132,7 +137,7 @@ def drop(
     every: Every = False,
     real_time: RealTime = False,
 ) -> None:
-    """Mark dead letters as not needed; they stay where they are, and are no longer listed."""
+    """Mark dead letters as not needed; they are kept, but no longer listed."""
     with _Command(file, real_time) as queue:
         letters = queue.find(_chosen(ids, reason, of, every=every))
         queue.drop(letters)

@@ -20,12 +20,12 @@ def status(
     ] = None,
     file: ProjectFile = DEFAULT,
     check: Annotated[
-        bool, typer.Option("--check", help="Exit with 3 where something wants attention.")
+        bool, typer.Option("--check", help="Exit with 3 if something needs attention.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON value.")] = False,
-    every: Annotated[bool, typer.Option("--all", help="More than the first twenty.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Show more than the first twenty.")] = False,
 ) -> None:
-    """Show how the products of a project stand: fresh, behind, waiting, failed, and why."""
+    """Show the state of products: live, behind, waiting, failed, and why."""
     from joinery.cli.status import run_status
 
     names = product or ()
@@ -39,7 +39,7 @@ def top(
     ] = None,
     file: ProjectFile = DEFAULT,
 ) -> None:
-    """Show how products stand, refreshed every second; Ctrl-C ends it."""
+    """Show the state of products, refreshed every second; Ctrl-C ends it."""
     from joinery.cli.status import run_top
 
     raise typer.Exit(run_top(file, product or ()))
@@ -49,13 +49,14 @@ def top(
 def ui(
     files: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="FILE", help="Project files, or folders of them."),
+        typer.Argument(metavar="FILE", help="Project files, or folders of such files."),
     ] = None,
     listen: Annotated[
-        str, typer.Option("--listen", metavar="HOST:PORT", help="Where the page is.")
+        str, typer.Option("--listen", metavar="HOST:PORT", help="The address to serve on.")
     ] = "127.0.0.1:9465",
     actions: Annotated[
-        bool, typer.Option("--actions", help="Let who has the token pause, resume, replay, drop.")
+        bool,
+        typer.Option("--actions", help="Let holders of the token pause, resume, replay and drop."),
     ] = False,
     token: Annotated[
         str,
@@ -63,14 +64,14 @@ def ui(
             "--token",
             metavar="TEXT",
             envvar="JOINERY_UI_TOKEN",
-            help="With --actions: the token; made and shown once if left out.",
+            help="With --actions: the token; generated and shown once if omitted.",
         ),
     ] = "",
     allow_remote: Annotated[
-        bool, typer.Option("--allow-remote", help="With --actions: also from other machines.")
+        bool, typer.Option("--allow-remote", help="With --actions: accept other machines, too.")
     ] = False,
 ) -> None:
-    """Serve a page of all products of one or more projects; read-only unless --actions."""
+    """Serve a page with all products of one or more projects; read-only without --actions."""
     from joinery.cli.ui import ActionAccess, run_ui
 
     acting = ActionAccess(token=token, remote=allow_remote) if actions else None
@@ -79,36 +80,43 @@ def ui(
 
 Paused = Annotated[list[str], typer.Argument(metavar="P", help="Products and streams.")]
 HowLong = Annotated[str, typer.Option("--timeout", help="How long to wait for the run.")]
-Why = Annotated[str, typer.Option("--why", metavar="TEXT", help="Kept with who and when.")]
+Why = Annotated[
+    str, typer.Option("--why", metavar="TEXT", help="The reason, kept with who and when.")
+]
 
 
 @commands.command(rich_help_panel=PANEL)
 def why(
-    key: Annotated[str, typer.Argument(help="The document's key; several columns by commas.")] = "",
+    key: Annotated[
+        str, typer.Argument(help="The document's key; commas separate its columns.")
+    ] = "",
     file: ProjectFile = DEFAULT,
     product: Annotated[
-        str, typer.Option("--product", metavar="P", help="The product; the only one if left out.")
+        str,
+        typer.Option("--product", metavar="P", help="The product; optional if there is only one."),
     ] = "",
     absent: Annotated[
-        str, typer.Option("--not", metavar="REL:KEY", help="Why this row is not in it.")
+        str, typer.Option("--not", metavar="REL:KEY", help="Explain why this row is not in it.")
     ] = "",
     row: Annotated[
-        str, typer.Option("--row", metavar="REL:KEY", help="Which documents this row goes into.")
+        str,
+        typer.Option("--row", metavar="REL:KEY", help="Show which documents this row goes into."),
     ] = "",
     at: Annotated[
-        str, typer.Option("--at", metavar="MOMENT", help="How it was then: a time, or a position.")
+        str, typer.Option("--at", metavar="MOMENT", help="Show it as of a time or a position.")
     ] = "",
     batch: Annotated[
         int | None,
-        typer.Option("--batch", metavar="N", min=0, help="How it was after batch N of its run."),
+        typer.Option("--batch", metavar="N", min=0, help="Show it as of batch N of its run."),
     ] = None,
     records: Annotated[
-        int, typer.Option("--records", min=1, help="Records of a topic that are read.")
+        int,
+        typer.Option("--records", min=1, help="Maximum number of records to read from each topic."),
     ] = 1_000_000,
-    every: Annotated[bool, typer.Option("--all", help="All rows, however many.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON value.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Show all rows, however many.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Show why a document looks the way it does: its rows, its last change, what is missing."""
+    """Explain why a document looks the way it does: its rows, its last change, what is missing."""
     from joinery.cli.why import run_why
 
     raise typer.Exit(
@@ -134,30 +142,30 @@ def diff(
     file: ProjectFile = DEFAULT,
     product: Annotated[
         list[str] | None,
-        typer.Option("--product", metavar="P", help="Only this one; may be given again."),
+        typer.Option("--product", metavar="P", help="Only this product; repeatable."),
     ] = None,
     database: Annotated[
         str,
         typer.Option("--database", metavar="URL", help="The database, or a standby of it."),
     ] = "",
     sample: Annotated[
-        str, typer.Option("--sample", metavar="1%", help="A share of the documents.")
+        str, typer.Option("--sample", metavar="1%", help="Compare a share of the documents.")
     ] = "",
     rate: Annotated[
-        str, typer.Option("--rate", metavar="100/s", help="Documents a second at most.")
+        str, typer.Option("--rate", metavar="100/s", help="Maximum number of documents per second.")
     ] = "",
     resume_it: Annotated[
-        bool, typer.Option("--resume", help="Go on from a comparison that was broken off.")
+        bool, typer.Option("--resume", help="Resume a comparison that was interrupted.")
     ] = False,
     repair: Annotated[
-        bool, typer.Option("--repair", help="Have the right documents sent again.")
+        bool, typer.Option("--repair", help="Have the correct documents sent again.")
     ] = False,
     timeout: Annotated[
-        str, typer.Option("--wait", help="How long the run may take to apply what is shown.")
+        str, typer.Option("--wait", help="How long to wait for the run to catch up.")
     ] = "1m",
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON value.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Compare documents in sinks with the database, with proof; exit with 3 where they differ."""
+    """Compare documents in sinks with the database; exit with 3 if they differ."""
     from joinery.cli.diff import refuse_arguments, run_diff
 
     refuse_arguments(context.args)
@@ -184,13 +192,13 @@ def wait(
         typer.Option(
             "--position",
             metavar="X",
-            help="TOPIC/PARTITION/OFFSET; of files TOPIC/FILE/LINE, or TOPIC/FILE. Repeat.",
+            help="TOPIC/PARTITION/OFFSET, or for files TOPIC/FILE/LINE or TOPIC/FILE; repeatable.",
         ),
     ],
     file: ProjectFile = DEFAULT,
-    timeout: Annotated[str, typer.Option("--timeout", help="How long at most.")] = "1m",
+    timeout: Annotated[str, typer.Option("--timeout", help="How long to wait at most.")] = "1m",
 ) -> None:
-    """Wait until a product shows what was written to the logs, in all its sinks."""
+    """Wait until all sinks of a product show what was written to the logs."""
     from joinery.cli.wait import run_wait
 
     raise typer.Exit(run_wait(file, product, position, timeout))
@@ -200,7 +208,7 @@ def wait(
 def pause(
     product: Paused, file: ProjectFile = DEFAULT, why: Why = "", timeout: HowLong = "1m"
 ) -> None:
-    """Pause products after the current batch, also in runs that start later."""
+    """Pause products after the current batch; they stay paused in later runs."""
     from joinery.cli.pause import run_pause
 
     raise typer.Exit(run_pause(file, product, "pause", why=why, timeout=timeout))
@@ -218,17 +226,19 @@ def resume(
 
 @commands.command(rich_help_panel=PANEL)
 def erase(
-    relation: Annotated[str, typer.Argument(metavar="RELATION", help="Whose key it is.")],
+    relation: Annotated[
+        str, typer.Argument(metavar="RELATION", help="The relation of the person's row.")
+    ],
     key: Annotated[str, typer.Argument(metavar="KEY", help="The key of the person's row.")],
     file: ProjectFile = DEFAULT,
     prove: Annotated[
-        bool, typer.Option("--prove", help="Erase nothing; look for what is still readable.")
+        bool, typer.Option("--prove", help="Erase nothing; search for what is still readable.")
     ] = False,
     value: Annotated[
         str, typer.Option("--value", metavar="TEXT", help="With --prove: the value to look for.")
     ] = "",
 ) -> None:
-    """Destroy the key to a person's values for good, and send their documents again."""
+    """Destroy the key to a person's data for good, and send the documents again."""
     from joinery.cli.erase import run_erase
 
     raise typer.Exit(run_erase(file, relation, key, prove=prove, value=value))

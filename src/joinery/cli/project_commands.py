@@ -17,13 +17,13 @@ PANEL = "Declare"
 
 @commands.command(rich_help_panel=PANEL)
 def init(
-    folder: Annotated[Path, typer.Argument(help="Where the project is written.")] = Path(),
+    folder: Annotated[Path, typer.Argument(help="Where to write the project.")] = Path(),
     database: Annotated[
         str | None,
         typer.Option(
             "--from",
             metavar="URL",
-            help="Propose documents of the tables of a database: postgresql://user@host/name or"
+            help="Propose documents for the tables of a database: postgresql://user@host/name or"
             " mysql://….",
         ),
     ] = None,
@@ -31,11 +31,11 @@ def init(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="With --from: only this schema, or database of MySQL; repeat.",
+            help="With --from: only this schema (MySQL: database); repeatable.",
         ),
     ] = None,
 ) -> None:
-    """Write a small project with change files, ready to run; or one for a database of yours."""
+    """Create a small project with change files, ready to run; or one for your database."""
     if database is not None:
         from joinery.cli.init_from import run_init_from
 
@@ -48,9 +48,9 @@ def init(
 @commands.command(rich_help_panel=PANEL)
 def check(
     file: File = DEFAULT,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON list.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False,
 ) -> None:
-    """Report every problem of a project at once."""
+    """Report all problems of a project at once."""
     from joinery.cli.check import run_check
 
     raise typer.Exit(run_check(file, as_json=as_json))
@@ -63,18 +63,18 @@ def explain(
     mermaid: Annotated[bool, typer.Option("--mermaid", help="Print Mermaid flowcharts.")] = False,
     html: Annotated[
         Path | None,
-        typer.Option("--html", metavar="FILE", help="Into FILE, one page with pictures."),
+        typer.Option("--html", metavar="FILE", help="Write a page with diagrams to FILE."),
     ] = None,
     solution: Annotated[
         str | None,
-        typer.Option("--solution", metavar="S", help="The solution: how join state is kept."),
+        typer.Option("--solution", metavar="S", help="Explain this solution."),
     ] = None,
     database: Annotated[
         str,
         typer.Option(
             "--database",
             metavar="URL",
-            help="With rdbms-trigger: show the plans of its statements.",
+            help="With rdbms-trigger: show the query plans of its statements.",
         ),
     ] = "",
     kernel: Annotated[
@@ -94,32 +94,37 @@ def explain(
 @commands.command(rich_help_panel=PANEL)
 def preview(
     name: Annotated[
-        str, typer.Argument(metavar="PRODUCT", help="A product or stream; the only one by default.")
+        str,
+        typer.Argument(
+            metavar="PRODUCT", help="A product or stream; optional if there is only one."
+        ),
     ] = "",
     file: File = DEFAULT,
     key: Annotated[
         list[str] | None,
-        typer.Option("--key", metavar="KEY", help="Only the document of this key; repeat."),
+        typer.Option("--key", metavar="KEY", help="Only the document with this key; repeatable."),
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", help="The most documents to show.")] = 20,
+    limit: Annotated[
+        int, typer.Option("--limit", help="Maximum number of documents to show.")
+    ] = 20,
     records: Annotated[
         int,
-        typer.Option("--records", help="The most records to read of a topic, from its beginning."),
+        typer.Option("--records", help="Maximum number of records to read from each topic."),
     ] = 50_000,
     until_closed: Annotated[
-        bool, typer.Option("--until-closed", help="Show windows that are still open, too.")
+        bool, typer.Option("--until-closed", help="Also show windows that are still open.")
     ] = False,
     as_of: Annotated[
         str,
         typer.Option(
             "--as-of",
             metavar="TIME|POSITION",
-            help="Show them as they were: at the time records were written, at a position of "
-            "the database, or after a record such as orders/1.jsonl/7.",
+            help="Show documents as of the time that records were written, a position of the"
+            " database, or a record such as orders/1.jsonl/7.",
         ),
     ] = "",
 ) -> None:
-    """Show the documents that change files or topics make, without Spark; nothing is written."""
+    """Show the documents that change files or topics produce, without Spark; nothing is written."""
     from joinery.cli.preview import PreviewArguments, run_preview
 
     arguments = PreviewArguments(name, file, tuple(key or ()), limit, records, until_closed, as_of)
@@ -130,9 +135,9 @@ def preview(
 def run_cases(
     file: File = DEFAULT,
     name: Annotated[
-        str, typer.Option("-k", metavar="TEXT", help="Only cases with this in their name.")
+        str, typer.Option("-k", metavar="TEXT", help="Only cases whose names contain TEXT.")
     ] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON list.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False,
 ) -> None:
     """Run the cases of tests/*.yaml beside the project file, without Spark."""
     from joinery.cli.test import CaseArguments, run_tests
@@ -143,18 +148,18 @@ def run_cases(
 @commands.command(rich_help_panel=PANEL)
 def demo(
     folder: Annotated[
-        Path | None, typer.Argument(help="Where it runs; by default a new temporary folder.")
+        Path | None, typer.Argument(help="Where to run; a new temporary folder by default.")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Another seed, another history.")] = 7,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the generated history.")] = 7,
     real: Annotated[
         bool, typer.Option("--real", help="Straight from PostgreSQL into OpenSearch.")
     ] = False,
     kafka: Annotated[
-        bool, typer.Option("--kafka", help="With --real: by way of Debezium and Kafka.")
+        bool, typer.Option("--kafka", help="With --real: through Debezium and Kafka.")
     ] = False,
-    rate: Annotated[float, typer.Option("--rate", help="With --real: commits a second.")] = 30.0,
+    rate: Annotated[float, typer.Option("--rate", help="With --real: commits per second.")] = 30.0,
     seconds: Annotated[
-        float, typer.Option("--seconds", help="With --real: how long; 0 until Ctrl-C.")
+        float, typer.Option("--seconds", help="With --real: how long to run; 0 means until Ctrl-C.")
     ] = 60.0,
 ) -> None:
     """Watch documents appear and change while a code-hosting history grows."""
@@ -167,7 +172,7 @@ def demo(
 
 @commands.command(rich_help_panel=PANEL)
 def schema() -> None:
-    """Print the JSON Schema of project files, which lets editors complete them."""
+    """Print the JSON Schema of project files, for completion in editors."""
     from joinery.project.schema import schema_text
 
     sys.stdout.write(schema_text())
@@ -189,34 +194,40 @@ def add(
     ],
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="TABLE", help="Of a database: table or schema.table."),
+        typer.Argument(metavar="TABLE", help="Tables of a database: table or schema.table."),
     ] = None,
-    file: Annotated[Path, typer.Option("--file", "-f", help="The project.")] = DEFAULT,
+    file: Annotated[Path, typer.Option("--file", "-f", help="The project file.")] = DEFAULT,
     topic: Annotated[
         str | None,
-        typer.Option(help="Where its messages are, such as shop.{schema}.{table}."),
+        typer.Option(help="The topic of its messages, such as shop.{schema}.{table}."),
     ] = None,
     into: Annotated[
-        str | None, typer.Option(metavar="PRODUCT", help="Embed it there, by its foreign key.")
+        str | None,
+        typer.Option(metavar="PRODUCT", help="Embed it in this product, by its foreign key."),
     ] = None,
     embed_as: Annotated[
         str | None, typer.Option("--as", metavar="NAME", help="The name of the embed.")
     ] = None,
     name: Annotated[
-        str | None, typer.Option(help="The relation's name; by default the table's.")
+        str | None, typer.Option(help="The relation's name; the table's by default.")
     ] = None,
     key: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Its key, where the table has none.")
+        str | None, typer.Option(metavar="A,B", help="Its key columns, if the table has no key.")
     ] = None,
     from_source: Annotated[
-        str | None, typer.Option("--source", metavar="NAME", help="The project's source.")
+        str | None,
+        typer.Option(
+            "--source", metavar="NAME", help="Which of the project's sources it is read from."
+        ),
     ] = None,
     format_: Annotated[
-        str | None, typer.Option("--format", help="What its messages are written in.")
+        str | None, typer.Option("--format", help="The format of its messages.")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show it, write nothing.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show the result without writing it.")
+    ] = False,
 ) -> None:
-    """Write the relations of tables into the project, and suggest where they embed."""
+    """Add the relations of tables to the project, and suggest where to embed them."""
     from joinery.cli.table import AddArguments, run_add
     from joinery.project.onboard import TableChoices
 

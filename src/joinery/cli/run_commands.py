@@ -43,12 +43,14 @@ def _with_export(args: list[str]) -> list[str]:
 @commands.command(rich_help_panel=PANEL, cls=RunCommand)
 def run(
     file: File = DEFAULT,
-    once: Annotated[bool, typer.Option("--once", help="Read what there is, then end.")] = False,
+    once: Annotated[
+        bool, typer.Option("--once", help="Process what is available, then exit.")
+    ] = False,
     until_closed: Annotated[
         bool,
         typer.Option(
             "--until-closed",
-            help="With --once: at the end, send the windows that are still open, too.",
+            help="With --once: at the end, also send windows that are still open.",
         ),
     ] = False,
     wait: Annotated[
@@ -56,13 +58,13 @@ def run(
         typer.Option(
             "--wait",
             metavar="TIME",
-            help="With --once: fail when a target is away for TIME, such as 5m.",
+            help="With --once: fail if a target is unavailable for longer than TIME, such as 5m.",
         ),
     ] = None,
     product: Products = None,
     solution: Annotated[
         str | None,
-        typer.Option("--solution", metavar="S", help="The solution: how join state is kept."),
+        typer.Option("--solution", metavar="S", help="Keep join state with this solution."),
     ] = None,
     real_time: Annotated[
         bool,
@@ -72,7 +74,7 @@ def run(
         bool,
         typer.Option(
             "--rebuild",
-            help="Read all sources again beside the running query, then switch over.",
+            help="Replay all sources beside the running query, then switch over.",
         ),
     ] = False,
     bootstrap_from: Annotated[
@@ -80,15 +82,17 @@ def run(
         typer.Option(
             "--bootstrap-from",
             metavar="WHERE",
-            help="Where state comes from: `source` reads the sources again, `database` reads its"
-            " tables in bulk, `parquet FOLDER` takes them from an export, `checkpoint` copies the"
-            " state of another solution.",
+            help="Where state comes from: `source` replays the sources, `database` reads its tables"
+            " in bulk, `parquet FOLDER` loads them from an export, `checkpoint` copies the state"
+            " of another solution.",
         ),
     ] = None,
     export: Annotated[Path | None, typer.Option(_EXPORT, hidden=True)] = None,
     setting: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Replace a setting of the file; repeat."),
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Override a setting of the file; repeatable."
+        ),
     ] = None,
     master: Annotated[
         str | None, typer.Option("--master", metavar="M", help="Spark's master, such as local[4].")
@@ -120,7 +124,7 @@ def capture(
     file: File = DEFAULT,
     sources: Annotated[
         list[str] | None,
-        typer.Option("--source", metavar="S", help="Only this source; repeat for several."),
+        typer.Option("--source", metavar="S", help="Only this source; repeatable."),
     ] = None,
 ) -> None:
     """Capture the logs of databases into their spools, without Spark."""
@@ -132,10 +136,12 @@ def capture(
 @commands.command(rich_help_panel=PANEL)
 def listen(
     file: File = DEFAULT,
-    once: Annotated[bool, typer.Option("--once", help="Publish what is queued, then end.")] = False,
+    once: Annotated[
+        bool, typer.Option("--once", help="Publish what is queued, then exit.")
+    ] = False,
     product: Products = None,
 ) -> None:
-    """Publish the documents that a PostgreSQL queue of changed rows affects (rdbms-trigger)."""
+    """Publish the documents affected by a PostgreSQL queue of changed rows (rdbms-trigger)."""
     from joinery.cli.listen import run_listen
 
     raise typer.Exit(run_listen(file, products=product or (), once=once))
@@ -147,18 +153,18 @@ def solutions(
     product: Products = None,
     only: Annotated[
         list[str] | None,
-        typer.Option("--solution", metavar="S", help="Measure this one; repeat."),
+        typer.Option("--solution", metavar="S", help="Measure only this one; repeatable."),
     ] = None,
     changes: Annotated[
         int, typer.Option("--changes", help="Approximate number of changes to read.")
     ] = 100_000,
     rows: Annotated[int, typer.Option("--rows", help="Rows per batch.")] = 20_000,
     prices: Annotated[
-        Path | None, typer.Option("--prices", metavar="FILE", help="A price list of your own.")
+        Path | None, typer.Option("--prices", metavar="FILE", help="Use your own price list.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON list.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False,
 ) -> None:
-    """Measure the ways to keep join state, on the project's own changes."""
+    """Measure the ways to keep join state on the project's own changes."""
     from joinery.cli.solutions import SolutionsArguments, compare_solutions
 
     arguments = SolutionsArguments(
@@ -177,17 +183,17 @@ def solutions(
 def rescale(
     file: ProjectFile = DEFAULT,
     partitions: Annotated[
-        int | None, typer.Option("--partitions", metavar="N", help="How many from now on.")
+        int | None, typer.Option("--partitions", metavar="N", help="The new number.")
     ] = None,
     product: Annotated[
         list[str] | None,
-        typer.Option("--product", metavar="P", help="Of which products; by default of all."),
+        typer.Option("--product", metavar="P", help="Only these products; repeatable."),
     ] = None,
     master: Annotated[
-        str | None, typer.Option("--master", help="Spark's master; by default this machine.")
+        str | None, typer.Option("--master", help="Spark's master; local by default.")
     ] = None,
 ) -> None:
-    """Change the number of partitions that the state of a checkpoint is kept in, between runs."""
+    """Change the number of state partitions of a checkpoint while nothing runs on it."""
     from joinery.cli.rescale import run_rescale
 
     raise typer.Exit(run_rescale(file, tuple(product or ()), partitions, master))

@@ -17,10 +17,11 @@ if TYPE_CHECKING:
     from joinery.project.kind import SourceSpec
 
 source = typer.Typer(
-    no_args_is_help=True, help="Begin, inspect, pause and drop databases that are sources."
+    no_args_is_help=True, help="Begin, inspect, pause and drop the capture of databases."
 )
 File = Annotated[
-    Path, typer.Option("--file", metavar="FILE", help="The project file, or a folder of them.")
+    Path,
+    typer.Option("--file", metavar="FILE", help="The project file, or a folder of such files."),
 ]
 Name = Annotated[str, typer.Argument(metavar="SOURCE", help="Its name in the project file.")]
 _FILE = Path("joinery.yaml")
@@ -30,9 +31,9 @@ _FILE = Path("joinery.yaml")
 def status(
     names: Annotated[list[str] | None, typer.Argument(metavar="SOURCE", help="Only these.")] = None,
     file: File = _FILE,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON value.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Tell how far the logs of databases are captured, and what their slots keep."""
+    """Show how far the logs of databases are captured, and what their slots retain."""
     from joinery.capture.state import state_of
     from joinery.cli.capture import captured_sources
     from joinery.project.load import load_spec
@@ -55,7 +56,7 @@ def begin(
     name: Name,
     file: File = _FILE,
 ) -> None:
-    """Have a database keep its log from now on, so that its tables can be exported."""
+    """Have a database retain its log from now on, so that its tables can be exported."""
     from joinery.capture.sql import lsn_text
     from joinery.cli.capture import captured_sources
     from joinery.project.load import load_spec
@@ -78,7 +79,7 @@ def drop(
     name: Name,
     file: File = _FILE,
 ) -> None:
-    """Remove a source's slot, publication and spool: the database keeps no log for it any more."""
+    """Remove a source's slot, publication and spool; the database stops retaining its log."""
     from joinery.capture.state import drop_source
     from joinery.cli.capture import captured_sources
     from joinery.project.load import load_spec
@@ -100,7 +101,7 @@ def read_again(
     name: Name,
     file: File = _FILE,
 ) -> None:
-    """Read the tables of a source whole once more, beside its log: new products need that."""
+    """Read the tables of a source again in full, beside its log; new products may need it."""
     from joinery.cli.capture import captured_sources
     from joinery.project.load import load_spec
     from joinery.spark.batch.captures import database_of, read_source_again
@@ -125,7 +126,7 @@ def pause(
     name: Name,
     file: File = _FILE,
 ) -> None:
-    """Let the capture of a source pause, also in runs that begin later; the slot keeps the log."""
+    """Pause the capture of a source, also in later runs; the slot retains the log."""
     from joinery.delivery.control import who
 
     chosen, spool = _spool(file, name)
@@ -147,7 +148,7 @@ def resume(
     name: Name,
     file: File = _FILE,
 ) -> None:
-    """Let a paused capture go on, from where it was."""
+    """Resume a paused capture where it stopped."""
     if _spool(file, name)[1].resume():
         sys.stdout.write(f'source "{name}" goes on\n')
     else:

@@ -24,7 +24,9 @@ class AuditSpec(Part):
         secret=True,
     )
     rate: str = key(
-        TEXT.told(pattern=r"^[0-9]+(\.[0-9]+)?/s$"), "Documents a second at most.", default="100/s"
+        TEXT.told(pattern=r"^[0-9]+(\.[0-9]+)?/s$"),
+        "Maximum number of documents per second.",
+        default="100/s",
     )
 
     @classmethod
