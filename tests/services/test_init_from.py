@@ -151,7 +151,7 @@ def test_what_was_written_stays_and_is_the_same_for_the_same_tables(
     code, told, warned = init(tmp_path / "a", database)
 
     assert ((0, 0), texts[0]) == (first, texts[1])
-    assert (2, "", 1) == (code, told, warned.count("is there already"))
+    assert (2, "", 1) == (code, told, warned.count("exists already"))
     assert texts[0] == (tmp_path / "a" / "joinery.yaml").read_text()
 
 
@@ -203,7 +203,7 @@ def test_a_database_without_usable_tables_is_refused_in_one_line(
     ("url", "said"),
     [
         ("postgresql://ada:engine@127.0.0.1:1/shop", "could not connect to the database"),
-        ("mysql://ada:engine@127.0.0.1:1/shop", "could not ask the database"),
+        ("mysql://ada:engine@127.0.0.1:1/shop", "could not query the database"),
         ("oracle://db/shop", "tables cannot be read from there"),
     ],
 )

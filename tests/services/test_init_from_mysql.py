@@ -109,7 +109,7 @@ def test_what_is_no_table_is_refused_with_what_is_near(url: str) -> None:
 
     assert 'has no table "costumer" that we may read' in near.value.message
     assert f'Use "{MysqlAddress.of(url).database}.customer".' == near.value.hint
-    assert '"seen" is no table but a view' == view.value.message
+    assert '"seen" is a view, not a table' == view.value.message
 
 
 def test_tables_that_cannot_be_captured_are_left_out_with_the_sql_that_mends_it(

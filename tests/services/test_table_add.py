@@ -117,7 +117,7 @@ def test_keys_and_identities_are_read(postgres: Service, at: str) -> None:
     ("name", "message"),
     [
         ("{at}.nothing", "has no table"),
-        ("{at}.seen", "is no table but a view"),
+        ("{at}.seen", "is a view or a foreign table, not a table"),
         ("x'; DROP TABLE customer; --", "has no table"),
     ],
 )
@@ -182,7 +182,7 @@ def test_nothing_is_written_on_a_dry_run_or_a_failure(
     assert "+  order: {" in dry[1]
     assert f'"{at}.log" has no primary key' in keyless[2]
     assert 'Use "profile"' in unknown[2]
-    assert 'has a relation "customer" already' in taken[2]
+    assert 'already has a relation "customer"' in taken[2]
 
 
 def test_an_identity_that_is_not_safe_is_told(postgres: Service, at: str, project: Path) -> None:

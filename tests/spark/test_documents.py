@@ -102,7 +102,7 @@ def test_a_frame_that_misspells_a_declared_column_is_warned_of_and_one_that_lack
     profile.documents(user, {"customer": misspelled})
 
     (message,) = [each.getMessage() for each in warned()]
-    assert 'declares "name", which its frame has not, and the frame has "nmae"' in message
+    assert 'declares "name", which its frame does not have, and the frame has "nmae"' in message
 
 
 def test_a_stream_sends_batch_by_batch_what_the_driver_sends(
@@ -382,8 +382,8 @@ CONNECT = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"}
     ("session", "message"),
     [
         (CONNECT(), "cannot run in a Spark Connect session"),
-        ({}, "an object of type dict is no Spark session"),
-        (None, "None is no Spark session"),
+        ({}, "an object of type dict is not a Spark session"),
+        (None, "None is not a Spark session"),
     ],
 )
 def test_what_is_no_classic_session_is_refused_in_one_line(

@@ -388,7 +388,7 @@ def _product(given: object) -> Document:
     if isinstance(given, Document):
         return given
     raise SpecError(
-        f"an object of type {type(given).__name__} is no product to add",
+        f"an object of type {type(given).__name__} cannot be added as a product",
         code="SPEC_SHAPE",
         hint="Pass what jn.document, jn.aggregate and their like make.",
     )

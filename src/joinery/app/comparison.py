@@ -65,7 +65,7 @@ class DiffOptions:
             share = -1.0
         if not text.endswith("%") or not 0 < share <= 1:
             raise DiffError(
-                f'"{text}" is no share of the documents', hint="Write it as 1% or 0.5%."
+                f'"{text}" is not a share of the documents', hint="Write it as 1% or 0.5%."
             )
         return share
 
@@ -78,7 +78,7 @@ class DiffOptions:
         """
         milliseconds = duration_ms(str(self.wait))
         if milliseconds is None:
-            raise DiffError(f'"{self.wait}" is no time to wait', hint="Write it as 30s or 5m.")
+            raise DiffError(f'"{self.wait}" is not a duration', hint="Write it as 30s or 5m.")
         return milliseconds / 1000
 
 

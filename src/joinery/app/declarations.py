@@ -397,13 +397,13 @@ def _fields_of(name: str, frame: DataFrame) -> dict[str, str]:
     """Return the columns of a DataFrame, without those that tell a change.
 
     Raises:
-        SpecError: It is no DataFrame of Spark.
+        SpecError: It is not a Spark DataFrame.
     """
     # By name: Spark's DataFrame cannot be imported here, and frames of other libraries come, too.
     if not hasattr(getattr(frame, "schema", None), "fields"):
         kind = f"{type(frame).__module__.partition('.')[0]}.{type(frame).__name__}"
         raise SpecError(
-            f'the frame of "{name}" is no DataFrame of Spark but {kind}',
+            f'the frame of "{name}" is not a Spark DataFrame but {kind}',
             code="SPEC_SHAPE",
             hint="Write frame=spark.createDataFrame(…).",
         )

@@ -65,5 +65,5 @@ def diff(
 def _per_second(rate: float | str) -> float:
     found = per_second(f"{rate.removesuffix('/s')}/s") if isinstance(rate, str) else rate
     if found is None or found <= 0:
-        raise DiffError(f'"{rate}" is no rate', hint="Write it as 100/s, or as 100.")
+        raise DiffError(f'"{rate}" is not a rate', hint="Write it as 100/s, or as 100.")
     return found

@@ -81,7 +81,7 @@ class Logs:
 
         Raises:
             WhyError: A format needs a registry, or topics are named by a pattern.
-            MomentError: `at` is no moment of these logs.
+            MomentError: `at` is not a moment of these logs.
             RunError: Java is missing, or the files cannot be read.
         """
         from joinery.spark.source.file_feed import read_files

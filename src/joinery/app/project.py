@@ -336,7 +336,7 @@ def project_of(given: ProjectLike) -> Project:
         >>> project_of(5)
         Traceback (most recent call last):
         ...
-        joinery.errors.SpecError: SPEC_SHAPE an object of type int is no project
+        joinery.errors.SpecError: SPEC_SHAPE an object of type int is not a project
         hint: Pass jn.load("joinery.yaml"), its path, or an app.
     """
     if isinstance(given, Project):
@@ -347,7 +347,7 @@ def project_of(given: ProjectLike) -> Project:
     if isinstance(found, Project):
         return found
     raise SpecError(
-        f"an object of type {type(given).__name__} is no project",
+        f"an object of type {type(given).__name__} is not a project",
         code="SPEC_SHAPE",
         hint='Pass jn.load("joinery.yaml"), its path, or an app.',
     )

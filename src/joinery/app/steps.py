@@ -325,9 +325,9 @@ def _log(relation: object) -> str:
     if isinstance(relation, Steps) and not relation.steps:
         return relation.origin
     raise SpecError(
-        f"{relation!r} is no log: it has steps"
+        f"{relation!r} is not a log: it has steps"
         if isinstance(relation, Steps)
-        else f"an object of type {type(relation).__name__} is no log",
+        else f"an object of type {type(relation).__name__} is not a log",
         code="SPEC_SHAPE",
         hint="Pass the log itself, and put the steps after the join.",
     )

@@ -162,7 +162,7 @@ class Stream(Steps):
 
     def _check_mine(self, other: object) -> None:
         if not isinstance(other, Stream):
-            message = f"an object of type {type(other).__name__} is no stream"
+            message = f"an object of type {type(other).__name__} is not a stream"
             raise SpecError(message, code="SPEC_SHAPE", hint='Pass one such as app.stream("log").')
         if other.declared is not self.declared:
             raise SpecError(

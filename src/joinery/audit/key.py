@@ -49,7 +49,7 @@ class KeyTexts:
             told = json.loads(text, parse_float=Decimal)
             return tuple(parse(told[name]) for name, parse in self._parse)
         except (KeyError, TypeError, ArithmeticError) as error:
-            raise ValueError(f"{text} is no key of {self._name}") from error
+            raise ValueError(f"{text} is not a key of {self._name}") from error
 
 
 def _parser(kind: DataType) -> Callable[[Any], Any]:
@@ -77,7 +77,7 @@ def _parser(kind: DataType) -> Callable[[Any], Any]:
 def _of(kind: type) -> Callable[[Any], Any]:
     def parse(value: Any) -> Any:
         if not isinstance(value, kind):
-            raise TypeError(f"{value} is no {kind.__name__}")
+            raise TypeError(f"{value} is not of type {kind.__name__}")
         return value
 
     return parse
@@ -86,7 +86,7 @@ def _of(kind: type) -> Callable[[Any], Any]:
 def _whole(bits: int) -> Callable[[Any], Any]:
     def parse(value: Any) -> Any:
         if type(value) is not int or not -(1 << bits - 1) <= value < 1 << bits - 1:
-            raise TypeError(f"{value} is no whole number of {bits} bits")
+            raise TypeError(f"{value} is not an integer of {bits} bits")
         return value
 
     return parse

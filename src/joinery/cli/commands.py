@@ -41,7 +41,7 @@ class Commands(TyperGroup):
         """Return the command that arguments name; refuse one that is not built yet."""
         if args and args[0] in NOT_YET:
             raise NotYetError(
-                f"joinery {args[0]} is specified, and not built yet",
+                f"joinery {args[0]} is specified, but not built yet",
                 hint="joinery --help lists what there is.",
             )
         return super().resolve_command(ctx, args)

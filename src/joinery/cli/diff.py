@@ -72,7 +72,7 @@ def per_second(rate: str) -> float | None:
     """Return how many documents a second a rate allows; None where it sets no bound.
 
     Raises:
-        DiffError: It is no rate.
+        DiffError: It is not a rate.
     """
     if not rate:
         return None
@@ -81,5 +81,5 @@ def per_second(rate: str) -> float | None:
     except ValueError:
         found = 0.0
     if found <= 0:
-        raise DiffError(f'"{rate}" is no rate', hint="Write it as 100/s.")
+        raise DiffError(f'"{rate}" is not a rate', hint="Write it as 100/s.")
     return found

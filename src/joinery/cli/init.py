@@ -134,7 +134,7 @@ def refuse_standing(folder: Path, files: Iterable[str]) -> None:
     standing = [name for name in files if (folder / name).exists()]
     if standing:
         raise InitError(
-            f"{folder / standing[0]} is there already",
+            f"{folder / standing[0]} exists already",
             detail="Nothing was written.",
             hint="Name an empty folder: joinery init FOLDER.",
         )

@@ -18,7 +18,7 @@ def run_pause(file: Path, names: Sequence[str], verb: Verb, *, why: str, timeout
     """Ask for some products to be paused or to go on, and wait until their run has done it."""
     spec, limit_ms = load_spec(file), duration_ms(timeout)
     if limit_ms is None:
-        raise PauseError(f'"{timeout}" is no time to wait', hint="Write it as 30s or 5m.")
+        raise PauseError(f'"{timeout}" is not a duration', hint="Write it as 30s or 5m.")
     requests = ask(spec, names, Action.now(verb, why))
     for request in requests:
         if request.before:

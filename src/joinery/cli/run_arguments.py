@@ -67,7 +67,7 @@ def check_arguments(arguments: RunArguments) -> None:
         RunArgumentError: Two of them, or one and its value, make no sense.
     """
     if arguments.real_time and arguments.once:
-        raise RunArgumentError("--real-time has no end, so it cannot go with --once")
+        raise RunArgumentError("--real-time never ends, so it cannot be combined with --once")
     if arguments.until_closed and not arguments.once:
         raise RunArgumentError("--until-closed says how --once ends, so it needs --once")
     if arguments.until_closed and arguments.rebuild:
@@ -76,7 +76,7 @@ def check_arguments(arguments: RunArguments) -> None:
             hint="Rebuild first, then run --once --until-closed.",
         )
     if arguments.wait is not None and not arguments.once:
-        raise RunArgumentError("--wait bounds the waiting of --once, so it needs --once")
+        raise RunArgumentError("--wait limits how long --once waits, so it needs --once")
     if arguments.wait is not None and duration_ms(arguments.wait) is None:
         raise RunArgumentError(
             f'--wait needs a duration, not "{arguments.wait}"', hint="Write one such as 5m or 90s."
@@ -92,7 +92,9 @@ def check_arguments(arguments: RunArguments) -> None:
             hint="Write --bootstrap-from parquet FOLDER.",
         )
     if arguments.real_time and arguments.rebuild:
-        raise RunArgumentError("--rebuild works in micro-batches, so it cannot go with --real-time")
+        raise RunArgumentError(
+            "--rebuild works in micro-batches, so it cannot be combined with --real-time"
+        )
 
 
 def check_bulk_start(arguments: RunArguments, spec: ProjectSpec) -> None:

@@ -79,7 +79,7 @@ def _bound(host: str, port: str, listen: str) -> socket.socket:
     """Return a socket that listens at an address; port 0 takes a free one."""
     if not (host and port.isdecimal() and int(port) < _PORTS):
         raise UiAddressError(
-            f'"{listen}" is no address',
+            f'"{listen}" is not an address',
             hint=f"Write HOST:PORT, the port below {_PORTS}, such as 127.0.0.1:9465.",
         )
     family = socket.AF_INET6 if host.startswith("[") else socket.AF_INET

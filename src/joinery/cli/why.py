@@ -43,11 +43,11 @@ def run_why(
         WhyError: What is asked has no answer.
     """
     if not key and not row:
-        raise WhyError("why takes a key, or --row RELATION:KEY")
+        raise WhyError("why needs a key, or --row RELATION:KEY")
     if key and row:
         raise WhyError("why takes a key or --row RELATION:KEY, not both")
     if row and (at or absent or batch is not None):
-        raise WhyError("--row takes none of --at, --batch and --not")
+        raise WhyError("--row cannot be combined with --at, --batch or --not")
     if at and batch is not None:
         raise WhyError("--at and --batch name two moments: use one of them")
     if row:

@@ -119,7 +119,7 @@ def client_properties(properties: Mapping[str, str]) -> dict[str, str]:
             named[name] = value
     if "ssl.truststore.location" in properties and "ssl.ca.location" not in named:
         raise SinkOptionError(
-            'property "ssl.truststore.location" is no file of PEM certificates',
+            'property "ssl.truststore.location" is not a file of PEM certificates',
             hint="Add the property ssl.ca.location, or ssl.truststore.type: PEM.",
         )
     return named

@@ -149,7 +149,7 @@ class MysqlLink:
         if self._address.password:
             said = said.replace(self._address.password, "…")
         return MysqlError(
-            f"could not ask the database {self._address.shown}",
+            f"could not query the database {self._address.shown}",
             number=number,
             detail=said,
             hint=_UNREACHED if number in CLIENT_ERRORS else "",

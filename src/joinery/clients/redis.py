@@ -32,7 +32,7 @@ def open_redis(url: str, access: Mapping[str, str]) -> Redis:
         )
     except ValueError as error:
         raise SinkError(
-            f"the address of redis {shown(url)} is none", hint="Write redis://host:6379/0."
+            f'"{shown(url)}" is not the address of a Redis', hint="Write redis://host:6379/0."
         ) from error
     return client
 

@@ -89,7 +89,7 @@ class DeadLetterFolder:
             raise SinkUnavailableError(
                 f"could not keep dead letters in {self.target}",
                 detail=f"{error}.",
-                hint="Free the disk, or let the folder be written.",
+                hint="Free disk space, or make the folder writable.",
             ) from error
 
     def close(self) -> None:

@@ -252,7 +252,7 @@ def _moving(name: str, offset: int) -> ExpressionError | None:
 
 def _changing(name: str, offset: int) -> ExpressionError:
     return ExpressionError(
-        f'the function "{name}" gives another value each time',
+        f'the function "{name}" is not deterministic',
         code="PLAN_NOT_DETERMINISTIC",
         offset=offset,
         detail="A document must follow from its rows alone.",

@@ -359,7 +359,7 @@ def _prefixes(node: Syntax, embed: str, bound: frozenset[str]) -> Iterator[Span]
                 f'the field "{node.name}" and a lambda\'s parameter share a name',
                 code="PLAN_AGGREGATE",
                 offset=node.start,
-                hint="Name the parameter otherwise.",
+                hint="Rename the parameter.",
             )
         yield (node.base.start, node.name_start)
     for child in children(node):

@@ -108,7 +108,7 @@ class FunctionOptions:
         named = self.function
         if isinstance(named, str) and not _is_named(named):
             raise LookupOptionError(
-                'option "function" of lookup store "function" is no module:name',
+                'option "function" of lookup store "function" is not of the form module:name',
                 hint="Write {function: {function: my_module:customers}}.",
             )
         return FunctionStore(table, named, folder)
@@ -137,6 +137,6 @@ def _imported(named: str, folder: Path) -> Function:
             hint=f"Its module is looked for in {folder} and among what is installed.",
         ) from error
     if not callable(found):
-        raise LookupStoreError(f"{named} is no function")
+        raise LookupStoreError(f"{named} is not a function")
     called: Function = found
     return called

@@ -193,7 +193,7 @@ class HttpOptions:
             )
         for address in filter(None, (self.url, self.each)):
             if urlsplit(address).scheme not in ("http", "https") or not urlsplit(address).hostname:
-                raise LookupOptionError('the address of lookup store "http" is no http(s) URL')
+                raise LookupOptionError('the address of lookup store "http" is not an http(s) URL')
         names = {column.name for column in table.key}
         if self.each and {name for _, name, _, _ in Formatter().parse(self.each) if name} != names:
             raise LookupOptionError(

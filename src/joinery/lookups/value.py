@@ -57,7 +57,9 @@ class RowReader:
             try:
                 _ = None if value is None else read(value)
             except _MISFITS:
-                return Unfit(f'column "{name}" holds {type_name(value)}, which is no {type}')
+                return Unfit(
+                    f'column "{name}" holds {type_name(value)}, which is not of type {type}'
+                )
         raise ValueError("all values fit")
 
 

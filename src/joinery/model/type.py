@@ -263,7 +263,7 @@ def parse_type(text: str) -> DataType:
     parser = _Parser(text)
     result = parser.type()
     if parser.kind:
-        raise parser.error(f'type "{text}" goes on after its end')
+        raise parser.error(f'type "{text}" continues after its end')
     return result
 
 

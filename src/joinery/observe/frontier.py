@@ -270,7 +270,7 @@ def wait_for(
     """
     milliseconds = duration_ms(str(timeout))
     if milliseconds is None:
-        raise WaitError(f'"{timeout}" is no time to wait', hint="Write it as 30s or 5m.")
+        raise WaitError(f'"{timeout}" is not a duration', hint="Write it as 30s or 5m.")
     found = _target(planned, name, known_products(spec))
     if not texts:
         topic = found.relations[0].topic

@@ -123,7 +123,7 @@ def read_database(url: str, schemas: Sequence[str] = ()) -> DatabaseSchema:
             where = f" in {', '.join(schemas)}" if schemas else ""
             raise MysqlError(
                 f"the database {address.shown} has no tables{where} that we may read",
-                hint="Look at its name, and what its user was granted.",
+                hint="Check its name, and what its user was granted.",
             )
         tables = tuple(_described(link, each) for each in found)
     return DatabaseSchema(address.database, tables, frozenset())
@@ -150,7 +150,7 @@ def _table(link: MysqlLink, address: MysqlAddress, name: str) -> SourceTable:
         )
     if known[wanted] != "BASE TABLE":
         raise MysqlError(
-            f'"{name}" is no table but a view',
+            f'"{name}" is a view, not a table',
             detail="Its changes are not in the server's log.",
             hint="Name the tables behind it.",
         )

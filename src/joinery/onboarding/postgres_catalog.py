@@ -215,7 +215,7 @@ def read_database(url: str, schemas: Sequence[str] = ()) -> DatabaseSchema:
         if not found:
             where = f" in schema {', '.join(schemas)}" if schemas else ""
             raise DatabaseError(
-                f"the database {shown(url)} has no tables{where}", hint="Look at its name."
+                f"the database {shown(url)} has no tables{where}", hint="Check its name."
             )
         return DatabaseSchema(
             link.info.dbname,
@@ -238,7 +238,7 @@ def _table(link: psycopg.Connection[tuple[Any, ...]], url: str, name: str) -> So
         )
     if found[0][3] not in ("r", "p"):
         raise DatabaseError(
-            f'"{name}" is no table but a view or a foreign table',
+            f'"{name}" is a view or a foreign table, not a table',
             detail="Its changes are not in the database's log.",
             hint="Name the tables behind it.",
         )

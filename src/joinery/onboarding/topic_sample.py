@@ -161,7 +161,9 @@ def _avro(
     number = max(int.from_bytes(each[1 : 1 + size], "big") for each in values)
     schema = SchemaRegistry(registry).schema(number)
     if schema is None:
-        raise SampleError(f'topic "{topic}" names schema {number}, which the registry has not')
+        raise SampleError(
+            f'topic "{topic}" names schema {number}, which the registry does not have'
+        )
     try:
         return columns_of(schema), is_event(whole_of(schema))
     except ValueError as error:
@@ -173,7 +175,7 @@ def _json(topic: str, values: Sequence[bytes]) -> tuple[Struct, bool]:
     rows, event = rows_of(messages)
     columns = columns_of_rows(rows)
     if not columns.fields:
-        raise SampleError(f'the messages of topic "{topic}" are no objects of JSON')
+        raise SampleError(f'the messages of topic "{topic}" are not JSON objects')
     return columns, event
 
 

@@ -71,7 +71,7 @@ def _check_other(context: Context, other: Relation, path: Path) -> None:
         hint = f'Name its column: "time" of relation "{other.name}".'
         context.refuse("PLAN_STREAM", message, path, hint=hint)
     elif any(e.name == other.time and e.type != TIMESTAMP for e in other.row.fields):
-        message = f'the time "{other.time}" of relation "{other.name}" is no timestamp'
+        message = f'the time "{other.time}" of relation "{other.name}" is not a timestamp'
         context.refuse("PLAN_TYPE_MISMATCH", message, path, hint="Cast it with derive.")
 
 

@@ -61,7 +61,7 @@ def declared_by(relation: RelationSpec | Declared) -> RelationSpec | ProductSpec
         return spec
     log = getattr(relation, "origin", None)
     raise SpecError(
-        f"an object of type {type(relation).__name__} is no relation",
+        f"an object of type {type(relation).__name__} is not a relation",
         code="SPEC_SHAPE",
         hint=f'Write the name of its log, "{log}".'
         if isinstance(log, str)

@@ -358,5 +358,5 @@ def _attached(parent: NodeSpec, name: str, embed: Embed) -> NodeSpec:
     reader.output_name(name, "an embed", None)
     raise_all(tuple(reader.problems))
     if name in {each.name for each in parent.embed}:
-        raise SpecError(f'there is an embed "{name}" already', code="SPEC_DUPLICATE_KEY")
+        raise SpecError(f'there is already an embed "{name}"', code="SPEC_DUPLICATE_KEY")
     return replace(parent, embed=(*parent.embed, replace(embed.spec, name=name)))

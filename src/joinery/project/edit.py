@@ -68,7 +68,7 @@ def _spliced(text: str, names: list[str], value: Data, *, wrapped: bool) -> str:
         key, node = found
         depth += 1
     if depth == len(names):
-        raise EditError(f'"{".".join(names)}" is there already')
+        raise EditError(f'"{".".join(names)}" exists already')
     if key is not None and node.start_mark.index < key.end_mark.index:
         where = ".".join(names[:depth])
         raise EditError(f'"{where}" is defined elsewhere, behind an alias', hint=_COMPLEX)
@@ -99,7 +99,7 @@ def _put(text: str, key: Node | None, node: Node, addition: _Addition) -> str:
     if key is not None and isinstance(node, ScalarNode) and not node.value and not node.style:
         indent = key.start_mark.column + _STEP
         return _after_line(text, key.end_mark.index, addition.lines(indent))
-    raise EditError("there is a map where an entry is to be added", hint=_COMPLEX)
+    raise EditError("there is a map where an entry should be added", hint=_COMPLEX)
 
 
 def _into_flow(text: str, node: MappingNode, entry: str) -> str:

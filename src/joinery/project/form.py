@@ -321,7 +321,7 @@ _STATE_HINT = "Write a type such as long, and its first value after =: long = 0.
 def _read_state(at: At, tree: Tree) -> tuple[StateSpec, ...]:
     entries = at.reader.entries(tree, at.part)
     if isinstance(tree, MapTree) and not entries:
-        message = f"{at.part} names no column"
+        message = f"{at.part} does not name a column"
         at.reader.refuse("SPEC_SHAPE", message, tree.mark.value, hint=_STATE_HINT)
     return tuple(_read_state_column(at.reader, each, at.part) for each in entries)
 

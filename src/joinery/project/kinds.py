@@ -152,7 +152,7 @@ class Registry:
             raise self.refusal(
                 f'the options of {self.noun} "{name}" have no method "{method}"',
                 detail=f"They are declared by {kind.__module__}:{kind.__qualname__}.",
-                hint="The package needs another version, or a fix.",
+                hint="Use another version of the package, or fix it.",
             )
         found: Callable[..., Any] = getattr(options, method)
         return found

@@ -51,7 +51,7 @@ def _check_url(reader: Reader, tree: Tree, part: str) -> None:
     if not known or not database or "/" in database:
         hint = "Write mysql://user:password@host:3306/database."
         reader.refuse(
-            "SPEC_VALUE", f"{part} names no database of MySQL", tree.mark.value, hint=hint
+            "SPEC_VALUE", f"{part} does not name a MySQL database", tree.mark.value, hint=hint
         )
 
 

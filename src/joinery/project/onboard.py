@@ -82,7 +82,7 @@ def relation_for(table: SourceTable, project: ProjectSpec, choices: TableChoices
     name = choices.name or _WORD.sub("_", table.name.table)
     if any(each.name == name for each in project.relations):
         raise OnboardError(
-            f'the project has a relation "{name}" already', hint="Give another: --name NAME."
+            f'the project already has a relation "{name}"', hint="Give another: --name NAME."
         )
     return RelationSpec(
         name=name,

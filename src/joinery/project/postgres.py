@@ -207,7 +207,7 @@ def _check_url(reader: Reader, tree: Tree, part: str) -> None:
     if url and scheme not in ("postgresql", "postgres"):
         hint = "Write postgresql://user:password@host:5432/database."
         reader.refuse(
-            "SPEC_VALUE", f"{part} names no database of PostgreSQL", tree.mark.value, hint=hint
+            "SPEC_VALUE", f"{part} does not name a PostgreSQL database", tree.mark.value, hint=hint
         )
 
 

@@ -83,7 +83,7 @@ class Reader:
             elif entry.name in reserved:
                 self.refuse(
                     "SPEC_NOT_YET",
-                    f'"{entry.name}" of {what} is reserved and not there yet',
+                    f'"{entry.name}" of {what} is reserved, and not supported yet',
                     entry.place,
                     hint=f'Remove "{entry.name}".',
                 )

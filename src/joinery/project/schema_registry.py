@@ -24,7 +24,7 @@ def _read_url(reader: Reader, tree: Tree, what: str) -> str:
         url = urlsplit(each.strip())
         if each and (url.scheme not in ("http", "https") or not url.hostname):
             hint = "Write one such as http://host:8081."
-            reader.refuse("SPEC_VALUE", f"{what} is no URL", tree.mark.value, hint=hint)
+            reader.refuse("SPEC_VALUE", f"{what} is not a URL", tree.mark.value, hint=hint)
         elif url.username or url.password:
             hint = "Write user and password next to url."
             message = f"{what} cannot hold a user or a password"

@@ -151,7 +151,7 @@ def _field_map(at: At, tree: MapTree) -> Pairs:
 def _some_fields(at: At, tree: Tree) -> Pairs:
     fields = read_fields(at, tree)
     if not fields and isinstance(tree, ListTree | MapTree):
-        at.reader.refuse("SPEC_SHAPE", f"{at.part} names no column", tree.mark.value)
+        at.reader.refuse("SPEC_SHAPE", f"{at.part} does not name a column", tree.mark.value)
     return fields
 
 
@@ -170,7 +170,7 @@ def read_on(at: At, tree: Tree) -> Pairs:
         reader.shape(tree, part, "a map or a list", _on_hint(tree.text))
         return ()
     if not pairs:
-        reader.refuse("SPEC_SHAPE", f"{part} names no column", tree.mark.value)
+        reader.refuse("SPEC_SHAPE", f"{part} does not name a column", tree.mark.value)
     return pairs
 
 
@@ -190,7 +190,7 @@ def read_within(at: At, tree: Tree) -> Within:
     first, last = (reader.offset_us(each, f"an end of {part}") for each in tree.items)
     if first > last:
         hint = "Write the earlier end first."
-        reader.refuse("SPEC_VALUE", f"{part} holds no time", tree.mark.value, hint=hint)
+        reader.refuse("SPEC_VALUE", f"{part} does not contain a time", tree.mark.value, hint=hint)
     return Within(first, last)
 
 
@@ -227,7 +227,7 @@ def _names(at: At, tree: Tree) -> tuple[str, ...]:
 def _some_names(at: At, tree: Tree) -> tuple[str, ...]:
     names = _names(at, tree)
     if not names and isinstance(tree, ListTree):
-        at.reader.refuse("SPEC_SHAPE", f"{at.part} names no column", tree.mark.value)
+        at.reader.refuse("SPEC_SHAPE", f"{at.part} does not name a column", tree.mark.value)
     return names
 
 
@@ -276,7 +276,7 @@ def read_columns(at: At, tree: Tree) -> Pairs:
     for each in entries:
         at.reader.output_name(each.name, "a column", each.place)
     if not entries:
-        at.reader.refuse("SPEC_SHAPE", f"{at.part} names no column", tree.mark.value)
+        at.reader.refuse("SPEC_SHAPE", f"{at.part} does not name a column", tree.mark.value)
     return tuple((each.name, read_type(at.reader, each, at.what)) for each in entries)
 
 

@@ -404,7 +404,7 @@ class PostgresTable:
                 raise SinkError(
                     f'PostgreSQL cannot name a table or column "{name}"',
                     detail=f"A name has from 1 to {MAX_NAME_BYTES} bytes.",
-                    hint="Name it otherwise in fields, or with the option `table`.",
+                    hint="Give it another name in fields, or with the option `table`.",
                 )
         if len(set(names)) != len(names):
             twice = next(name for name in names if names.count(name) > 1)

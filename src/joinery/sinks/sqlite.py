@@ -306,7 +306,7 @@ class SqliteSink:
         return kind(
             f'could not write table "{self._table}" of {self._path}',
             detail=f"{error}.",
-            hint="Free the database file or the disk, then start the run again.",
+            hint="Unlock the database file or free disk space, then start the run again.",
         )
 
 

@@ -129,7 +129,7 @@ def _refuse_beyond_row(frame: DataFrame) -> None:
         raise refused("a subquery", offset=0)
     if not plan.deterministic():
         raise ExpressionError(
-            "the expression gives another value each time",
+            "the expression is not deterministic",
             code="PLAN_NOT_DETERMINISTIC",
             offset=0,
             detail="A document must follow from its rows alone.",

@@ -43,7 +43,7 @@ def require_classic(session: object) -> None:
         )
     what = "None" if session is None else f"an object of type {type(session).__name__}"
     raise SessionError(
-        f"{what} is no Spark session",
+        f"{what} is not a Spark session",
         hint="Pass one, such as SparkSession.builder.getOrCreate().",
     )
 

@@ -362,7 +362,7 @@ def _plan(product: object) -> Product:
     if isinstance(plan, Product):
         return plan
     raise DriverError(
-        f"an object of type {type(product).__name__} is no product",
+        f"an object of type {type(product).__name__} is not a product",
         hint='Pass one such as project.products["profile"].',
     )
 

@@ -114,7 +114,7 @@ def _plan(stream: object) -> Stream:
     if isinstance(plan, Stream):
         return plan
     raise DriverError(
-        f"an object of type {type(stream).__name__} is no stream",
+        f"an object of type {type(stream).__name__} is not a stream",
         hint='Pass one such as project.streams["enriched"].',
     )
 
@@ -122,7 +122,7 @@ def _plan(stream: object) -> Stream:
 def _micros(after: str) -> int:
     milliseconds = duration_ms(str(after))
     if milliseconds is None:
-        raise DriverError(f'"{after}" is no time to pass', hint="Write it as 30s or 5m.")
+        raise DriverError(f'"{after}" is not a duration', hint="Write it as 30s or 5m.")
     return milliseconds * 1000
 
 

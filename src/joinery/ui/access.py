@@ -90,7 +90,7 @@ class Door:
         if token and len(token) < _SHORTEST_TOKEN:
             raise TokenError(
                 f"the token for actions has fewer than {_SHORTEST_TOKEN} characters",
-                hint="Leave it out, and one is made; or take one from: openssl rand -hex 20",
+                hint="Leave it out to have one generated; or take one from: openssl rand -hex 20",
             )
         self.token = token or secrets.token_urlsafe(_SECRET_BYTES)
         self._clock, self._mutex = clock, threading.Lock()
@@ -174,8 +174,8 @@ def _name(text: str) -> str:
     name = spoken(text)
     if not name or len(name) > _LONGEST_NAME:
         raise SignInError(
-            "actions are logged with a name, and this is none",
-            hint=f"Type your name, in at most {_LONGEST_NAME} characters.",
+            "actions are logged with a name, and this is not one",
+            hint=f"Enter your name, in at most {_LONGEST_NAME} characters.",
         )
     return name
 

@@ -53,7 +53,7 @@ def check_one_machine(master: str) -> None:
     if not master.startswith("local"):
         raise VaultError(
             "personal columns need Spark on one machine",
-            detail=f"This one is at {master}, and keys do not go over a network yet.",
+            detail=f"This one is at {master}, and keys are not sent over a network yet.",
             hint="Start the run with --master 'local[*]'.",
         )
 

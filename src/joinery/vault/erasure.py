@@ -91,7 +91,7 @@ def subject_text(relation: Relation, key: str) -> str:
     if _NUMBER.fullmatch(key) is None or not _fits(int(key), _BITS[kind]):
         raise EraseError(
             f'"{relation.personal.subject}" of relation "{relation.name}" is of type {kind}',
-            detail=f'"{key}" is no such number.',
+            detail=f'"{key}" is not such a number.',
         )
     return str(int(key))
 

@@ -55,7 +55,7 @@ class OpeningSink(WrappingSink):
         if vault is not None and not hasattr(os, "memfd_create"):
             raise VaultError(
                 "reveal needs Linux",
-                detail="What is opened must stand in no file, which other systems cannot promise.",
+                detail="Clear values must reach no file, which other systems cannot guarantee.",
                 hint="Leave reveal out: personal columns are null then.",
             )
 
@@ -128,7 +128,7 @@ def _untold(error: Exception, target: str) -> SinkError:
     return kind(
         f"{target} could not take documents with personal values",
         detail=f"It failed with {name}; its words may hold such values, and are not kept.",
-        hint="Look into the log of the target itself.",
+        hint="Check the log of the target itself.",
     )
 
 

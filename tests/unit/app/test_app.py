@@ -501,7 +501,7 @@ def test_the_columns_of_a_dataframe_are_those_of_the_stream() -> None:
 
 
 def test_a_frame_that_is_no_dataframe_of_spark_is_refused_in_one_line() -> None:
-    with pytest.raises(SpecError, match='the frame of "clicks" is no DataFrame of Spark') as told:
+    with pytest.raises(SpecError, match='the frame of "clicks" is not a Spark DataFrame') as told:
         jn.Stream.from_dataframe([1, 2], "clicks")  # type: ignore[arg-type]
 
     assert "createDataFrame" in told.value.hint

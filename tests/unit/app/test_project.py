@@ -54,7 +54,7 @@ def test_a_call_takes_a_project_its_file_or_an_app(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("call", [jn.status, lambda given: jn.run(None, given)])  # type: ignore[arg-type]
 def test_what_is_no_project_is_refused_in_one_line(call: Callable[[object], object]) -> None:
-    with pytest.raises(SpecError, match="an object of type int is no project") as refused:
+    with pytest.raises(SpecError, match="an object of type int is not a project") as refused:
         call(5)
 
     assert "its path, or an app" in refused.value.hint
@@ -69,16 +69,16 @@ def test_the_status_of_what_is_not_there_is_no_status(name: str) -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: jn.wait(PROJECT, "profile", timeout=5), '"5" is no time to wait'),  # type: ignore[arg-type]
+        (lambda: jn.wait(PROJECT, "profile", timeout=5), '"5" is not a duration'),  # type: ignore[arg-type]
         (lambda: jn.diff(PROJECT, "profile"), 'product "profile" has no sink'),
         (lambda: jn.diff(PROJECT), 'product "profile" has no sink'),
-        (lambda: jn.diff(PROJECT, rate="fast"), '"fast" is no rate'),
-        (lambda: jn.diff(PROJECT, rate=0), '"0" is no rate'),
+        (lambda: jn.diff(PROJECT, rate="fast"), '"fast" is not a rate'),
+        (lambda: jn.diff(PROJECT, rate=0), '"0" is not a rate'),
         (lambda: jn.diff(PROJECT, rate="100"), 'product "profile" has no sink'),
         (lambda: jn.wait(PROJECT, "profile"), "there is no position to wait for"),
         (lambda: jn.why(PROJECT, "profile", 1), 'relation "user", which has no source'),
         (lambda: jn.load("none.yaml", settings="run.trigger=1s"), "there is no file"),
-        (lambda: jn.run(None, PROJECT, products="profile"), "None is no Spark session"),  # type: ignore[arg-type]
+        (lambda: jn.run(None, PROJECT, products="profile"), "None is not a Spark session"),  # type: ignore[arg-type]
     ],
 )
 def test_what_cannot_be_answered_is_told_in_one_line(

@@ -85,7 +85,7 @@ def test_init_overwrites_nothing(folder: Path, capsys: pytest.CaptureFixture[str
 
     assert joinery("init") == 2
 
-    assert "joinery.yaml is there already" in capsys.readouterr().err
+    assert "joinery.yaml exists already" in capsys.readouterr().err
     assert ["joinery.yaml"] == [each.name for each in folder.iterdir()]
 
 
@@ -414,7 +414,7 @@ def test_a_longest_wait_is_for_once_alone_and_a_duration(
     assert joinery("run", "--once", "--wait", "soon") == 2
 
     told = capsys.readouterr().err
-    assert "--wait bounds the waiting of --once, so it needs --once" in told
+    assert "--wait limits how long --once waits, so it needs --once" in told
     assert '--wait needs a duration, not "soon". Write one such as 5m or 90s.' in told
 
 

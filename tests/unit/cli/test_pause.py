@@ -59,7 +59,7 @@ def test_what_is_paused_is_so_for_the_next_run_and_says_by_whom(
     [
         (("profile",), 'names shares the query "core", and is not named'),
         (("carf",), 'there is no product or stream "carf" to run'),
-        (("card", "--timeout", "soon"), '"soon" is no time to wait'),
+        (("card", "--timeout", "soon"), '"soon" is not a duration'),
     ],
 )
 def test_what_cannot_be_paused_is_refused(

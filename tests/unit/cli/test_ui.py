@@ -33,7 +33,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (("--listen", "127.0.0.1:none"), 1, '"127.0.0.1:none" is no address. Write HOST:PORT'),
+        (("--listen", "127.0.0.1:none"), 1, '"127.0.0.1:none" is not an address. Write HOST:PORT'),
         (("--listen", "127.0.0.1:65536"), 1, "the port below 65536"),
         (("--listen", "203.0.113.1:9465"), 1, "UI_ADDRESS"),
         (("joinery.yaml", "joinery.yaml"), 2, "is named twice"),

@@ -66,7 +66,7 @@ def test_a_store_that_is_not_installed_is_told_with_the_nearest_name(tmp_path: P
             'option "consistent" of lookup store "dynamodb" is neither true nor false',
         ),
         ("http", {}, 'lookup store "http" needs one of "url" and "each"'),
-        ("http", {"url": "ftp://x"}, 'the address of lookup store "http" is no http(s) URL'),
+        ("http", {"url": "ftp://x"}, 'the address of lookup store "http" is not an http(s) URL'),
         (
             "http",
             {"each": "http://x/{name}"},
@@ -81,7 +81,7 @@ def test_a_store_that_is_not_installed_is_told_with_the_nearest_name(tmp_path: P
         (
             "function",
             {"function": "no name"},
-            'option "function" of lookup store "function" is no module:name',
+            'option "function" of lookup store "function" is not of the form module:name',
         ),
     ],
 )

@@ -81,7 +81,7 @@ def test_a_value_is_read_by_its_declared_type(type: str, value: Any, expected: A
         ("string", {"a": 1}, 'column "x" holds an object, which is no string'),
         ("date", "yesterday", 'column "x" holds a text, which is no date'),
         ("date", MOMENT, 'column "x" holds a datetime, which is no date'),
-        ("timestamp", 5, 'column "x" holds a number, which is no timestamp'),
+        ("timestamp", 5, 'column "x" holds a number, which is not of type timestamp'),
         ("array<int>", '["a"]', 'column "x" holds a text, which is no array<int>'),
         ("array<int>", "[", 'column "x" holds a text, which is no array<int>'),
         ("struct<a:int>", "[]", 'column "x" holds a text, which is no struct<a: int>'),

@@ -89,7 +89,7 @@ def test_a_text_that_needs_quotes_gets_them() -> None:
 
 
 def test_an_entry_that_is_there_is_refused() -> None:
-    with pytest.raises(EditError, match="is there already"):
+    with pytest.raises(EditError, match="exists already"):
         insert("relations: {a: {}}\n", ["relations"], "a", ROW)
 
 

@@ -228,7 +228,7 @@ run: {trigger: 5 apples}
         '8:41 SPEC_MISSING_KEY embed "e" needs "on"',
         '8:72 SPEC_SHAPE embed "f" needs a map, not a list',
         '8:85 SPEC_UNKNOWN_KEY "sink" of product "p" has no kind "fles"',
-        '9:1 SPEC_NOT_YET "functions" of the project is reserved and not there yet',
+        '9:1 SPEC_NOT_YET "functions" of the project is reserved, and not supported yet',
         '10:16 SPEC_SHAPE "trigger" needs a duration, not "5 apples"',
     ] == found
 

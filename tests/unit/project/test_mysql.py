@@ -74,12 +74,12 @@ def test_relations_read_tables_as_events_of_debezium(tmp_path: Path) -> None:
         (
             "url: mysql://db",
             "",
-            'SPEC_VALUE "url" of "mysql" of source "db" names no database of MySQL',
+            'SPEC_VALUE "url" of "mysql" of source "db" does not name a MySQL database',
         ),
         (
             "url: postgresql://db/shop",
             "",
-            'SPEC_VALUE "url" of "mysql" of source "db" names no database of MySQL',
+            'SPEC_VALUE "url" of "mysql" of source "db" does not name a MySQL database',
         ),
         (
             f"{URL}, tables: ['shop.*']",

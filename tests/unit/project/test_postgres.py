@@ -89,7 +89,7 @@ def test_another_format_is_refused(tmp_path: Path) -> None:
         ("tables: [customer]", 'SPEC_MISSING_KEY "postgres" of source "db" needs "url"'),
         (
             "url: mysql://db/shop",
-            'SPEC_VALUE "url" of "postgres" of source "db" names no database of PostgreSQL',
+            'SPEC_VALUE "url" of "postgres" of source "db" does not name a PostgreSQL database',
         ),
         (
             f"{URL}, tables: ['shop.*']",

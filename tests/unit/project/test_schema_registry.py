@@ -63,7 +63,7 @@ def test_a_secret_in_the_url_is_refused_without_showing_it(tmp_path: Path) -> No
     [
         ("{}", 'needs "url"'),
         ("8081", "needs a text"),
-        ('"h:8081"', "is no URL"),
+        ('"h:8081"', "is not a URL"),
         ('{url: "http://h", password: x}', 'needs "user"'),
         ('{url: "http://h", user: a, token: x}', "has both a token and a user"),
         ('{url: "http://h", id_bytes: 5}', "needs 4 or 8"),

@@ -294,7 +294,7 @@ class DynamoTable:
             self._check_fence()
             raise StoreError(
                 f'table "{self._name}" of DynamoDB lacks parts of a value',
-                hint="Put the table back as it was, or run with --rebuild.",
+                hint="Restore the table, or run with --rebuild.",
             )
         return whole
 

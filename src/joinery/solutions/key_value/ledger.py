@@ -142,7 +142,7 @@ class Ledger:
             raise StoreError(
                 f"the store is ahead of the checkpoint: it has batch {done.number},"
                 f" the checkpoint goes on with {batch.number}",
-                hint="Put the checkpoint back, or run with --rebuild.",
+                hint="Restore the checkpoint, or run with --rebuild.",
             )
         batch.check_follows(done.number if done else None, f"the store of {self._query}")
         return done is not None and done.number == batch.number
@@ -382,7 +382,7 @@ def _next_fence(stood: _Fence | None, batch: Batch) -> _Fence:
             raise StoreError(
                 "the store does not hold the join state of this checkpoint",
                 detail="It is empty." if stood is None else "It belongs to another checkpoint.",
-                hint="Put the store back, or run with --rebuild.",
+                hint="Restore the store, or run with --rebuild.",
             )
         generation = 0 if stood is None else stood.generation + 1
         return _Fence(batch.epoch, batch.query_id, batch.number, 0, generation)
@@ -440,5 +440,5 @@ def _went(sent: SentDocument) -> bool:
 def _fenced() -> StoreFencedError:
     return StoreFencedError(
         "another run has taken over the store",
-        hint="Stop one of the two; or put the folder _leases back beside the checkpoint.",
+        hint="Stop one of the two; or restore the folder _leases beside the checkpoint.",
     )

@@ -153,7 +153,7 @@ def emptied(place: str) -> StoreError:
     return StoreError(
         f"{place} was emptied while a run used it",
         detail="What tells who writes there is gone.",
-        hint="Put the store back as it was, or run with --rebuild.",
+        hint="Restore the store, or run with --rebuild.",
     )
 
 

@@ -29,14 +29,14 @@ def check_claim(batch: Batch, owner: str | None, epoch: int | None, place: str) 
             raise StoreFencedError(
                 f"another run keeps its join state in {place}",
                 detail=f"Its epoch is {epoch}, that of this run {batch.epoch}.",
-                hint="Stop one of the two; or put the folder _leases back beside the checkpoint.",
+                hint="Stop one of the two; or restore the folder _leases beside the checkpoint.",
             )
     elif batch.number > 0:
         taken = "It belongs to another checkpoint." if owner else "It is empty."
         raise StoreError(
             f"the join state of this checkpoint is not in {place}",
             detail=f"{taken} The checkpoint has batches before {batch.number}.",
-            hint="Put the store back, or run with --rebuild.",
+            hint="Restore the store, or run with --rebuild.",
         )
 
 
@@ -51,7 +51,7 @@ def is_last(batch: Batch, number: int, place: str) -> bool:
         raise StoreError(
             f"batch {batch.number} was followed by others in {place}",
             detail=f"The last one there is {number}: the checkpoint is an older one.",
-            hint="Put the checkpoint back, or run with --rebuild.",
+            hint="Restore the checkpoint, or run with --rebuild.",
         )
     return number == batch.number
 

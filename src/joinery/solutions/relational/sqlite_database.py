@@ -159,7 +159,7 @@ def failure(error: Exception, path: Path) -> StoreError:
     return kind(
         f"could not use the database {path}",
         detail=f"{error}.",
-        hint="Free the file or the disk, or name another one, then start the run again.",
+        hint="Unlock the file, free disk space, or name another file, then start the run again.",
     )
 
 

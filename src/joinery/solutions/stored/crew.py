@@ -47,7 +47,7 @@ class ReadingProcess:
             raise StoreUnavailableError(
                 "a process that makes documents could not be started",
                 detail=f"{error}.",
-                hint="Say processes: 1 in the solution's options to do without.",
+                hint="Set processes: 1 in the solution's options to do without.",
             ) from error
         self._task: bytes | None = task
 

@@ -66,7 +66,7 @@ class StoreBehindError(StoreError):
         super().__init__(
             f"the join state in {place} is behind the checkpoint",
             detail=f"{stands}, and the checkpoint goes on with batch {batch}.",
-            hint="Put the store back as it was, or run with --rebuild.",
+            hint="Restore the store, or run with --rebuild.",
         )
 
 
@@ -385,7 +385,7 @@ class Owner:
             return
         raise OwnedError(
             f"{place} holds the join state of another project",
-            detail=f"It is that of {project}.",
+            detail=f"It belongs to {project}.",
             hint=f"{hint}; if that project is gone, remove its state there.",
         )
 

@@ -104,7 +104,7 @@ class PostgresTriggerState(PostgresState):
             if self._link.execute(waiting.encode()).fetchone() == (True,):
                 raise StoreError(
                     f"changes of {queue.layout.query} wait in their queue to be published",
-                    hint="Say publish: queue again, run joinery listen --once, then leave it out.",
+                    hint="Set publish: queue again, run joinery listen --once, then remove it.",
                 )
 
     def refusal(self, sql: str, given: Given) -> str:

@@ -84,7 +84,7 @@ def exports_of(spec: ProjectSpec, folder: Path) -> tuple[SourceExport, ...]:
     awaiting = {name: known for name, known in begun.items() if known.awaited}
     if awaiting and not folder.is_dir():
         raise ExportError(
-            f"the export {folder} is not there, or is no folder",
+            f"the export {folder} is not there, or is not a folder",
             hint="Name the folder that has a folder or a file for each table.",
         )
     return tuple(

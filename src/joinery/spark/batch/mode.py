@@ -216,7 +216,7 @@ def _held_back(key: str, place: Place, count: int) -> HeldBackError:
     return HeldBackError(
         f'product "{product}" has no "{_KEYS[key]}" any more, and documents still wait for it',
         detail=f"{place} holds {count} of them.",
-        hint="Put it back until they were sent, or send all documents anew: joinery run --rebuild.",
+        hint="Put it back until they are sent, or send all documents again: joinery run --rebuild.",
     )
 
 

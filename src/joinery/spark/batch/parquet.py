@@ -202,8 +202,8 @@ class _Table:
         if found[2]:
             raise ExportError(
                 f"{found[2]:,} keys of table {self._table} ({shown}) have several rows",
-                detail="Nothing tells which of them is newer.",
-                hint="Leave the files of one export alone in its folder.",
+                detail="There is no telling which of them is newer.",
+                hint="Keep only the files of one export in its folder.",
             )
         return int(found[0])
 

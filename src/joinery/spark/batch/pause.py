@@ -68,5 +68,5 @@ def paused_warning(query: QueryRun, asked: Action) -> RunWarning:
         code="WARN_PAUSED",
         about=f'query "{query.name}"',
         message=f'query "{query.name}" was paused when the run began, {asked}',
-        hint=f"joinery resume {names} lets it go on.",
+        hint=f"joinery resume {names} continues it.",
     )

@@ -339,7 +339,7 @@ class QueryRun:
     def _ended_waiting(self, error: JoineryError) -> RunError:
         """Return why a batch ends that waited for something; a rebuild sends all of it anew."""
         if self.replaced.is_set():
-            return BatchRefusedError(f'query "{self.name}" gave way while it waited')
+            return BatchRefusedError(f'query "{self.name}" was stopped while it waited')
         return BatchUnfinishedError(
             f"stopped before its batch was finished: {error.message}",
             detail=error.detail,

@@ -122,7 +122,7 @@ class Run:
 
     def __init__(self, spec: ProjectSpec, plan: Plan, options: RunOptions) -> None:
         if spec.run.real_time and options.once:
-            raise RealTimeRefusedError("real-time mode has no end, so it cannot run once")
+            raise RealTimeRefusedError("real-time mode never ends, so it cannot run once")
         if options.until_closed and (not options.once or options.rebuild):
             raise UntilClosedError("until_closed needs once, and cannot be combined with a rebuild")
         self._spec, self._plan = spec, plan

@@ -85,9 +85,10 @@ class StagedFolder:
         found = tuple(sorted((self.path / name).glob("part-*.jsonl")))
         if not self._mark.is_file():
             raise StagingGoneError(
-                "a batch is gone that was staged and not yet written",
+                "a batch that was staged and not yet written is gone",
                 detail=f"Something has removed {self.path}. The batch was not committed.",
-                hint="Let nothing clean up that folder, and start the run again: it runs again.",
+                hint="Keep that folder from being cleaned up, and start the run again: the batch is"
+                " run again.",
             )
         return found
 

@@ -55,7 +55,7 @@ class SparkTasks:
             about="executors",
             message="the driver writes all documents: executors have no Python with Joinery",
             detail=f"{self._missing}.",
-            hint=f"{self._remedy}; or say parallel: driver at the sinks.",
+            hint=f"{self._remedy}; or set parallel: driver at the sinks.",
         )
 
     def attach(self, session: SparkSession, *, needed: bool, in_store: bool) -> None:

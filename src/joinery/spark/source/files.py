@@ -63,7 +63,7 @@ def open_files(
     for place in (folder, *(folder / each for each in topics)):
         if place.exists() and not place.is_dir():
             raise SourceNotThereError(
-                f'source "{source.name}" reads a folder, and {place} is none',
+                f'source "{source.name}" reads a folder, and {place} is not one',
                 hint="Name the folder that has a folder for each topic.",
             )
     frame = (

@@ -56,7 +56,9 @@ def in_written_order(
         )
     except BoundError as error:
         wanted = "a time" if error.by == "time" else "a position, since positions order them"
-        raise MomentError(f'"{moment}" is no moment of these logs', hint=f"Use {wanted}.") from None
+        raise MomentError(
+            f'"{moment}" is not a moment of these logs', hint=f"Use {wanted}."
+        ) from None
     changes = found.changes.reordered(order)
     return ordered, changes if record is None else _through(record, changes, relations, found)
 

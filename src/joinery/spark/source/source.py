@@ -122,7 +122,7 @@ def _source_read(
         )
     if source.kind not in KINDS:
         raise SourceNotThereError(
-            f'source "{source.name}" is of kind "{source.kind}", which is not there yet',
+            f'source "{source.name}" is of kind "{source.kind}", which is not supported yet',
             hint=f"Use {' or '.join(KINDS)}.",
         )
     read: dict[str, tuple[str, ...]] = {}

@@ -58,7 +58,7 @@ def _short(query: str, read: SourceRead, *, begins: bool) -> SpoolShortError:
     if not begins:
         return SpoolShortError(
             f'the checkpoint of query "{query}" is older than what the spool of "{name}" still has',
-            detail="It was put back or moved, and changes since were removed as applied.",
+            detail="It was restored or moved, and changes since were removed as applied.",
             hint=f"Run joinery source read-again {name}, then joinery run --rebuild.",
         )
     return SpoolShortError(

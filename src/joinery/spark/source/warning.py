@@ -105,8 +105,8 @@ def frame_warning(
     return RunWarning(
         code="WARN_COLUMN_MISNAMED",
         about=about,
-        message=f"{about} declares {columns}, which its frame has not, and the frame has {names},"
-        " which nobody declares",
+        message=f"{about} declares {columns}, which its frame does not have, and the frame has"
+        f" {names}, which nobody declares",
         detail="A column that a frame leaves out keeps its stored value, or is null.",
         hint="Write one name for both.",
     )

@@ -84,5 +84,7 @@ def test_a_frame_that_spells_a_column_otherwise_is_told_by_its_schema() -> None:
 
     assert told is not None
     assert "WARN_COLUMN_MISNAMED" == told.code
-    assert 'declares "name", which its frame has not, and the frame has "nmae"' in told.message
+    assert (
+        'declares "name", which its frame does not have, and the frame has "nmae"' in told.message
+    )
     assert frame_warning("user", ["born"], ["city"]) is None
