@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 from typing import get_args
 
+from tests.unit.page import Page
+
 import joinery as jn
 from joinery.expression.aggregate import EMBED_AGGREGATES
 from joinery.expression.group_aggregate import GROUP_AGGREGATES
@@ -17,27 +19,18 @@ from joinery.semantics.render import document_json
 from joinery.testing.changes import insert
 from joinery.testing.driver import Driver
 
-PAGE = (Path(__file__).parents[2] / "docs" / "aggregates.md").read_text(encoding="utf-8")
-KINDS = "yaml sketches|yaml|python|json rows|json groups"
-FOUND = re.findall(rf"```({KINDS})\n(.*?)```", PAGE, re.DOTALL)
-BLOCKS = dict(reversed(FOUND))
-TREND = next(text for kind, text in FOUND if kind == "yaml" and text.startswith("name: trend"))
-
-
-def written(folder: Path) -> Path:
-    file = folder / "joinery.yaml"
-    file.write_text(BLOCKS["yaml"], encoding="utf-8")
-    return file
+PAGE = Page("aggregates.md")
+TREND = next(text for kind, text in PAGE.found if kind == "yaml" and text.startswith("name: trend"))
 
 
 def test_the_project_of_the_page_has_no_problem(tmp_path: Path) -> None:
-    assert [] == check(written(tmp_path))
+    assert [] == check(PAGE.written(tmp_path))
 
 
 def test_the_rows_of_the_page_give_its_groups(tmp_path: Path) -> None:
-    product = jn.load(written(tmp_path)).products["page_minutes"]
+    product = jn.load(PAGE.written(tmp_path)).products["page_minutes"]
     driver = Driver(product)
-    rows = [json.loads(line) for line in BLOCKS["json rows"].splitlines()]
+    rows = [json.loads(line) for line in PAGE.lines("json rows")]
 
     sent = driver.send(insert("view", **row) for row in rows)
 
@@ -47,36 +40,31 @@ def test_the_rows_of_the_page_give_its_groups(tmp_path: Path) -> None:
         f',"value":{document_json(each.value, product.plan.output)}}}'
         for each in sent
     ]
-    assert BLOCKS["json groups"].splitlines() == shown
+    assert PAGE.lines("json groups") == shown
 
 
 def test_the_project_of_sketches_has_no_problem(tmp_path: Path) -> None:
-    file = tmp_path / "joinery.yaml"
-    file.write_text(BLOCKS["yaml sketches"], encoding="utf-8")
+    file = PAGE.written(tmp_path, "yaml sketches")
 
     assert [] == check(file)
 
 
 def test_python_declares_the_project_of_the_page(tmp_path: Path) -> None:
-    names: dict[str, object] = {}
+    project = PAGE.declared()
 
-    exec(BLOCKS["python"], names)
-
-    project = names["project"]
-    assert isinstance(project, jn.Project)
-    assert jn.load(written(tmp_path)).to_yaml() == project.to_yaml()
+    assert jn.load(PAGE.written(tmp_path)).to_yaml() == project.to_yaml()
 
 
 def test_short_calls_declare_the_product_of_the_page(tmp_path: Path) -> None:
     names: dict[str, object] = {}
 
-    for block in [text for kind, text in FOUND if kind == "python"][:2]:
+    for block in [text for kind, text in PAGE.found if kind == "python"][:2]:
         exec(block, names)
 
     app = names["app"]
     assert isinstance(app, jn.App)
-    assert jn.load(written(tmp_path)).spec.products == app.spec.products
-    assert jn.load(written(tmp_path)).spec.relations == app.spec.relations
+    assert jn.load(PAGE.written(tmp_path)).spec.products == app.spec.products
+    assert jn.load(PAGE.written(tmp_path)).spec.relations == app.spec.relations
 
 
 def test_the_trend_of_the_page_compares_an_hour_with_the_one_a_week_before(tmp_path: Path) -> None:

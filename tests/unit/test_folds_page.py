@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
+
+from tests.unit.page import Page
 
 import joinery as jn
 from joinery.plan.check import check
@@ -12,33 +13,23 @@ from joinery.semantics.render import document_json
 from joinery.testing.changes import insert
 from joinery.testing.driver import Driver
 
-PAGE = (Path(__file__).parents[2] / "docs" / "folds.md").read_text(encoding="utf-8")
-FOUND = re.findall(
-    r"```(yaml views|yaml|python|json events|json states)\n(.*?)```", PAGE, re.DOTALL
-)
-BLOCKS = dict(FOUND)
-
-
-def written(folder: Path, block: str = "yaml") -> Path:
-    file = folder / "joinery.yaml"
-    file.write_text(BLOCKS[block], encoding="utf-8")
-    return file
+PAGE = Page("folds.md")
 
 
 def test_the_projects_of_the_page_have_no_problem(tmp_path: Path) -> None:
     for block in ("yaml", "yaml views"):
-        problems = check(written(tmp_path, block))
+        problems = check(PAGE.written(tmp_path, block))
 
         assert [] == [each for each in problems if each.code != "PLAN_NOT_YET"]
 
 
 def test_the_events_of_the_page_make_its_states(tmp_path: Path) -> None:
-    product = jn.load(written(tmp_path)).products["account"]
+    product = jn.load(PAGE.written(tmp_path)).products["account"]
     driver = Driver(product)
 
     sent = driver.send(
         insert("account_event", **{"owner": None, "amount": None, **json.loads(line)})
-        for line in BLOCKS["json events"].splitlines()
+        for line in PAGE.lines("json events")
     )
 
     names = [each.name for each in product.plan.key.fields]
@@ -47,20 +38,16 @@ def test_the_events_of_the_page_make_its_states(tmp_path: Path) -> None:
         f',"value":{document_json(each.value, product.plan.output)}}}'
         for each in sent
     ]
-    assert BLOCKS["json states"].splitlines() == shown
+    assert PAGE.lines("json states") == shown
 
 
 def test_python_declares_the_product_of_the_page(tmp_path: Path) -> None:
-    names: dict[str, object] = {}
+    project = PAGE.declared()
 
-    exec(BLOCKS["python"], names)
-
-    project = names["project"]
-    assert isinstance(project, jn.Project)
-    assert jn.load(written(tmp_path)).spec.products == project.spec.products
+    assert jn.load(PAGE.written(tmp_path)).spec.products == project.spec.products
 
 
 def test_the_views_of_the_page_are_of_one_query(tmp_path: Path) -> None:
-    products = jn.load(written(tmp_path, "yaml views")).products
+    products = jn.load(PAGE.written(tmp_path, "yaml views")).products
 
     assert {"views"} == {each.plan.query for each in products.values()}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from tests.unit.page import Page
 
 import joinery as jn
 from joinery.plan.check import check
@@ -18,19 +19,7 @@ if TYPE_CHECKING:
 
     from joinery.app.project import Product
 
-PAGE = (Path(__file__).parents[2] / "docs" / "history.md").read_text(encoding="utf-8")
-FOUND = re.findall(
-    r"```(yaml(?: as_of| known)?|python|json (?:rows|versions|prices|known))\n(.*?)```",
-    PAGE,
-    re.DOTALL,
-)
-BLOCKS = dict(reversed(FOUND))
-
-
-def written(folder: Path, block: str = "yaml") -> Path:
-    file = folder / "joinery.yaml"
-    file.write_text(BLOCKS[block], encoding="utf-8")
-    return file
+PAGE = Page("history.md")
 
 
 def told(line: str, relation: str = "customer") -> RowChange:
@@ -49,41 +38,36 @@ def lines(product: Product, sent: Iterable[Emission]) -> list[str]:
 
 
 def test_the_project_of_the_page_has_no_problem(tmp_path: Path) -> None:
-    assert [] == [each for each in check(written(tmp_path)) if each.code != "PLAN_NOT_YET"]
+    assert [] == [each for each in check(PAGE.written(tmp_path)) if each.code != "PLAN_NOT_YET"]
 
 
 def test_the_rows_of_the_page_give_its_versions(tmp_path: Path) -> None:
-    product = jn.load(written(tmp_path)).products["customer_tiers"]
+    product = jn.load(PAGE.written(tmp_path)).products["customer_tiers"]
     driver = Driver(product)
 
-    sent = driver.send(told(line) for line in BLOCKS["json rows"].splitlines())
+    sent = driver.send(told(line) for line in PAGE.lines("json rows"))
 
-    assert BLOCKS["json versions"].splitlines() == lines(product, sent)
+    assert PAGE.lines("json versions") == lines(product, sent)
 
 
 def test_a_correction_of_the_page_leaves_what_was_known(tmp_path: Path) -> None:
-    product = jn.load(written(tmp_path, "yaml known")).products["price_history"]
-    first, second = (told(line, "price") for line in BLOCKS["json prices"].splitlines())
+    product = jn.load(PAGE.written(tmp_path, "yaml known")).products["price_history"]
+    first, second = (told(line, "price") for line in PAGE.lines("json prices"))
     driver = Driver(product)
 
     driver.send(first)
 
-    assert BLOCKS["json known"].splitlines() == lines(product, driver.send(second))
+    assert PAGE.lines("json known") == lines(product, driver.send(second))
 
 
 def test_python_declares_the_product_of_the_page(tmp_path: Path) -> None:
-    names: dict[str, object] = {}
+    project = PAGE.declared()
 
-    exec(BLOCKS["python"], names)
-
-    project = names["project"]
-    assert isinstance(project, jn.Project)
-    assert jn.load(written(tmp_path)).spec.products == project.spec.products
+    assert jn.load(PAGE.written(tmp_path)).spec.products == project.spec.products
 
 
 def test_the_invoice_of_the_page_has_the_rate_of_its_day(tmp_path: Path) -> None:
-    file = tmp_path / "joinery.yaml"
-    file.write_text(BLOCKS["yaml as_of"], encoding="utf-8")
+    file = PAGE.written(tmp_path, "yaml as_of")
     driver = Driver(jn.load(file).products["invoice"])
 
     driver.send(
@@ -98,7 +82,7 @@ def test_the_invoice_of_the_page_has_the_rate_of_its_day(tmp_path: Path) -> None
 
 
 def test_a_change_that_tells_no_time_of_knowing_is_counted(tmp_path: Path) -> None:
-    product = jn.load(written(tmp_path, "yaml known")).products["price_history"]
+    product = jn.load(PAGE.written(tmp_path, "yaml known")).products["price_history"]
     driver = Driver(product)
 
     driver.send([insert("price", sku="a", cents=1, valid_since="2026-01-01T00:00:00Z")])

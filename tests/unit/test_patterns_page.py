@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
+
+from tests.unit.page import Page
 
 import joinery as jn
 from joinery.plan.check import check
@@ -12,26 +13,17 @@ from joinery.semantics.render import document_json
 from joinery.testing.changes import insert, update
 from joinery.testing.driver import Driver
 
-PAGE = (Path(__file__).parents[2] / "docs" / "patterns.md").read_text(encoding="utf-8")
-BLOCKS = dict(
-    re.findall(r"```(yaml|yaml rules|python|json rows|json matches)\n(.*?)```", PAGE, re.DOTALL)
-)
-
-
-def written(folder: Path, block: str = "yaml") -> Path:
-    file = folder / "joinery.yaml"
-    file.write_text(BLOCKS[block], encoding="utf-8")
-    return file
+PAGE = Page("patterns.md")
 
 
 def test_the_project_of_the_page_has_no_problem(tmp_path: Path) -> None:
-    assert {"PLAN_NOT_YET"} >= {each.code for each in check(written(tmp_path))}
+    assert {"PLAN_NOT_YET"} >= {each.code for each in check(PAGE.written(tmp_path))}
 
 
 def test_the_rows_of_the_page_give_its_match(tmp_path: Path) -> None:
-    product = jn.load(written(tmp_path)).products["suspicious_login"]
+    product = jn.load(PAGE.written(tmp_path)).products["suspicious_login"]
     driver = Driver(product)
-    rows = [json.loads(line) for line in BLOCKS["json rows"].splitlines()]
+    rows = [json.loads(line) for line in PAGE.lines("json rows")]
 
     sent = driver.send(insert("login", **row) for row in rows)
 
@@ -40,20 +32,17 @@ def test_the_rows_of_the_page_give_its_match(tmp_path: Path) -> None:
         f',"value":{document_json(each.value, product.plan.output)}}}'
         for each in sent
     ]
-    assert BLOCKS["json matches"].splitlines() == shown
+    assert PAGE.lines("json matches") == shown
 
 
 def test_python_declares_the_project_of_the_page(tmp_path: Path) -> None:
-    names: dict[str, object] = {}
-    exec(BLOCKS["python"], names)
+    declared = PAGE.declared()
 
-    declared = names["project"]
-    assert isinstance(declared, jn.Project)
-    assert jn.load(written(tmp_path)).spec == declared.spec
+    assert jn.load(PAGE.written(tmp_path)).spec == declared.spec
 
 
 def test_the_matches_of_the_page_go_by_the_rules_that_stand(tmp_path: Path) -> None:
-    product = jn.load(written(tmp_path, "yaml rules")).products["tried_card"]
+    product = jn.load(PAGE.written(tmp_path, "yaml rules")).products["tried_card"]
     driver = Driver(product)
     paid = [(1, 2, 0), (2, 3, 1), (3, 500, 2)]
     rows = [

@@ -6,6 +6,8 @@ import json
 import re
 from pathlib import Path
 
+from tests.unit.page import Page
+
 import joinery as jn
 from joinery.plan.check import check
 from joinery.plan.search import SearchForm
@@ -15,43 +17,34 @@ from joinery.semantics.text_parser import build_text_query
 from joinery.testing.changes import insert
 from joinery.testing.conformance.runner import document_line
 
-PAGE = (Path(__file__).parents[2] / "docs" / "search.md").read_text(encoding="utf-8")
-KINDS = "yaml|yaml text|python|json listing|json saved_search|json matches"
-BLOCKS = dict(re.findall(rf"```({KINDS})\n(.*?)```", PAGE, re.DOTALL))
-
-
-def written(folder: Path) -> Path:
-    file = folder / "joinery.yaml"
-    file.write_text(BLOCKS["yaml"], encoding="utf-8")
-    return file
+PAGE = Page("search.md")
 
 
 def test_the_project_of_the_page_has_no_problem(tmp_path: Path) -> None:
-    assert [] == check(written(tmp_path))
+    assert [] == check(PAGE.written(tmp_path))
 
 
 def test_the_rows_of_the_page_give_its_matches(tmp_path: Path) -> None:
-    product = jn.load(written(tmp_path)).products["alert"].plan
+    product = jn.load(PAGE.written(tmp_path)).products["alert"].plan
     relations = {each.name: each for each in product.relations}
     changes = [
         insert(name, **json.loads(line)).change(relations[name])
         for name in relations
-        for line in BLOCKS[f"json {name}"].splitlines()
+        for line in PAGE.lines(f"json {name}")
     ]
 
     sent = ReferenceSolution(product).apply(changes, 1)
 
     lines = [document_line(each, product) for each in sent.documents]
-    assert [f'{each[:-1]},"version":1}}' for each in BLOCKS["json matches"].splitlines()] == lines
+    assert [f'{each[:-1]},"version":1}}' for each in PAGE.lines("json matches")] == lines
 
 
 def test_the_text_queries_of_the_page_are_read(tmp_path: Path) -> None:
-    file = tmp_path / "joinery.yaml"
-    file.write_text(BLOCKS["yaml text"], encoding="utf-8")
+    file = PAGE.written(tmp_path, "yaml text")
     product = jn.load(file).products["hit"].plan
     assert isinstance(product.form, SearchForm)
     columns = "caption:|pages:|filings.title:"
-    (table,) = re.findall(r"\| written .*?\n\n", PAGE, re.DOTALL)
+    (table,) = re.findall(r"\| written .*?\n\n", PAGE.text, re.DOTALL)
     written = [each for each in re.findall(r"`([^`]+)`", table) if re.match(columns, each)]
 
     queries = [build_text_query(each, product.form.documents.row) for each in written]
@@ -60,16 +53,12 @@ def test_the_text_queries_of_the_page_are_read(tmp_path: Path) -> None:
 
 
 def test_python_declares_the_project_of_the_page(tmp_path: Path) -> None:
-    names: dict[str, object] = {}
+    project = PAGE.declared()
 
-    exec(BLOCKS["python"], names)
-
-    project = names["project"]
-    assert isinstance(project, jn.Project)
-    assert jn.load(written(tmp_path)).to_yaml() == project.to_yaml()
+    assert jn.load(PAGE.written(tmp_path)).to_yaml() == project.to_yaml()
 
 
 def test_the_page_tells_every_key() -> None:
     assert {"search", *grammar.FORM_KEYS["search"]} - {"fields"} <= set(
-        re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE)
+        re.findall(r"^\| `(\w+)` \|", PAGE.text, re.MULTILINE)
     )
