@@ -140,3 +140,11 @@ class Changes(threading.Thread):
                     " do update set customer_id = purchase.customer_id %% 300 + 1",
                     (key + 10_000, key),
                 )
+
+
+def documents(sink: Connection) -> int:
+    """Return how many documents the sink has."""
+    if sink.execute("select to_regclass('profile')").fetchone() == (None,):
+        return 0
+    found = sink.execute("select count(*) from profile").fetchone()
+    return int(found[0]) if found else 0

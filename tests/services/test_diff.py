@@ -19,6 +19,7 @@ from tests.services.audited import (
     ROWS,
     TABLES,
     Changes,
+    documents,
     kinds,
     opened,
     running,
@@ -60,13 +61,6 @@ def folder(tmp_path: Path, database: str) -> Path:
         PROJECT.format(url=database, sink=f'{{postgres: {{url: "{database}_sink"}}}}')
     )
     return tmp_path
-
-
-def documents(sink: Connection) -> int:
-    if sink.execute("select to_regclass('profile')").fetchone() == (None,):
-        return 0
-    found = sink.execute("select count(*) from profile").fetchone()
-    return int(found[0]) if found else 0
 
 
 def test_planted_differences_are_found_and_no_others_while_changes_go_on(

@@ -13,6 +13,7 @@ from tests.services.audited import (
     ROWS,
     TABLES,
     Changes,
+    documents,
     kinds,
     opened,
     running,
@@ -51,13 +52,6 @@ def plant(sink: Connection) -> None:
         "insert into profile (id, joinery_version) select 9999, joinery_version from profile"
         " where id = 463"
     )
-
-
-def documents(sink: Connection) -> int:
-    if sink.execute("select to_regclass('profile')").fetchone() == (None,):
-        return 0
-    found = sink.execute("select count(*) from profile").fetchone()
-    return int(found[0]) if found else 0
 
 
 def test_planted_differences_are_found_and_no_others_while_changes_go_on(

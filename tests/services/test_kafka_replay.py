@@ -9,15 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.services.log import Log
+from tests.spark.mended import MendedShop
 
-from joinery.dead_letters.dead_letter import DeadLetter
-from joinery.dead_letters.queue import DeadLetterQueue, Selection
 from joinery.dev.service import Service
-from joinery.model.progress import Progress
-from joinery.plan.build import build_plan
-from joinery.project.load import load_spec
-from joinery.sinks.line import read_rows
-from joinery.spark.batch.run import run
 from joinery.spark.jar import kafka_jars
 from joinery.spark.jvm import add_jars
 
@@ -37,38 +31,18 @@ run: {{dead_letters: {{kafka: {{topic: "{at}.letters"}}}}}}
 """
 
 
-class Shop:
-    """A project on the broker, run to its end at each call."""
+class Shop(MendedShop):
+    """A project on the broker."""
 
     def __init__(self, spark: SparkSession, folder: Path, bootstrap: str, pattern: str) -> None:
-        self.spark, self.folder = spark, folder
         self.at = f"t{uuid.uuid4().hex[:8]}"
         self.log = Log(bootstrap, {})
         topic = pattern.format(at=self.at)
         text = PROJECT.format(bootstrap=bootstrap, at=self.at, topic=topic)
-        (folder / "joinery.yaml").write_text(text)
-        self.spec = load_spec(folder / "joinery.yaml")
-        self.plan = build_plan(self.spec)
-        self.queue = DeadLetterQueue(self.spec, self.plan)
+        super().__init__(spark, folder, text)
 
     def put(self, *values: str, key: str | None = None) -> None:
         self.log.put(f"{self.at}.customer", *values, key=key)
-
-    def run(self) -> Progress:
-        ended = run(self.spark, self, once=True)
-        assert ended.await_termination(300)
-        return ended.progress
-
-    def letters(self) -> list[DeadLetter]:
-        return self.queue.find(Selection())
-
-    def mend(self, letter: DeadLetter, value: str) -> None:
-        mended = DeadLetter(letter.id, {**letter.facts, "value": value})
-        assert [] == self.queue.replay([mended])
-
-    def names(self) -> dict[int, str]:
-        rows = read_rows(sorted((self.folder / "out/profile").glob("*.jsonl")))
-        return {json.loads(row.key)["id"]: json.loads(row.value or "{}")["name"] for row in rows}
 
 
 @pytest.mark.parametrize("pattern", ["{at}.customer", "pattern:{at}[.].*mer"])

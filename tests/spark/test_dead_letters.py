@@ -7,19 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-
-from joinery.dead_letters.dead_letter import DeadLetter
-from joinery.dead_letters.queue import DeadLetterQueue, Selection
-from joinery.model.progress import Progress
-from joinery.plan.build import build_plan
-from joinery.project.load import load_spec
-from joinery.sinks.line import read_rows
-from joinery.spark.batch.run import run
+from tests.spark.mended import MendedShop
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from joinery.project.product import ProjectSpec
 
 pytestmark = pytest.mark.spark
 
@@ -33,15 +25,8 @@ products:
 """
 
 
-class Shop:
-    """A project in a folder of its own, run to its end at each call."""
-
-    def __init__(self, spark: SparkSession, folder: Path) -> None:
-        self.spark, self.folder = spark, folder
-        (folder / "joinery.yaml").write_text(PROJECT)
-        self.spec: ProjectSpec = load_spec(folder / "joinery.yaml")
-        self.plan = build_plan(self.spec)
-        self.queue = DeadLetterQueue(self.spec, self.plan)
+class Shop(MendedShop):
+    """A project that reads change files."""
 
     def put(self, name: str, *lines: str) -> None:
         part = self.folder / "data/customer" / f".{name}"
@@ -49,26 +34,10 @@ class Shop:
         part.write_text("".join(f"{line}\n" for line in lines))
         part.rename(part.with_name(name))
 
-    def run(self) -> Progress:
-        ended = run(self.spark, self, once=True)
-        assert ended.await_termination(300)
-        return ended.progress
-
-    def letters(self) -> list[DeadLetter]:
-        return self.queue.find(Selection())
-
-    def mend(self, letter: DeadLetter, value: str) -> None:
-        mended = DeadLetter(letter.id, {**letter.facts, "value": value})
-        assert [] == self.queue.replay([mended])
-
-    def names(self) -> dict[int, str]:
-        rows = read_rows(sorted((self.folder / "out/profile").glob("*.jsonl")))
-        return {json.loads(row.key)["id"]: json.loads(row.value or "{}")["name"] for row in rows}
-
 
 @pytest.fixture
 def shop(spark: SparkSession, tmp_path: Path) -> Shop:
-    return Shop(spark, tmp_path)
+    return Shop(spark, tmp_path, PROJECT)
 
 
 def test_a_mended_record_counts_only_where_nothing_newer_was_applied(shop: Shop) -> None:

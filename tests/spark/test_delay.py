@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.spark.customers import write
 
 import joinery as jn
 from joinery.spark.batch.ready import FILE_NAME
@@ -33,13 +34,6 @@ run: {max_rows_per_batch: 2}
 """
 
 
-def change(folder: Path, topic: str, name: str, *rows: dict[str, object]) -> None:
-    part = folder / "data" / topic / f".{name}"
-    part.parent.mkdir(parents=True, exist_ok=True)
-    part.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    part.rename(part.with_name(f"{name}.jsonl"))
-
-
 def sent(folder: Path, product: str = "profile") -> list[tuple[int, list[str]]]:
     """Return the emissions in order: the key and the items."""
     lines = [
@@ -52,9 +46,9 @@ def sent(folder: Path, product: str = "profile") -> list[tuple[int, list[str]]]:
 
 def project_of(folder: Path, delay: str) -> Any:
     (folder / "joinery.yaml").write_text(PROJECT.replace("DELAY", delay))
-    change(folder, "customer", "1", {"id": 1, "name": "Ada"}, {"id": 2, "name": "Bob"})
+    write(folder, "customer", "1", {"id": 1, "name": "Ada"}, {"id": 2, "name": "Bob"})
     orders = [{"number": n, "customer_id": 1, "item": f"i{n}"} for n in range(5)]
-    change(folder, "order", "1", *orders)
+    write(folder, "order", "1", *orders)
     return jn.load(folder / "joinery.yaml")
 
 
@@ -91,7 +85,7 @@ def test_the_ends_that_a_product_waits_for_are_taken_once(
     jn.run(spark, project, once=True).await_termination()
     ends = (tmp_path / ".joinery/checkpoint/profile" / FILE_NAME).read_text()
 
-    change(tmp_path, "order", "2", {"number": 9, "customer_id": 2, "item": "i9"})
+    write(tmp_path, "order", "2", {"number": 9, "customer_id": 2, "item": "i9"})
     jn.run(spark, project, once=True).await_termination()
 
     assert (tmp_path / ".joinery/checkpoint/profile" / FILE_NAME).read_text() == ends
@@ -107,12 +101,12 @@ def test_settling_that_is_declared_later_overwrites_nothing(
     file = tmp_path / "joinery.yaml"
     file.write_text(file.read_text().replace("ready: []", "emit: {settle: 1h}"))
 
-    change(tmp_path, "order", "2", {"number": 9, "customer_id": 2, "item": "i9"})
+    write(tmp_path, "order", "2", {"number": 9, "customer_id": 2, "item": "i9"})
     jn.run(spark, jn.load(file), once=True).await_termination()
-    change(tmp_path, "order", "3", {"number": 10, "customer_id": 2, "item": "i10"})
+    write(tmp_path, "order", "3", {"number": 10, "customer_id": 2, "item": "i10"})
     jn.run(spark, jn.load(file), once=True).await_termination()
     file.write_text(file.read_text().replace("emit: {settle: 1h}", "ready: []"))
-    change(tmp_path, "order", "4", {"number": 11, "customer_id": 2, "item": "i11"})
+    write(tmp_path, "order", "4", {"number": 11, "customer_id": 2, "item": "i11"})
     jn.run(spark, jn.load(file), once=True).await_termination()
 
     later = [(2, ["i9"]), (2, ["i9", "i10"]), (2, ["i9", "i10", "i11"])]

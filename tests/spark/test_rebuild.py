@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.spark.customers import documents
 
 import joinery as jn
 from joinery.errors import StateMismatchError
@@ -65,17 +66,6 @@ def table(folder: Path) -> dict[int, tuple[dict[str, Any], int]]:
     return {key: (json.loads(text), version) for key, text, version in rows}
 
 
-def newest(folder: Path) -> dict[int, dict[str, Any] | None]:
-    """Return what a reader of the files makes of them."""
-    found: dict[int, tuple[int, Any]] = {}
-    for file in sorted((folder / "out/profile").glob("*.jsonl")):
-        for line in map(json.loads, file.read_text().splitlines()):
-            key = line["key"]["id"]
-            assert line["version"] > found.get(key, (0,))[0]
-            found[key] = (line["version"], line["value"])
-    return {key: value for key, (_, value) in found.items()}
-
-
 def files(folder: Path) -> list[set[int]]:
     """Return the keys in each file, in their order."""
     return [
@@ -116,7 +106,7 @@ def test_a_changed_plan_takes_the_place_of_the_one_before(
     after = table(tmp_path)
     assert {key: document for key, (document, _) in after.items()} == expected
     assert all(version > before[key][1] for key, (_, version) in after.items())
-    assert newest(tmp_path) == expected | {0: None}
+    assert documents(tmp_path) == expected | {0: None}
     checkpoint = tmp_path / ".joinery/checkpoint"
     assert not (checkpoint / "_rebuild/profile").exists()
     assert len(list((checkpoint / "_replaced").glob("profile-*"))) == 1
@@ -190,7 +180,7 @@ def test_a_run_that_is_going_on_gives_way_to_a_rebuild(spark: SparkSession, tmp_
 
     assert going_on.await_termination(60)
     assert going_on.replaced == ("profile",)
-    assert newest(tmp_path) == {1: {"id": 1, "name": "Ada"}}
+    assert documents(tmp_path) == {1: {"id": 1, "name": "Ada"}}
 
 
 def test_a_rebuild_warns_of_a_sink_that_cannot_tell_what_vanished(

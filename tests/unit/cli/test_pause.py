@@ -6,8 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-
-from joinery.cli import main as module
+from tests.unit.cli.command import joinery
 
 PROJECT = """\
 name: shop
@@ -25,13 +24,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "joinery.yaml").write_text(PROJECT)
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def joinery(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
-    monkeypatch.setattr("sys.argv", ["joinery", *arguments])
-    with pytest.raises(SystemExit) as ended:
-        module.main()
-    return int(ended.value.code or 0)
 
 
 def test_what_is_paused_is_so_for_the_next_run_and_says_by_whom(

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.unit.cli.command import joinery
 
-from joinery.cli import main as module
 from joinery.cli.status import status_lines
 from joinery.model.hot_key import HotKey
 from joinery.observe.status import ProductStatus, ProjectStatus
@@ -28,13 +28,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "joinery.yaml").write_text(PROJECT)
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def joinery(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
-    monkeypatch.setattr("sys.argv", ["joinery", *arguments])
-    with pytest.raises(SystemExit) as ended:
-        module.main()
-    return int(ended.value.code or 0)
 
 
 @pytest.mark.usefixtures("folder")
