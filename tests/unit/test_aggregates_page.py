@@ -83,8 +83,8 @@ def test_the_trend_of_the_page_compares_an_hour_with_the_one_a_week_before(tmp_p
 
 
 def test_the_page_tells_every_function_window_and_policy() -> None:
-    words = set(re.findall(r"`\{?([a-z_]+)", PAGE))
+    words = set(re.findall(r"`\{?([a-z_]+)", PAGE.text))
 
     assert {*EMBED_AGGREGATES, *GROUP_AGGREGATES, *WINDOW_KINDS} <= words
     for key, known in (("when", get_args(When)), ("late", get_args(LateRows))):
-        assert set(known) <= set(re.findall(rf"`{key}: (\w+)", PAGE))
+        assert set(known) <= set(re.findall(rf"`{key}: (\w+)", PAGE.text))

@@ -48,4 +48,4 @@ def test_python_declares_the_project_of_the_page(tmp_path: Path) -> None:
 
 
 def test_the_page_tells_when_a_document_is_sent() -> None:
-    assert set(get_args(When)) <= set(re.findall(r"`when: (\w+)", PAGE))
+    assert set(get_args(When)) <= set(re.findall(r"`when: (\w+)", PAGE.text))

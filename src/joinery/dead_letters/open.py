@@ -17,7 +17,7 @@ from joinery.place.object_path import ObjectPath
 from joinery.project.kafka import kafka_options
 from joinery.project.kind import SourceSpec
 from joinery.project.kinds import DEAD_LETTER_KINDS
-from joinery.project.option import plain
+from joinery.project.option import property_texts
 from joinery.project.product import ProjectSpec
 from joinery.project.run import RunSpec
 
@@ -133,8 +133,7 @@ def _brokers(spec: ProjectSpec, options: dict[str, Any]) -> Any:
     from joinery.clients.kafka import Brokers
 
     if options.get("bootstrap"):
-        given = plain(options.get("properties") or {})
-        properties = {name: _text(value) for name, value in given.items()}
+        properties = property_texts(options.get("properties"))
         return Brokers(str(options["bootstrap"]), properties)
     sources = [each for each in spec.sources if each.kind == "kafka"]
     if len(sources) != 1:
@@ -144,7 +143,3 @@ def _brokers(spec: ProjectSpec, options: dict[str, Any]) -> Any:
             hint="Write {kafka: {topic: …, bootstrap: host:9092}}.",
         )
     return source_brokers(sources[0], all_properties=False)
-
-
-def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

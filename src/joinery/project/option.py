@@ -196,7 +196,7 @@ def properties(description: str, *, default: None = None, check: Check | None = 
     """Return a map of texts, numbers and booleans, maybe secrets; the field holds texts."""
     fragment = _fragment(description, default, **_PROPERTIES)
     return declared(
-        Option(fragment, _properties, check), default=default, factory=dict, secret=True
+        Option(fragment, property_texts, check), default=default, factory=dict, secret=True
     )
 
 
@@ -403,7 +403,8 @@ def _map_of_texts(value: object) -> dict[str, str]:
     return found
 
 
-def _properties(value: object) -> dict[str, str]:
+def property_texts(value: object) -> dict[str, str]:
+    """Return properties of Kafka as its clients take them: `true` for a boolean."""
     return {
         name: str(each).lower() if isinstance(each, bool) else str(each)
         for name, each in _any_map(value).items()

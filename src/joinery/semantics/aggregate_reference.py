@@ -62,7 +62,7 @@ class AggregateReference:
         self, product: Product, form: AggregateForm | PatternForm, max_bytes: int | None
     ) -> None:
         self._name, self._form = product.name, form
-        self._findings, self._before = Findings(), Findings()
+        self._findings = Findings()
         self._merge = RowMerge(form.relation, self._findings)
         self._clock = RowMerge(form.relation, Findings())
         self._groups: Groups | Patterns
@@ -115,7 +115,7 @@ class AggregateReference:
                 limited.add(key)
         self._findings.limited |= limited
         late = self._arrivals.take_dead_letters()
-        late += [self._too_many(built[key]) for key in limited - self._before.limited]
+        late += [self._too_many(built[key]) for key in self._findings.newly(limited)]
         documents, dead = self._sent.send(built, timestamp_us)
         return documents, late + dead
 
@@ -136,8 +136,7 @@ class AggregateReference:
 
     def news(self) -> Counter[str]:
         """Return what the last batch was the first to find."""
-        before, self._before = self._before, self._findings.taken()
-        return self._before.since(before)
+        return self._findings.news()
 
     def row_of(self, identity: Any) -> Row | None:
         """Return a row as it counts; None where none does."""

@@ -75,7 +75,7 @@ class FoldReference:
 
     def __init__(self, product: Product, form: FoldForm, max_bytes: int | None) -> None:
         self._name, self._form = product.name, form
-        self._findings, self._before = Findings(), Findings()
+        self._findings = Findings()
         self._merge = RowMerge(form.relation, self._findings)
         self._by = [(each.name, guarded(each.expression, self._findings)) for each in form.by]
         self._initial = [
@@ -139,9 +139,8 @@ class FoldReference:
 
     def news(self) -> Counter[str]:
         """Return what the last batch was the first to find."""
-        before, self._before = self._before, self._findings.taken()
         gaps, self._gaps = self._gaps, 0
-        return self._before.since(before) + Counter({SEQUENCE_GAPS: gaps})
+        return self._findings.news() + Counter({SEQUENCE_GAPS: gaps})
 
     # One event
 

@@ -95,7 +95,7 @@ class HistoryReference:
 
     def __init__(self, product: Product, form: HistoryForm, max_bytes: int | None) -> None:
         self._form = form
-        self._findings, self._before = Findings(), Findings()
+        self._findings = Findings()
         self._log = VersionLog(form.relation, form.valid, self._findings, form.known)
         self._known: dict[Key, _Known] = {}
         self._clock = RowMerge(form.relation, Findings())
@@ -165,8 +165,7 @@ class HistoryReference:
 
     def news(self) -> Counter[str]:
         """Return what the last batch was the first to find."""
-        before, self._before = self._before, self._findings.taken()
-        return self._before.since(before)
+        return self._findings.news()
 
     def _note(self, change: Change, now_us: int) -> None:
         """Take the time by which products over this one go."""

@@ -318,7 +318,7 @@ class _Outbox:
 
     def __init__(self, product: Product, max_bytes: int | None) -> None:
         self._product = product
-        self._findings, self._before = Findings(), Findings()
+        self._findings = Findings()
         self._builder = DocumentBuilder(product, self._findings, max_bytes)
         self._sent: dict[Key, SentDocument] = {}
         self._former: dict[Key, SentDocument] = {}
@@ -378,7 +378,7 @@ class _Outbox:
             self._former.pop(key, None)
         left = rows.of(self._product.root.relation.name)
         self._build_all([each for each in left if self._decided(each)], rows)
-        self._before = self._findings.taken()
+        self._findings.end_batch()
 
     def begin_anew(self, roots: Iterable[Key]) -> None:
         """Leave documents as they were sent until what has their keys now is sent, or goes."""
@@ -394,8 +394,7 @@ class _Outbox:
 
     def news(self) -> Counter[str]:
         """Return what the last batch was the first to find."""
-        before, self._before = self._before, self._findings.taken()
-        return self._before.since(before)
+        return self._findings.news()
 
     def _moment(self, row: Row) -> tuple[Key, int | None]:
         return self._key_of(row), time_of(row, self._product.root.relation.time)

@@ -147,18 +147,31 @@ Evaluate = Callable[[Mapping[str, Any]], Any]
 
 @dataclass(slots=True)
 class Findings:
-    """What an evaluation of documents met on its way.
+    """What an evaluation of documents met on its way, in this batch and in the one before.
 
     Attributes:
         failures: How many expressions failed, and gave null.
         multiple: The `one` embeds, by path and join value, with several matching rows.
         limited: The starts of a pattern that were given up, by key; or keys of groups in which a
             value counts too many different ones.
+        before: What was found in the batch before; None in the first.
     """
 
     failures: int = 0
     multiple: set[tuple[str, tuple[Any, ...]]] = field(default_factory=set)
     limited: set[tuple[Any, ...]] = field(default_factory=set)
+    before: Findings | None = None
+
+    def news(self) -> Counter[str]:
+        """Return the counters of what this batch was the first to find, and end it."""
+        before = self.before or Findings()
+        news = self._since(before)
+        self.end_batch()
+        return news
+
+    def end_batch(self) -> None:
+        """Begin another batch, to which what was found until now is nothing new."""
+        self.before = self.taken()
 
     def taken(self) -> Findings:
         """Return what was found, and begin anew."""
@@ -168,8 +181,11 @@ class Findings:
         self.limited.clear()
         return found
 
-    def since(self, before: Findings) -> Counter[str]:
-        """Return the counters of what was not found before."""
+    def newly(self, limited: set[tuple[Any, ...]]) -> set[tuple[Any, ...]]:
+        """Return those of `limited` that the batch before did not find."""
+        return limited if self.before is None else limited - self.before.limited
+
+    def _since(self, before: Findings) -> Counter[str]:
         return +Counter(
             expression_errors=max(0, self.failures - before.failures),
             multiple_matches=len(self.multiple - before.multiple),

@@ -45,7 +45,7 @@ class SearchReference:
 
     def __init__(self, product: Product, form: SearchForm, max_bytes: int | None) -> None:
         self._name, self._form, self._max_bytes = product.name, form, max_bytes
-        self._findings, self._before = Findings(), Findings()
+        self._findings = Findings()
         self._fields = [
             (each.name, guarded(each.expression, self._findings)) for each in form.fields
         ]
@@ -75,8 +75,7 @@ class SearchReference:
 
     def news(self) -> Counter[str]:
         """Return what the last batch was the first to find."""
-        before, self._before = self._before, self._findings.taken()
-        return self._before.since(before)
+        return self._findings.news()
 
     # Which queries match which documents
 

@@ -32,7 +32,7 @@ class Table:
     def __init__(self, relation: Relation, *, versioned: bool = False, alone: bool = False) -> None:
         self.relation, self._alone, self._timeless = relation, alone, 0
         self.log = VersionLog(relation, relation.time or "", Findings()) if versioned else None
-        self._findings, self._before = Findings(), Findings()
+        self._findings = Findings()
         self.merge = RowMerge(relation, self._findings)
         self.watermarks = Watermarks(relation.watermark)
         self._times = RowMerge(relation, Findings())  # what fails in it is found by the other
@@ -103,13 +103,12 @@ class Table:
             del self.standing[key]
         self.begin()
         self.existing()
-        self._before = self._findings.taken()
+        self._findings.end_batch()
         self.begin()
 
     def news(self) -> Counter[str]:
         """Return what the last batch was the first to find."""
-        before, self._before = self._before, self._findings.taken()
-        return self._before.since(before)
+        return self._findings.news()
 
     def new_violations(self) -> int:
         """Return how many more rows than before repeat a `unique` value."""

@@ -25,7 +25,7 @@ from joinery.plan.search import SearchForm
 from joinery.plan.step import Union
 from joinery.plan.stream import Stream, outputs_of
 from joinery.project.captured import CAPTURED
-from joinery.project.option import plain
+from joinery.project.option import property_texts
 from joinery.project.product import ProjectSpec
 from joinery.project.value import Pairs
 from joinery.project.window import Sliding
@@ -146,18 +146,13 @@ def _is_json(sink: Sink) -> bool:
 
 def _topic(sink: Sink) -> KafkaTopic:
     options: dict[str, Any] = dict(sink.options)
-    properties = plain(options.get("properties") or {})
-    told = tuple((name, _text(value)) for name, value in properties.items())
-    return KafkaTopic(str(options["topic"]), str(options["bootstrap"]), told)
+    properties = property_texts(options.get("properties"))
+    return KafkaTopic(str(options["topic"]), str(options["bootstrap"]), tuple(properties.items()))
 
 
 def _letters(spec: ProjectSpec) -> KafkaTopic:
     brokers, topic = dead_letter_topic(spec)
     return KafkaTopic(topic, brokers.bootstrap, tuple(brokers.properties.items()))
-
-
-def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _reasons(
