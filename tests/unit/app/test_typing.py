@@ -13,6 +13,7 @@ from typing import Required, get_args, get_origin, get_type_hints, is_typeddict
 import pytest
 
 import joinery as jn
+from joinery.app.groups import Groups
 from joinery.project import grammar, typing
 from joinery.project.kinds import (
     FORMATS,
@@ -205,6 +206,8 @@ def parameters(call: Callable[..., object]) -> set[str]:
         (jn.pattern, {*COMMON, *grammar.FORM_KEYS["pattern"]}),
         (jn.fold, {*COMMON, *grammar.FORM_KEYS["fold"]}),
         (jn.outbox, {"sink", "expect", *grammar.OUTBOX}),
+        (jn.Stream.sink, set(SINKS.built_in)),
+        (Groups.sink, set(SINKS.built_in)),
     ],
 )
 def test_python_says_all_that_a_project_file_can(
