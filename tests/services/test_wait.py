@@ -114,7 +114,7 @@ def test_what_was_written_is_read_after_waiting_for_it(
                 assert 200 == answer.status
             found.append(shown(tmp_path))
         begun = time.monotonic()
-        with pytest.raises(WaitTimeoutError, match="has not come to"):
+        with pytest.raises(WaitTimeoutError, match="has not reached"):
             jn.wait(file, "profile", f"{topic}/0/3", timeout="1s")
         assert time.monotonic() - begun >= 1
         right = causes(jn.diff(file))

@@ -396,7 +396,7 @@ def test_a_fold_is_shown_as_it_was(bank: Path, as_of: str, balance: int) -> None
         ("12", '"12" is not a moment of these logs'),
         ("exit/9.jsonl/1", '"exit/9.jsonl/1" names no record of the topics that are read'),
         ("entry/9.jsonl/1", 'topic "entry" has no file "9.jsonl"'),
-        ("entry/0.jsonl/x", 'position "entry/0.jsonl/x" names no line of a file'),
+        ("entry/0.jsonl/x", 'position "entry/0.jsonl/x" does not name a line of a file'),
     ],
 )
 def test_a_moment_that_the_logs_do_not_have_is_refused(bank: Path, as_of: str, said: str) -> None:

@@ -267,7 +267,7 @@ def test_a_batch_whose_staging_is_cleared_is_not_committed_and_runs_again(
 
     with monkeypatch.context() as patched:
         patched.setattr(Kernel, "stage", cleared)
-        with pytest.raises(RunError, match="gone that was staged and not yet written"):
+        with pytest.raises(RunError, match="staged and not yet written is gone"):
             once(spark, project)
     committed = (project.folder / ".joinery/checkpoint/profile/commits/0").exists()
     once(spark, project)

@@ -113,7 +113,7 @@ class Groups:
         told = given(parts | {"every": every, "max": max_, "zone": zone, "offset": offset})
         if (named is None) != bool(told):
             raise SpecError(
-                "a window is given by name or by its parts, one of the two",
+                "a window is given either by name or by its parts",
                 code="SPEC_VALUE",
                 hint='Write .window(tumbling="1h"), or .window("hour").',
             )

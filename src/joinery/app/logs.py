@@ -132,7 +132,7 @@ class Logs:
         raise WhyError(
             f"no record of {relation.name} has the key {text}",
             detail=" ".join(self.unread(relation)),
-            hint=f"Keys are such as {known}." if keys else "",
+            hint=f"Keys look like {known}." if keys else "",
         )
 
     def _of(self, relation: str) -> Iterable[Change]:

@@ -66,7 +66,7 @@ def why(
     if not isinstance(form, DocumentForm | RowForm):
         raise WhyError(f'why does not cover product "{product}" yet, which {form.does}')
     if absent is not None and isinstance(form, RowForm):
-        raise WhyError("--not asks documents only: it tells by which embed a row is not in one")
+        raise WhyError("--not covers documents only: it says which embed leaves a row out")
     frontier = None if batch is None else _after(spec, product, batch)
     logs = Logs.of(spec, plan, records=records, at=str(at), frontier=frontier)
     keyed = plan.root.relation.name if isinstance(form, DocumentForm) else product
@@ -98,7 +98,7 @@ def _why_row(spec: ProjectSpec, product: Product, form: RowForm, logs: Logs, tex
             f'no record of {form.relation.name} leads to a row "{text}" of {product.name}',
             detail=" ".join(logs.unread(form.relation)),
             hint=f"Its key is {columns}"
-            + (f"; keys begin with such as {', '.join(log.known)}." if log.known else "."),
+            + (f"; keys look like {', '.join(log.known)}." if log.known else "."),
         )
     return RowAnswering(product, told, logs.naming).answer(
         ordered=logs.ordered, read=logs.read, left=logs.left, gone=logs.gone
@@ -149,9 +149,9 @@ def _after(spec: ProjectSpec, product: str, batch: int) -> Frontier:
     if batch not in known:
         which = f"It knows {known[0]} to {known[-1]}." if known else "It has none."
         raise WhyError(
-            f'the checkpoint of product "{product}" does not know how far batch {batch} came',
+            f'the checkpoint of product "{product}" does not know how far batch {batch} got',
             detail=which,
-            hint="Ask by a time, a position or a record, with --at.",
+            hint="Use --at with a time, a position or a record.",
         )
     return Frontier.read(checkpoint, batch)
 
@@ -162,7 +162,7 @@ def _asked(product: Product, row: str) -> tuple[Relation, str]:
     known = {each.name: each for each in product.relations}
     if name not in known:
         raise WhyError(
-            f'"{row}" names no row that product "{product.name}" reads',
+            f'"{row}" is not a row that product "{product.name}" reads',
             hint=f"Write RELATION:KEY, with one of {', '.join(known)}.",
         )
     if not key:

@@ -277,7 +277,7 @@ class SourceDatabase:
         return DiffFailedError(
             f"could not read the database {self.shown}",
             detail=reason(error, self._url),
-            hint="joinery diff --resume goes on once it can be read.",
+            hint="joinery diff --resume continues once it can be read.",
         )
 
     def _table(self, link: Link, relation: Relation) -> SourceTable:

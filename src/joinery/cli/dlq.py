@@ -220,7 +220,7 @@ def _behind(letters: list[DeadLetter], after: str) -> list[DeadLetter]:
     if place is None:
         raise DeadLetterSelectionError(
             f'the list has no dead letter "{after}"',
-            hint="Name the last one of the page before, with the same --reason and --of.",
+            hint="Name the last one of the previous page, with the same --reason and --of.",
         )
     return letters[place + 1 :]
 

@@ -221,7 +221,7 @@ class DeadLetterQueue:
             raise ReplayError(f'the project has no product "{name}"')
         if product.outbox is not None:
             raise ReplayError(
-                f'product "{name}" is an outbox, whose refused events are not put back',
+                f'product "{name}" is an outbox, whose refused events are not replayed',
                 hint="Insert the event into the outbox once more, then drop the letter.",
             )
         folder = self._spec.path_of(".")

@@ -96,7 +96,7 @@ def create(worker: Service, name: str, config: Mapping[str, str], *, within_s: f
     while (state := state_of(worker, name)) != "RUNNING":
         if state == "FAILED" or time.monotonic() > until:
             raise ServiceError(
-                f'connector "{name}" does not run: {state.lower()}',
+                f'connector "{name}" is not running: {state.lower()}',
                 detail=str(answers(f"{worker.address}/connectors/{name}/status"))[:2000],
                 hint=f"The worker's log is {worker.log}.",
             )

@@ -246,7 +246,7 @@ class Service:
     def _running(self) -> ProcessId:
         found = self._process()
         if found is None:
-            raise ServiceError(f"{self.name} does not run", hint="Start it first.")
+            raise ServiceError(f"{self.name} is not running", hint="Start it first.")
         return found
 
     def _forget(self, ending: Callable[[ProcessId], None]) -> None:

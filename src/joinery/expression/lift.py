@@ -178,7 +178,7 @@ def _group_aggregate(
     kind = LONG if value is None else value.type
     _check_taken(function, kind, call)
     if call.distinct and not takes_distinct(name, kind):
-        raise problem(f'"{name}" takes no distinct values', "Drop the word.")
+        raise problem(f'"{name}" takes no distinct values', "Remove distinct.")
     result = (
         function.gives(kind) if isinstance(function, GroupFunction) else function.of_group(kind)
     )

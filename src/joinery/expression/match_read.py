@@ -160,7 +160,7 @@ class _Lifter:
 
     def _previous(self, call: Call, argument: Syntax) -> MatchRead:
         if self._scope.own is None:
-            raise _problem('"prev" is of conditions, which look at one row', call)
+            raise _problem('"prev" can only be used in conditions, which look at one row', call)
         if any(each.name in self._scope.variables for each in free_names(argument)):
             raise _problem(
                 '"prev" reads the row before, whatever it is', call, "Write prev(column)."

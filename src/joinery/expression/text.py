@@ -54,7 +54,7 @@ def rpad(text: str, length: int, pad: str = " ") -> str:
 def split_part(text: str, sign: str, number: int) -> str:
     """Return one part of `text`, counted from either end, empty where there is none."""
     if number == 0:
-        raise EvaluationError("the part is counted from 1")
+        raise EvaluationError("parts are counted from 1")
     parts = text.split(sign) if sign else [text]
     at = number - 1 if number > 0 else len(parts) + number
     return parts[at] if 0 <= at < len(parts) else ""

@@ -134,7 +134,7 @@ def _imported(named: str, folder: Path) -> Function:
         raise LookupStoreError(
             f"cannot import function {named}",
             detail=f"{error}.",
-            hint=f"Its module is looked for in {folder} and among what is installed.",
+            hint=f"Its module is looked for in {folder} and among installed packages.",
         ) from error
     if not callable(found):
         raise LookupStoreError(f"{named} is not a function")

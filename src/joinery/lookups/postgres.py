@@ -63,7 +63,7 @@ class PostgresStore:
             raise LookupUnavailableError(
                 f"{self.target} is not there yet",
                 detail="The database has no such table in reach of its search path.",
-                hint="Start what keeps the table, or name another schema or table.",
+                hint="Start what fills the table, or name another schema or table.",
             )
         self._columns = TableColumns(self._table, types, self.target)
         self._statement = self._written(self._columns, types)

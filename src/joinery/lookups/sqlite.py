@@ -125,7 +125,7 @@ class SqliteStore:
         return LookupUnavailableError(
             f"{self.target} is not there yet",
             detail=why,
-            hint="Start what keeps the table, or name another path or table.",
+            hint="Start what fills the table, or name another path or table.",
         )
 
     def _told(self, error: sqlite3.Error) -> LookupStoreError:

@@ -310,7 +310,9 @@ class _Parser:
 
     def type(self) -> DataType:
         if self.kind != "word":
-            raise self.error(f'type "{self.source}" names no type', "Write one such as string.")
+            raise self.error(
+                f'type "{self.source}" does not name a type', "Write one such as string."
+            )
         word, start = self.text.lower(), self.start
         if word in ("decimal", "dec", "numeric"):
             return self.decimal()

@@ -93,13 +93,13 @@ class Position:
             if whole or (part and at.isdecimal() and int(at) > 0):
                 return cls(sources[topic], topic, part, None if whole else int(at))
             raise WaitError(
-                f'position "{text}" names no line of a file',
+                f'position "{text}" does not name a line of a file',
                 hint=f"Write {topic}/FILE.jsonl/LINE, lines counted from 1, or {topic}/FILE.jsonl.",
             )
         if part.isdecimal() and at.isdecimal():
             return cls(sources[topic], topic, str(int(part)), int(at))
         raise WaitError(
-            f'position "{text}" names no record of a partition',
+            f'position "{text}" does not name a record of a partition',
             hint=f"Write {topic}/PARTITION/OFFSET, such as {topic}/0/1042.",
         )
 
@@ -237,7 +237,7 @@ def _sizes(checkpoint: Place) -> SeenSizes:
                 if each["kind"] == "files"
             }
     raise RunError(
-        f"could not read the notes of files in {checkpoint}, which change all the time",
+        f"could not read the notes of files in {checkpoint}, which keep changing",
         hint="Try again.",
     )
 
@@ -321,9 +321,9 @@ def _too_late(
     [status] = project_status(spec, [name]).products
     because = f": {status.because}" if status.because else ""
     return WaitTimeoutError(
-        f'"{name}" has not come to {", ".join(map(str, missing))} within {timeout}',
+        f'"{name}" has not reached {", ".join(map(str, missing))} within {timeout}',
         detail=f'Its status: "{status.state}"{because}.',
-        hint=f"See joinery status {name}; give it longer with --timeout.",
+        hint=f"See joinery status {name}; allow more time with --timeout.",
     )
 
 

@@ -89,7 +89,7 @@ def members_of(spec: ProjectSpec, names: Sequence[str], verb: Verb) -> dict[str,
     for query, members in found.items():
         if missing := [each for each in members if each not in names]:
             raise PauseError(
-                f'{", ".join(missing)} shares the query "{query}", and is not named',
+                f'{", ".join(missing)} shares query "{query}", but is not named',
                 detail="The members of a group run together.",
                 hint=f"Name them all: {' '.join(members)}.",
             )
@@ -119,7 +119,7 @@ def outcome(request: Request, until: float) -> str:
             return f"{names}: {f'paused{after}' if wanted else 'goes on'}"
         if time.monotonic() >= until:
             raise PauseTimeoutError(
-                f"{names}: requested, and not done yet",
+                f"{names}: requested, but not done yet",
                 detail="The batch under way is finished first. A run that was started with"
                 " --real-time is never paused; the next one begins paused.",
                 hint=f"See joinery status {' '.join(request.members)}.",

@@ -185,7 +185,7 @@ class Context:
             return
         self.refuse(
             "PLAN_NOT_PORTABLE",
-            f'"{odd.sql}" runs in the solution spark-state alone',
+            f'"{odd.sql}" runs only in the solution spark-state',
             path,
             detail="It uses Spark functions outside the portable subset.",
             hint="Use what docs/expressions.md lists, where another solution is to run it.",

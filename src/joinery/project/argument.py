@@ -34,7 +34,7 @@ def check_name(name: object, what: str) -> None:
     """
     if not isinstance(name, str):
         raise SpecError(
-            f"{what} is named by a text, not by an object of type {type(name).__name__}",
+            f"{what} needs a text as its name, not an object of type {type(name).__name__}",
             code="SPEC_NAME",
             hint="Its name comes first.",
         )

@@ -93,7 +93,7 @@ class FunctionProcess:
             raise SinkError(
                 f'function "{self._function}" cannot be used',
                 detail=why,
-                hint=f"It is imported from {self._folder}, and from what is installed.",
+                hint=f"It is imported from {self._folder}, and from installed packages.",
             )
 
     def call(self, batch: StagedBatch, rows: Sequence[StagedRow]) -> Called:
@@ -205,7 +205,7 @@ class ForeachSink:
             if poison > _MOST_POISON:
                 raise SinkError(
                     f"{self.target} fails on too many documents",
-                    detail=f"{poison} of one batch, the last so: {refused[-1].detail}",
+                    detail=f"{poison} of one batch, the last one with: {refused[-1].detail}",
                     hint="Fix the function; the batch is sent again at the next start.",
                 )
         return Written(refused=tuple(refused))

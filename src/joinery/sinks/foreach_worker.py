@@ -126,7 +126,7 @@ def _places(
     try:
         return [(places[id(document)], str(reason)) for document, reason in refused]
     except (KeyError, TypeError, ValueError) as error:
-        raise TypeError("it returned other than pairs of its own documents and reasons") from error
+        raise TypeError("it did not return pairs of its own documents and reasons") from error
 
 
 def _told(error: BaseException) -> str:

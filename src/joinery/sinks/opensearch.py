@@ -383,7 +383,7 @@ class OpenSearchSink:
             raise
         except SinkError as error:
             raise SinkError(
-                f'index "{self._index}" maps a field in another way than the product does',
+                f'index "{self._index}" maps a field differently from the product',
                 detail=error.detail,
                 hint="Name another index, or delete this one and rebuild it.",
             ) from error

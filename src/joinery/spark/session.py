@@ -216,7 +216,7 @@ def _set(jvm_session: Any, name: str, value: str) -> None:
         jvm_session.conf().set(name, value)
     except Exception as error:
         raise RunError(
-            f'Spark refuses the setting "{name}" as it is',
+            f'Spark rejects the setting "{name}"',
             detail=_reason(error),
             hint="See run.spark of the project.",
         ) from error

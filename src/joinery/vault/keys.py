@@ -272,8 +272,8 @@ class Vault:
             return self._wrapping.decrypt(wrapped, [label])
         except InvalidTag as error:
             raise VaultError(
-                f"the vault, {self.target}, was made under another master key",
-                hint="Give the master key that it was made with, or another vault.",
+                f"the vault, {self.target}, was created with another master key",
+                hint="Give the master key that it was created with, or another vault.",
             ) from error
 
 

@@ -163,7 +163,7 @@ class SqliteVault(_SqlVault):
             except (sqlite3.OperationalError, OSError) as error:
                 self.close()
                 raise VaultUnavailableError(
-                    f"the vault, {self.target}, is not there now", detail=f"{error}."
+                    f"the vault, {self.target}, is not available now", detail=f"{error}."
                 ) from error
             except sqlite3.Error as error:
                 self.close()

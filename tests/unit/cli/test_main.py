@@ -388,7 +388,7 @@ def test_a_command_that_is_specified_and_not_built_says_so(
     assert joinery(name, "joinery.yaml", "--json") == 2
 
     told = capsys.readouterr().err
-    assert f"error: joinery {name} is specified, and not built yet." in told
+    assert f"error: joinery {name} is specified, but not built yet." in told
     assert 1 == told.count("\n")
 
 

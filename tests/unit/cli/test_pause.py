@@ -49,7 +49,7 @@ def test_what_is_paused_is_so_for_the_next_run_and_says_by_whom(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("profile",), 'names shares the query "core", and is not named'),
+        (("profile",), 'names shares query "core", but is not named'),
         (("carf",), 'there is no product or stream "carf" to run'),
         (("card", "--timeout", "soon"), '"soon" is not a duration'),
     ],

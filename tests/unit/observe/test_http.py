@@ -48,7 +48,7 @@ class Served:
         if product != "profile":
             raise WaitError(f'there is no product or stream "{product}" to run', hint="Known: …")
         if timeout == "1s":
-            raise WaitTimeoutError('"profile" has not come to orders/0/7 within 1s')
+            raise WaitTimeoutError('"profile" has not reached orders/0/7 within 1s')
 
     def get(self, path: str) -> tuple[int, str]:
         try:

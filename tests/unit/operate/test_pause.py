@@ -37,7 +37,7 @@ def test_who_asks_second_is_told_who_did_before(spec: ProjectSpec) -> None:
 
 
 def test_a_part_of_a_query_is_not_paused(spec: ProjectSpec, tmp_path: Path) -> None:
-    with pytest.raises(PauseError, match='names shares the query "core"'):
+    with pytest.raises(PauseError, match='names shares query "core"'):
         ask(spec, ["person"], Action.now("pause"))
 
     assert not (tmp_path / ".joinery").exists()
@@ -48,7 +48,7 @@ def test_a_run_that_has_not_done_it_yet_is_told_and_the_request_stands(spec: Pro
     lease = request.paths.lease
     lease.take()
     try:
-        with pytest.raises(PauseTimeoutError, match="requested, and not done yet"):
+        with pytest.raises(PauseTimeoutError, match="requested, but not done yet"):
             outcome(request, time.monotonic())
     finally:
         lease.release()

@@ -429,7 +429,7 @@ def test_a_warning_of_an_aggregate_names_what_only_spark_evaluates(tmp_path: Pat
 
     _, _, warnings = examine(load_spec(file), EverythingIsText())
 
-    assert ['"soundex(name)" runs in the solution spark-state alone'] == [
+    assert ['"soundex(name)" runs only in the solution spark-state'] == [
         each.message for each in warnings
     ]
 

@@ -113,7 +113,7 @@ def test_timestamps_in_milliseconds_are_told(project: ProjectSpec) -> None:
 @pytest.mark.parametrize(
     ("odd", "choices", "message"),
     [
-        (table("customer", "id"), TableChoices(), 'has a relation "customer" already'),
+        (table("customer", "id"), TableChoices(), 'already has a relation "customer"'),
         (replace(ORDER, key=()), TableChoices(), '"public.order" has no primary key'),
         (ORDER, TableChoices(key=("nothing",)), '"public.order" has no column "nothing"'),
         (ORDER, TableChoices(source="b"), 'there is no source "b"'),

@@ -183,7 +183,7 @@ def test_a_function_that_breaks_on_everything_stops_the_run(
     with pytest.raises(SinkError, match="fails on too many documents") as failed:
         opened("wrong", batch=150).write(stage(*range(150)))
 
-    assert "other than pairs of its own documents and reasons" in failed.value.detail
+    assert "did not return pairs of its own documents and reasons" in failed.value.detail
 
 
 def test_a_function_that_leaves_its_process_is_called_in_a_fresh_one(

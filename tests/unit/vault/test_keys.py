@@ -83,7 +83,7 @@ def test_a_destroyed_key_is_overwritten_in_the_file(vault: Vault, tmp_path: Path
 def test_another_master_key_is_refused(vault: Vault, tmp_path: Path) -> None:
     vault.close()
 
-    with pytest.raises(VaultError, match="made under another master key"):
+    with pytest.raises(VaultError, match="created with another master key"):
         Vault(SqliteVault(tmp_path / "vault.db"), f"{MASTER}, or another")
 
 
@@ -101,7 +101,7 @@ def test_keys_of_days_are_destroyed_after_their_time(vault: Vault) -> None:
 def test_a_vault_that_is_not_there_may_come_back(tmp_path: Path) -> None:
     (tmp_path / "vault.db").mkdir()
 
-    with pytest.raises(VaultUnavailableError, match="is not there now"):
+    with pytest.raises(VaultUnavailableError, match="is not available now"):
         Vault(SqliteVault(tmp_path / "vault.db"), MASTER)
 
 

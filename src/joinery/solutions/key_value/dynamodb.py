@@ -125,7 +125,7 @@ def _check(name: str, table: Mapping[str, Any]) -> None:
     if standing != _KEYS or any(types[key] != "S" for key in _KEYS):
         told = ", ".join(f"{key} ({kind}, {types[key]})" for key, kind in standing.items())
         raise StoreError(
-            f'table "{name}" of DynamoDB has other keys',
+            f'table "{name}" of DynamoDB has different keys',
             detail=f"It has {told}; needed are pk (HASH, S), sk (RANGE, S).",
             hint="Name another table with the option `table`.",
         )

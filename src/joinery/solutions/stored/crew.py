@@ -45,7 +45,7 @@ class ReadingProcess:
             self._process = Child(__name__)
         except OSError as error:
             raise StoreUnavailableError(
-                "a process that makes documents could not be started",
+                "a process that assembles documents could not be started",
                 detail=f"{error}.",
                 hint="Set processes: 1 in the solution's options to do without.",
             ) from error
@@ -66,7 +66,7 @@ class ReadingProcess:
         except (OSError, EOFError) as error:
             code = self._process.close(0.0)
             raise StoreUnavailableError(
-                "a process that makes documents is gone", detail=f"It ended with {code}."
+                "a process that assembles documents is gone", detail=f"It ended with {code}."
             ) from error
         answered: Answer | BaseException = pickle.loads(content)
         if isinstance(answered, BaseException):

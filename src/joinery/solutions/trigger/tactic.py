@@ -127,7 +127,7 @@ class StatementTactic:
             json.loads(rendered)  # a text where a number is declared is rendered as it stands
         except (ArithmeticError, AttributeError, TypeError, ValueError) as error:
             raise StoreError(
-                f'a statement of the user gives another document than "{self._root.name}" shows',
+                f'a statement of yours returns other documents than "{self._root.name}" shows',
                 detail=f"That is {output}.",
                 hint='Let "documents" under the option "sql" give these fields in these types.',
             ) from error

@@ -245,7 +245,7 @@ def _warning(
     return RunWarning(
         code="WARN_FILE_CHANGED",
         about=about,
-        message=f"{about}: {folder / first} was changed after it was seen, which is ignored",
+        message=f"{about}: {folder / first} was changed after it was seen; the change is ignored",
         detail=f"It had {seen[first]:,} bytes then, and has {changed[first]:,} now.{more}",
         hint="A file is read once; write a new file and rename it into place.",
     )

@@ -38,7 +38,7 @@ def test_tables_of_another_project_are_refused_with_one_line(tmp_path: Path) -> 
 
     error = pickle.loads(pickle.dumps(refused.value))
     assert f"p in {path} holds the join state of another project" == error.message
-    assert "It is that of shop, whose checkpoints are in /shop." == error.detail
+    assert "It belongs to shop, whose checkpoints are in /shop." == error.detail
     assert error.hint.startswith('Name another "database"')
     state.begin(SECOND)
     assert ROWS == state.rows("user", [(1,)])

@@ -90,7 +90,7 @@ def test_a_document_of_another_type_is_told(given: str) -> None:
     with pytest.raises(StoreError) as refused:
         driver(documents=statement).send(insert("user", id=1, name="ada"))
 
-    assert "gives another document than" in refused.value.message
+    assert "returns other documents than" in refused.value.message
     assert "id: long" in refused.value.detail
 
 

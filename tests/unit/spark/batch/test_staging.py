@@ -42,7 +42,7 @@ def test_a_batch_that_somebody_cleared_is_gone_also_where_a_task_still_writes(
     clear_staging(batch.path.parent)
     staged(batch, "part-00002.jsonl")
 
-    with pytest.raises(StagingGoneError, match="gone that was staged and not yet written"):
+    with pytest.raises(StagingGoneError, match="staged and not yet written is gone"):
         batch.parts("profile")
 
 
