@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import count
 from pathlib import Path
 from random import Random
@@ -233,7 +234,7 @@ def test_the_registry_may_be_in_postgresql(client: Any, name: str, postgres: Ser
 def test_a_registry_of_another_table_is_refused(client: Any, name: str, tmp_path: Path) -> None:
     registry = SqliteRegistry(tmp_path / "slots.db", name)
     table = DynamoTable(client, name)
-    make = lambda slots: ensure_table(client, name, slots)  # noqa: E731
+    make = partial(ensure_table, client, name)
     give_slots([("star", ("repo",))], registry, table, make)
     other = SqliteRegistry(tmp_path / "other.db", name)
     other.add({("star", ("repo",)): 2})

@@ -1,5 +1,8 @@
 """The fluent door: it declares what a project file would, and refuses the same."""
 
+# Where a type checker is told to ignore a call, the call is wrong on purpose: it is refused when it
+# is made, too.
+
 from __future__ import annotations
 
 import logging

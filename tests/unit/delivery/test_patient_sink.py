@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -63,9 +64,15 @@ class Listed(Target):
         yield from ("a", "b")
 
 
-def batch(**parts: object) -> StagedBatch:
-    facts = {"product": "p", "query": "p", "query_id": "q", "batch_id": 0, "files": (Path(),)}
-    return StagedBatch(**facts, key=SHAPE, value=SHAPE, **parts)  # type: ignore[arg-type]
+def batch(**parts: Any) -> StagedBatch:
+    facts: dict[str, Any] = {
+        "product": "p",
+        "query": "p",
+        "query_id": "q",
+        "batch_id": 0,
+        "files": (Path(),),
+    }
+    return StagedBatch(**facts, key=SHAPE, value=SHAPE, **parts)
 
 
 def test_a_batch_is_written_once_where_nothing_fails() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any
 
 import pytest
 
@@ -72,10 +73,9 @@ class Shelf:
 def opened() -> Iterator[Callable[..., Asker]]:
     made: list[Asker] = []
 
-    def build(shelf: Shelf, cache: Cache | None = None, **parts: object) -> Asker:
+    def build(shelf: Shelf, cache: Cache | None = None, **parts: Any) -> Asker:
         limits = parts.pop("limits", Limits())
-        assert isinstance(limits, Limits)
-        asker = Asker(shelf, cache or Cache(), limits, patience=QUICK, **parts)  # type: ignore[arg-type]
+        asker = Asker(shelf, cache or Cache(), limits, patience=QUICK, **parts)
         asker.open()
         made.append(asker)
         return asker

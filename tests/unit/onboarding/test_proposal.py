@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -205,9 +206,9 @@ def test_names_that_are_words_of_expressions_or_no_names_are_quoted() -> None:
     ],
 )
 def test_a_table_whose_changes_cannot_be_used_is_left_out(
-    changes: dict[str, object], reason: str
+    changes: dict[str, Any], reason: str
 ) -> None:
-    broken = replace(table("t", "id", "name:string"), **changes)  # type: ignore[arg-type]
+    broken = replace(table("t", "id", "name:string"), **changes)
 
     offered = propose((broken, CUSTOMER))
 

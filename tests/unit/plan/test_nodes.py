@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from joinery.expression.typed import column_expression
 from joinery.model.type import LONG, STRING, Array, Field, Struct
 from joinery.plan.nodes import Computed, JoinPair, Node, Relation, types_of
@@ -9,15 +11,15 @@ from joinery.plan.nodes import Computed, JoinPair, Node, Relation, types_of
 USER = Relation("user", "", "user", "json", ("id",), (Field("id", LONG), Field("n", STRING)))
 
 
-def embed(name: str, cardinality: str, **parts: object) -> Node:
+def embed(name: str, cardinality: Any, **parts: Any) -> Node:
     return Node(
         name,
         f"p/{name}",
-        cardinality,  # type: ignore[arg-type]
+        cardinality,
         USER,
         on=(JoinPair("id", "id", LONG),),
         fields=(Computed("id", column_expression("id", LONG)),),
-        **parts,  # type: ignore[arg-type]
+        **parts,
     )
 
 

@@ -203,7 +203,7 @@ def test_a_product_is_driven_before_it_has_a_project() -> None:
 
 @pytest.mark.parametrize("kind", [Driver, kit.StreamDriver])
 def test_what_is_nothing_to_drive_is_refused_in_one_line(kind: type[Driver]) -> None:
-    with pytest.raises(DriverError, match="an object of type str is no"):
+    with pytest.raises(DriverError, match="an object of type str is not a"):
         kind("profile")  # type: ignore[arg-type]
 
 

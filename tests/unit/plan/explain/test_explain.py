@@ -92,7 +92,9 @@ def test_the_picture_cuts_nothing_and_stays_within_its_edges() -> None:
 
 def test_the_page_closes_what_it_opens() -> None:
     class Balance(HTMLParser):
-        open: list[str] = []  # noqa: RUF012
+        def __init__(self) -> None:
+            super().__init__()
+            self.open: list[str] = []
 
         def handle_starttag(self, tag: str, attrs: object) -> None:
             if tag not in ("meta", "path", "rect"):

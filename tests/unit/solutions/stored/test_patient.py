@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
@@ -54,9 +55,9 @@ class Store:
             raise answer
 
 
-def patient(store: Store, **how: object) -> PatientSolution:
+def patient(store: Store, **how: Any) -> PatientSolution:
     how = {"patience": QUICK, **how}
-    return PatientSolution(store.make, "profile", "the store of profile", **how)  # type: ignore[arg-type]
+    return PatientSolution(store.make, "profile", "the store of profile", **how)
 
 
 def test_a_batch_that_broke_off_is_repeated_on_a_fresh_connection() -> None:
