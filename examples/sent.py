@@ -62,12 +62,14 @@ class SentTopic:
         while found := self._consumer.consume(500, timeout=0.2):
             for each in found:
                 if each.error() is None:
-                    value = each.value()
-                    version = int(dict(each.headers() or [])["joinery.version"] or b"")
+                    key, value = each.key(), each.value()
+                    version = dict(each.headers() or [])["joinery.version"]
+                    assert key is not None, "a document has a key"
+                    assert version is not None, "a document has a version"
                     yield (
-                        json.loads(each.key() or b""),
+                        json.loads(key),
                         None if value is None else json.loads(value),
-                        version,
+                        int(version),
                     )
 
 
