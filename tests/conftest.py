@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -19,6 +20,14 @@ if TYPE_CHECKING:
 _ENDING_S = 10.0
 # What a test shares with those beside it: two cores, and servers that start on them.
 _SHARE_THE_MACHINE = ("spark", "services", "chaos")
+# Java's second compiler pays in the long run only (docs/design/performance.md): in the session of
+# all tests, not in the runs and captures that a test starts for some seconds.
+_SHORT_JVM, _LONG_JVM = "-XX:TieredStopAtLevel=1", "-XX:TieredStopAtLevel=4"
+
+
+def pytest_configure() -> None:
+    """Let what tests start in a JVM of its own do without the second compiler."""
+    os.environ.setdefault("JDK_JAVA_OPTIONS", _SHORT_JVM)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -64,6 +73,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "tests",
         log=tmp_path_factory.mktemp("spark") / "spark.log",
         master="local[2]",
+        settings={"spark.driver.extraJavaOptions": _LONG_JVM},
     )
     yield session
     session.stop()

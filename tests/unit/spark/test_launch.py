@@ -33,7 +33,8 @@ def test_the_archive_of_this_java_this_spark_and_this_kernel_is_named(
 
 @pytest.fixture
 def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "PYSPARK_SUBMIT_ARGS", "SPARK_CONF_DIR"):
+    scripts = ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "PYSPARK_SUBMIT_ARGS", "SPARK_CONF_DIR")
+    for name in (*scripts, "JDK_JAVA_OPTIONS"):  # Java says that it has taken the last
         monkeypatch.delenv(name, raising=False)
     return tmp_path / "spark.log"
 
