@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from confluent_kafka import Consumer, TopicPartition
-from confluent_kafka.admin import AdminClient
 
 WAIT_S = 300.0
 
@@ -94,20 +93,24 @@ class Topic:
     name: str
     records: list[Record] = field(default_factory=list)
     _at: dict[int, int] = field(default_factory=dict)
+    _consumer: Consumer | None = None
 
     def read(self) -> list[Record]:
         """Return all records so far, each partition in order."""
-        found = AdminClient({"bootstrap.servers": self.bootstrap}).list_topics(self.name, 30)
-        if found.topics[self.name].error is not None:
+        if self._consumer is None:  # kept: a test looks ten times a second
+            told = {"bootstrap.servers": self.bootstrap, "group.id": "look", "log_level": 0}
+            self._consumer = Consumer(told)
+        consumer = self._consumer
+        found = consumer.list_topics(self.name, 30).topics[self.name]
+        if found.error is not None:
             return self.records
-        consumer = Consumer({"bootstrap.servers": self.bootstrap, "group.id": "look"})
-        for partition in found.topics[self.name].partitions:
+        for partition in found.partitions:
             place = TopicPartition(self.name, partition)
             _, end = consumer.get_watermark_offsets(place, timeout=30)
             at = self._at.get(partition, 0)
             if at < end:
                 self._take(consumer, TopicPartition(self.name, partition, at), end)
-        consumer.close()
+        consumer.unassign()
         return self.records
 
     def _take(self, consumer: Consumer, place: TopicPartition, end: int) -> None:

@@ -39,6 +39,7 @@ class LiveTruth:
         products = build_plan(self._spec).products
         self._relations = {each.name: each for one in products for each in one.relations}
         self._changes: list[Change] = []
+        self._stands: tuple[int, Documents] = 0, {}
         self.topics = {
             each.name: Topic(log.bootstrap, sink_topic(each.sinks)) for each in self._spec.products
         }
@@ -66,8 +67,10 @@ class LiveTruth:
         self._log.put_all(record(each, self._relations[each.relation]) for each in told)
 
     def expected(self) -> Documents:
-        """Return what stands after all changes."""
-        return ends(self._spec, [self._changes])
+        """Return what stands after all changes, worked out once for so many."""
+        if self._stands[0] != len(self._changes):
+            self._stands = len(self._changes), ends(self._spec, [self._changes])
+        return self._stands[1]
 
     def settled(self) -> bool:
         """Return whether the newest versions are what is expected."""
