@@ -274,7 +274,9 @@ def test_a_fresh_checkpoint_begins_where_it_is_told(
 def test_a_broker_that_is_not_there_ends_the_run_with_one_line(shop: Shop) -> None:
     shop.declare()
     text = (shop.folder / "joinery.yaml").read_text()
-    (shop.folder / "joinery.yaml").write_text(text.replace(shop.log.bootstrap, "127.0.0.1:1"))
+    patience = "properties: {default.api.timeout.ms: 4000, request.timeout.ms: 2000}"
+    nobody = text.replace(f'"{shop.log.bootstrap}"', f'"127.0.0.1:1", {patience}')
+    (shop.folder / "joinery.yaml").write_text(nobody)
 
     with pytest.raises(KafkaUnreachableError) as told:
         run(shop.spark, shop, once=True)

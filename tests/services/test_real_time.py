@@ -137,12 +137,6 @@ def test_a_checkpoint_goes_from_batches_to_real_time_and_back(
     with live_run(project, "--once") as run:
         assert 0 == run.process.wait(300), run.said()
     assert {1: "Ann ale,cup"} == told(profiles)
-    with live_run(project, "--real-time") as run:
-        go_live(run)
-        customers(log, at, [1], "Bob")
-        run.until(lambda: told(profiles) == {1: "Bob ale,cup"}, "a name in real time")
-        assert 0 == run.stop(), run.said()
-
     profiles.check_versions()
 
 
