@@ -134,6 +134,29 @@ def record(change: Change, relation: Relation) -> tuple[str, Any, Any]:
     return relation.topic, dict(change.key), line
 
 
+def follow(
+    truth: LiveTruth, folder: Path, some: Callable[[int], Iterable[RowChange]], *, backlog: int
+) -> None:
+    """Keep a project in real time while changes come, few and many at once.
+
+    Args:
+        truth: Its topics.
+        folder: Of the project file.
+        some: Makes as many changes as it is asked for.
+        backlog: How many there are before the start.
+    """
+    truth.put(*some(backlog))
+    with live_run(folder, "--real-time") as run:
+        run.until(run.is_live, "real time")
+        for _ in range(20):
+            truth.put(*some(2))
+        run.until(truth.settled, truth.missing)
+        truth.put(*some(120))
+        run.until(truth.settled, truth.missing)
+        assert 0 == run.stop(), run.said()
+    truth.check_versions()
+
+
 def follow_through_a_kill(
     truth: LiveTruth, folder: Path, some: Callable[[int], Iterable[RowChange]], *, backlog: int
 ) -> None:

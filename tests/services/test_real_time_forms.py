@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 
 import pytest
-from tests.services.live_truth import LiveTruth, follow_through_a_kill
+from tests.services.live_truth import LiveTruth, follow, follow_through_a_kill
 
 from joinery.dev.service import Service
 from joinery.testing.changes import RowChange, delete, insert
@@ -98,9 +98,14 @@ class Bank:
         return insert("rate", currency=currency, value=self._pick.randrange(4), since=since)
 
 
-def test_states_and_versions_follow_single_changes_and_are_right_after_a_kill(
-    tmp_path: Path, kafka: Service
-) -> None:
+def test_states_and_versions_follow_single_changes(tmp_path: Path, kafka: Service) -> None:
+    truth = LiveTruth.of(tmp_path, PROJECT, kafka.address)
+
+    follow(truth, tmp_path, Bank().some, backlog=30)
+
+
+@pytest.mark.exhaustive
+def test_states_and_versions_are_right_after_a_kill(tmp_path: Path, kafka: Service) -> None:
     truth = LiveTruth.of(tmp_path, PROJECT, kafka.address)
 
     follow_through_a_kill(truth, tmp_path, Bank().some, backlog=30)

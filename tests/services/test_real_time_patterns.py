@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 
 import pytest
-from tests.services.live_truth import LiveTruth, follow_through_a_kill
+from tests.services.live_truth import LiveTruth, follow, follow_through_a_kill
 
 from joinery.dev.service import Service
 from joinery.testing.changes import RowChange, delete, insert
@@ -90,9 +90,16 @@ class Bank:
         )
 
 
-def test_matches_follow_single_rows_and_are_right_after_a_kill(
-    tmp_path: Path, kafka: Service
-) -> None:
+def test_matches_follow_single_rows(tmp_path: Path, kafka: Service) -> None:
+    truth = LiveTruth.of(tmp_path, PROJECT, kafka.address)
+
+    follow(truth, tmp_path, Bank().some, backlog=40)
+
+    assert all(truth.expected().values()), "there are matches of each pattern"
+
+
+@pytest.mark.exhaustive
+def test_matches_are_right_after_a_kill(tmp_path: Path, kafka: Service) -> None:
     truth = LiveTruth.of(tmp_path, PROJECT, kafka.address)
 
     follow_through_a_kill(truth, tmp_path, Bank().some, backlog=40)

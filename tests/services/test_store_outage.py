@@ -36,7 +36,7 @@ run: {{trigger: 100ms}}
 USERS, ROUNDS = 40, 3
 
 
-@pytest.fixture(params=["postgres", "redis"])
+@pytest.fixture(params=["postgres", pytest.param("redis", marks=pytest.mark.exhaustive)])
 def server(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Service]:
