@@ -45,7 +45,9 @@ def new_database(postgres: Service, prefix: str, *statements: str) -> Iterator[s
         with closing(psycopg.connect(url, autocommit=True)) as link:
             for each in statements:
                 link.execute(each.encode())
-        yield url
+    yield url
+    # It may have been stopped and started meanwhile.
+    with closing(psycopg.connect(postgres.address, autocommit=True)) as server:
         server.execute(
             "select pg_terminate_backend(active_pid) from pg_replication_slots"
             " where database = %s and active",

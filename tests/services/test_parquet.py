@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -25,10 +26,13 @@ from tests.services.shop import Changes, capturing, documents, truth
 import joinery as jn
 from joinery.capture.export import ExportError
 from joinery.capture.spool import CaptureError, SpoolFolder
+from joinery.capture.tending import TooMuchLogError
 from joinery.dev.service import Service
+from joinery.model.progress import Waiting
 from joinery.project.load import load_spec
 from joinery.spark.batch.exports import begin_source, exports_of
 from joinery.spark.batch.parquet import take_export
+from joinery.spark.session import clone_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -175,7 +179,7 @@ def test_each_type_is_taken_as_it_is_read_from_the_database(
             if way == "taken":
                 begin(folder)
                 write_every(url, folder / "export" / "every.parquet")
-                take(spark, folder)
+                take(clone_session(spark, {"spark.sql.session.timeZone": "Asia/Tokyo"}), folder)
             project = jn.load(folder / "joinery.yaml")
             jn.run(spark, project, once=True).await_termination()
             found.append(documents(folder))
@@ -256,6 +260,88 @@ def test_what_cannot_be_taken_is_refused_in_a_line_and_leaves_the_tables_waiting
     assert documents(folder) == truth(link)
     with pytest.raises(ExportError, match=r"the log of .* is followed into .* already"):
         begin(folder)
+
+
+def test_a_server_that_is_away_while_an_export_is_taken_is_waited_for(
+    folder: Path, link: Connection, postgres: Service, spark: SparkSession
+) -> None:
+    begin(folder)
+    export(link, folder / "export", "customer", "purchase")
+    (one,) = exports_of(load_spec(folder / "joinery.yaml"), folder / "export")
+    told: list[str] = []
+
+    def waits(target: str, waiting: Waiting | None) -> None:
+        if not told:
+            postgres.start()
+        told.append(waiting.reason if waiting else f"{target} is back")
+
+    postgres.stop()
+    broken_off = take_export(spark, one, ended=lambda: True, tell=told.append)
+    taken = take_export(spark, one, ended=lambda: False, tell=lambda line: None, on_wait=waits)
+
+    assert (broken_off, taken) == (False, True)
+    assert told[0].startswith("could not reach the database")
+    assert told[-1] == "the database of source db, to take its export is back"
+
+
+BECOMES: Mapping[str, tuple[str, str]] = {
+    "personal": (
+        "key: [id], personal: {subject: id, fields: [name]},",
+        'source "db" has personal columns, which are not taken from an export yet',
+    ),
+    "append": (
+        "key: [id], append: true,",
+        'relation "customer" is append, and its rows cannot come from an export',
+    ),
+}
+
+
+@pytest.mark.parametrize("what", BECOMES)
+def test_what_an_export_could_not_be_begun_for_is_not_taken_of_one(folder: Path, what: str) -> None:
+    begin(folder)
+    declared, told = BECOMES[what]
+    text = (folder / "joinery.yaml").read_text().replace("key: [id],", declared, 1)
+    vault = "vault: {sqlite: {path: keys.db}, master: not a secret since this is a test}\n"
+    (folder / "joinery.yaml").write_text(text + (vault if what == "personal" else ""))
+
+    with pytest.raises(ExportError, match=told) as refused:
+        exports_of(load_spec(folder / "joinery.yaml"), folder)
+
+    assert "or joinery source drop db, and run without it." in refused.value.hint
+
+
+def test_a_log_that_grows_too_far_before_it_is_begun_is_let_go_of(
+    folder: Path, link: Connection, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("joinery.capture.tending._SERVER_S", 0.5)
+    text, limit = (folder / "joinery.yaml").read_text(), '", max_wal: {size: 1 MiB, then: stop}}}'
+    (folder / "joinery.yaml").write_text(text.replace('"}}', limit, 1))
+    slots = "select 1 from pg_replication_slots where database = current_database()"
+    failed: list[TooMuchLogError] = []
+
+    def begins() -> None:
+        try:
+            begin(folder)
+        except TooMuchLogError as error:
+            failed.append(error)
+
+    with closing(psycopg.connect(database)) as open_one:
+        open_one.execute("insert into customer values (1, 'open')")  # The slot waits for its end.
+        beginning = threading.Thread(target=begins)
+        beginning.start()
+        until(lambda: link.execute(slots.encode()).fetchone())
+        link.execute(
+            "create table log as select repeat(i::text, 99) from generate_series(1, 9999) i"
+        )
+        beginning.join()
+        left = link.execute(slots.encode()).fetchall()
+        open_one.commit()
+    spool = begin(folder)
+
+    assert ["more than max_wal" in each.message for each in failed] == [True]
+    assert [] == left
+    assert spool.identity is not None
+    assert spool.identity.awaited
 
 
 def reached(folder: Path, moment: str) -> bool:

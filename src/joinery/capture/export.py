@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,12 +23,15 @@ from joinery.capture.bulk_row import bulk_columns
 from joinery.capture.chunks import Chunks, begin_anew
 from joinery.capture.postgres import PostgresDatabase, make_slot
 from joinery.capture.spool import CaptureError, SpoolFolder
+from joinery.capture.sql import text_of
 from joinery.capture.tables import oid_of, replaced
+from joinery.capture.watched import Watched
 from joinery.clients.postgres import database_errors
 from joinery.files import sync_folder
 
 _CLOCK_S = 1.0
 _FIRST_FILE = 1
+_UNFINISHED = "_temporary"
 
 
 class ExportError(CaptureError):
@@ -44,28 +47,35 @@ class Begun:
     Attributes:
         since: From when on an export may begin, in seconds since 1970.
         lsn: Where the log begins that follows; None where it was begun before.
+        unbounded: The server says that it keeps its log without a limit.
     """
 
     since: float
     lsn: int | None
+    unbounded: bool
 
 
-def begin_export(database: PostgresDatabase, spool: SpoolFolder) -> Begun:
+def begin_export(
+    database: PostgresDatabase, spool: SpoolFolder, *, goes_on: Callable[[], bool] = lambda: True
+) -> Begun:
     """Have the server keep its log, so that the tables can be exported.
 
     Args:
         database: With all tables of the spool.
         spool: Claimed.
+        goes_on: Whether the slot may still be made, which waits for transactions that are open;
+            asked by another thread, again and again.
 
     Raises:
         ServerAwayError: The server is not there now.
         CaptureError: The tables were read already, or something has to be mended first.
     """
-    with spool.locked() as ours:
+    watched = Watched(goes_on)
+    with spool.locked() as ours, watched.watching():
         known = spool.identity
         assert known is not None  # claimed before
         if spool.position is not None and known.awaited:
-            return Begun(known.exported_since, None)
+            return Begun(known.exported_since, None, unbounded=False)
         if not ours or spool.position is not None:
             raise ExportError(
                 f"the log of {database.shown} is followed into {spool.path} already",
@@ -74,8 +84,10 @@ def begin_export(database: PostgresDatabase, spool: SpoolFolder) -> Begun:
         begun_at = database.prepare(spool).begun_at
         spool.note_begins(database.tables)
         with database.connect() as link:
+            watched.set_link(link)
             try:
                 oids = {each: oid_of(link, each) for each in database.tables}
+                unbounded = text_of(link, "show max_slot_wal_keep_size") == "-1"
                 follows = make_slot(link, database)
             except database_errors() as error:
                 raise database.failure(error) from error
@@ -85,7 +97,7 @@ def begin_export(database: PostgresDatabase, spool: SpoolFolder) -> Begun:
         since = time.time()
         spool.note_awaited(database.tables, since)
         spool.note_read(database.slot, follows, 0)
-        return Begun(since, follows)
+        return Begun(since, follows, unbounded)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +137,11 @@ def find_export(folder: Path, table: str, names: Sequence[str], since: float) ->
         raise ExportError(
             f"the export {folder} has table {table} twice: {shown}", hint="Leave one of them."
         )
+    if any(found[0].rglob(_UNFINISHED)):
+        raise ExportError(
+            f"the export of table {table} in {found[0]} is not finished: it has {_UNFINISHED}",
+            hint="Wait until what exports it has ended, or export the table again.",
+        )
     files = _parquet_files(found[0])
     if not files:
         raise ExportError(
@@ -139,7 +156,12 @@ def _parquet_files(place: Path) -> tuple[Path, ...]:
     if place.is_file():
         return (place,)
     found = (each for each in place.rglob("*.parquet") if each.is_file())
-    return tuple(sorted(each for each in found if each.name[0] not in "._"))
+    return tuple(sorted(each for each in found if not _hidden(each.relative_to(place))))
+
+
+def _hidden(file: Path) -> bool:
+    """Return whether a file is none of an export's own, or in a folder that is none."""
+    return any(each[0] == "." or (each[0] == "_" and "=" not in each) for each in file.parts)
 
 
 def _check_age(table: str, files: Sequence[Path], since: float) -> None:

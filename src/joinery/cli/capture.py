@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from joinery.cli.live import waiting_line
-from joinery.cli.project import DONE
+from joinery.cli.project import DONE, warnings_once
 from joinery.cli.run import StopSignals
 from joinery.errors import SpecError
 from joinery.model.progress import Waiting
-from joinery.model.warning import RunWarning
 from joinery.project.captured import CAPTURED
 from joinery.project.kind import SourceSpec
 from joinery.project.load import load_spec
@@ -57,7 +56,8 @@ def run_capture(file: Path, names: Sequence[str]) -> int:
     spec, ending, asked = load_spec(file), StopSignals(), threading.Event()
     ending.listen()
     ending.attach(asked.set)
-    captures = [make_capture(spec, each, _tell, _warn) for each in captured_sources(spec, names)]
+    warn = warnings_once()
+    captures = [make_capture(spec, each, _tell, warn) for each in captured_sources(spec, names)]
     try:
         for each in captures:
             each.start()
@@ -70,10 +70,6 @@ def run_capture(file: Path, names: Sequence[str]) -> int:
     finally:
         for each in captures:
             each.close()
-
-
-def _warn(warning: RunWarning) -> None:
-    sys.stderr.write(f"warning: {warning}\n")
 
 
 def _tell(target: str, waiting: Waiting | None) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -141,6 +141,18 @@ def write_warning(warning: RunWarning) -> None:
     """Write a warning to standard error: what and where, facts, what to do."""
     sys.stderr.write(f"warning: {warning}\n")
     sys.stderr.flush()
+
+
+def warnings_once() -> Callable[[RunWarning], None]:
+    """Return what writes warnings to standard error, each of a kind and a thing once."""
+    known: set[tuple[str, str]] = set()
+
+    def write(warning: RunWarning) -> None:
+        if (named := (warning.code, warning.about)) not in known:
+            known.add(named)
+            write_warning(warning)
+
+    return write
 
 
 def _sentence(text: str) -> str:

@@ -7,14 +7,14 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from joinery.cli.live import Display, display_for_output
+from joinery.cli.live import Display, display_for_output, waiting_line
 from joinery.cli.project import DONE, FAILED, plan_project
 from joinery.cli.run_arguments import (
     RunArguments,
@@ -25,6 +25,7 @@ from joinery.cli.run_arguments import (
 from joinery.cli.run_log import log_to
 from joinery.errors import JoineryError, SpecError
 from joinery.java import JavaMissingError
+from joinery.model.progress import Waiting
 from joinery.model.warning import Warnings
 from joinery.project.load import load_spec
 from joinery.project.quantity import duration_ms
@@ -224,15 +225,31 @@ class Command:
                 sys.stderr.write(f'the join state of "{query}" is now kept by {name}\n')
 
     def _take_export(self, folder: Path) -> None:
-        """Put the rows of an export into the spools that wait for them, unless that was done."""
+        """Put the rows of an export into the spools that wait for them, unless that was done.
+
+        The log is captured meanwhile, so that the server need not keep it.
+        """
+        from joinery.spark.batch.captures import capturing_beside
         from joinery.spark.batch.exports import exports_of
         from joinery.spark.batch.parquet import take_export
 
-        for export in exports_of(self._spec, folder):
-            session = self._open()
-            self._ending.attach(partial(_cancel_jobs, session))
-            if not take_export(session, export, ended=lambda: self._ending.asked, tell=_say):
-                return
+        exports = exports_of(self._spec, folder)
+        with ExitStack() as stack:
+            failed = [
+                stack.enter_context(
+                    capturing_beside(self._spec, each.source, _tell, self._warnings.add)
+                )
+                for each in exports
+            ]
+            ended = partial(self._is_over, failed)
+            for each in exports:
+                session = self._open()
+                self._ending.attach(partial(_cancel_jobs, session))
+                if not take_export(session, each, ended=ended, tell=_say, on_wait=_tell):
+                    return
+
+    def _is_over(self, failed: Sequence[Callable[[], bool]]) -> bool:
+        return self._ending.asked or any(each() for each in failed)
 
     def _run_queries(self, plan: Plan, *, rebuild: bool = False) -> None:
         """Run the queries to their end, or build them anew."""
@@ -337,6 +354,14 @@ class Command:
 def _cancel_jobs(session: SparkSession) -> None:
     """Break off what a session does, asked in a thread that waits for none of it."""
     threading.Thread(target=session.sparkContext.cancelAllJobs, daemon=True).start()
+
+
+def _tell(target: str, waiting: Waiting | None) -> None:
+    """Say that something is waited for, once, and that it is back."""
+    if waiting is None:
+        _say(f"{target} is back")
+    elif waiting.attempts == 1:
+        _say(waiting_line(waiting))
 
 
 def _say(line: str) -> None:

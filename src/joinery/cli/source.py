@@ -25,6 +25,11 @@ File = Annotated[
 ]
 Name = Annotated[str, typer.Argument(metavar="SOURCE", help="Its name in the project file.")]
 _FILE = Path("joinery.yaml")
+_BOUNDED = "until then joinery capture may take the log, so that the server need not keep it"
+_UNBOUNDED = (
+    "the server keeps that log without a limit (max_slot_wal_keep_size is -1): let joinery capture"
+    " run until then, which takes it and obeys max_wal"
+)
 
 
 @source.command()
@@ -59,18 +64,19 @@ def begin(
     """Have a database retain its log from now on, so that its tables can be exported."""
     from joinery.capture.sql import lsn_text
     from joinery.cli.capture import captured_sources
+    from joinery.cli.project import warnings_once
     from joinery.project.load import load_spec
     from joinery.spark.batch.exports import begin_source
 
     spec = load_spec(file)
     (chosen,) = captured_sources(spec, (name,))
-    database, begun = begin_source(spec, chosen)
+    database, begun = begin_source(spec, chosen, on_warning=warnings_once())
     since = datetime.fromtimestamp(begun.since, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     place = "" if begun.lsn is None else f", {lsn_text(begun.lsn)}"
     sys.stdout.write(
         f'slot "{database.slot}" keeps the log of {database.shown} from {since}{place} on\n'
         "now export the tables to Parquet, then: joinery run --bootstrap-from parquet FOLDER\n"
-        "until then joinery capture may take the log, so that the server need not keep it\n"
+        f"{_UNBOUNDED if begun.unbounded else _BOUNDED}\n"
     )
 
 

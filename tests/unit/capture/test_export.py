@@ -40,10 +40,11 @@ def test_a_table_is_a_folder_or_a_file_of_its_name_or_of_its_relation(
 
 def test_files_that_are_no_rows_are_left_out(tmp_path: Path) -> None:
     file = put(tmp_path / "customer" / "a.parquet")
-    for each in ("_SUCCESS", "_metadata.parquet", ".a.parquet", "export.json"):
+    shown = put(tmp_path / "customer" / "_day=1" / "b.parquet")
+    for each in ("_SUCCESS", "_metadata.parquet", ".a.parquet", "export.json", "_old/c.parquet"):
         put(tmp_path / "customer" / each)
 
-    assert (file,) == find_export(tmp_path, TABLE, NAMES, SINCE).files
+    assert (shown, file) == find_export(tmp_path, TABLE, NAMES, SINCE).files
 
 
 def test_a_table_that_is_not_in_the_export_is_refused(tmp_path: Path) -> None:
@@ -57,6 +58,14 @@ def test_a_table_without_parquet_is_refused(tmp_path: Path) -> None:
     put(tmp_path / "customer" / "a.csv")
 
     with pytest.raises(ExportError, match=r"customer has no Parquet files of table public\."):
+        find_export(tmp_path, TABLE, NAMES, SINCE)
+
+
+def test_an_export_that_is_not_finished_is_refused(tmp_path: Path) -> None:
+    put(tmp_path / "customer" / "a.parquet")
+    put(tmp_path / "customer" / "1" / "_temporary" / "0" / "b.parquet")
+
+    with pytest.raises(ExportError, match=r"customer is not finished: it has _temporary"):
         find_export(tmp_path, TABLE, NAMES, SINCE)
 
 

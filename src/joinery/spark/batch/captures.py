@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -176,6 +176,31 @@ def make_capture(
         followed=spec.run.real_time,
     )
     return Capture(database, spool, options)
+
+
+@contextmanager
+def capturing_beside(
+    spec: ProjectSpec, source: SourceSpec, on_wait: Wait, on_warning: Warn
+) -> Iterator[Callable[[], bool]]:
+    """Capture a source while the block runs; give what says whether that has failed.
+
+    Args:
+        spec: The project.
+        source: A database.
+        on_wait: As that of `make_capture`.
+        on_warning: Likewise.
+
+    Raises:
+        JoineryError: The capture failed, whatever became of the block.
+    """
+    capture = make_capture(spec, source, on_wait, on_warning)
+    capture.start()
+    try:
+        yield lambda: capture.error is not None
+    finally:
+        capture.close()
+        if capture.error is not None:
+            raise capture.error
 
 
 def _check_begun(source: SourceSpec, spool: SpoolFolder) -> None:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from joinery.capture.export import Begun, ExportError, TableExport, begin_export, find_export
 from joinery.capture.postgres import PostgresDatabase
-from joinery.capture.spool import Identity, SpoolFolder
-from joinery.project.captured import sealed_tables, table_in
+from joinery.capture.spool import CaptureError, Identity, SpoolFolder
+from joinery.capture.tending import Tending, TooMuchLogError
+from joinery.model.warning import RunWarning
+from joinery.project.captured import sealed_tables, spool_spec, table_in
 from joinery.project.kind import SourceSpec
+from joinery.project.postgres import postgres_options
 from joinery.project.product import ProjectSpec
 from joinery.project.relation import RelationSpec
 from joinery.spark.batch.captures import claim_spool, database_of
+from joinery.spark.source.spool_readers import applied_files
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,52 +26,85 @@ class SourceExport:
     """The export of one source's tables.
 
     Attributes:
-        database: Of the source.
+        source: The source.
+        database: Its own.
         spool: Whose tables wait for their rows.
         tables: Their files.
         relations: By table, those that read it.
     """
 
+    source: SourceSpec
     database: PostgresDatabase
     spool: SpoolFolder
     tables: Sequence[TableExport]
     relations: Mapping[str, Sequence[RelationSpec]]
 
 
-def begin_source(spec: ProjectSpec, source: SourceSpec) -> tuple[PostgresDatabase, Begun]:
+def begin_source(
+    spec: ProjectSpec,
+    source: SourceSpec,
+    *,
+    on_warning: Callable[[RunWarning], None] = lambda warning: None,
+) -> tuple[PostgresDatabase, Begun]:
     """Have the database of a source keep its log for an export of its tables.
+
+    Args:
+        spec: The project.
+        source: Of it.
+        on_warning: Told of a log that grows above its limit before the slot is made.
 
     Raises:
         CaptureError: Its tables cannot come from an export, or were read already, or the server
-            refuses.
+            refuses, or keeps too much of its log meanwhile.
     """
-    _check_exportable(spec, source)
+    if (lacks := _not_exportable(spec, source)) is not None:
+        raise lacks
     claim_spool(spec, source)
     database, spool = database_of(spec, source)
     assert isinstance(database, PostgresDatabase)  # as was checked
-    return database, begin_export(database, spool)
+    tending = Tending(
+        database,
+        spool,
+        name=source.name,
+        keep_s=spool_spec(source).keep_ms / 1000,
+        applied=applied_files,
+        max_wal=postgres_options(source).max_wal,
+        on_warning=on_warning,
+    )
+    try:
+        return database, begin_export(database, spool, goes_on=tending.look)
+    except CaptureError:
+        if tending.error is None:
+            raise
+        raise TooMuchLogError(
+            tending.error.message,
+            detail="The slot was not made, and is gone; it waited for transactions that are open.",
+            hint="End them, or raise max_wal, then run this again.",
+        ) from None
 
 
-def _check_exportable(spec: ProjectSpec, source: SourceSpec) -> None:
+def _not_exportable(spec: ProjectSpec, source: SourceSpec) -> ExportError | None:
+    """Return why the tables of a source cannot come from an export; None where they can."""
     if source.kind != "postgres":
-        raise ExportError(
+        return ExportError(
             f'source "{source.name}" is of kind {source.kind}, whose tables are not taken from an'
             " export yet",
             hint="Run without it: the capture reads the tables before it follows the log.",
         )
     if sealed_tables(spec, source):
-        raise ExportError(
+        return ExportError(
             f'source "{source.name}" has personal columns, which are not taken from an export yet',
             hint="Run without it: the connector reads the tables.",
         )
     for each in spec.changelogs:
         if each.append and spec.source_of(each) == source.name:
-            raise ExportError(
+            return ExportError(
                 f'relation "{each.name}" is append, and its rows cannot come from an export',
                 detail="Those written between the beginning of the log and the export are in both,"
                 " and would count twice.",
                 hint="Run without it: the connector reads the tables as of the log's beginning.",
             )
+    return None
 
 
 def exports_of(spec: ProjectSpec, folder: Path) -> tuple[SourceExport, ...]:
@@ -76,7 +113,8 @@ def exports_of(spec: ProjectSpec, folder: Path) -> tuple[SourceExport, ...]:
     Where several sources were begun for exports, each has a folder of its name.
 
     Raises:
-        ExportError: No log was begun for an export, or a table lacks its files.
+        ExportError: No log was begun for an export, a table lacks its files, or a relation became
+            one whose rows cannot come from an export.
     """
     begun = dict(_begun(spec))
     if not begun:
@@ -112,7 +150,8 @@ def _not_begun(spec: ProjectSpec) -> ExportError:
     if not databases:
         return ExportError("no source of the project is a PostgreSQL database")
     for each in databases:
-        _check_exportable(spec, each)
+        if (lacks := _not_exportable(spec, each)) is not None:
+            return lacks
     name = databases[0].name
     return ExportError(
         f'the log of source "{name}" was not begun for an export',
@@ -124,6 +163,9 @@ def _not_begun(spec: ProjectSpec) -> ExportError:
 def _source_export(
     spec: ProjectSpec, source: SourceSpec, known: Identity, folder: Path
 ) -> SourceExport:
+    if (lacks := _not_exportable(spec, source)) is not None:  # since the log was begun
+        lacks.hint = f"Take that back; or joinery source drop {source.name}, and run without it."
+        raise lacks
     database, spool = database_of(spec, source)
     assert isinstance(database, PostgresDatabase)  # no other was begun
     relations: dict[str, list[RelationSpec]] = {}
@@ -138,4 +180,4 @@ def _source_export(
         names = [table, f"{schema}/{name}", *(each.name for each in relations[table])]
         names += [name] if plain[name] == 1 else []
         found.append(find_export(folder, table, names, known.exported_since))
-    return SourceExport(database, spool, found, relations)
+    return SourceExport(source, database, spool, found, relations)

@@ -14,7 +14,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import reduce
+from functools import partial, reduce
 from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,10 +33,15 @@ from joinery.capture.export import (
     begin_taking,
     end_taking,
 )
+from joinery.capture.server import ServerAwayError
+from joinery.capture.spool import CaptureError
+from joinery.model.progress import Waiting
 from joinery.model.type import Array, Atomic, DataType, Decimal, Map, Struct, parse_type, quoted
 from joinery.project.relation import RelationSpec
+from joinery.retry import Retry
 from joinery.spark.batch.exports import SourceExport
 from joinery.spark.recovery.attempt import cause_of
+from joinery.spark.session import clone_session
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -50,8 +55,13 @@ _JSON = {
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
     "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
 }
-# Other tools than old Sparks count days as we do; columns may differ from file to file.
+# A time is written as text, which is in the session's zone.
+_SESSION = {"spark.sql.session.timeZone": "UTC"}
+# Other tools than old Sparks count days as we do; columns may differ from file to file; and a file
+# that cannot be read is not left out, whatever the session's own settings are.
 _PARQUET = {
+    "ignoreCorruptFiles": "false",
+    "ignoreMissingFiles": "false",
     "mergeSchema": "true",
     "datetimeRebaseMode": "CORRECTED",
     "int96RebaseMode": "CORRECTED",
@@ -79,30 +89,32 @@ def take_export(
     *,
     ended: Callable[[], bool],
     tell: Callable[[str], None],
+    on_wait: Callable[[str, Waiting | None], None] = lambda target, waiting: None,
 ) -> bool:
     """Put the rows of a source's tables into its spool.
 
     Args:
-        spark: The session.
+        spark: The session; nothing depends on its settings.
         export: Of the source.
         ended: The taking is to be broken off, and the session's jobs with it.
         tell: Takes, for people, what was taken.
+        on_wait: Called by target with what is waited for, and None once that is over.
 
     Returns:
         Whether it was not broken off.
 
     Raises:
-        ServerAwayError: The server is not there now.
         CaptureError: A table cannot be taken.
     """
     with export.spool.taking() as alone:
         if not alone:
             raise ExportError(f"another process takes an export into {export.spool.path}")
+        own, server = clone_session(spark, _SESSION), _server(export.source.name, ended, on_wait)
         rows = {}
         for each in export.tables:
             try:
-                rows[each.table] = _Table(spark, export, each).take()
-            except ExportError:
+                rows[each.table] = _Table(own, export, each, server).take()
+            except CaptureError:
                 if ended():
                     return False
                 raise
@@ -113,18 +125,36 @@ def take_export(
     return True
 
 
+def _server(
+    source: str, ended: Callable[[], bool], on_wait: Callable[[str, Waiting | None], None]
+) -> Retry:
+    """Return what waits for the server of a source."""
+    target = f"the database of source {source}, to take its export"
+    return Retry(
+        "database",
+        {"source": source},
+        lambda: target,
+        outage=ServerAwayError,
+        ended=ended,
+        tell=lambda waiting: on_wait(target, waiting),
+    )
+
+
 class _Table:
     """One table of an export."""
 
-    def __init__(self, spark: SparkSession, export: SourceExport, table: TableExport) -> None:
-        self._spark, self._export = spark, export
+    def __init__(
+        self, spark: SparkSession, export: SourceExport, table: TableExport, server: Retry
+    ) -> None:
+        self._spark, self._export, self._server = spark, export, server
         self._table, self._files = table.table, table.files
         self._relations = export.relations[table.table]
 
     def take(self) -> int:
         """Take its rows; return how many there are."""
         spool = self._export.spool
-        taking = begin_taking(self._export.database, spool, self._table)
+        begin = partial(begin_taking, self._export.database, spool, self._table)
+        taking = self._server.until_done(begin, f"table {self._table} was not taken")
         with self._read():
             frame = self._frame()
             for each in self._relations:
