@@ -308,11 +308,25 @@ def test_a_log_above_its_limit_is_warned_of_or_ends_the_capture(
     assert tending.error is None or tending.error.drops == (then == "drop")
 
 
+def test_a_server_that_lets_nobody_in_is_asked_again_at_the_next_look(
+    server: Service, link: Connection, spool: SpoolFolder
+) -> None:
+    prepare(database(server), spool)
+    tending = tended(server, spool, WalLimit(bytes=1), [], user="nobody")
+
+    assert tending.look()
+
+
 def tended(
-    server: Service, spool: SpoolFolder, limit: WalLimit, warned: list[RunWarning]
+    server: Service,
+    spool: SpoolFolder,
+    limit: WalLimit,
+    warned: list[RunWarning],
+    *,
+    user: str = "joinery",
 ) -> Tending:
     return Tending(
-        database(server),
+        database(server, user),
         spool,
         name="t",
         keep_s=1.0,

@@ -11,7 +11,6 @@ from collections.abc import Callable
 
 from joinery.capture.database import LogDatabase
 from joinery.capture.keep import Applied, SpoolKeep
-from joinery.capture.server import ServerAwayError
 from joinery.capture.spool import CaptureError, CaptureLostError, SpoolFolder
 from joinery.capture.state import kept_bytes
 from joinery.model.warning import RunWarning
@@ -110,8 +109,10 @@ class Tending:
     def _check(self, limit: WalLimit) -> None:
         try:
             kept = kept_bytes(self._database)
-        except ServerAwayError:
-            return  # the capture itself waits for it
+        except CaptureError as error:
+            # The capture itself waits for the server, or tells what it refuses.
+            _log.info("the log kept for source %s was not asked for: %s", self._name, error)
+            return
         if kept is None or kept <= limit.bytes:
             return
         told = (
