@@ -32,6 +32,7 @@ import joinery as jn
 from joinery.capture.chunks import Chunks
 from joinery.capture.postgres import PostgresDatabase, mark
 from joinery.capture.spool import CapturePosition, SpoolFolder
+from joinery.dead_letters.queue import DeadLetterQueue, Selection
 from joinery.dev.service import Service
 from joinery.spark.source.spool_readers import SpoolShortError
 
@@ -87,7 +88,10 @@ def test_rows_that_were_there_and_changes_since_become_documents(
     assert [each for each in why.absent if "purchase 11 was deleted at public.purchase/" in each]
     link.execute("delete from customer where id = 1")
     link.execute("insert into customer select each, 'n' from generate_series(10, 1000) as each")
+    link.execute("insert into purchase values (99, 9, 'NaN')")
     jn.run(spark, project, once=True).await_termination()
+    letters = DeadLetterQueue(project.spec, project.plan)
+    assert (1, []) == (len(letters.find(Selection())), letters.replay(letters.find(Selection())))
 
     assert documents(folder) == truth(link)
     text = (folder / "joinery.yaml").read_text()
