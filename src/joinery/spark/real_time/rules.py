@@ -31,7 +31,7 @@ from joinery.project.value import Pairs
 from joinery.project.window import Sliding
 from joinery.spark.source.source import SourceRead, sources_of
 
-_READ = ("kafka", "postgres")
+_READ = ("kafka", *CAPTURED)
 _SINK_OPTIONS = frozenset(
     {"topic", "bootstrap", "properties", "create", "partitions", "replication", "transactions"}
 )
@@ -164,7 +164,8 @@ def _reasons(
         kind = kinds.get(read.source.name, read.source.kind)
         if kind not in _READ:
             name = read.source.name
-            yield f'source "{name}" is of kind {kind}; real time reads {" and ".join(_READ)} alone'
+            listed = f"{', '.join(_READ[:-1])} and {_READ[-1]}"
+            yield f'source "{name}" is of kind {kind}; real time reads {listed} alone'
     databases = {name for name, kind in kinds.items() if kind in CAPTURED}
     for relation in dict.fromkeys(each for one in products for each in one.relations):
         if relation.append and relation.source in databases:
