@@ -2,10 +2,7 @@ package dev.joinery.kernel.files;
 
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
-import java.nio.file.NoSuchFileException;
-import java.nio.file.NotDirectoryException;
 import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
 import java.util.ArrayList;
@@ -37,6 +34,7 @@ final class FileCatalog {
   private final Path root;
   private final Map<String, Map<String, Long>> sizes;
   private final LabelLog log;
+  private final Listing listing = new Listing(BYTES);
   private final Map<String, Topic> topics = new LinkedHashMap<>();
 
   /** A topic's files by name, and by number. */
@@ -116,22 +114,21 @@ final class FileCatalog {
     if (seen != null && seen.equals(topic.seen)) {
       return found;
     }
-    try (DirectoryStream<Path> files = Files.newDirectoryStream(folder)) {
-      for (Path file : files) {
-        String each = file.getFileName().toString();
-        boolean hidden = each.startsWith(".") || each.startsWith("_");
-        boolean unknown = !hidden && each.endsWith(SUFFIX) && !topic.knows(each);
-        if (unknown && Files.isRegularFile(file)) {
-          found.add(each);
-        }
-      }
-    } catch (NoSuchFileException | NotDirectoryException notThereYet) {
-      return found;
+    try {
+      found.addAll(listing.of(folder, each -> isNew(folder, topic, each)));
     } catch (IOException failure) {
       throw new FilesError("could not list the files of topic \"" + name + "\"", failure);
     }
     topic.seen = seen;
     return found;
+  }
+
+  private static boolean isNew(Path folder, Topic topic, String name) {
+    boolean hidden = name.startsWith(".") || name.startsWith("_");
+    return !hidden
+        && name.endsWith(SUFFIX)
+        && !topic.knows(name)
+        && Files.isRegularFile(folder.resolve(name));
   }
 
   /** Returns when the folder last changed, null where it may change again within that instant. */

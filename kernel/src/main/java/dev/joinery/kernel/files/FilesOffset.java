@@ -63,10 +63,19 @@ final class FilesOffset extends Offset {
     return file == null ? progress : progress.completed(file);
   }
 
-  /** Returns whether more was read than at {@code start} of a file that is not complete yet. */
-  boolean readsTailSince(FilesOffset start) {
-    return topics.entrySet().stream()
-        .anyMatch(each -> isTailSince(each.getValue().tail(), start.topic(each.getKey()).tail()));
+  /**
+   * Returns, by topic, the names of files that are not complete yet, and of which more was read
+   * than at {@code start}.
+   */
+  Map<String, String> tailsSince(FilesOffset start) {
+    Map<String, String> files = new TreeMap<>();
+    topics.forEach(
+        (topic, progress) -> {
+          if (isTailSince(progress.tail(), start.topic(topic).tail())) {
+            files.put(topic, progress.tail().file());
+          }
+        });
+    return files;
   }
 
   private static boolean isTailSince(Progress.Tail tail, Progress.Tail start) {

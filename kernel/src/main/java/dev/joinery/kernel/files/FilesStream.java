@@ -1,6 +1,7 @@
 package dev.joinery.kernel.files;
 
 import dev.joinery.kernel.admission.BatchSize;
+import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -36,13 +37,24 @@ final class FilesStream
   private final FileCatalog catalog;
   private final BatchCut cut;
   private final BatchSize size;
+  private final long completeWithinMs;
   private boolean frozen;
 
   /** Where the tasks of real time began. */
   private FilesOffset begun;
 
   FilesStream(FilesOptions options, int partitions, LogFolder folder, BatchSize size) {
+    this(options, partitions, folder, size, COMPLETE_WITHIN_MS);
+  }
+
+  FilesStream(
+      FilesOptions options,
+      int partitions,
+      LogFolder folder,
+      BatchSize size,
+      long completeWithinMs) {
     this.options = options;
+    this.completeWithinMs = completeWithinMs;
     this.size = size;
     this.partitions = partitions;
     catalog = new FileCatalog(options, new LabelLog(folder));
@@ -127,22 +139,41 @@ final class FilesStream
 
   /**
    * Returns the end of a batch once the files are complete that were being written when real time
-   * noted it: those a capture completes when it starts, or within a moment where it goes on.
+   * noted it: those a capture completes when it starts, or within a moment where it goes on. One
+   * that may not start, since its server is away or it is paused, is waited for.
    */
   private FilesOffset completed(FilesOffset start, FilesOffset end) {
-    long until = System.nanoTime() + COMPLETE_WITHIN_MS * 1_000_000;
+    long until = System.nanoTime() + completeWithinMs * 1_000_000;
     FilesOffset completed = end.completedIn(catalog);
-    while (completed.readsTailSince(start)) {
-      if (System.nanoTime() > until) {
-        throw new FilesError(
-            "changes that were read in real time are not in complete files: let the capture of the"
-                + " source run");
-      }
-      Pauses.rest(LOOK_MS);
+    Map<String, String> left = left(start, completed);
+    while (!left.isEmpty()) {
+      boolean there = isThere(left); // Asked first: one may be moved now.
       catalog.discover(options.topics());
       completed = end.completedIn(catalog);
+      left = left(start, completed);
+      if (!left.isEmpty()) {
+        if (!there && System.nanoTime() > until) {
+          throw new FilesError(
+              "changes that were read in real time are in no file of " + options.path()
+                  + " any more: put the spool back as it was, or run joinery run --rebuild");
+        }
+        Pauses.rest(LOOK_MS);
+      }
     }
     return completed;
+  }
+
+  /** Returns, by topic that is still read, the files that are not complete yet. */
+  private Map<String, String> left(FilesOffset start, FilesOffset end) {
+    Map<String, String> files = end.tailsSince(start);
+    files.keySet().retainAll(options.topics());
+    return files;
+  }
+
+  /** Returns whether all of these files, by topic, stand where they are written. */
+  private boolean isThere(Map<String, String> files) {
+    return files.entrySet().stream()
+        .allMatch(each -> Tails.isWritten(Path.of(options.tail(), each.getKey()), each.getValue()));
   }
 
   @Override

@@ -11,9 +11,8 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.FileTime;
 import java.util.ArrayDeque;
+import java.util.Comparator;
 import java.util.Deque;
-import java.util.NavigableSet;
-import java.util.TreeSet;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -25,8 +24,8 @@ import java.util.regex.Pattern;
  * where {@code before} is the number of the topic's file before it. It is moved to the complete
  * ones, as {@code <number>.jsonl}, and only then is there another one.
  *
- * <p>Invariant: no file is passed over. Whatever has a lower number than one that was seen has been
- * put in its place before that one was, so a listing that begins afterwards has it.
+ * <p>Invariant: no file is passed over: whatever has a lower number than another has been put in
+ * its place before that one was ({@link Listing}).
  */
 final class Tails {
   private static final Pattern WRITTEN = Pattern.compile("([0-9]{16})\\.([0-9]{16})\\.jsonl");
@@ -41,6 +40,7 @@ final class Tails {
 
   private final Path complete;
   private final Path written;
+  private final Listing listing = new Listing(Comparator.naturalOrder());
   private final Deque<String> found = new ArrayDeque<>();
   private FileTime changed;
   private boolean settled;
@@ -84,6 +84,18 @@ final class Tails {
     return opened(complete.resolve(name), name, true);
   }
 
+  /** Returns whether the file that will have a name is being written in a folder, or was left there. */
+  static boolean isWritten(Path folder, String name) {
+    String number = name.substring(0, NONE.length());
+    try (DirectoryStream<Path> files = Files.newDirectoryStream(folder, number + ".*")) {
+      return files.iterator().hasNext();
+    } catch (NoSuchFileException | NotDirectoryException notThere) {
+      return false;
+    } catch (IOException failure) {
+      throw new FilesError("could not list " + folder, failure);
+    }
+  }
+
   boolean isComplete(String name) {
     return Files.exists(complete.resolve(name));
   }
@@ -92,10 +104,10 @@ final class Tails {
   void sync(FileChannel channel) throws IOException {
     channel.force(true);
     for (Path each : new Path[] {written, complete}) {
-      if (Files.isDirectory(each)) {
-        try (FileChannel folder = FileChannel.open(each, StandardOpenOption.READ)) {
-          folder.force(true);
-        }
+      try (FileChannel folder = FileChannel.open(each, StandardOpenOption.READ)) {
+        folder.force(true);
+      } catch (NoSuchFileException removed) {
+        // A capture that starts has put all that was in it in place.
       }
     }
   }
@@ -156,29 +168,12 @@ final class Tails {
     return true;
   }
 
-  /** Finds the files behind {@code last}, by a second look: the first may have missed some. */
+  /** Finds the files behind {@code last}. */
   private void list(String last) throws IOException {
     long began = System.nanoTime();
-    NavigableSet<String> seen = behind(last);
-    if (!seen.isEmpty()) {
-      found.addAll(behind(last).headSet(seen.last(), true));
-    }
+    found.addAll(
+        listing.of(complete, name -> name.compareTo(last) > 0 && COMPLETE.matcher(name).matches()));
     long took = System.nanoTime() - began;
     listNotBefore = began + Math.max(LIST_EVERY_NANOS, REST * took);
-  }
-
-  private NavigableSet<String> behind(String last) throws IOException {
-    NavigableSet<String> names = new TreeSet<>();
-    try (DirectoryStream<Path> files = Files.newDirectoryStream(complete)) {
-      for (Path each : files) {
-        String name = each.getFileName().toString();
-        if (name.compareTo(last) > 0 && COMPLETE.matcher(name).matches()) {
-          names.add(name);
-        }
-      }
-    } catch (NoSuchFileException | NotDirectoryException notThereYet) {
-      return names;
-    }
-    return names;
   }
 }

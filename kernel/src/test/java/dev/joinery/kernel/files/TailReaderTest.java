@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import dev.joinery.kernel.admission.BatchSize;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -25,6 +26,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 class TailReaderTest {
   private static final long LOOK_MS = 100;
+  private static final long LIMIT_MS = 60_000;
 
   @TempDir private Path root;
   private FilesStream stream;
@@ -38,6 +40,10 @@ class TailReaderTest {
   }
 
   private FilesStream open() {
+    return open(LIMIT_MS);
+  }
+
+  private FilesStream open(long completeWithinMs) {
     Map<String, String> options =
         Map.of(
             "path", root.resolve("files").toString(),
@@ -45,7 +51,8 @@ class TailReaderTest {
             "topics", "[\"a\"]");
     FilesOptions parsed = FilesOptions.of(new CaseInsensitiveStringMap(options));
     BatchSize size = new BatchSize(parsed.batch(), () -> 1L << 30, () -> 0);
-    return new FilesStream(parsed, 2, new LogFolder.Local(root.resolve("log")), size);
+    LogFolder log = new LogFolder.Local(root.resolve("log"));
+    return new FilesStream(parsed, 2, log, size, completeWithinMs);
   }
 
   private Path complete() {
@@ -204,6 +211,44 @@ class TailReaderTest {
     stream = open();
 
     assertEquals(List.of("01:1=w", "03:1=x", "03:2=y"), batch(start, end));
+  }
+
+  @Test
+  void batchOfATimeWaitsForTheCaptureThatCompletesItsFile() throws Exception {
+    Offset start = stream.initialOffset();
+    begin(start);
+    append(3, 0, "x\n");
+    more();
+    Offset end = end();
+    stream = open(0);
+    Thread capture = new Thread(this::completeLater);
+    capture.start();
+
+    assertEquals(List.of("03:1=x"), batch(start, end));
+
+    capture.join();
+  }
+
+  private void completeLater() {
+    Pauses.rest(2 * LOOK_MS);
+    try {
+      complete(3, 0);
+    } catch (IOException failure) {
+      throw new UncheckedIOException(failure);
+    }
+  }
+
+  @Test
+  void batchOfATimeWhoseFileIsGoneIsRefused() throws IOException {
+    Offset start = stream.initialOffset();
+    begin(start);
+    append(3, 0, "x\n");
+    more();
+    Offset end = end();
+    Files.delete(written(3, 0));
+    stream = open(0);
+
+    assertThrows(FilesError.class, () -> batch(start, end));
   }
 
   @Test
