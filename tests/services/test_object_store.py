@@ -22,7 +22,7 @@ from joinery.delivery import lease as module
 from joinery.delivery import store_hold
 from joinery.delivery.control import Action, ControlLog
 from joinery.delivery.hold import Hold
-from joinery.delivery.lease import Lease
+from joinery.delivery.lease import Lease, LeaseLateError
 from joinery.delivery.lease_file import LAPSE_S, LeaseHeldError, holder_in
 from joinery.delivery.query_paths import rebuild_paths
 from joinery.delivery.store_hold import StoreHold
@@ -33,7 +33,7 @@ from joinery.place.object_path import ObjectPath
 from joinery.place.place import Place, matching
 from joinery.place.s3 import ObjectStoreError, S3Options
 from joinery.sinks.line import StagedRow
-from joinery.sinks.protocol import FencedError, SinkError, StagedBatch
+from joinery.sinks.protocol import FencedError, SinkError, SinkUnavailableError, StagedBatch
 from joinery.spark.recovery.checkpoint import begin_empty_batch
 from joinery.spark.recovery.replacement import mark_done, put_in_place
 from joinery.testing.conformance.runner import load_text
@@ -457,9 +457,10 @@ def test_one_answer_that_does_not_come_does_not_let_a_lease_lapse(
     while not network.spoilt:
         time.sleep(0.05)
     network.dumb = False
-    until_renewed(folder / "q.lease")
+    oldest_s = until_renewed(folder / "q.lease")
 
     lease.release()
+    assert oldest_s < LAPSE_S * 0.9
     assert lease.lost is None
 
 
@@ -471,11 +472,12 @@ def test_answers_that_are_late_neither_end_a_run_nor_let_its_lease_lapse(
 
     network.slow_s = 2.5
     lease.check()
-    until_renewed(folder / "q.lease")
+    oldest_s = until_renewed(folder / "q.lease")
     lease.check()
 
     network.mend()
     lease.release()
+    assert oldest_s < LAPSE_S * 0.7
     assert lease.lost is None
 
 
@@ -487,7 +489,7 @@ def test_a_run_that_cannot_renew_writes_no_more_than_its_lease_is_sure(
     network.cut = 1.0
 
     lease.check()
-    monkeypatch.setattr(module, "_SURE_S", 0.0)
+    monkeypatch.setattr(lease, "_renewed_at", module._Moment(0.0, 0.0))
     with pytest.raises(ObjectStoreError):
         lease.check()
 
@@ -497,12 +499,107 @@ def test_a_run_that_cannot_renew_writes_no_more_than_its_lease_is_sure(
     assert lease.lost is None
 
 
-def until_renewed(file: ObjectPath) -> None:
-    """Wait until a lease is renewed, which has to be long before it lapses."""
+def test_a_renewal_that_is_made_late_is_made_again_before_anything_is_written(
+    folder: ObjectPath, network: BadNetwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_SURE_S", 0.5)
+    monkeypatch.setattr(module, "RENEW_S", 60.0)
+    lease = Lease(over(network, folder) / "q.lease", "q")
+    lease.take()
+    time.sleep(0.5)
+
+    network.slow_s = 1.0
+    with ThreadPoolExecutor(1) as pool:
+        asked, checked = network.asked, pool.submit(lease.check)
+        while network.asked == asked:
+            time.sleep(0.01)
+        time.sleep(0.1)  # the first is under way, and late
+        network.mend()
+        checked.result()
+
+    holder = holder_in(folder / "q.lease")
+    assert holder is not None
+    assert time.time() - holder.renewed_at < 0.5
+    lease.release()
+
+
+def test_a_run_whose_renewals_are_all_late_writes_nothing(
+    folder: ObjectPath, network: BadNetwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_SURE_S", 0.2)
+    lease = Lease(over(network, folder) / "q.lease", "q")
+    lease.take()
+    time.sleep(0.2)
+
+    network.slow_s = 0.3
+    with pytest.raises(LeaseLateError, match="in time"):
+        lease.check()
+
+    network.mend()
+    lease.check()
+    lease.release()
+
+
+def test_answers_that_are_each_up_to_4_s_late_do_not_let_a_lease_lapse(
+    folder: ObjectPath, network: BadNetwork
+) -> None:
+    lease = Lease(over(network, folder) / "q.lease", "q")
+    lease.take()
+
+    network.slow_s = 3.8
+    oldest_s = [until_renewed(folder / "q.lease"), until_renewed(folder / "q.lease")]
+
+    network.mend()
+    lease.release()
+    assert max(oldest_s) < LAPSE_S - 1.0, oldest_s
+
+
+def test_a_rebuild_asks_a_run_to_end_through_the_store(
+    folder: ObjectPath, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "RENEW_S", 0.05)
+    monkeypatch.setattr(module, "look_every_s", lambda place: 0.1)
+    first, rebuild = Lease(folder / "q.lease", "q"), Lease(folder / "q.lease", "q")
+    first.take()
+    asked = threading.Event()
+    first.on_request(asked.set)
+
+    with ThreadPoolExecutor(1) as pool:
+        taken = pool.submit(rebuild.take_over, lambda: False)
+        assert asked.wait(30)
+        first.release()
+        taken.result()
+
+    assert not (folder / "q.asked").exists()
+    rebuild.release()
+
+
+def test_a_task_is_told_why_it_cannot_see_the_lease(
+    folder: ObjectPath, network: BadNetwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_LOOKS_FOR_S", 0.0)
+    lease = Lease(folder / "q.lease", "q")
+    lease.take()
+    network.cut = 1.0
+    watch = replace(lease.watch, file=(over(network, folder) / "q.lease").within(1.0, 1))
+
+    with pytest.raises(SinkUnavailableError) as told:
+        watch.check()
+
+    lease.release()
+    assert "could not read s3a://" in told.value.message
+    assert "onnection was closed" in told.value.message
+    assert "run.spark" in told.value.hint
+
+
+def until_renewed(file: ObjectPath) -> float:
+    """Wait until a lease is renewed; return how old the renewal before was then, in seconds."""
     standing, begun = holder_in(file), time.monotonic()
+    assert standing is not None
     while holder_in(file) == standing:
-        assert time.monotonic() - begun < LAPSE_S * 0.7
+        assert time.monotonic() - begun < 2 * LAPSE_S
         time.sleep(0.05)
+    return time.time() - standing.renewed_at
 
 
 def test_dead_letters_tell_their_size_and_are_read_once(

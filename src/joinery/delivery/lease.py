@@ -8,9 +8,10 @@ whose Python was killed. Each taking raises the epoch, which goes on across a re
 Limits: the folder must be shared by all who may run the query, their clocks within a second. What
 is written after a check has half a lapse to become visible.
 
-Invariant: `check` returns only while nobody else may take the lease: while it was renewed less
-than half a lapse ago, or by renewing it. An answer that is late does not end a run. Once another
-run has taken the lease, `check` raises for ever.
+Invariant: `check` returns only while nobody else may take the lease for half a lapse to come: while
+it was renewed less than half a lapse ago, counted from before the renewal was asked for, however
+late that was made. An answer that is late does not end a run. Once another run has taken the lease,
+`check` raises for ever.
 """
 
 from __future__ import annotations
@@ -35,19 +36,31 @@ from joinery.delivery.lease_file import (
     lease_file,
     this_machine,
 )
-from joinery.errors import SinkUnavailableError
-from joinery.files import write_whole
-from joinery.place.place import Place, asked_to_renew, shows_at_once
+from joinery.delivery.lease_request import ASKED, LeaseRequest
+from joinery.errors import RunError, SinkUnavailableError
+from joinery.place.place import Place, is_cheap_to_read, look_every_s, with_short_patience
 from joinery.sinks.protocol import FencedError
 
 RENEW_S = 2.0
 _SURE_S = LAPSE_S / 2
-_CLOCKS_S = 1.0
-_LOOK_TRIES, _ASKED_TRIES = 2, 1  # of requests to a store that come again by themselves
-_LOOKS = 5
-_LOOK_S = 0.2
-_ASKED = ".asked"
-_ORPHAN_POLL_S = 0.1
+_RENEWALS = 3  # of a check, until one is not late
+_LOOK_TRIES = 2  # of a request to a store that comes again by itself
+_LOOKS_FOR_S = LAPSE_S / 2
+_LOOK_S, _STORE_LOOK_S = 0.2, 1.0
+# A renewal that took so long, a look for a request and the next renewal end within a lapse.
+_LEAVES_ROOM_S = 3.0
+_POLL_S = 0.1
+_SHARED = "The folder of the checkpoint has to be shared with the executors."
+_REACHED = (
+    "Let executors reach the store as the driver does: with what run.spark says of fs.s3a.…,"
+    " or keys in their own environment."
+)
+
+
+class LeaseLateError(RunError, OSError):
+    """A lease was renewed, each time so late that it may have lapsed meanwhile."""
+
+    code = "RUN_LEASE_LATE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,26 +78,35 @@ class LeaseWatch:
     query: str
 
     def check(self) -> None:
-        """Return if the run still holds the lease.
+        """Return while the run holds the lease, for half a lapse to come; wait for its renewal.
 
         Raises:
-            FencedError: Another run has taken over.
+            FencedError: Another run has taken over, or may.
             SinkUnavailableError: The lease cannot be seen now, or not that it was renewed, as
                 where a shared folder lags behind; whoever holds it decides whether to try again.
         """
-        for _ in range(_LOOKS):
-            with suppress(OSError):
-                holder = holder_in(self.file)
-                if holder is not None and holder.owner != self.owner:
-                    raise _fenced(self.query)
-                if holder is not None and not _may_be_taken(holder):
-                    return
-            time.sleep(_LOOK_S)
-        raise SinkUnavailableError(
-            f'the lease on "{self.query}" cannot be seen from the task that writes',
-            detail=f"It is {self.file}.",
-            hint="The folder of the checkpoint has to be shared with the executors.",
-        )
+        until = time.monotonic() + _LOOKS_FOR_S
+        while why := self._doubt():
+            if time.monotonic() > until:
+                raise SinkUnavailableError(
+                    f'the lease on "{self.query}" cannot be seen from the task that writes: {why}',
+                    detail=f"It is {self.file}.",
+                    hint=_SHARED if is_cheap_to_read(self.file) else _REACHED,
+                )
+            time.sleep(_LOOK_S if is_cheap_to_read(self.file) else _STORE_LOOK_S)
+
+    def _doubt(self) -> str:
+        """Return why nothing may be written now; empty where it may."""
+        try:
+            holder = holder_in(self.file)
+        except OSError as error:
+            return _told(error)
+        if holder is None:
+            return "there is none"
+        if holder.owner != self.owner or holder.released:
+            raise _fenced(self.query)
+        late = time.time() - holder.renewed_at >= _SURE_S
+        return f"it was not renewed for {_SURE_S:.0f} s" if late else ""
 
 
 class Lease:
@@ -113,6 +135,7 @@ class Lease:
         self._query = query
         self._on_lost = on_lost
         self._on_asked: Callable[[], None] = lambda: None
+        self._request = LeaseRequest(file.with_suffix(ASKED))
         self._held: Holder | None = None
         self._lost = False
         self._ended = threading.Event()
@@ -136,7 +159,7 @@ class Lease:
     @property
     def watch(self) -> LeaseWatch:
         """What tells from another machine whether this run still holds the lease."""
-        file = asked_to_renew(self._file, tries=_LOOK_TRIES)
+        file = with_short_patience(self._file, tries=_LOOK_TRIES)
         return LeaseWatch(file, self.owner, self._query)
 
     @property
@@ -157,7 +180,7 @@ class Lease:
             OSError: It cannot be written, or its place does not keep others out.
         """
         while (stood := self._read()) and stood.alive and stood.orphaned:
-            time.sleep(_ORPHAN_POLL_S)
+            time.sleep(_POLL_S)
         self._changing.check()
         other = holder_in(self._beside) if self._beside else None
         taken, at = _fresh(), _Moment.now()
@@ -188,20 +211,15 @@ class Lease:
         Raises:
             LeaseHeldError: The wait was given up.
         """
-        asked = self._asked
-        write_whole(asked, "", synced=False)
         try:
             while (stood := self._read()) and stood.alive:
                 if gone():
                     raise _held_error(self._query, stood)
-                time.sleep(_ORPHAN_POLL_S)
+                self._request.renew(RENEW_S)
+                time.sleep(_POLL_S if is_cheap_to_read(self._file) else look_every_s(self._file))
             self.take()
         finally:
-            asked.unlink(missing_ok=True)
-
-    @property
-    def _asked(self) -> Place:
-        return self._file.with_suffix(_ASKED)
+            self._request.withdraw()
 
     def add_process(self, process: int) -> None:
         """Tell that `process` belongs to this run, such as the JVM."""
@@ -214,7 +232,7 @@ class Lease:
 
         Raises:
             FencedError: Another run has taken over.
-            OSError: It was not renewed for half a lapse, and cannot be now.
+            OSError: It was not renewed for half a lapse, and cannot be now, or only late.
         """
         if self._held is None or self._lost or not self._holds():
             self._lost = True
@@ -222,10 +240,15 @@ class Lease:
 
     def _holds(self) -> bool:
         if self._renewed_at.age_s < _SURE_S and (
-            not shows_at_once(self._file) or self._names_us(self._read())
+            not is_cheap_to_read(self._file) or self._names_us(self._read())
         ):
             return True
-        return self._renew_in(self._changing)
+        for _ in range(_RENEWALS):
+            if not self._renew_in(self._changing):
+                return False
+            if self._renewed_at.age_s < _SURE_S:
+                return True
+        raise _late(self._query)
 
     def release(self) -> None:
         """Give the lease back, if it is still ours; where that cannot be, it lapses by itself."""
@@ -245,14 +268,10 @@ class Lease:
                 self._lost = True
                 self._on_lost()
                 return
-            if self._is_asked():
+            leaves_room = time.monotonic() - begun < _LEAVES_ROOM_S
+            if leaves_room and self._request.stands():
                 self._on_asked()
             pause_s = max(0.0, RENEW_S - (time.monotonic() - begun))
-
-    def _is_asked(self) -> bool:
-        with suppress(OSError):  # the next look may tell
-            return asked_to_renew(self._asked, tries=_ASKED_TRIES).is_file()
-        return False
 
     def _renewed(self) -> bool:
         try:
@@ -268,7 +287,7 @@ class Lease:
             lambda ours: replace(ours, renewed_at=max(ours.renewed_at, at.wall)), file
         )
         if ours:
-            self._renewed_at = max(self._renewed_at, at)
+            self._renewed_at = max(self._renewed_at, at, key=lambda each: each.steady)
         return ours
 
     def _change_ours(self, change: Callable[[Holder], Holder], file: LeaseFile) -> bool:
@@ -306,11 +325,6 @@ class _Moment(NamedTuple):
         return max(time.time() - self.wall, time.monotonic() - self.steady)
 
 
-def _may_be_taken(holder: Holder) -> bool:
-    """Return whether another machine may count a lease as lapsed."""
-    return time.time() - holder.renewed_at > LAPSE_S - _CLOCKS_S
-
-
 def _with(processes: tuple[int, ...], process: int) -> tuple[int, ...]:
     return processes if process in processes else (*processes, process)
 
@@ -333,6 +347,20 @@ def _fenced(query: str) -> FencedError:
         detail="This run missed its heartbeat for more than 10 s, and has written nothing since.",
         hint="Nothing is lost: the other run continues where this one stopped.",
     )
+
+
+def _late(query: str) -> LeaseLateError:
+    return LeaseLateError(
+        f'could not renew the lease on "{query}" in time',
+        detail=f"Each of {_RENEWALS} renewals took longer than {_SURE_S:.0f} s.",
+        hint="Nothing is lost: start the run again once the checkpoint's place answers sooner.",
+    )
+
+
+def _told(error: OSError) -> str:
+    """Return what an error says, in one line without its end."""
+    said = f"{error.message}: {error.detail}" if isinstance(error, RunError) else f"{error}"
+    return " ".join(said.split()).rstrip(".")
 
 
 def _held_error(query: str, holder: Holder) -> LeaseHeldError:

@@ -46,16 +46,16 @@ def local_only(what: str) -> LocalOnlyError:
     )
 
 
-def asked_to_renew(place: Place, *, tries: int) -> Place:
+def with_short_patience(place: Place, *, tries: int, answer_s: float = RENEWAL_ANSWER_S) -> Place:
     """Return a place of which an answer is worth little once it is as old as a lease's lapse.
 
     Of two tries one may be lost, and a lease that is renewed every 2 s does not lapse in 10 s.
     """
-    return place if isinstance(place, Path) else place.within(RENEWAL_ANSWER_S, tries)
+    return place if isinstance(place, Path) else place.within(answer_s, tries)
 
 
-def shows_at_once(place: Place) -> bool:
-    """Return whether it costs nothing to look who has written there; a store counts requests."""
+def is_cheap_to_read(place: Place) -> bool:
+    """Return whether a look costs nothing; a store counts requests."""
     return isinstance(place, Path)
 
 

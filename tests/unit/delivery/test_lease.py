@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 
 from joinery.delivery import lease as module
-from joinery.delivery.lease import Lease
+from joinery.delivery.lease import Lease, LeaseLateError
 from joinery.delivery.lease_file import LAPSE_S, LeaseHeldError
+from joinery.delivery.lease_request import LeaseRequest
 from joinery.delivery.query_paths import QueryPaths, rebuild_paths
 from joinery.sinks.protocol import FencedError, SinkUnavailableError
 
@@ -24,6 +25,12 @@ from joinery.sinks.protocol import FencedError, SinkUnavailableError
 def edit(file: Path, **facts: object) -> None:
     stood = json.loads(file.read_text())
     file.write_text(json.dumps({**stood, **facts}))
+
+
+def renewed_at(file: Path) -> float:
+    found = json.loads(file.read_text())["renewed_at"]
+    assert isinstance(found, float)
+    return found
 
 
 def dead_process() -> int:
@@ -166,9 +173,9 @@ def test_renewing_keeps_the_lease(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(module, "RENEW_S", 0.01)
     first = Lease(tmp_path / "q.lease", "q")
     first.take()
-    stood = json.loads((tmp_path / "q.lease").read_text())["renewed_at"]
+    stood = renewed_at(tmp_path / "q.lease")
 
-    while json.loads((tmp_path / "q.lease").read_text())["renewed_at"] == stood:
+    while renewed_at(tmp_path / "q.lease") == stood:
         first.check()
 
     first.release()
@@ -177,10 +184,10 @@ def test_renewing_keeps_the_lease(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_a_run_that_slept_for_half_a_lapse_writes_only_once_it_has_renewed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_SURE_S", 0.0)
     first = Lease(tmp_path / "q.lease", "q")
     first.take()
     edit(tmp_path / "q.lease", renewed_at=0)
+    monkeypatch.setattr(first, "_renewed_at", module._Moment(0.0, 0.0))
 
     first.check()
 
@@ -189,19 +196,101 @@ def test_a_run_that_slept_for_half_a_lapse_writes_only_once_it_has_renewed(
     first.release()
 
 
+def test_a_run_whose_clock_was_set_back_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = Lease(tmp_path / "q.lease", "q")
+    first.take()
+    ahead = module._Moment(time.time() + 3600, time.monotonic() - 60)
+    monkeypatch.setattr(first, "_renewed_at", ahead)
+
+    first.check()
+
+    assert first._renewed_at.age_s < LAPSE_S / 2
+    first.release()
+
+
+def test_a_run_that_renews_late_each_time_writes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_SURE_S", 0.0)
+    first = Lease(tmp_path / "q.lease", "q")
+    first.take()
+
+    with pytest.raises(LeaseLateError, match='could not renew the lease on "q" in time'):
+        first.check()
+
+    first.release()
+    assert first.lost is None
+
+
 def test_a_task_does_not_write_under_a_lease_that_another_run_may_take(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_LOOK_S", 0.0)
+    monkeypatch.setattr(module, "_LOOKS_FOR_S", 0.0)
     first = Lease(tmp_path / "q.lease", "q")
     first.take()
     first.watch.check()
-    edit(tmp_path / "q.lease", renewed_at=time.time() - LAPSE_S + 0.5)
+    edit(tmp_path / "q.lease", renewed_at=time.time() - LAPSE_S / 2 - 0.1)
 
     with pytest.raises(SinkUnavailableError, match="cannot be seen from the task"):
         first.watch.check()
 
     first.release()
+
+
+def test_a_task_waits_for_the_next_renewal(tmp_path: Path) -> None:
+    first = Lease(tmp_path / "q.lease", "q")
+    first.take()
+    late = time.time() - LAPSE_S / 2 - 0.1
+    edit(tmp_path / "q.lease", renewed_at=late)
+
+    first.watch.check()
+
+    assert late < renewed_at(tmp_path / "q.lease")
+    first.release()
+
+
+def test_a_task_writes_nothing_once_its_run_gave_the_lease_back(tmp_path: Path) -> None:
+    first = Lease(tmp_path / "q.lease", "q")
+    first.take()
+    watch = first.watch
+    first.release()
+
+    with pytest.raises(FencedError):
+        watch.check()
+
+
+def test_a_run_gives_way_to_who_waits_for_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "RENEW_S", 0.01)
+    first, rebuild = Lease(tmp_path / "q.lease", "q"), Lease(tmp_path / "q.lease", "q")
+    first.take()
+    asked = threading.Event()
+    first.on_request(asked.set)
+
+    with ThreadPoolExecutor(1) as pool:
+        taken = pool.submit(rebuild.take_over, lambda: False)
+        assert asked.wait(30)
+        first.release()
+        taken.result()
+
+    assert not (tmp_path / "q.asked").exists()
+    rebuild.check()
+    rebuild.release()
+
+
+def test_a_rebuild_that_was_killed_while_it_waited_ends_no_later_run(tmp_path: Path) -> None:
+    request = LeaseRequest(tmp_path / "q.asked")
+    request.renew(0.0)
+    stood = request.stands()
+
+    edit(tmp_path / "q.asked", asked_at=time.time() - LAPSE_S)
+
+    assert (True, False) == (stood, request.stands())
+    (tmp_path / "q.asked").write_text("")
+    assert not request.stands()
 
 
 def test_of_two_runs_that_start_at_once_one_writes_two_hundred_times(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from joinery.errors import RunError
 from joinery.place.object_path import ObjectPath
-from joinery.place.place import LocalOnlyError, asked_to_renew, local
+from joinery.place.place import LocalOnlyError, local, with_short_patience
 from joinery.place.s3 import ObjectStoreError, S3Options, hadoop_settings
 
 HERE = ObjectPath.of("s3a://bucket/folder/file.json", S3Options(secret_key="hidden"))
@@ -87,9 +87,9 @@ def test_a_client_that_is_not_installed_is_told_in_one_line(
 
 
 def test_a_renewal_has_less_patience_and_is_of_the_same_file() -> None:
-    hurried = asked_to_renew(HERE, tries=2)
+    hurried = with_short_patience(HERE, tries=2)
 
     assert isinstance(hurried, ObjectPath)
     assert (4.0, 2) == (hurried.options.answer_s, hurried.options.tries)
     assert (HERE, "hidden") == (hurried, hurried.options.secret_key)
-    assert asked_to_renew(Path("x"), tries=2) == Path("x")
+    assert with_short_patience(Path("x"), tries=2) == Path("x")
