@@ -34,6 +34,7 @@ from joinery.place.place import Place, matching
 from joinery.place.s3 import ObjectStoreError, S3Options
 from joinery.sinks.line import StagedRow
 from joinery.sinks.protocol import FencedError, SinkError, SinkUnavailableError, StagedBatch
+from joinery.spark.batch.staging import Staging
 from joinery.spark.recovery.checkpoint import begin_empty_batch
 from joinery.spark.recovery.replacement import mark_done, put_in_place
 from joinery.testing.conformance.runner import load_text
@@ -344,6 +345,27 @@ def test_a_rebuild_that_is_interrupted_while_it_takes_its_place_is_whole_afterwa
     assert dict.fromkeys(("offsets/0", "offsets/1", "state/0/old.zip"), "old") == contents(kept)
     assert not (folder / "_rebuild").exists()
     assert not put_in_place(folder, "q")
+
+
+def test_a_run_that_ends_removes_its_own_parts_alone(folder: ObjectPath, tmp_path: Path) -> None:
+    staging = Staging(tmp_path, folder)
+    for name in ("1-0-mine/7/p", "1-0-mine/8/p", "2-0-other/9/p"):
+        write_whole(folder / name, "x", synced=True)
+
+    staging.remove_of("mine")
+
+    assert {"2-0-other/9/p": "x"} == contents(folder)
+
+
+def test_a_run_that_is_replaced_while_it_clears_leaves_what_another_has_staged(
+    folder: ObjectPath, tmp_path: Path
+) -> None:
+    write_whole(folder / "1-0-before/7/p", "x", synced=True)
+    checks = iter((lambda: None, lambda: write_whole(folder / "3-0-new/1/p", "x", synced=True)))
+
+    Staging(tmp_path, folder).clear(lambda: next(checks)())
+
+    assert {"3-0-new/1/p": "x"} == contents(folder)
 
 
 def contents(folder: Place) -> dict[str, str]:

@@ -210,7 +210,7 @@ class QueryRun:
 
     def open(self) -> None:
         """Open all sinks, and clear what a run that crashed had staged."""
-        self.staging.clear()
+        self.staging.clear(self.lease.check)
         for _, outlet in self._outlets:
             outlet.open()
         if self.lookups is not None:
@@ -239,8 +239,8 @@ class QueryRun:
             if self.lookups is not None:
                 self.lookups.close()
         finally:
-            if self.lease.epoch and self.lease.lost is None:
-                self.staging.clear()
+            if self.lease.owner:
+                self.staging.remove_of(self.lease.owner)
             self.lease.release()
 
     def repair(self) -> None:
@@ -280,8 +280,7 @@ class QueryRun:
             started = time.monotonic()
             self.lease.check()
             self._serve_repairs()
-            name = f"{self.lease.epoch}-{batch_id}-{self.lease.owner}"
-            staging = self.staging.batch(name)
+            staging = self.staging.batch(batch_id, self.lease.epoch, self.lease.owner)
             staging.open()
             query_id = _query_id(frame)
             label = BatchLabel(query_id, batch_id, self.lease.epoch)

@@ -4,12 +4,14 @@ Tasks that do not see the driver's disk leave their parts beside a checkpoint in
 from where the driver copies those that it keeps.
 
 Invariant: the parts of a batch are told all or not at all. Whoever clears a staging folder takes
-the marks of its batches first, and whoever lists parts looks for the mark afterwards.
+the marks of its batches first, and whoever lists parts looks for the mark afterwards. Nobody
+removes a batch of a run that came after.
 """
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,15 +49,36 @@ class Staging:
         if isinstance(self.beside, ObjectPath):
             self.apart = self.beside
 
-    def batch(self, name: str) -> StagedFolder:
-        """Return where a batch is staged; nobody else gives one this name."""
+    def batch(self, batch_id: int, epoch: int, owner: str) -> StagedFolder:
+        """Return where a batch of a run is staged; `owner` names the run."""
+        name = f"{epoch}-{batch_id}-{owner}"
         return StagedFolder(self.folder / name, self.apart / name if self.apart else None)
 
-    def clear(self) -> None:
-        """Remove all batches that are staged; the lease is held."""
+    def clear(self, check: Callable[[], None]) -> None:
+        """Remove all batches that are staged, by whichever run.
+
+        Args:
+            check: Raises once the lease is not held.
+        """
+        check()
         clear_staging(self.folder)
         if isinstance(self.beside, ObjectPath):
-            _clear(self.beside)
+            with suppress(ObjectStoreError):  # else the next run does
+                found = [each for each, _ in self.beside.listed()]
+                check()  # so what was found is of earlier runs: nobody else gives such names
+                self.beside.remove_files(found)
+
+    def remove_of(self, owner: str) -> None:
+        """Remove the batches of a run that has ended, whoever holds the lease."""
+        for folder in self.folder.glob(f"*-{owner}"):
+            StagedFolder(folder).remove()
+        with suppress(OSError):  # there are others in it
+            self.folder.rmdir()
+        if isinstance(self.beside, ObjectPath):
+            with suppress(ObjectStoreError):
+                for found in self.beside.iterdir():
+                    if found.name.endswith(f"-{owner}"):
+                        _clear(found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from joinery.spark.batch.staging import StagedFolder, StagingGoneError, clear_staging
+from joinery.errors import FencedError
+from joinery.spark.batch.staging import StagedFolder, Staging, StagingGoneError, clear_staging
 
 
 @pytest.fixture
@@ -60,3 +61,31 @@ def test_a_batch_that_was_written_leaves_nothing(batch: StagedFolder) -> None:
     batch.remove()
 
     assert not batch.path.exists()
+
+
+def test_a_run_that_ends_removes_its_own_batches_alone(tmp_path: Path) -> None:
+    staging = Staging(tmp_path / "q", tmp_path / "q")
+    mine, others = staging.batch(0, 1, "mine"), staging.batch(0, 2, "other")
+    mine.open()
+    others.open()
+
+    staging.remove_of("mine")
+
+    assert not mine.path.exists()
+    assert () == others.parts("profile")
+    staging.remove_of("other")
+    assert not (tmp_path / "q").exists()
+
+
+def test_a_run_that_was_replaced_clears_nothing(tmp_path: Path) -> None:
+    staging = Staging(tmp_path / "q", tmp_path / "q")
+    others = staging.batch(0, 2, "other")
+    others.open()
+
+    def replaced() -> None:
+        raise FencedError("another run has taken over")
+
+    with pytest.raises(FencedError):
+        staging.clear(replaced)
+
+    assert () == others.parts("profile")
