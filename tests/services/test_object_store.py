@@ -7,8 +7,10 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import partial
+from itertools import count
 from pathlib import Path
 from random import Random
 
@@ -29,6 +31,7 @@ from joinery.delivery.store_hold import StoreHold
 from joinery.files import append_line, copy_folder, remove_folder, write_first, write_whole
 from joinery.model.type import LONG, Field, Struct
 from joinery.observe.kept_letters import kept_letters
+from joinery.place.guarded import Guarded
 from joinery.place.object_path import ObjectPath
 from joinery.place.place import Place, matching
 from joinery.place.s3 import ObjectStoreError, S3Options
@@ -36,7 +39,7 @@ from joinery.sinks.line import StagedRow
 from joinery.sinks.protocol import FencedError, SinkError, SinkUnavailableError, StagedBatch
 from joinery.spark.batch.staging import Staging
 from joinery.spark.recovery.checkpoint import begin_empty_batch
-from joinery.spark.recovery.replacement import mark_done, put_in_place
+from joinery.spark.recovery.replacement import MARK, _Mark, mark_done, put_in_place
 from joinery.testing.conformance.runner import load_text
 
 pytestmark = pytest.mark.services
@@ -320,17 +323,12 @@ def test_an_empty_batch_does_not_take_the_place_of_another_run_s(folder: ObjectP
     assert (folder / "offsets" / "8").read_text() == "another"
 
 
-@pytest.mark.parametrize("broken_at", range(4))
+@pytest.mark.parametrize("broken_at", range(9))
 def test_a_rebuild_that_is_interrupted_while_it_takes_its_place_is_whole_afterwards(
     folder: ObjectPath, broken_at: int
 ) -> None:
-    for name in ("offsets/0", "offsets/1", "state/0/old.zip"):
-        write_whole(folder / "q" / name, "old", synced=True)
-    fresh = rebuild_paths(folder, "q").checkpoint
-    for name in ("offsets/0", "state/0/new.zip", "joinery-held/belongs"):
-        write_whole(fresh / name, "new", synced=True)
-    mark_done(fresh)
-    checks = iter(range(4))
+    finished_rebuild(folder)
+    checks = count()
 
     def check() -> None:
         if next(checks) == broken_at:
@@ -345,6 +343,69 @@ def test_a_rebuild_that_is_interrupted_while_it_takes_its_place_is_whole_afterwa
     assert dict.fromkeys(("offsets/0", "offsets/1", "state/0/old.zip"), "old") == contents(kept)
     assert not (folder / "_rebuild").exists()
     assert not put_in_place(folder, "q")
+
+
+@pytest.mark.parametrize("away_at", [1, 4, 6, 7, 9])
+def test_a_run_that_is_replaced_while_its_store_is_away_removes_nothing_of_the_other_s(
+    folder: ObjectPath, network: BadNetwork, away_at: int
+) -> None:
+    finished_rebuild(folder)
+    checks, replaced = count(1), threading.Event()
+
+    def another_goes_on() -> None:
+        put_in_place(folder, "q")
+        write_whole(folder / "q" / "offsets/1", "run", synced=True)
+        replaced.set()
+        network.mend()
+
+    def check() -> None:
+        if replaced.is_set():
+            raise FencedError("another run has taken over")
+        if next(checks) == away_at:
+            network.cut = 1.0
+            pool.submit(another_goes_on)
+
+    with ThreadPoolExecutor(1) as pool, suppress(FencedError, ObjectStoreError):
+        put_in_place(over(network, folder), "q", check)
+
+    assert replaced.is_set()
+    expected = {"offsets/0": "new", "offsets/1": "run", "state/0/new.zip": "new"}
+    assert expected == contents(folder / "q")
+    assert not (folder / "_rebuild").exists()
+
+
+def test_a_step_that_is_noted_late_is_not_noted(folder: ObjectPath) -> None:
+    """Else the next run would put what is left of a rebuild in the place of a checkpoint."""
+    finished_rebuild(folder)
+    mark = rebuild_paths(folder, "q").checkpoint / MARK
+    assert isinstance(mark, ObjectPath)
+    late = _Mark.of(mark)
+    put_in_place(folder, "q")
+
+    with pytest.raises(FencedError):
+        late.noting("kept")
+
+    assert not mark.exists()
+
+
+def finished_rebuild(folder: ObjectPath) -> None:
+    """Leave a checkpoint, and a rebuild of it that is to take its place."""
+    for name in ("offsets/0", "offsets/1", "state/0/old.zip"):
+        write_whole(folder / "q" / name, "old", synced=True)
+    fresh = rebuild_paths(folder, "q").checkpoint
+    for name in ("offsets/0", "state/0/new.zip", "joinery-held/belongs"):
+        write_whole(fresh / name, "new", synced=True)
+    mark_done(fresh)
+
+
+def test_large_files_are_copied_too(folder: ObjectPath, tmp_path: Path) -> None:
+    (tmp_path / "large").write_bytes(b"x" * (9 << 20))
+    (folder / "a" / "large").write_file(tmp_path / "large")
+    write_whole(folder / "a" / "b/small", "1", synced=True)
+
+    Guarded(lambda: None).copy(folder / "a", folder / "c", (folder / "a").sizes())
+
+    assert {"large": 9 << 20, "b/small": 1} == (folder / "c").sizes()
 
 
 def test_a_run_that_ends_removes_its_own_parts_alone(folder: ObjectPath, tmp_path: Path) -> None:
@@ -548,12 +609,12 @@ def test_a_renewal_that_is_made_late_is_made_again_before_anything_is_written(
 def test_a_run_whose_renewals_are_all_late_writes_nothing(
     folder: ObjectPath, network: BadNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_SURE_S", 0.2)
+    monkeypatch.setattr(module, "_SURE_S", 0.6)
     lease = Lease(over(network, folder) / "q.lease", "q")
     lease.take()
-    time.sleep(0.2)
+    time.sleep(0.6)
 
-    network.slow_s = 0.3
+    network.slow_s = 0.7
     with pytest.raises(LeaseLateError, match="in time"):
         lease.check()
 

@@ -16,6 +16,7 @@ from joinery.errors import StateMismatchError
 from joinery.sinks.protocol import make_sink
 from joinery.spark.batch.run import Run, RunOptions
 from joinery.spark.batch.setup import spool_places
+from joinery.spark.recovery.replacement import mark_done
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -169,6 +170,22 @@ def test_what_a_rebuild_left_in_its_spool_does_not_go_out_before_the_swap(tmp_pa
     assert not left.exists()
     with pytest.raises(sqlite3.OperationalError, match="no such table"):
         table(tmp_path)
+
+
+def test_a_rebuild_that_is_finished_takes_its_place_before_another_begins(tmp_path: Path) -> None:
+    project = project_of(tmp_path, "id, name")
+    root = tmp_path / ".joinery/checkpoint"
+    finished = root / "_rebuild/profile"
+    finished.mkdir(parents=True)
+    (finished / "metadata").write_text("of the one that is finished")
+    mark_done(finished)
+    another = Run(project.spec, project.plan, RunOptions(once=True, rebuild=True))
+
+    another.prepare()
+    another.abandon()
+
+    assert "of the one that is finished" == (root / "profile/metadata").read_text()
+    assert not (finished / "metadata").exists()
 
 
 def test_a_run_that_is_going_on_gives_way_to_a_rebuild(spark: SparkSession, tmp_path: Path) -> None:

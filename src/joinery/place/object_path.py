@@ -8,7 +8,6 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
@@ -18,7 +17,6 @@ from joinery.place.s3 import Bucket, ConflictError, Found, Listed, ObjectStoreEr
 
 SCHEME = "s3a"
 _MOST_LOOKS = 20
-_COPIES_AT_ONCE = 16
 _PAUSE_S, _LONGEST_PAUSE_S = 0.01, 0.5
 
 
@@ -249,22 +247,19 @@ class ObjectPath:
         """Delete some files of the same bucket."""
         self._store.delete_all([each.key for each in files])
 
-    def copy(self, target: Self, left_out: Sequence[str] = ()) -> None:
-        """Copy all files below a folder to below another of the same bucket.
+    def sizes(self) -> dict[str, int]:
+        """Return the sizes of all files below a folder, by their names from there on."""
+        below = len(self._below)
+        return {each.key[below:]: each.size for each in self._store.objects(self._below)}
+
+    def copy(self, target: Self, size: int) -> None:
+        """Copy a file to another of the same bucket, in place of what is there.
 
         Args:
-            target: Where they go; what is there under their names is replaced.
-            left_out: The names of files and folders at its top that are not copied.
+            target: Where it goes.
+            size: How large it is; a large one is copied in parts.
         """
-        below = len(self._below)
-        names = [each[below:] for each in self._store.keys(self._below)]
-        wanted = [each for each in names if each.split("/")[0] not in left_out]
-        with ThreadPoolExecutor(_COPIES_AT_ONCE) as pool:
-            for _ in pool.map(lambda name: self._copied(target, name), wanted):
-                pass
-
-    def _copied(self, target: Self, name: str) -> None:
-        self._store.copy(self._below + name, target._below + name)
+        self._store.copy(self.key, target.key, size)
 
     def copy_to(self, folder: Path, left_out: Sequence[str]) -> None:
         """Copy all files below into a folder of this machine.

@@ -25,6 +25,7 @@ from joinery.errors import RunError
 if TYPE_CHECKING:
     from typing import Self
 
+LARGE_BYTES = 8 << 20  # such objects are copied in parts
 _CONNECT_S, _READ_S, _TRIES = 5.0, 10.0, 5
 _MOST_DELETED = 1000  # a request, as S3 has it
 _GONE = {"404", "NoSuchKey"}
@@ -182,10 +183,17 @@ class Bucket:
         with self._errors("write", key):
             self._client.upload_file(str(file), self.name, key)
 
-    def copy(self, key: str, target: str) -> None:
-        """Put an object with what another of the bucket holds, without taking it through here."""
+    def copy(self, key: str, target: str, size: int) -> None:
+        """Put an object with what another of the bucket holds, without taking it through here.
+
+        One that is not large is copied by one request, others in parts.
+        """
+        source = {"Bucket": self.name, "Key": key}
         with self._errors("copy", key):
-            self._client.copy({"Bucket": self.name, "Key": key}, self.name, target)
+            if size < LARGE_BYTES:
+                self._client.copy_object(Bucket=self.name, Key=target, CopySource=source)
+            else:
+                self._client.copy(source, self.name, target)
 
     def replace(self, key: str, content: bytes, seen: str | None) -> str:
         """Put an object if it is still as it was seen; return its tag.

@@ -239,7 +239,8 @@ def test_a_task_does_not_write_under_a_lease_that_another_run_may_take(
     first.release()
 
 
-def test_a_task_waits_for_the_next_renewal(tmp_path: Path) -> None:
+def test_a_task_waits_for_the_next_renewal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "RENEW_S", 0.5)
     first = Lease(tmp_path / "q.lease", "q")
     first.take()
     late = time.time() - LAPSE_S / 2 - 0.1

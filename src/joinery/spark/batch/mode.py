@@ -26,6 +26,7 @@ from joinery.delivery.rebuild import RebuildOutlet, Swap
 from joinery.delivery.store_hold import StoreHold
 from joinery.errors import RunError, StateMismatchError
 from joinery.files import remove_folder, write_whole
+from joinery.place.guarded import Guarded
 from joinery.place.object_path import ObjectPath
 from joinery.place.place import Place
 from joinery.plan.nodes import Product
@@ -238,19 +239,18 @@ class Rebuild:
         return rebuild_paths(self.root, query)
 
     def claim(self, query: str, plan: Claim) -> None:
-        """Go on with a rebuild of this plan, or begin anew."""
+        """Put a finished rebuild in place; go on with one of this plan, or begin anew."""
         checkpoint, held = self.paths(query).checkpoint, self._held(query)
-        if isinstance(checkpoint, ObjectPath):
-            if (checkpoint / MARK).exists():
-                finish(self.root, query)
-            if not _belong_together(checkpoint / HELD / _BELONGS, held / _BELONGS):
-                _begin_anew(checkpoint, held)
-        elif (checkpoint / MARK).exists():
-            _begin_anew(checkpoint, held)
+        if (checkpoint / MARK).exists():
+            finish(self.root, query)
+        if isinstance(checkpoint, ObjectPath) and not _belong_together(
+            checkpoint / HELD / _BELONGS, held / _BELONGS
+        ):
+            _begin_anew(checkpoint, held, plan.check)
         try:
             _claim(checkpoint, query, plan)
         except StateMismatchError:
-            _begin_anew(checkpoint, held)
+            _begin_anew(checkpoint, held, plan.check)
             _claim(checkpoint, query, plan)
         # All of it is sent again at the swap; before that nothing may go out.
         if isinstance(checkpoint, Path):
@@ -275,15 +275,17 @@ def _belong_together(one: Place, other: Path) -> bool:
     return one.is_file() and other.is_file() and one.read_bytes() == other.read_bytes()
 
 
-def _begin_anew(checkpoint: Place, held: Path) -> None:
-    """Remove a rebuild and what it held; they no longer belong together once that is begun."""
+def _begin_anew(checkpoint: Place, held: Path, check: Callable[[], None]) -> None:
+    """Remove a rebuild and what it held; in a store they belong together no more from then on."""
+    if isinstance(checkpoint, Path):
+        remove_folder(checkpoint)
+        return
     (held / _BELONGS).unlink(missing_ok=True)
-    remove_folder(checkpoint)
+    Guarded(check).remove(checkpoint)
     remove_folder(held)
-    if isinstance(checkpoint, ObjectPath):
-        name = uuid.uuid4().hex
-        write_whole(held / _BELONGS, name, synced=True)
-        write_whole(checkpoint / HELD / _BELONGS, name, synced=True)
+    name = uuid.uuid4().hex
+    write_whole(held / _BELONGS, name, synced=True)
+    write_whole(checkpoint / HELD / _BELONGS, name, synced=True)
 
 
 def _claim(checkpoint: Place, query: str, plan: Claim) -> None:

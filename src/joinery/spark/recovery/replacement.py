@@ -1,21 +1,25 @@
 """Puts a checkpoint that is marked as finished in the place of its query's, and keeps that one.
 
-On a disk the two folders change places by their names. In an object store, where nothing has its
-name changed, their files are copied, and the mark says how far that is: whoever is interrupted
-goes on there.
+On a disk the two folders change places by their names. In an object store, where objects cannot be
+renamed, their files are copied, and the mark says how far that is: the next run goes on there.
 
-Invariant: a checkpoint that is marked takes its place before the query runs again, whoever starts
-it; one that is not marked never does. Nothing of the one before is removed before it is kept.
+Invariant: a checkpoint that is marked takes its place before the query runs or is rebuilt again,
+whoever starts it; one that is not marked never does. Nothing of the one before is removed before it
+is kept. Whoever is replaced in between, as after a network that was away, removes nothing more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Self
 
 from joinery.delivery.query_paths import QueryPaths, rebuild_paths
+from joinery.errors import FencedError
 from joinery.files import write_whole
+from joinery.place.guarded import Guarded
 from joinery.place.object_path import ObjectPath
 from joinery.place.place import Place
 from joinery.solutions.spark_state.fingerprint import relocate
@@ -23,7 +27,7 @@ from joinery.solutions.spark_state.fingerprint import relocate
 MARK = "joinery-swapped"
 HELD = "joinery-held"
 _REPLACED = "_replaced"
-_KEPT, _COPIED = "kept", "copied"
+_MARKED, _KEPT, _COPIED = "", "kept", "copied"
 
 
 def mark_done(checkpoint: Place) -> None:
@@ -82,29 +86,66 @@ def _copy(
     query: str,
     check: Callable[[], None],
 ) -> None:
-    """Do what is left: keep what stands, copy what is to stand, remove that."""
-    mark = fresh / MARK
-    at, step = (*mark.read_text().split(), "")[:2]
-    if not step:
-        kept = replaced / f"{query}-{datetime.fromisoformat(at):%Y%m%dT%H%M%S}"
+    """Do what is left: keep what stands, copy over it what is to stand, remove the rest."""
+    mark, guarded = _Mark.of(fresh / MARK), Guarded(check)
+    if mark.step == _MARKED:
+        kept = replaced / f"{query}-{datetime.fromisoformat(mark.at):%Y%m%dT%H%M%S}"
         assert isinstance(kept, ObjectPath)  # below the same root
-        standing.copy(kept)
+        guarded.copy(standing, kept, standing.sizes())
+        mark = mark.noting(_KEPT)
+    if mark.step == _KEPT:
+        sizes = {name: size for name, size in fresh.sizes().items() if _goes_along(name)}
+        guarded.copy(fresh, standing, sizes)
         check()
-        standing.remove()
-        step = _noted(mark, at, _KEPT)
-    if step == _KEPT:
-        check()
-        standing.remove()  # as far as an interrupted copy has come
-        fresh.copy(standing, left_out=(MARK, HELD))
         relocate(standing)
-        check()
-        step = _noted(mark, at, _COPIED)
-    check()
-    # By what is held, a rebuild knows that a checkpoint is whole.
-    (fresh / HELD).remove()
-    fresh.remove()
+        guarded.remove(standing, left=sizes)
+        mark.noting(_COPIED)
+    guarded.remove(fresh, left=(MARK,))
+    guarded.remove(fresh)  # the mark last: who finds none may begin another rebuild there
 
 
-def _noted(mark: ObjectPath, at: str, step: str) -> str:
-    mark.write(f"{at}\n{step}\n".encode())
-    return step
+def _goes_along(name: str) -> bool:
+    return name.split("/")[0] not in (MARK, HELD)
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """The mark of a checkpoint in an object store.
+
+    Attributes:
+        file: Where it is.
+        at: When the checkpoint was marked.
+        step: How far it has come.
+    """
+
+    file: ObjectPath
+    at: str
+    step: str
+
+    @classmethod
+    def of(cls, file: ObjectPath) -> Self:
+        """Return the mark as it stands."""
+        at, *step = file.read_text().split()
+        return cls(file, at, step[0] if step else _MARKED)
+
+    def noting(self, step: str) -> Self:
+        """Note a step, if nobody has noted another since; return the mark as it is then.
+
+        Raises:
+            FencedError: Somebody has, or the mark is gone.
+        """
+        before, after = self._text(self.step), self._text(step)
+
+        def noted(stood: bytes | None) -> bytes | None:
+            if stood not in (before, after):
+                raise FencedError(
+                    f"another run has taken over the replacement of {self.file.parent}",
+                    hint="Nothing is lost: start this run again, if no other goes on.",
+                )
+            return after
+
+        self.file.update(noted)
+        return replace(self, step=step)
+
+    def _text(self, step: str) -> bytes:
+        return "".join(f"{each}\n" for each in (self.at, step) if each).encode()
