@@ -1,7 +1,8 @@
 """Objects in a store that speaks S3: read, list, put whole, put on a condition, delete.
 
-What the project says to Hadoop, `fs.s3a.…` under `run.spark`, is said to both clients; what it
-does not say is found as AWS's own clients find it: in the environment, the user's profile, the
+What the project says to Hadoop, `fs.s3a.…` under `run.spark`, is said to both clients. Endpoint and
+region that it does not say are those of this machine's environment, on executors, too; keys are
+found as AWS's own clients find them, on each machine: in the environment, the user's profile, the
 machine's role.
 
 Invariant: a conditional put succeeds for one of those who saw the same object, or the same lack
@@ -94,11 +95,6 @@ class S3Options:
 
 def _url(endpoint: str | None, scheme: str) -> str | None:
     return endpoint if endpoint is None or "://" in endpoint else f"{scheme}://{endpoint}"
-
-
-def endpoint_of(options: S3Options) -> str:
-    """Return where a store is, as the project or the environment says; empty for AWS itself."""
-    return options.endpoint or hadoop_settings().get(f"{_PREFIX}fs.s3a.endpoint", "")
 
 
 def hadoop_settings() -> dict[str, str]:

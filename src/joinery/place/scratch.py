@@ -12,7 +12,6 @@ from contextlib import suppress
 from pathlib import Path
 
 from joinery.place.object_path import ObjectPath
-from joinery.place.s3 import endpoint_of
 
 _FOLDER = ".joinery/local"
 _DIGITS = 16
@@ -25,7 +24,7 @@ def scratch_of(checkpoint: ObjectPath, project: Path) -> Path:
         checkpoint: The checkpoint.
         project: The folder of the project.
     """
-    address = f"{endpoint_of(checkpoint.options)} {checkpoint}"
+    address = f"{checkpoint.options.endpoint or ''} {checkpoint}"
     name = hashlib.sha256(address.encode()).hexdigest()[:_DIGITS]
     beside = project / _FOLDER / name
     if not _writable(beside):

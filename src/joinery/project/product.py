@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 from joinery.errors import Location, SpecError
 from joinery.place.object_path import SCHEME, ObjectPath
 from joinery.place.place import Place
-from joinery.place.s3 import S3Options
+from joinery.place.s3 import S3Options, hadoop_settings
 from joinery.place.scratch import scratch_of
 from joinery.project.emit import AS_CHANGED, Emit
 from joinery.project.expect import Expectations
@@ -196,7 +196,8 @@ class ProjectSpec:
         """Return the path that `text` names, or what it is the address of."""
         if not text.startswith(f"{SCHEME}://"):
             return self.path_of(text)
-        return ObjectPath.of(text, S3Options.of(dict(self.run.spark)))
+        # Those of the environment as well, which a task on another machine does not see.
+        return ObjectPath.of(text, S3Options.of({**hadoop_settings(), **dict(self.run.spark)}))
 
     @property
     def scratch(self) -> Path:

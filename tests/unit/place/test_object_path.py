@@ -12,7 +12,12 @@ from joinery.errors import RunError
 from joinery.place.object_path import ObjectPath
 from joinery.place.place import LocalOnlyError, local, with_short_patience
 from joinery.place.s3 import ObjectStoreError, S3Options, hadoop_settings
+from joinery.testing.conformance.runner import load_text
 
+PROJECT = """\
+relations: {user: {key: [id], fields: {id: long}}}
+products: {person: {root: user, sink: {files: {path: out}}}}
+"""
 HERE = ObjectPath.of("s3a://bucket/folder/file.json", S3Options(secret_key="hidden"))
 
 
@@ -67,6 +72,21 @@ def test_hadoop_is_told_what_the_environment_says(monkeypatch: pytest.MonkeyPatc
         "spark.hadoop.fs.s3a.endpoint": "http://x:1",
         "spark.hadoop.fs.s3a.endpoint.region": "eu-central-1",
     }
+
+
+def test_what_goes_to_tasks_names_the_store_of_the_driver_s_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://x:1")
+    monkeypatch.setenv("AWS_REGION", "eu-central-1")
+    said = "{spark.hadoop.fs.s3a.endpoint.region: us-east-1}"
+    spec = load_text(f"run: {{checkpoint: 's3a://bucket/x', spark: {said}}}\n{PROJECT}")
+    sent = pickle.dumps(spec.checkpoint)
+    monkeypatch.delenv("AWS_ENDPOINT_URL_S3")
+
+    place = pickle.loads(sent)
+
+    assert ("http://x:1", "us-east-1") == (place.options.endpoint, place.options.region)
 
 
 def test_a_failure_of_the_store_is_one_of_a_disk_too() -> None:

@@ -59,11 +59,13 @@ def test_two_checkpoints_of_a_project_have_two(tmp_path: Path) -> None:
 def test_the_environment_names_another_store(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(tmp_path)
+    spec = load_text(PROJECT.replace("PLACE", "s3a://bucket/prod"))
     monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:1")
-    one = scratch_of(place("s3a://bucket/prod"), tmp_path)
+    one = spec.scratch
     monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:2")
 
-    assert one != scratch_of(place("s3a://bucket/prod"), tmp_path)
+    assert one != spec.scratch
 
 
 def test_beside_a_project_that_is_mounted_to_be_read_temporary_files_are_taken(

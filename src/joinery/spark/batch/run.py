@@ -368,8 +368,7 @@ class Run:
     def _attach_tasks(self, spark: SparkSession) -> None:
         """See whether executors can write; where they cannot and need not, the driver does."""
         needed = any(each.needs_tasks for each in self._queries)
-        in_store = not isinstance(self._spec.checkpoint, Path)
-        self._tasks.attach(spark, needed=needed, in_store=in_store)
+        self._tasks.attach(spark, needed=needed, lease=self._queries[0].lease.watch)
         if self._tasks.missing:
             self._board.warn(self._tasks.warning)
 
