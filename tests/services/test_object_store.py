@@ -439,7 +439,7 @@ def contents(folder: Place) -> dict[str, str]:
 def test_documents_that_wait_are_there_on_another_machine_whatever_was_done(
     folder: ObjectPath, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store_hold, "_MOST", 7)
+    monkeypatch.setattr(store_hold, "_LEAST", 7 * store_hold._EACH)
     plain = Hold(tmp_path / "plain.sqlite")
     plain.open()
     random, machine = Random(17), 0
@@ -474,6 +474,48 @@ def test_documents_that_wait_are_there_on_another_machine_whatever_was_done(
     assert len(list(folder.iterdir())) < 12
     kept.close()
     plain.close()
+
+
+def test_what_never_leaves_is_kept_in_few_objects(
+    folder: ObjectPath, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_hold, "_LEAST", 7 * store_hold._EACH)
+    hold = StoreHold(folder, tmp_path / "hold.sqlite")
+    hold.open()
+    (tmp_path / "empty").write_text("")
+    without = replace(batch_of(tmp_path / "part", Random(1), 0), files=(tmp_path / "empty",))
+
+    hold.put(without, 1.0)
+    empty = list(folder.iterdir())
+    for number in range(30):
+        hold.put(batch_of(tmp_path / "part", Random(number), number), 1.0)
+    held = hold.state()
+    hold.close()
+    hold.open()
+
+    assert [] == empty
+    assert len(list(folder.iterdir())) <= 9
+    assert held == hold.state()
+    hold.close()
+
+
+def test_much_that_is_held_is_not_put_again_for_little(
+    folder: ObjectPath, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_hold, "_LEAST", 0)
+    monkeypatch.setattr(store_hold, "_EACH", 1)
+    hold = StoreHold(folder, tmp_path / "hold.sqlite")
+    hold.open()
+    rows = [StagedRow(f'{{"id":{each}}}', f'{{"id":{each}}}', 1) for each in range(1000)]
+    much = batch_of(tmp_path / "much", Random(1), 0)
+    (tmp_path / "much").write_text("".join(each.line() for each in rows))
+    hold.put(much, 1.0)  # which is then all that is held
+
+    for number in range(1, 11):
+        hold.put(batch_of(tmp_path / "part", Random(number), number), 1.0)
+
+    assert 11 == len(list(folder.iterdir()))
+    hold.close()
 
 
 def test_documents_that_wait_and_are_gone_are_told(folder: ObjectPath, tmp_path: Path) -> None:

@@ -2,8 +2,10 @@
 
 Each change of a hold is an object there, put before it is made in a file of the driver's. They are
 numbered, and each is put on the condition that there is none of its number. To open the hold, on
-whatever machine, is to do them all again in an empty file; now and then one that says all that the
-hold has takes the place of those before.
+whatever machine, is to do them all again in an empty file. Once those since the last one that says
+all that the hold has cost as much to read as that one, another such takes the place of all.
+
+Limits: that one is put whole, and meanwhile nothing else is held or sent.
 
 Invariant: what the file has follows from the objects; none is left out.
 """
@@ -11,7 +13,7 @@ Invariant: what the file has follows from the objects; none is left out.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, assert_never
@@ -22,7 +24,8 @@ from joinery.place.place import matching
 from joinery.sinks.line import StagedRow, parse_line, read_rows
 from joinery.sinks.protocol import FencedError, SinkError, StagedBatch
 
-_MOST = 100
+_EACH = 1 << 16  # What it costs to read an object, in bytes that could be read meanwhile.
+_LEAST = 100 * _EACH
 
 
 class _Change(StrEnum):
@@ -48,6 +51,7 @@ class StoreHold(Hold):
         self._log, self._path = log, path
         self._next = 0
         self._standing: list[ObjectPath] = []
+        self._all_cost = self._since_cost = 0  # to read what says all, and what was put since
 
     def open(self) -> None:
         """Open an empty file, and do in it what was done.
@@ -66,8 +70,12 @@ class StoreHold(Hold):
             raise
 
     def put(self, batch: StagedBatch, now: float) -> None:
-        """Hold the documents of a batch, and which it was; all of that or nothing."""
-        rows = list(read_rows(batch.files))
+        """Hold the documents of a batch, and which it was; all of that or nothing.
+
+        A batch without documents leaves no trace.
+        """
+        if not (rows := list(read_rows(batch.files))):
+            return
         facts = {"query_id": batch.query_id, "batch_id": batch.batch_id, "now": now}
         self._do({"do": _Change.PUT, **facts}, rows)
 
@@ -89,8 +97,6 @@ class StoreHold(Hold):
     def forget_leaving(self) -> None:
         """Forget the flush that is under way: it was written."""
         self._do({"do": _Change.FORGET_LEAVING})
-        if len(self._standing) > _MOST:
-            self._shorten()
 
     def remember(self, name: str, value: int) -> None:
         """Keep a fact beside the documents."""
@@ -100,19 +106,30 @@ class StoreHold(Hold):
         kept = list(rows)
         self._append(what, (each.line() for each in kept))
         self._done(what, kept)
+        if self._since_cost > max(_LEAST, self._all_cost):
+            self._shorten()
 
     def _append(self, what: dict[str, Any], lines: Iterable[str]) -> None:
         place = self._log / f"{self._next:012d}"
+        content = f"{json.dumps(what)}\n{''.join(lines)}".encode()
         try:
-            place.create(f"{json.dumps(what)}\n{''.join(lines)}".encode())
+            place.create(content)
         except FileExistsError as error:
             raise FencedError(
                 "another run has taken over the documents that wait",
                 detail=f"It has written {place}.",
                 hint="Nothing is lost: start this run again, if no other goes on.",
             ) from error
+        self._count(place, what, len(content))
+
+    def _count(self, place: ObjectPath, what: dict[str, Any], size: int) -> None:
+        """Note an object that stands, and what it costs to read."""
         self._standing.append(place)
-        self._next += 1
+        self._next = int(place.name) + 1
+        if what["do"] == _Change.STATE:
+            self._all_cost, self._since_cost = size, 0
+        else:
+            self._since_cost += max(size, _EACH)
 
     def _done(self, what: dict[str, Any], rows: Iterable[StagedRow]) -> None:
         """Make a change in the file."""
@@ -139,11 +156,13 @@ class StoreHold(Hold):
 
     def _redo(self) -> None:
         self._next, self._standing, missing = 0, [], False
-        for place, what, rows in self._kept():
+        self._all_cost = self._since_cost = 0
+        for place in matching(self._log, "*"):
+            assert isinstance(place, ObjectPath)  # as the folder is
+            what, rows, size = _read(place)
             missing = what["do"] != _Change.STATE and (missing or int(place.name) != self._next)
             self._done(what, rows)
-            self._standing.append(place)
-            self._next = int(place.name) + 1
+            self._count(place, what, size)
         if missing:
             raise SinkError(
                 f"documents that wait are gone from {self._log}",
@@ -151,8 +170,9 @@ class StoreHold(Hold):
                 hint="Send all documents anew: joinery run --rebuild.",
             )
 
-    def _kept(self) -> Iterator[tuple[ObjectPath, dict[str, Any], list[StagedRow]]]:
-        for place in matching(self._log, "*"):
-            assert isinstance(place, ObjectPath)  # as the folder is
-            first, _, rest = place.read_text().partition("\n")
-            yield place, json.loads(first), [parse_line(each) for each in rest.split("\n") if each]
+
+def _read(place: ObjectPath) -> tuple[dict[str, Any], list[StagedRow], int]:
+    """Return what an object tells: what is done, with which documents; and its size."""
+    content = place.read_bytes()
+    first, _, rest = content.decode().partition("\n")
+    return json.loads(first), [parse_line(each) for each in rest.split("\n") if each], len(content)
