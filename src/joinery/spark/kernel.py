@@ -57,11 +57,13 @@ class PartsApart:
 
     Attributes:
         folder: Has a folder for each batch.
-        read_by_tasks: The products whose parts the driver leaves there.
+        read_by_tasks: The products whose parts tasks read there, to write them to sinks.
+        left_to_tasks: Those of them whose parts the driver leaves there, since it reads none.
     """
 
     folder: ObjectPath
     read_by_tasks: frozenset[str] = frozenset()
+    left_to_tasks: frozenset[str] = frozenset()
 
 
 def _placed(
@@ -159,11 +161,12 @@ class Kernel:
             counts = json.loads(self._jvm_kernel.stage(batch._jdf, str(folder)))
             return counts
         store = self.apart.folder / folder.name
-        read_by_tasks = sorted(self.apart.read_by_tasks)
-        staged = self._jvm_kernel.stageApart(batch._jdf, str(folder), str(store), read_by_tasks)
-        counts = json.loads(staged)
-        parts: dict[str, dict[str, int]] = counts.pop("parts", {})
-        return counts | {"parts": {name: _placed(store, name, parts[name]) for name in parts}}
+        readers = sorted(self.apart.read_by_tasks), sorted(self.apart.left_to_tasks)
+        staged = self._jvm_kernel.stageApart(batch._jdf, str(folder), str(store), *readers)
+        told = json.loads(staged)
+        counts, attempts = told["counts"], told["attempts"]
+        parts = {name: _placed(store, name, each) for name, each in attempts.items()}
+        return counts | {"parts": parts}
 
     def streams(self) -> Any:
         """Return the kernel's door for streams that leave it between two of their steps."""

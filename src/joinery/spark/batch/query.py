@@ -13,7 +13,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -34,6 +34,7 @@ from joinery.delivery.task_sink import Tasks
 from joinery.errors import JoineryError, RunError
 from joinery.model.progress import BatchProgress, Counts, split_columns, with_ages
 from joinery.model.watermark import EventTimes
+from joinery.place.object_path import ObjectPath
 from joinery.plan.nodes import Product
 from joinery.sinks.line import StagedRow
 from joinery.sinks.protocol import SinkUnavailableError, StagedBatch
@@ -44,6 +45,7 @@ from joinery.spark.batch.query_sinks import ProductSinks, QuerySinks
 from joinery.spark.batch.repairs import Repairs
 from joinery.spark.batch.staging import Staging
 from joinery.spark.batch.watermarks import QueryTimes
+from joinery.spark.kernel import PartsApart
 from joinery.spark.recovery.attempt import Attempts
 from joinery.spark.source.source import BatchLabel
 
@@ -164,13 +166,13 @@ class QueryRun:
         """Whether tasks write to a sink where they can."""
         return any(maker is not None for each in self.members for maker in each.makers)
 
-    @property
-    def read_by_tasks(self) -> frozenset[str]:
-        """The products whose documents no sink reads that the driver writes to."""
+    def parts_apart(self, folder: ObjectPath) -> PartsApart:
+        """Return of which products tasks read the parts in the folder where they leave them."""
         if self._tasks.missing:
-            return frozenset()
+            return PartsApart(folder)
+        some = (each for each in self.members if any(each.makers))
         alone = (each for each in self.members if each.makers and all(each.makers))
-        return frozenset(each.product.name for each in alone)
+        return PartsApart(folder, _names(some), _names(alone))
 
     def _give_way(self) -> None:
         """End after the batch that is under way: a rebuild takes this query over."""
@@ -434,6 +436,10 @@ class QueryRun:
             return  # what was not sent is held for the next run
         self.failure = self.failure or error
         self.ending.set()
+
+
+def _names(members: Iterable[ProductSinks]) -> frozenset[str]:
+    return frozenset(each.product.name for each in members)
 
 
 def _query_id(frame: DataFrame) -> str:

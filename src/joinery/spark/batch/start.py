@@ -53,7 +53,7 @@ from joinery.spark.batch.query import QueryRun
 from joinery.spark.batch.query_kernel import open_batch_kernel, open_level_kernel
 from joinery.spark.batch.ready import Ends
 from joinery.spark.batch.stores import StoreKernel, StoreThread
-from joinery.spark.kernel import Kernel, PartsApart
+from joinery.spark.kernel import Kernel
 from joinery.spark.real_time.rules import kafka_topics
 from joinery.spark.real_time.run import RealTimeRun
 from joinery.spark.real_time.uncommitted import RealTimeMark
@@ -141,8 +141,9 @@ class QueryStarter:
         store = self.stores.get(query.name)
         if store is None:
             kernel = open_batch_kernel(self.spark, query.lowered, self.spec, query.lookups)
-            if isinstance(kernel, Kernel | StreamKernel) and (folder := query.staging.apart):
-                return kernel.staging_apart(PartsApart(folder, query.read_by_tasks))
+            folder = query.staging.apart
+            if isinstance(kernel, Kernel | StreamKernel) and folder is not None:
+                return kernel.staging_apart(query.parts_apart(folder))
             return kernel
         return StoreKernel(
             open_change_feed(self.spark, query.products),

@@ -1,5 +1,8 @@
 package dev.joinery.kernel.door;
 
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.fasterxml.jackson.databind.util.RawValue;
 import dev.joinery.kernel.chain.Counting;
 import dev.joinery.kernel.chain.Level;
 import dev.joinery.kernel.chain.SharedProgram;
@@ -38,8 +41,6 @@ import scala.jdk.javaapi.CollectionConverters;
 
 /** The door to the kernel: DataFrame in, DataFrame out. */
 public final class Kernel {
-  private static final String PARTS = "parts";
-
   private final Program program;
   private final Broadcast<SharedProgram> shared;
 
@@ -209,27 +210,41 @@ public final class Kernel {
   /**
    * Does the same where tasks do not see {@code folder}, and leave their parts in a store.
    *
-   * @param readByTasks products whose documents stay there
-   * @return the same, and which attempts' parts count: {@code {"parts": {product: {partition:
-   *     attempt}}}}, each at {@code store/attempt/product}
+   * @param readByTasks products whose documents tasks read there
+   * @param leftToTasks those of them that nobody else reads, whose documents stay there
+   * @return {@code {"counts": …, "attempts": {product: {partition: attempt}}}}: the same, and the
+   *     attempts whose parts count, each at {@code store/attempt/product}
    */
   public String stageApart(
-      Dataset<Row> chain, String folder, String store, List<String> readByTasks)
+      Dataset<Row> chain,
+      String folder,
+      String store,
+      List<String> readByTasks,
+      List<String> leftToTasks)
       throws IOException {
     Configuration settings = classic(chain).sparkSession().sessionState().newHadoopConf();
     Staging staging = Staging.inStore(store, settings);
-    Stage stage = new Stage(program.products(), folder, staging, Set.copyOf(readByTasks));
-    List<Stage.Part> parts = BatchJob.run(chain, stage);
-    Counters counts = stage.keep(parts);
+    Set<String> some = Set.copyOf(readByTasks);
+    Set<String> all = Set.copyOf(leftToTasks);
+    Staged staged = staged(chain, new Stage(program.products(), folder, staging, some, all));
+    ObjectNode told = JsonNodeFactory.instance.objectNode();
+    told.putRawValue("counts", new RawValue(staged.counts().toJson()));
+    told.set("attempts", attempts(staged.parts(), some));
+    return told.toString();
+  }
+
+  private static ObjectNode attempts(List<Stage.Part> parts, Set<String> products) {
+    ObjectNode attempts = JsonNodeFactory.instance.objectNode();
     for (Stage.Part part : parts) {
-      for (Program.ProductProgram product : program.products()) {
-        if (part.sizes().containsKey(product.name())) {
-          String partition = Integer.toString(part.partition());
-          counts.add(PARTS, product.name(), partition, part.attempt());
+      for (String product : products) {
+        if (part.sizes().containsKey(product)) {
+          attempts
+              .withObjectProperty(product)
+              .put(Integer.toString(part.partition()), part.attempt());
         }
       }
     }
-    return counts.toJson();
+    return attempts;
   }
 
   private static org.apache.spark.sql.classic.Dataset<Row> classic(Dataset<Row> chain) {
@@ -237,9 +252,17 @@ public final class Kernel {
   }
 
   static String stage(Dataset<Row> chain, Stage stage) throws IOException {
+    return staged(chain, stage).counts().toJson();
+  }
+
+  /** What was kept of a batch, and counted. */
+  private record Staged(List<Stage.Part> parts, Counters counts) {}
+
+  private static Staged staged(Dataset<Row> chain, Stage stage) throws IOException {
     stage.open();
     try {
-      return stage.keep(BatchJob.run(chain, stage)).toJson();
+      List<Stage.Part> parts = BatchJob.run(chain, stage);
+      return new Staged(parts, stage.keep(parts));
     } finally {
       stage.clear();
     }

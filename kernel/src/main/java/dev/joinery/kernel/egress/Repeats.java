@@ -18,6 +18,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.stream.IntStream;
 
 /**
  * Leaves one line of each key in the staged parts of a stream: the newest by its place. So a sink
@@ -72,6 +73,14 @@ final class Repeats {
   /** How many lines were removed. */
   long lines() {
     return lines;
+  }
+
+  /** Which parts were written anew, by their places in the list. */
+  List<Integer> rewritten() {
+    return IntStream.range(0, parts.size())
+        .filter(part -> !older.get(part).isEmpty())
+        .boxed()
+        .toList();
   }
 
   /** How many bytes they had. */

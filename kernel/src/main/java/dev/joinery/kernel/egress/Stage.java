@@ -63,6 +63,7 @@ public final class Stage
   private final String folder;
   private final Staging staging;
   private final Set<String> readByTasks;
+  private final Set<String> leftToTasks;
 
   public Stage(List<Program.ProductProgram> products, String folder) {
     this(products, List.of(), folder);
@@ -71,13 +72,17 @@ public final class Stage
   /**
    * Has tasks leave their parts in {@code staging}; what is kept goes to {@code folder}, but for the
    * documents of products that only tasks read.
+   *
+   * @param readByTasks products whose documents tasks read, where they left them
+   * @param leftToTasks those of them that nobody else reads
    */
   public Stage(
       List<Program.ProductProgram> products,
       String folder,
       Staging staging,
-      Set<String> readByTasks) {
-    this(products, List.of(), folder, staging, readByTasks);
+      Set<String> readByTasks,
+      Set<String> leftToTasks) {
+    this(products, List.of(), folder, staging, readByTasks, leftToTasks);
   }
 
   /** Writes the changes of {@code relations}, too. */
@@ -85,7 +90,7 @@ public final class Stage
       List<Program.ProductProgram> products,
       List<Program.RelationProgram> relations,
       String folder) {
-    this(products, relations, folder, Staging.onDisk(folder), Set.of());
+    this(products, relations, folder, Staging.onDisk(folder), Set.of(), Set.of());
   }
 
   private Stage(
@@ -93,12 +98,14 @@ public final class Stage
       List<Program.RelationProgram> relations,
       String folder,
       Staging staging,
-      Set<String> readByTasks) {
+      Set<String> readByTasks,
+      Set<String> leftToTasks) {
     this.products = products;
     this.relations = relations;
     this.folder = folder;
     this.staging = staging;
     this.readByTasks = readByTasks;
+    this.leftToTasks = leftToTasks;
   }
 
   /** Makes room for a batch; called by the driver before any task begins. */
@@ -129,7 +136,7 @@ public final class Stage
   public Counters keep(List<Part> parts) throws IOException {
     Counters counts = new Counters();
     parts.forEach(each -> counts.addAll(each.counts()));
-    staging.keep(left(parts, name -> !readByTasks.contains(name)));
+    staging.keep(left(parts, name -> !leftToTasks.contains(name)));
     removeRepeats(parts, counts);
     return counts;
   }
@@ -156,18 +163,23 @@ public final class Stage
   private void removeRepeats(List<Part> parts, Counters counts) throws IOException {
     for (Program.ProductProgram product : products) {
       String name = product.name();
+      List<Part> repeating = new ArrayList<>();
       List<Repeats.Listed> listed = new ArrayList<>();
       for (Part part : parts) {
         if (part.indexes().containsKey(name)) {
+          repeating.add(part);
           listed.add(new Repeats.Listed(place(part, name), part.indexes().get(name)));
         }
       }
-      if (readByTasks.contains(name) && Repeats.areIn(listed)) {
-        staging.keep(left(parts, name::equals));
+      if (leftToTasks.contains(name) && Repeats.areIn(listed)) {
+        staging.keep(left(repeating, name::equals));
       }
       Repeats removed = Repeats.remove(listed);
       if (removed.lines() > 0) {
-        staging.replace(left(parts, name::equals));
+        if (readByTasks.contains(name)) {
+          List<Part> rewritten = removed.rewritten().stream().map(repeating::get).toList();
+          staging.replace(left(rewritten, name::equals));
+        }
         counts.product(name, "superseded", removed.lines());
         counts.add(Counters.DOCUMENTS, name, "upserts", -removed.lines());
         counts.add(Counters.DOCUMENTS, name, "bytes", -removed.bytes());

@@ -35,7 +35,7 @@ public sealed interface Staging extends Serializable {
   /** Opens a file of an attempt, which is there once it is closed. */
   OutputStream create(long attempt, String name) throws IOException;
 
-  /** Puts files that attempts left on the driver's disk. */
+  /** Brings to the driver's disk the files that attempts left. */
   void keep(List<Left> files) throws IOException;
 
   /** Lets tasks find what was kept and then changed on the driver's disk. */
@@ -112,7 +112,7 @@ public sealed interface Staging extends Serializable {
     private static final int COPIES_AT_ONCE = 16;
     private static final int BUFFER = 1 << 16;
 
-    /** Whether a folder has the name, or a file the name of a folder above, is not asked. */
+    /** Skips S3A's checks that neither the path nor a parent is in the way. */
     private static final String UNASKED = "fs.s3a.create.performance";
 
     private static final String LENGTH = "fs.option.openfile.length";

@@ -81,7 +81,10 @@ class RepeatsTest {
     Line arrived = new Line("1", "arrived", at(0, 0));
     List<Repeats.Listed> parts = List.of(part(0, List.of(kept)), part(1, List.of(arrived)));
 
-    assertEquals(1, Repeats.remove(parts).lines());
+    Repeats removed = Repeats.remove(parts);
+
+    assertEquals(1, removed.lines());
+    assertEquals(List.of(0), removed.rewritten());
     assertEquals(List.of(arrived.text()), left(parts));
   }
 

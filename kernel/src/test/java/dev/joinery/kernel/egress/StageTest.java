@@ -4,11 +4,20 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.joinery.kernel.bytes.ByteWriter;
+import dev.joinery.kernel.bytes.Slice;
+import dev.joinery.kernel.message.Counters;
+import dev.joinery.kernel.message.Event;
 import dev.joinery.kernel.message.Message;
+import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.render.ByteSink;
 import java.io.IOException;
+import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Iterator;
 import java.util.List;
@@ -19,12 +28,15 @@ import java.util.stream.Stream;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.types.StructType;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Several attempts of one task stage their lines, and only those of the one that ended count. */
 class StageTest {
+  private static final StructType NONE = new StructType();
+
   @TempDir Path folder;
   private Stage stage;
 
@@ -117,7 +129,7 @@ class StageTest {
   void whatAnAttemptLeftInAStoreIsCopiedAndALateOneAltersNothing(@TempDir Path store)
       throws IOException {
     Staging staging = Staging.inStore(store.toUri().toString(), new Configuration());
-    stage = new Stage(List.of(), folder.resolve("batch").toString(), staging, Set.of());
+    stage = new Stage(List.of(), folder.resolve("batch").toString(), staging, Set.of(), Set.of());
     stage.open();
 
     Stage.Part ended = write(1, letters("{\"a\":1}", "{\"a\":2}"));
@@ -132,7 +144,7 @@ class StageTest {
   @Test
   void aPartThatIsShorterThanWhatWasWrittenIsNotKept(@TempDir Path store) throws IOException {
     Staging staging = Staging.inStore(store.toUri().toString(), new Configuration());
-    stage = new Stage(List.of(), folder.toString(), staging, Set.of());
+    stage = new Stage(List.of(), folder.toString(), staging, Set.of(), Set.of());
     Stage.Part ended = write(1, letters("{\"a\":1}", "{\"a\":2}"));
 
     Files.writeString(store.resolve("1/dead_letters"), "{\"a\":1}\n");
@@ -140,6 +152,51 @@ class StageTest {
 
     IOException told = assertThrows(IOException.class, () -> keep(ended));
     assertTrue(told.getMessage().endsWith("has 8 bytes, and 16 were written to it"));
+  }
+
+  @Test
+  void ofARepeatedKeyOnlyTheRewrittenPartIsPutBackAndOnlyWhereTasksReadIt(@TempDir Path store)
+      throws IOException {
+    assertEquals(List.of(1), putBack(store, Set.of("p")));
+    assertEquals(List.of(), putBack(store, Set.of()));
+  }
+
+  /** Keeps two parts with one key, the newer in part 0; returns which were put in the store again. */
+  private List<Integer> putBack(Path store, Set<String> readByTasks) throws IOException {
+    Program.ProductProgram product = new Program.ProductProgram("p", NONE, NONE);
+    Staging staging = Staging.inStore(store.toUri().toString(), new Configuration());
+    stage = new Stage(List.of(product), folder.toString(), staging, readByTasks, Set.of());
+    List<Stage.Part> parts = List.of(document(staging, 0, 2), document(staging, 1, 1));
+    FileTime before = FileTime.fromMillis(0);
+    Files.setLastModifiedTime(store.resolve("0/p"), before);
+    Files.setLastModifiedTime(store.resolve("1/p"), before);
+
+    stage.keep(parts);
+
+    List<Integer> changed = new ArrayList<>();
+    for (int part = 0; part < 2; part++) {
+      if (!Files.getLastModifiedTime(store.resolve(part + "/p")).equals(before)) {
+        changed.add(part);
+      }
+    }
+    return changed;
+  }
+
+  /** Leaves a part with one document, of a key that all have; returns what its task returns. */
+  private static Stage.Part document(Staging staging, int number, int place) throws IOException {
+    String line = "{\"key\":{\"k\":1},\"value\":null,\"version\":" + place + "}\n";
+    byte[] bytes = line.getBytes(StandardCharsets.UTF_8);
+    ByteSink sink = new ByteSink(64);
+    sink.append(bytes);
+    ByteWriter at = new ByteWriter();
+    new Event.Place(true, 0, 0, place).write(at);
+    LineIndex index = new LineIndex();
+    index.add(sink, 7, 14, Slice.of(at.toBytes()));
+    try (OutputStream out = staging.create(number, "p")) {
+      out.write(bytes);
+    }
+    Map<String, Long> sizes = Map.of("p", (long) bytes.length);
+    return new Stage.Part(number, number, sizes, Map.of("p", index.toBytes()), new Counters());
   }
 
   /** What the driver does once it has the results of all tasks. */
