@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from joinery.model.warning import RunWarning
-from joinery.place.place import Place
+from joinery.place.place import Place, local_only
 from joinery.plan.stream import Stream
 from joinery.project.captured import CAPTURED
 from joinery.project.product import ProjectSpec
@@ -53,7 +53,7 @@ from joinery.spark.batch.query import QueryRun
 from joinery.spark.batch.query_kernel import open_batch_kernel, open_level_kernel
 from joinery.spark.batch.ready import Ends
 from joinery.spark.batch.stores import StoreKernel, StoreThread
-from joinery.spark.kernel import Kernel
+from joinery.spark.kernel import Kernel, PartsApart
 from joinery.spark.real_time.rules import kafka_topics
 from joinery.spark.real_time.run import RealTimeRun
 from joinery.spark.real_time.uncommitted import RealTimeMark
@@ -142,9 +142,7 @@ class QueryStarter:
         if store is None:
             kernel = open_batch_kernel(self.spark, query.lowered, self.spec, query.lookups)
             folder = query.staging.apart
-            if isinstance(kernel, Kernel | StreamKernel) and folder is not None:
-                return kernel.staging_apart(query.parts_apart(folder))
-            return kernel
+            return kernel if folder is None else staging_apart(kernel, query.parts_apart(folder))
         return StoreKernel(
             open_change_feed(self.spark, query.products),
             store,
@@ -198,6 +196,17 @@ class QueryStarter:
         trigger_ms = max(spec.run.trigger_ms, TICK_MS if timers else 0)
         with running_timers(spark, timers):
             return writer.trigger(processingTime=f"{trigger_ms} milliseconds").start()
+
+
+def staging_apart(kernel: BatchKernel, apart: PartsApart) -> BatchKernel:
+    """Return a kernel for tasks that do not see the driver's disk.
+
+    Raises:
+        LocalOnlyError: It can stage nowhere else, and what its tasks leave would be lost.
+    """
+    if isinstance(kernel, Kernel | StreamKernel):
+        return kernel.staging_apart(apart)
+    raise local_only("a query that stages on the driver's disk")
 
 
 def _spools(spec: ProjectSpec) -> frozenset[str]:
