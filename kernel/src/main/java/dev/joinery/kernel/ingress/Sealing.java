@@ -90,7 +90,7 @@ public record Sealing(
     /**
      * The same rows; they are decoded, and the keys of their subjects at hand, when they come.
      *
-     * @param insertsOnly of which relations updates are nothing
+     * @param insertsOnly relations whose updates are ignored
      */
     Iterator<Row> decoded(Iterator<Row> rows, Format[] formats, IntPredicate insertsOnly) {
       return new Iterator<>() {

@@ -20,7 +20,7 @@ final class Told implements ChangeSink {
   /**
    * {@code rows} hears of the row of each upsert.
    *
-   * @param insertsOnly whether updates are nothing to what it is told to
+   * @param insertsOnly whether the receiver ignores updates
    */
   Told(Consumer<Slice> rows, boolean insertsOnly) {
     this.rows = rows;
