@@ -70,7 +70,10 @@ streams:
   strict:
     from: view
     group: a
-    steps: [{lookup: customer, on: {id: user_id}, on_miss: dead_letter}, {select: [email, name]}]
+    steps:
+      - {lookup: customer, on: {id: user_id}, on_miss: dead_letter}
+      - {lookup: account, on: [email], fields: [plan]}
+      - select: [email, name, plan]
     sink: *clear
 """
 STREAMS = ("enriched", "waiting", "strict")
@@ -165,6 +168,10 @@ def test_a_canary_is_sealed_in_streams_and_gone_from_what_is_sent_once_erased(
         for line in file.read_text().splitlines()
     ]
     assert ["lookup_miss", "undecodable"] == sorted(each["reason"] for each in letters)
+    (missed,) = [json.loads(each["value"]) for each in letters if each["reason"] == "lookup_miss"]
+    assert {"id", "user_id", "email", "address", "page"} == missed.keys()
+    assert missed["email"].startswith("jy1:")
+    assert "free" == json.loads(before["strict"][5])["plan"]
 
     erased(project, "customer", "5")
     erased(project, "address", "6")  # not the key of its rows
@@ -223,4 +230,4 @@ def test_what_cannot_seal_events_is_refused(spark: SparkSession, project: Any) -
         frame_of(stream.plan, spark, {"view": spark.range(1)})
     with pytest.raises(FrameError, match="personal columns"):
         stream.preview(spark=spark)
-    assert [None] * 2 == [*stream.preview(1).rows[0]]
+    assert [None, None, "free"] == [*stream.preview(1).rows[0]]

@@ -27,7 +27,7 @@ from joinery.solutions.spark_state.interval_program import Judged
 from joinery.solutions.spark_state.pattern_program import Pattern
 from joinery.solutions.spark_state.program import Fold, Interval, KernelNode, KernelProgram, Retract
 from joinery.solutions.spark_state.search_program import Search
-from joinery.solutions.spark_state.stream_program import AsOf
+from joinery.solutions.spark_state.stream_program import AsOf, CurrentLookup, Seen
 from joinery.solutions.spark_state.words import FIRST_KINDS, kept_retention, kept_rows
 
 # Rises whenever addresses, pages, patches or messages change their meaning.
@@ -133,6 +133,8 @@ def _shaping(node: KernelNode, program: KernelProgram) -> KernelNode:
             return replace(node, judged=_known_judged(node.judged), kept=None)
         case Fold() | Interval():
             return replace(node, kept=None)
+        case CurrentLookup() | Seen():
+            return replace(node, hidden=None)
         case _:
             return node
 

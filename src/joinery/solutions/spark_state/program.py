@@ -453,7 +453,7 @@ class KernelProgram:
 _DATA_TYPES = DataType.__args__
 _ADDED = frozenset(
     """hot known other other_behind_micros rules within time valid judged kept sealed types
-    known_by stays wait_events""".split()
+    known_by stays wait_events hidden""".split()
 )
 """What parts had not at first: where it says nothing, programs read as they did before."""
 

@@ -115,6 +115,7 @@ class Relations:
 
 
 NEVER = -1
+_REPLACED = "__hidden_"
 # Every change of a versioned table tells as many addresses the time.
 _BUCKETS = 32
 # The identities of all events that are remembered are shared among as many.
@@ -159,7 +160,7 @@ def own_after(step: Lookup | plan.Rolling | plan.Join, place: Place) -> tuple[Sl
     """
     names = {slot.name for slot in added_by(step, place)}
     return tuple(
-        Slot(f"__hidden_{index}", slot.type) if slot.name in names else slot
+        Slot(f"{_REPLACED}{index}", slot.type) if slot.name in names else slot
         for index, slot in enumerate(place.event)
     )
 
@@ -203,6 +204,7 @@ def make_node(
                 for_micros=step.for_us,
                 logs=tuple(relations.rows[each.name].index for each in step.logs),
                 onward=(),
+                hidden=_hidden(place),
             )
         case Lookup(as_of="event"):
             return _as_of(step, place, relations)
@@ -227,7 +229,20 @@ def _current_lookup(step: Lookup, place: Place, relations: Relations) -> Current
         where=_where(step, place, relations),
         asked=step.read == "database",
         onward=(),
+        hidden=_hidden(place),
     )
+
+
+def _hidden(place: Place) -> tuple[int, ...] | None:
+    """Return where an event has what is no column of it: blind indexes, and what was replaced."""
+    personal = place.stream.relation.personal
+    indexes = personal.hidden if personal else frozenset[str]()
+    found = tuple(
+        index
+        for index, slot in enumerate(place.event)
+        if slot.name in indexes or slot.name.startswith(_REPLACED)
+    )
+    return found or None
 
 
 def _as_of(step: Lookup, place: Place, relations: Relations) -> AsOf:

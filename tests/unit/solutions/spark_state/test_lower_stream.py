@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from joinery.plan.build import build_plan
 from joinery.project.load import load_spec
+from joinery.solutions.spark_state.fingerprint import fingerprint
 from joinery.solutions.spark_state.lower_stream import LoweredStreams, lower_streams
 from joinery.solutions.spark_state.program import KernelProgram
 from joinery.solutions.spark_state.render import render_program
@@ -131,6 +133,25 @@ def test_a_blind_index_passes_a_lookup_that_may_make_a_dead_letter(tmp_path: Pat
     assert onward.address is not None
     (compared,) = onward.address.ordinals
     assert "email (blind index)" == second.event.fields[compared].name
+    assert (1,) == first.hidden  # no letter tells it
+
+
+def test_no_letter_tells_a_column_that_was_replaced(tmp_path: Path) -> None:
+    replacing = "{lookup: customers, on: {id: customer_id}, fields: {customer_id: tier}}"
+    made = program(tmp_path, replacing, PRODUCTS.replace("}", ", on_miss: dead_letter}"))
+
+    first, second = made.nodes
+    assert isinstance(first, CurrentLookup)
+    assert isinstance(second, CurrentLookup)
+    assert second.hidden is not None
+    names = [each.name for each in second.event.fields]
+    assert [each for each in names if each.startswith("__")] == [names[i] for i in second.hidden]
+    assert "customer_id" in names
+    assert first.hidden is None
+    assert '"hidden"' in made.to_json()
+    known = replace(made, nodes=(first, replace(second, hidden=None)))
+    assert fingerprint(known).program == fingerprint(made).program
+    assert '"hidden"' not in known.to_json()
 
 
 def test_streams_that_begin_alike_share_their_first_nodes(tmp_path: Path) -> None:

@@ -52,7 +52,8 @@ public final class AskedEvents
       this.outbox = outbox;
       StreamProgram.CurrentLookupProgram program =
           (StreamProgram.CurrentLookupProgram) nodes.program().nodes().get(node);
-      this.letters = new EventLetter(program.owner(), program.key(), program.event());
+      this.letters =
+          new EventLetter(program.owner(), program.key(), program.event(), program.hidden());
     }
 
     void take(byte[] message, byte[] address) {

@@ -43,6 +43,7 @@ public interface StreamProgram {
    * @param forMicros how long an event is sent again when the row changes; -1 for never
    * @param everyMicros how often it is, 0 for at once
    * @param where the assembler, over {@code event} and the fields, that says which are; -1 for all
+   * @param hidden the places in {@code event} of what no letter tells; null for none
    */
   @JsonIgnoreProperties("asked")
   public record CurrentLookupProgram(
@@ -58,7 +59,8 @@ public interface StreamProgram {
       long forMicros,
       long everyMicros,
       int where,
-      List<Onward> onward)
+      List<Onward> onward,
+      int[] hidden)
       implements Program.NodeProgram {
     public boolean remembers() {
       return miss == Miss.WAIT || keepsRecent();
@@ -155,6 +157,7 @@ public interface StreamProgram {
    * @param eventTime over {@code event}
    * @param forMicros what is less than this apart is near
    * @param logs by whose watermark times are forgotten
+   * @param hidden the places in {@code event} of what no letter tells; null for none
    */
   public record SeenProgram(
       String name,
@@ -166,7 +169,8 @@ public interface StreamProgram {
       int eventTime,
       long forMicros,
       int[] logs,
-      List<Onward> onward)
+      List<Onward> onward,
+      int[] hidden)
       implements Program.NodeProgram {}
 
   /**

@@ -57,7 +57,8 @@ public final class CurrentLookup implements Node {
     this.where = program.where() < 0 ? null : context.assembler(program.where());
     this.event = new UnsafeRow(program.event().length());
     this.onward = program.onward().stream().map(each -> new Onward(each, context)).toList();
-    this.letters = new EventLetter(program.owner(), program.key(), program.event());
+    this.letters =
+        new EventLetter(program.owner(), program.key(), program.event(), program.hidden());
     this.detail = "There is no row of " + rows.name() + " for it.";
   }
 

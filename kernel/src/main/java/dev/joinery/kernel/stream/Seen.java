@@ -45,7 +45,8 @@ public final class Seen implements Node {
     this.by = program.by().codec(NodeContext.slotsOf(program.event()));
     this.event = new UnsafeRow(program.event().length());
     this.onward = program.onward().stream().map(each -> new Onward(each, context)).toList();
-    this.letters = new EventLetter(program.owner(), program.key(), program.event());
+    this.letters =
+        new EventLetter(program.owner(), program.key(), program.event(), program.hidden());
     this.noTime = "Its column " + program.event().fields()[program.eventTime()].name() + " is null.";
   }
 

@@ -88,6 +88,17 @@ class CurrentLookupTest {
   }
 
   @Test
+  void aDeadLetterLeavesOutWhatIsNoColumnOfTheEvent() {
+    StreamProgram.Miss miss = StreamProgram.Miss.DEAD_LETTER;
+    StreamRun run =
+        new StreamRun(StreamSample.oneLookup(miss, 0, NEVER, 0, new int[] {1}), 7);
+
+    assertEquals(
+        List.of("lookup_miss {\"id\":1} {\"id\":1}"),
+        told(run.batch(START, put(ORDER, 1L, 5L))));
+  }
+
+  @Test
   void aDeletedRowIsMissed() {
     StreamRun run = run(StreamProgram.Miss.DROP, 0, NEVER);
     run.batch(START, put(CUSTOMER, 5L, "Ada", null));

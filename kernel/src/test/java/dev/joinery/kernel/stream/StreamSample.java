@@ -31,6 +31,12 @@ final class StreamSample {
   /** The same, corrected once in a while. */
   static Program oneLookup(
       StreamProgram.Miss miss, long waitMicros, long forMicros, long everyMicros) {
+    return oneLookup(miss, waitMicros, forMicros, everyMicros, null);
+  }
+
+  /** The same, with letters that leave out the columns of an order at {@code hidden}. */
+  static Program oneLookup(
+      StreamProgram.Miss miss, long waitMicros, long forMicros, long everyMicros, int[] hidden) {
     StructType value = StructType.fromDDL("id long, name string, again boolean");
     return new Program(
         1,
@@ -49,7 +55,8 @@ final class StreamSample {
                 forMicros,
                 everyMicros,
                 -1,
-                List.of(new StreamProgram.Onward(4, -1, 0, null, true)))),
+                List.of(new StreamProgram.Onward(4, -1, 0, null, true)),
+                hidden)),
         List.of(
             view(ORDER),
             view(CUSTOMER),
@@ -93,7 +100,8 @@ final class StreamSample {
                 forMicros,
                 0,
                 -1,
-                List.of(to(1, 5, 2))),
+                List.of(to(1, 5, 2)),
+                null),
             new StreamProgram.CurrentLookupProgram(
                 "orders/city",
                 2,
@@ -107,7 +115,8 @@ final class StreamSample {
                 -1,
                 0,
                 -1,
-                List.of(new StreamProgram.Onward(7, -1, 0, null, false)))),
+                List.of(new StreamProgram.Onward(7, -1, 0, null, false)),
+                null)),
         List.of(
             view(ORDER),
             view(CUSTOMER),
@@ -217,7 +226,8 @@ final class StreamSample {
                 2,
                 10_000_000,
                 new int[] {0},
-                List.of(new StreamProgram.Onward(2, -1, 0, null, false)))),
+                List.of(new StreamProgram.Onward(2, -1, 0, null, false)),
+                null)),
         List.of(
             view(SALE),
             pass("sales/seen/before", SALE, 0, 1, 2),
@@ -372,7 +382,8 @@ final class StreamSample {
         each.forMicros(),
         each.everyMicros(),
         each.where(),
-        each.onward());
+        each.onward(),
+        each.hidden());
   }
 
   private static Program.RelationProgram relation(Table table, int view) {
