@@ -319,6 +319,70 @@ def test_a_preview_counts_rows_that_are_late_and_rows_without_a_time(
     assert "1 document, 1 without a time, 2 late, 1 too late; " in capsys.readouterr().err
 
 
+def test_a_preview_tells_of_the_rows_that_are_late(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = GROUPS.replace("    sink:", "    emit: {late: dead_letter}\n    sink:")
+    (tmp_path / "joinery.yaml").write_text(text)
+    times = ("2026-03-01T10:00:05Z", "2026-03-01T10:00:04Z")
+    write(tmp_path / "data" / "view", *({"page": "home", "at": each} for each in times))
+
+    run_preview(PreviewArguments("minutes", tmp_path / "joinery.yaml"))
+
+    assert "warning: 1 dead letter late, such as minutes: Its time" in capsys.readouterr().err
+
+
+TIMED = """\
+name: shop
+sources: {changes: {files: {path: data}}}
+relations:
+  sale:
+    format: debezium-json
+    key: [id]
+    fields: {id: long, at: timestamp}
+    time: at
+  rate:
+    key: [id]
+    fields: {id: long, percent: long, since: timestamp, until: long}
+    time: since
+products:
+  days:
+    aggregate: sale
+    window: {tumbling: 1 day}
+    values: {sales: count(*)}
+    emit: {late: drop}
+    sink: {files: {path: out}}
+  rates: {history: rate, valid: since, track: [percent], sink: {files: {path: out}}}
+  sold:
+    root: sale
+    fields: [id]
+    embed: {rate: {one: rate, on: [id], as_of: at, fields: [percent]}}
+    sink: {files: {path: out}}
+"""
+
+
+def test_a_preview_takes_no_row_of_a_snapshot_for_late_and_ends_versions_by_deletes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "joinery.yaml").write_text(TIMED)
+    day = 86_400_000_000
+    sales = [{"op": "r", "after": {"id": each, "at": each * day}} for each in (2, 1)]
+    write(tmp_path / "data/sale", *sales)
+    rate = {"id": 1, "percent": 5, "since": 0}
+    gone = {"id": 1, "since": day, "until": "never", "__deleted": True}
+    write(tmp_path / "data/rate", rate, gone)
+
+    shown = {}
+    for product in ("days", "rates", "sold"):
+        run_preview(PreviewArguments(product, tmp_path / "joinery.yaml"))
+        lines = capsys.readouterr().out.splitlines()
+        shown[product] = [json.loads(each)["value"] for each in lines]
+
+    assert [each["sales"] for each in shown["days"]] == [1, 1]
+    assert [each["valid_to"] for each in shown["rates"]] == ["1970-01-02T00:00:00Z"]
+    assert [each["rate"] for each in shown["sold"]] == [None, None]
+
+
 def test_a_preview_shows_open_windows_where_logs_are_to_end(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

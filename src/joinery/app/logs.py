@@ -20,7 +20,7 @@ from joinery.project.product import ProjectSpec
 from joinery.provenance.logs import Ordered
 from joinery.provenance.told import Naming, key_named, key_text
 from joinery.semantics.render import map_key_text
-from joinery.solutions.spark_state.decoded import as_decoded
+from joinery.solutions.spark_state.decoded import as_decoded, told_by_deletes
 from joinery.vault.keys import blind_index
 from joinery.vault.tables import open_vault
 
@@ -96,7 +96,8 @@ class Logs:
         checkpoints = [QueryPaths.of(root, each).checkpoint for each in queries]
         seen, begun = seen_sizes(checkpoints), first_offsets(spec, checkpoints)
         decoded = as_decoded(spec, relations, *products)
-        found = read_files(spec, decoded, most=records, seen=seen, begun=begun)
+        told = told_by_deletes(products)
+        found = read_files(spec, decoded, most=records, told=told, seen=seen, begun=begun)
         ordered, changes = in_written_order(spec, relations, found, at)
         if frontier is not None:
             changes = reached(frontier, relations, found, changes)

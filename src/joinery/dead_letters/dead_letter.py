@@ -44,6 +44,7 @@ REASONS = (
     "map_failed",
 )
 _PASSING = ("time", "detail")  # of a letter: they differ when the same is refused again
+_CONFLICT = "sequence_conflict"  # one of each number of a key, which the detail tells
 _ID_DIGITS = 12
 
 
@@ -166,7 +167,8 @@ def moment(time: str) -> datetime:
 def parse_dead_letter(line: str | bytes) -> DeadLetter:
     """Return the letter that a line holds."""
     facts: dict[str, Any] = json.loads(line)
-    lasting = {name: value for name, value in facts.items() if name not in _PASSING}
+    passing = _PASSING if facts.get("reason") != _CONFLICT else _PASSING[:1]
+    lasting = {name: value for name, value in facts.items() if name not in passing}
     text = json.dumps(lasting, sort_keys=True, separators=(",", ":")).encode()
     return DeadLetter(hashlib.sha256(text).hexdigest()[:_ID_DIGITS], facts)
 

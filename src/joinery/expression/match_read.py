@@ -177,8 +177,10 @@ class _Lifter:
         named = {each for each, _ in prefixes}
         loose = [each for each in free_names(argument) if each.name not in named]
         if len(named) != 1 or loose:
-            shown = sorted(named) or [loose[0].name if loose else "it"]
-            message = f'"{call.function}" reads the rows of one variable, and this {shown[0]}'
+            shown = sorted(named)
+            message = f'"{call.function}" reads the rows of a variable'
+            if loose:
+                message += f', and "{loose[0].name}" is none'
             if len(named) > 1:
                 message = f'"{call.function}" reads one variable, and this {" and ".join(shown)}'
             variable = next(iter(named or self._scope.variables), "A")

@@ -76,7 +76,7 @@ def unknown_column(
     name: str, known: Iterable[str], *, offset: int, owner: str = ""
 ) -> ExpressionError:
     """Return the error for a name that the scope, or the struct `owner`, does not have."""
-    names = tuple(each for each in known if not each.startswith(("__agg_", "__read_")))
+    names = tuple(each for each in known if not each.startswith(("__agg_", "__read_", "__window_")))
     listed = f"Known here are {', '.join(names)}." if names else "No column is known here."
     where = f'"{owner}" has no field' if owner else "there is no column"
     return UnknownColumnError(

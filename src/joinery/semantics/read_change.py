@@ -156,6 +156,8 @@ class _Reader:
         self._name, self._key = relation.name, relation.key
         self._columns = [column.name for column in relation.columns]
         typed = ((column.name, json_reader(column.type)) for column in relation.columns)
+        keys = {*relation.key, *relation.key_names}
+        self._beside = [name for name in self._columns if name not in keys]
         self._typed: list[tuple[str, Read]] = [(name, read) for name, read in typed if read]
 
     def change(
@@ -167,6 +169,7 @@ class _Reader:
         minor: int,
         absent: Sequence[int] | None,
         row: dict[str, Any],
+        snapshot: bool = False,
     ) -> Change:
         """Return one change; the place of its relation in the program is known."""
         for name, read in self._typed:
@@ -176,8 +179,12 @@ class _Reader:
         key = {column: row[column] for column in self._key}
         for column in absent or ():
             row.pop(self._columns[column])
-        after = row if op == _UPSERT else None
-        return Change(self._name, key, after, position, op == _TOMBSTONE, (major, minor))
+        if op == _UPSERT:
+            return Change(self._name, key, row, position, place=(major, minor), snapshot=snapshot)
+        ended = {name: row[name] for name in self._beside if row[name] is not None}
+        return Change(
+            self._name, key, None, position, op == _TOMBSTONE, (major, minor), ended=ended or None
+        )
 
 
 def _has_fractions(kind: DataType) -> bool:

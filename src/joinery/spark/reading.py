@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -55,8 +55,19 @@ def _readers(relations: Sequence[Relation], topics: Collection[Topic]) -> list[i
     ]
 
 
-def formats_json(program: KernelProgram, relations: Sequence[Relation]) -> str:
-    """Return what the kernel's decoders need to know about each relation."""
+def formats_json(
+    program: KernelProgram,
+    relations: Sequence[Relation],
+    told: Mapping[str, Collection[str]] | None = None,
+) -> str:
+    """Return what the kernel's decoders need to know about each relation.
+
+    Args:
+        program: Whose relations are decoded.
+        relations: The same, as the plan has them.
+        told: By relation, what a delete of a flat row tells beside its key; None for what the
+            nodes of the program read of it.
+    """
     return json.dumps(
         [
             {
@@ -68,7 +79,9 @@ def formats_json(program: KernelProgram, relations: Sequence[Relation]) -> str:
                 ],
                 "position": relation.position,
                 "timeUnit": relation.time_unit,
-                "told": sorted(_told(program, each.name)),
+                "told": sorted(
+                    _told(program, each.name) if told is None else told.get(each.name, ())
+                ),
                 "logged": LOG_TIME if relation.logged else None,
                 "images": relation.images,
                 "registry": _registry_data(relation.registry),

@@ -191,7 +191,9 @@ def expected_types(target: Target) -> dict[str, DataType]:
 
 
 def _check_dead(reader: Reader, dead: ListTree | None, target: Target) -> None:
-    known = {**{each.name: each.type for each in target.key.fields}, _REASON: STRING}
+    keys = [*(each.key_fields() for each in target.relations.values()), target.key.fields]
+    types = {each.name: each.type for fields in keys for each in fields}
+    known = {**types, _REASON: STRING}
     for each in dead.items if dead else ():
         _read_row(reader, each, known, f'a dead letter of "{target.plan.name}"')
 

@@ -105,21 +105,35 @@ def compare_dead(
 
 
 def key_label(key: Row, target: Target) -> str:
-    """Return a key for people, such as `owner="ann", number=1`; the product of an empty one."""
-    types = {each.name: each.type for each in target.key.fields}
+    """Return a key for people, such as `owner="ann", number=1`; the product of an empty one.
+
+    Args:
+        key: Of a document, or of a dead letter, which may be that of a row.
+        target: What sent it.
+    """
+    types = _types(key, target)
     parts = (f"{name}={document_json(key[name], types[name])}" for name in types)
     return ", ".join(parts) or target.plan.name
 
 
 def _names(entry: Tree, dead: DeadDocument, target: Target) -> bool:
-    types = {each.name: each.type for each in target.key.fields}
+    types = _types(dead.key, target)
     for each in entry.entries if isinstance(entry, MapTree) else ():
+        if each.name not in types and each.name != _REASON:
+            return False
         if each.name == _REASON:
             if isinstance(each.value, Scalar) and each.value.text != dead.reason:
                 return False
         elif _text(each.value, types[each.name]) != _json(dead.key[each.name], types[each.name]):
             return False
     return True
+
+
+def _types(key: Row, target: Target) -> dict[str, DataType]:
+    """Return the types of a key's columns: the target's, or those of a row that it reads."""
+    keys = [target.key.fields, *(each.key_fields() for each in target.relations.values())]
+    named = [{each.name: each.type for each in fields} for fields in keys]
+    return next((each for each in named if each.keys() == key.keys()), {})
 
 
 def _identity(key: Row, target: Target) -> tuple[str, ...]:

@@ -46,6 +46,15 @@ def test_another_record_has_another_id(other: dict[str, Any]) -> None:
     assert parse_dead_letter(line()).id != parse_dead_letter(line(**other)).id
 
 
+def test_conflicts_of_two_numbers_of_a_key_are_two_letters() -> None:
+    one, again, other = (
+        parse_dead_letter(line(reason="sequence_conflict", detail=detail, time=time))
+        for detail, time in (("number 7", "1"), ("number 7", "2"), ("number 8", "2"))
+    )
+
+    assert one.id == again.id != other.id
+
+
 def test_a_letter_that_stands_twice_is_told_once() -> None:
     assert [("1.jsonl:3", "open")] == told(line(), line())
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from joinery.expression.expression import ExpressionError, build_expression
-from joinery.expression.group_aggregate import folded
+from joinery.expression.group_aggregate import WINDOW_SECONDS, folded
+from joinery.expression.problem import unknown_column
 from joinery.expression.typed import Aggregate
 from joinery.model.type import DOUBLE, LONG, STRING, TIMESTAMP, Array, DataType, Decimal
 
@@ -124,3 +125,9 @@ def test_the_hint_has_each_number_that_is_missing() -> None:
 def test_a_rate_without_a_window_is_refused() -> None:
     with pytest.raises(ExpressionError, match="a rate needs a window"):
         lifted("rate(count(*))", {"day": STRING})
+
+
+def test_the_seconds_of_a_window_are_no_name_that_is_known() -> None:
+    problem = unknown_column("ms", ["window_start", WINDOW_SECONDS], offset=0)
+
+    assert problem.detail == "Known here are window_start."

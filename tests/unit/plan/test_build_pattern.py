@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from joinery.errors import JoineryError
 from joinery.plan.build import build_plan
 from joinery.testing.conformance.runner import load_text
 
@@ -37,3 +38,12 @@ def test_a_pattern_is_warned_of_whose_rows_are_never_forgotten(
     plan = build_plan(load_text(PROJECT.format(bounds=bounds)))
 
     assert told == [each.message for each in plan.warnings if each.code == "PLAN_UNBOUNDED"]
+
+
+def test_a_read_of_what_is_no_variable_says_so() -> None:
+    text = PROJECT.format(bounds="within: 1h").replace("amount > 9", "amount > count(Q)")
+
+    with pytest.raises(JoineryError) as failed:
+        build_plan(load_text(text))
+
+    assert '"count" reads the rows of a variable, and "Q" is none' in str(failed.value)

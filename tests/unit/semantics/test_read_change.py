@@ -56,6 +56,23 @@ def test_deletes_and_tombstones_have_a_key_alone() -> None:
     ] == changes
 
 
+def test_a_flat_delete_may_tell_when_it_was() -> None:
+    price = relation("price", id="long", since="timestamp", cents="long")
+
+    (change,) = read_changes(
+        [b'[0,1,5,0,1,null,{"id":1,"since":"2026-03-01T00:00:00Z","cents":null}]'], [price]
+    )
+
+    since = dt.datetime(2026, 3, 1, tzinfo=dt.UTC)
+    assert Change("price", {"id": 1}, None, 5, place=(0, 1), ended={"since": since}) == change
+
+
+def test_a_row_of_a_snapshot_says_so() -> None:
+    (change,) = read_changes([b'[0,0,5,0,1,null,{"id":1,"name":"a"},true]'], [USER])
+
+    assert change.snapshot
+
+
 def test_values_have_their_types() -> None:
     kinds = relation(
         "kinds",

@@ -21,7 +21,14 @@ relations:
   price: {key: [sku], position: at, fields: {sku: string, cents: long, at: timestamp}}
   sale: {append: true, key: [id], fields: {id: long, person: long}}
   click: {append: true, fields: {page: string}}
+  visit: {key: [id], fields: {id: long, page: string, at: timestamp}, time: at}
 products:
+  minutes:
+    aggregate: visit
+    by: [page]
+    window: {tumbling: 1m}
+    values: {visits: count(*)}
+    emit: {late: dead_letter}
   profile:
     root: customer
     fields: [id, name, since]
@@ -330,6 +337,30 @@ cases:
         "dead letter of id=1: expected nothing, got lookup_miss (There is no row of person for it.)"
     ]
     assert expected.passed
+
+
+def test_a_row_that_is_late_is_a_dead_letter_under_its_own_key(folder: Path) -> None:
+    text = """
+product: minutes
+cases:
+  - name: a visit comes late
+    given:
+      visit:
+        - {id: 1, page: /a, at: "2026-03-01T10:00:05Z", __position: 1}
+        - {id: 2, page: /a, at: "2026-03-01T10:00:04Z", __position: 2}
+    expect: [{page: /a, visits: 1}]
+"""
+
+    silent = outcome(folder, text)
+    expected = outcome(folder, text + "    dead_letters: [{id: 2, reason: late}]\n")
+    other = outcome(folder, text + "    dead_letters: [{page: /a, reason: late}]\n")
+
+    assert [str(each) for each in silent.differences] == [
+        "dead letter of id=2: expected nothing, "
+        "got late (Its time is 1 s below what the watermark allows.)"
+    ]
+    assert expected.passed
+    assert not other.passed
 
 
 def test_a_function_that_is_not_there_fails_its_case(folder: Path) -> None:

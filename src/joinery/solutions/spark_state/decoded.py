@@ -7,11 +7,12 @@ reads would be a dead letter here, and a row there.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from joinery.plan.build import examine
-from joinery.plan.nodes import Product, Relation
+from joinery.plan.history import HistoryForm, columns_of_deletes
+from joinery.plan.nodes import DocumentForm, Product, Relation
 from joinery.plan.stream import Stream
 from joinery.project.kinds import SOLUTIONS
 from joinery.project.product import ProjectSpec
@@ -46,6 +47,26 @@ def decoded_relations(products: Sequence[Product]) -> tuple[Relation, ...]:
     if keeps_whole_rows(products[0].solution):
         return relations
     return _all_narrowed(relations, products)
+
+
+def told_by_deletes(readers: Iterable[Product | Stream]) -> dict[str, frozenset[str]]:
+    """Return, by relation, what a delete tells beside its key to products with versions."""
+    told: dict[str, frozenset[str]] = {}
+    for product in (each for each in readers if isinstance(each, Product)):
+        for each in (product, *product.reads):
+            for relation, columns in _told_to(each):
+                told[relation] = told.get(relation, frozenset()) | columns
+    return told
+
+
+def _told_to(product: Product) -> Iterator[tuple[str, frozenset[str]]]:
+    form = product.form
+    if isinstance(form, HistoryForm):
+        yield form.relation.name, form.columns_of_deletes
+    if isinstance(form, DocumentForm):
+        for node in form.root.walk():
+            if node.as_of is not None and node.relation.time is not None:
+                yield node.relation.name, columns_of_deletes(node.relation, node.relation.time)
 
 
 def keeps_whole_rows(solution: str) -> bool:

@@ -21,7 +21,7 @@ from joinery.project.source_warning import source_warnings
 from joinery.semantics.reference import ReferenceSolution
 from joinery.semantics.stream_reference import StreamReference
 from joinery.solutions.protocol import DeadDocument, Emissions
-from joinery.solutions.spark_state.decoded import as_decoded
+from joinery.solutions.spark_state.decoded import as_decoded, told_by_deletes
 from joinery.spark.source.file_feed import FileChanges, read_files
 from joinery.spark.source.log_order import in_written_order, unreadable
 from joinery.spark.source.warning import column_warnings, declared_columns
@@ -89,7 +89,8 @@ def preview_files(
     """
     started_at = time.monotonic()
     relations = _readable(spec, plan)
-    records = read_files(spec, as_decoded(spec, relations, plan), most=most)
+    decoded, told = as_decoded(spec, relations, plan), told_by_deletes([plan])
+    records = read_files(spec, decoded, most=most, told=told)
     if as_of:
         _, written = in_written_order(spec, relations, records, as_of)
         records = replace(records, changes=written)

@@ -9,7 +9,7 @@ import json
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,6 +79,7 @@ def read_files(
     relations: Sequence[Relation],
     *,
     most: int,
+    told: Mapping[str, Collection[str]],
     seen: SeenSizes = NOTHING_SEEN,
     begun: BegunOffsets = NOTHING_BEGUN,
 ) -> FileChanges:
@@ -88,6 +89,7 @@ def read_files(
         spec: The project, which names the folders and the brokers.
         relations: Their sources are folders, databases whose spool is one, or in Kafka.
         most: How many records of a topic are read.
+        told: By relation, what a delete tells beside its key (`told_by_deletes`).
         seen: Of these files no more is read, as a query that saw them so reads no more.
         begun: Of these topics nothing before is read, as a query that began there does not.
 
@@ -108,10 +110,10 @@ def read_files(
                 records = log_records(at, topic, begun.get(name, {}))
                 handed.take(records, place, most=most)
         program = feed_program(relations)
-        told = _ask(
+        answer = _ask(
             {
                 "program": program.to_json(),
-                "relations": formats_json(program, relations),
+                "relations": formats_json(program, relations, told),
                 "sources": [each.source for each in relations],
                 "topics": [each.topic for each in relations],
                 "folders": [
@@ -132,15 +134,15 @@ def read_files(
         )
         changes = ChangeLog.of(_parts(Path(output, ".changes")), relations)
         letters = [json.loads(each) for each in _lines(Path(output, "dead_letters"))]
-    counts, columns = split_columns(told["counts"].get("relations", {}))
+    counts, columns = split_columns(answer["counts"].get("relations", {}))
     left, files, logged_s = {}, {}, {}
     for topic_place, places in enumerate(readers):
         source, topic = topics[topic_place]
         for each in (relations[place].name for place in places):
-            if more := told["left"][topic_place] + handed.left.get(topic_place, 0):
+            if more := answer["left"][topic_place] + handed.left.get(topic_place, 0):
                 left[each] = more
             if source in folders:
-                named = told["files"][topic_place].items()
+                named = answer["files"][topic_place].items()
                 root = _path(spec, source) / topic
                 files[each] = {int(number): root / file for number, file in named}
             else:

@@ -9,12 +9,16 @@ import java.nio.charset.StandardCharsets;
 import java.util.List;
 
 /**
- * Writes decoded changes as JSON lines: {@code [relation, op, position, major, minor, absent, row]}.
+ * Writes decoded changes as JSON lines: {@code [relation, op, position, major, minor, absent, row]},
+ * with {@code true} behind the row of a snapshot.
  *
  * <p>The position is null without one; {@code absent} lists the ordinals of columns that the source
- * left out, or is null; the row is an object of all columns, of a delete only with its key.
+ * left out, or is null; the row is an object of all columns, of a delete only with its key and what
+ * it tells beside it.
  */
 final class ChangeLines {
+  private static final byte[] SNAPSHOT = ",true".getBytes(StandardCharsets.US_ASCII);
+
   private final JsonWriter[] rows;
   private final int[] columns;
 
@@ -35,6 +39,9 @@ final class ChangeLines {
     absent(change, head);
     out.append(head.append(',').toString().getBytes(StandardCharsets.US_ASCII));
     rows[change.relation()].write(BinaryRow.of(change.row(), columns[change.relation()]), out);
+    if (change.snapshot()) {
+      out.append(SNAPSHOT);
+    }
     out.append(']');
     out.append('\n');
   }

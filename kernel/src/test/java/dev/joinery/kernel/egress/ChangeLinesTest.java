@@ -33,8 +33,11 @@ class ChangeLinesTest {
   }
 
   private String line(int op, boolean positioned, long[] absent, Slice row) {
+    return line(new Change(op, positioned, 7, 2, 11, absent), row);
+  }
+
+  private String line(Change change, Slice row) {
     ByteSink out = new ByteSink(64);
-    Change change = new Change(op, positioned, 7, 2, 11, absent);
     lines.write(RawChange.read(Message.raw(0, 0, 0, change, row)), out);
     return new String(out.toByteArray(), StandardCharsets.UTF_8);
   }
@@ -51,6 +54,14 @@ class ChangeLinesTest {
     assertEquals(
         "[0,1,null,2,11,null,{\"id\":1,\"name\":null,\"at\":null}]\n",
         line(Message.OP_DELETE, false, null, row(1L, null, null)));
+  }
+
+  @Test
+  void aRowOfASnapshotSaysSo() {
+    Change change = new Change(Message.OP_UPSERT, true, 7, 2, 11, null);
+    assertEquals(
+        "[0,0,7,2,11,null,{\"id\":1,\"name\":\"a\",\"at\":null},true]\n",
+        line(change.ofSnapshot(), row(1L, "a", null)));
   }
 
   @Test
