@@ -176,4 +176,4 @@ def test_a_sink_that_promises_too_much_is_found_out() -> None:
         "a run that was replaced, and does not know it, is refused",
     } <= broken
     with pytest.raises(ConformanceError, match="cases do not hold"):
-        check_sink(target)
+        check_sink(target, [each for each in sink_cases() if each.sentence in broken])

@@ -78,16 +78,16 @@ def test_planted_differences_are_found_and_no_others_while_changes_go_on(
         until(lambda: documents(index) == CUSTOMERS)
         still = jn.diff(project)
         with Changes(database, seed=5) as changes:
-            moving = [jn.diff(project) for _ in range(3)]
+            moving = jn.diff(project)
         plant(index)
         planted = jn.diff(project)
         repaired = jn.diff(project, repair=True)
         settled = jn.diff(project)
 
     assert ({}, [], CUSTOMERS) == (kinds(still), opened(still), still.parts[0].compared)
-    assert [{}] * 3 == [kinds(each) for each in moving]
+    assert {} == kinds(moving)
     # On a slow machine a document may change at each look; it is said to, and not called wrong.
-    whys = {each.why for report in moving for each in opened(report)}
+    whys = {each.why for each in opened(moving)}
     assert whys <= {"it changed at each of 5 looks"}
     assert changes.made > 0
     strange = ['"no number"']
