@@ -9,6 +9,18 @@ from collections.abc import Iterator, Sequence
 
 from joinery.model.type import typed_names
 from joinery.solutions.spark_state.assembler import Assembler, Slot
+from joinery.solutions.spark_state.document_program import (
+    Arm,
+    Branch,
+    FanOut,
+    Fold,
+    Gather,
+    Interval,
+    Match,
+    ToOne,
+    Upward,
+    Valid,
+)
 from joinery.solutions.spark_state.event_fold_program import EventFold
 from joinery.solutions.spark_state.group_program import (
     Closing,
@@ -17,27 +29,17 @@ from joinery.solutions.spark_state.group_program import (
 )
 from joinery.solutions.spark_state.pattern_program import Pattern, Rule
 from joinery.solutions.spark_state.program import (
-    Arm,
-    Branch,
     ChildUse,
-    FanOut,
-    Fold,
-    Gather,
     GroupUse,
-    Interval,
     KernelNode,
     KernelProgram,
-    Match,
     OwnUse,
     ParentUse,
     RelationProgram,
     Retract,
     Subjects,
     ThroughUse,
-    ToOne,
-    Upward,
     Use,
-    Valid,
     Versions,
 )
 from joinery.solutions.spark_state.search_program import QueryUse, Search, SearchedUse

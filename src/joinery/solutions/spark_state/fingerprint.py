@@ -22,10 +22,11 @@ from joinery.errors import StateMismatchError
 from joinery.files import write_whole
 from joinery.place.place import Place, matching
 from joinery.solutions.spark_state.describe import parts_of
+from joinery.solutions.spark_state.document_program import Fold, Interval
 from joinery.solutions.spark_state.group_program import Group, LateProgram
 from joinery.solutions.spark_state.interval_program import Judged
 from joinery.solutions.spark_state.pattern_program import Pattern
-from joinery.solutions.spark_state.program import Fold, Interval, KernelNode, KernelProgram, Retract
+from joinery.solutions.spark_state.program import KernelNode, KernelProgram, Retract
 from joinery.solutions.spark_state.search_program import Search
 from joinery.solutions.spark_state.stream_program import AsOf, CurrentLookup, Seen
 from joinery.solutions.spark_state.words import FIRST_KINDS, kept_retention, kept_rows

@@ -9,18 +9,22 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from joinery.solutions.spark_state.document_program import (
+    FanOut,
+    Fold,
+    Gather,
+    Interval,
+    Match,
+    ToOne,
+    Valid,
+)
 from joinery.solutions.spark_state.event_fold_program import EventFold
 from joinery.solutions.spark_state.group_program import Closing, Cuts, Group
 from joinery.solutions.spark_state.pattern_program import Pattern, Rule
 from joinery.solutions.spark_state.program import (
     ChildUse,
     DocumentNode,
-    FanOut,
-    Fold,
-    Gather,
     GroupUse,
-    Interval,
-    Match,
     OwnUse,
     ParentUse,
     ProductRead,
@@ -28,9 +32,7 @@ from joinery.solutions.spark_state.program import (
     Route,
     Subjects,
     ThroughUse,
-    ToOne,
     Use,
-    Valid,
     Versions,
 )
 from joinery.solutions.spark_state.search_program import QueryUse, Search, SearchedUse

@@ -36,6 +36,7 @@ from joinery.plan.stream import Stream
 from joinery.solutions.spark_state.assembler import (
     Address,
 )
+from joinery.solutions.spark_state.document_program import Fold, ToOne
 from joinery.solutions.spark_state.draft import Draft
 from joinery.solutions.spark_state.level import leveled
 from joinery.solutions.spark_state.lower_document import DocumentLowering
@@ -51,7 +52,6 @@ from joinery.solutions.spark_state.program import (
     ROLE_PARENT,
     ROLE_PRIMARY,
     ChildUse,
-    Fold,
     GroupUse,
     KernelProgram,
     OwnUse,
@@ -63,7 +63,6 @@ from joinery.solutions.spark_state.program import (
     Route,
     Subjects,
     ThroughUse,
-    ToOne,
     Use,
     Versions,
 )

@@ -23,6 +23,20 @@ from joinery.solutions.spark_state.assembler import (
     Slot,
     Sql,
 )
+from joinery.solutions.spark_state.document_program import (
+    Branch,
+    FanOut,
+    Fold,
+    Gather,
+    Interval,
+    Match,
+    Merge,
+    Near,
+    ToOne,
+    Upward,
+    Valid,
+    ValidRows,
+)
 from joinery.solutions.spark_state.draft import Draft
 from joinery.solutions.spark_state.embedding import (
     aggregate_columns,
@@ -42,24 +56,7 @@ from joinery.solutions.spark_state.grouping import (
 from joinery.solutions.spark_state.interval_program import Kept
 from joinery.solutions.spark_state.judging import judged_uses, kept_by_fold
 from joinery.solutions.spark_state.places import Places, RelationUses, arm_of
-from joinery.solutions.spark_state.program import (
-    Branch,
-    ChildUse,
-    FanOut,
-    Fold,
-    Gather,
-    Interval,
-    Match,
-    Merge,
-    Near,
-    OwnUse,
-    ParentUse,
-    ThroughUse,
-    ToOne,
-    Upward,
-    Valid,
-    ValidRows,
-)
+from joinery.solutions.spark_state.program import ChildUse, OwnUse, ParentUse, ThroughUse
 
 NO_RELATION = -1
 

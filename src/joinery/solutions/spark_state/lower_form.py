@@ -9,6 +9,7 @@ from joinery.plan.fold import FoldForm
 from joinery.plan.history import HistoryForm
 from joinery.plan.pattern import PatternForm
 from joinery.plan.search import SearchForm
+from joinery.solutions.spark_state.document_program import Upward
 from joinery.solutions.spark_state.draft import Draft
 from joinery.solutions.spark_state.event_folding import event_fold, waiting_of
 from joinery.solutions.spark_state.group_program import Group
@@ -22,11 +23,7 @@ from joinery.solutions.spark_state.grouping import (
     sliding_program,
     window_program,
 )
-from joinery.solutions.spark_state.program import (
-    ChildUse,
-    GroupUse,
-    Upward,
-)
+from joinery.solutions.spark_state.program import ChildUse, GroupUse
 from joinery.solutions.spark_state.search_program import QueryUse, SearchedUse
 from joinery.solutions.spark_state.searching import search_node
 from joinery.solutions.spark_state.sequencing import pattern_node, rule_assembler, rule_node

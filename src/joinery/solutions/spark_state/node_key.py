@@ -13,6 +13,15 @@ from joinery.model.type import TIMESTAMP, Field, is_personal
 from joinery.plan.build_personal import index_name, key_name
 from joinery.semantics.render import map_key_text
 from joinery.solutions.spark_state.assembler import Address, Slot
+from joinery.solutions.spark_state.document_program import (
+    FanOut,
+    Fold,
+    Gather,
+    Interval,
+    Match,
+    ToOne,
+    Valid,
+)
 from joinery.solutions.spark_state.event_fold_program import EventFold
 from joinery.solutions.spark_state.group_program import Closing, Cuts, Group
 from joinery.solutions.spark_state.key_code import KeyCodeError, read_key
@@ -20,22 +29,15 @@ from joinery.solutions.spark_state.pattern_program import Pattern, Rule
 from joinery.solutions.spark_state.program import (
     ROLE_PARENT,
     ChildUse,
-    FanOut,
-    Fold,
-    Gather,
     GroupUse,
-    Interval,
     KernelNode,
     KernelProgram,
-    Match,
     OwnUse,
     ParentUse,
     Retract,
     Subjects,
     ThroughUse,
-    ToOne,
     Use,
-    Valid,
     Versions,
 )
 from joinery.solutions.spark_state.search_program import QueryUse, Search, SearchedUse

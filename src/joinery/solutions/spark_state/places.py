@@ -13,10 +13,10 @@ from joinery.expression.typed import Aggregate
 from joinery.model.type import STRING, DataType, Field, opened
 from joinery.plan.nodes import Computed, Hot, Named, Node, Relation, Total
 from joinery.solutions.spark_state.assembler import Address, Slot
+from joinery.solutions.spark_state.document_program import Arm, ToOne
 from joinery.solutions.spark_state.embedding import aggregate_columns, is_total_used, shape_of
 from joinery.solutions.spark_state.interval_program import Judged, Kept
 from joinery.solutions.spark_state.program import (
-    Arm,
     ChildUse,
     DocumentNode,
     GroupUse,
@@ -24,7 +24,6 @@ from joinery.solutions.spark_state.program import (
     ParentUse,
     Sealed,
     ThroughUse,
-    ToOne,
     Use,
 )
 from joinery.solutions.spark_state.search_program import QueryUse, SearchedUse

@@ -11,31 +11,33 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from joinery.solutions.spark_state.assembler import Assembler, Slot
+from joinery.solutions.spark_state.document_program import (
+    Arm,
+    FanOut,
+    Fold,
+    Gather,
+    Interval,
+    Match,
+    ToOne,
+    Upward,
+    Valid,
+)
 from joinery.solutions.spark_state.event_fold_program import EventFold
 from joinery.solutions.spark_state.group_program import Closing, Cuts, Group
 from joinery.solutions.spark_state.pattern_program import Pattern, Rule
 from joinery.solutions.spark_state.program import (
     ROLE_PARENT,
-    Arm,
     ChildUse,
-    FanOut,
-    Fold,
-    Gather,
     GroupUse,
-    Interval,
     KernelNode,
     KernelProgram,
-    Match,
     OwnUse,
     ParentUse,
     Retract,
     Route,
     Subjects,
     ThroughUse,
-    ToOne,
-    Upward,
     Use,
-    Valid,
     Versions,
 )
 from joinery.solutions.spark_state.search_program import QueryUse, Search, SearchedUse

@@ -8,6 +8,7 @@ from joinery.model.type import Field, typed_names
 from joinery.project.emit import AS_CHANGED
 from joinery.project.window import Span
 from joinery.solutions.spark_state.assembler import Address, AggregateColumn, Assembler, Slot, Sql
+from joinery.solutions.spark_state.document_program import Interval, Near
 from joinery.solutions.spark_state.event_fold_program import EventFold
 from joinery.solutions.spark_state.group_program import (
     Closing,
@@ -20,10 +21,8 @@ from joinery.solutions.spark_state.interval_program import Judged
 from joinery.solutions.spark_state.pattern_program import Pattern
 from joinery.solutions.spark_state.program import (
     GroupUse,
-    Interval,
     KernelNode,
     KernelProgram,
-    Near,
     Retract,
     Versions,
 )

@@ -20,21 +20,23 @@ from joinery.place.place import Place, local_only
 from joinery.plan.stream import Stream
 from joinery.project.captured import CAPTURED
 from joinery.project.product import ProjectSpec
-from joinery.solutions.spark_state.event_fold_program import EventFold
-from joinery.solutions.spark_state.group_program import Closing, Cuts, Group
-from joinery.solutions.spark_state.pattern_program import Pattern, Rule
-from joinery.solutions.spark_state.program import (
+from joinery.solutions.spark_state.document_program import (
     FanOut,
     Fold,
     Gather,
     Interval,
-    KernelNode,
-    KernelProgram,
     Match,
-    Retract,
-    Subjects,
     ToOne,
     Valid,
+)
+from joinery.solutions.spark_state.event_fold_program import EventFold
+from joinery.solutions.spark_state.group_program import Closing, Cuts, Group
+from joinery.solutions.spark_state.pattern_program import Pattern, Rule
+from joinery.solutions.spark_state.program import (
+    KernelNode,
+    KernelProgram,
+    Retract,
+    Subjects,
     Versions,
 )
 from joinery.solutions.spark_state.search_program import Search

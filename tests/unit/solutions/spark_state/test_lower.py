@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import joinery as jn
+from joinery.solutions.spark_state.document_program import Match
 from joinery.solutions.spark_state.lower import lower
-from joinery.solutions.spark_state.program import KernelProgram, Match
+from joinery.solutions.spark_state.program import KernelProgram
 from joinery.solutions.spark_state.render import render_program
 
 PROJECT = """\

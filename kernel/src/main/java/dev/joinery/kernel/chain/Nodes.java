@@ -27,6 +27,7 @@ import dev.joinery.kernel.node.ToOne;
 import dev.joinery.kernel.node.Valid;
 import dev.joinery.kernel.node.Versions;
 import dev.joinery.kernel.program.CompiledProgram;
+import dev.joinery.kernel.program.DocumentProgram;
 import dev.joinery.kernel.program.EventFoldProgram;
 import dev.joinery.kernel.program.GroupProgram;
 import dev.joinery.kernel.program.HistoryProgram;
@@ -98,15 +99,15 @@ public final class Nodes {
         nodes[index] = new Retract(retract, context);
       } else if (program instanceof Program.SubjectsProgram subjects) {
         nodes[index] = new Subjects(subjects, context);
-      } else if (program instanceof Program.ToOneProgram toOne) {
+      } else if (program instanceof DocumentProgram.ToOneProgram toOne) {
         nodes[index] = new ToOne(toOne, context);
-      } else if (program instanceof Program.MatchProgram match) {
+      } else if (program instanceof DocumentProgram.MatchProgram match) {
         nodes[index] = new Match(index, match, context);
-      } else if (program instanceof Program.FanOutProgram fanOut) {
+      } else if (program instanceof DocumentProgram.FanOutProgram fanOut) {
         nodes[index] = new FanOut(fanOut, context);
-      } else if (program instanceof Program.GatherProgram gather) {
+      } else if (program instanceof DocumentProgram.GatherProgram gather) {
         nodes[index] = new Gather(gather);
-      } else if (program instanceof Program.IntervalProgram interval) {
+      } else if (program instanceof DocumentProgram.IntervalProgram interval) {
         nodes[index] = new Interval(interval, context);
       } else if (program instanceof GroupProgram group) {
         nodes[index] = group(index, group);
@@ -143,7 +144,7 @@ public final class Nodes {
         nodes[index] = new PairEvents(pairs, context);
       } else if (program instanceof StreamProgram.RollingProgram rolling) {
         nodes[index] = new Rolling(index, rolling, context);
-      } else if (program instanceof Program.FoldProgram fold) {
+      } else if (program instanceof DocumentProgram.FoldProgram fold) {
         nodes[index] = new Fold(index, fold, context);
       } else {
         throw new IllegalStateException(program.name() + " has no node in a level");

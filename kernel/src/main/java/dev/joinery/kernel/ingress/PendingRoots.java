@@ -16,6 +16,7 @@ import dev.joinery.kernel.format.Format;
 import dev.joinery.kernel.format.Formats;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
+import dev.joinery.kernel.program.DocumentProgram;
 import dev.joinery.kernel.program.EventFoldProgram;
 import dev.joinery.kernel.program.GroupProgram;
 import dev.joinery.kernel.program.HistoryProgram;
@@ -159,7 +160,7 @@ public final class PendingRoots {
     private static int senderOf(Program program, int product) {
       for (int i = 0; i < program.nodes().size(); i++) {
         Program.NodeProgram node = program.nodes().get(i);
-        if (node instanceof Program.FoldProgram fold && fold.product() == product
+        if (node instanceof DocumentProgram.FoldProgram fold && fold.product() == product
             || node instanceof GroupProgram group && group.product() == product
             || node instanceof PatternProgram pattern && pattern.product() == product
             || node instanceof SearchProgram search && search.product() == product

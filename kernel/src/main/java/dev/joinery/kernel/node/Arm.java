@@ -7,7 +7,7 @@ import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.message.BranchMessage;
 import dev.joinery.kernel.message.Child;
 import dev.joinery.kernel.message.ChildMessage;
-import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.DocumentProgram;
 import dev.joinery.kernel.state.EntryMap;
 import dev.joinery.kernel.state.Pages;
 import java.util.ArrayList;
@@ -24,7 +24,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
  * the next.
  */
 final class Arm {
-  private final Program.ArmProgram program;
+  private final DocumentProgram.ArmProgram program;
   private final int space;
   private final NodeContext context;
   private final Aggregates aggregates;
@@ -39,7 +39,7 @@ final class Arm {
   private int failing;
 
   /** {@code space} numbers the pages of this arm's children; {@code aggregates} are its own. */
-  Arm(Program.ArmProgram program, int space, Aggregates aggregates, NodeContext context) {
+  Arm(DocumentProgram.ArmProgram program, int space, Aggregates aggregates, NodeContext context) {
     this.program = program;
     this.space = space;
     this.context = context;

@@ -8,6 +8,8 @@ import dev.joinery.kernel.message.BranchMessage;
 import dev.joinery.kernel.message.Child;
 import dev.joinery.kernel.message.ChildMessage;
 import dev.joinery.kernel.message.Marks;
+import dev.joinery.kernel.program.DocumentProgram;
+import dev.joinery.kernel.program.DocumentProgram.Shape;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.render.LeastJson;
 import dev.joinery.kernel.state.Pages;
@@ -30,7 +32,7 @@ import org.apache.spark.unsafe.types.UTF8String;
  * total and aggregates are worked out anew each time.
  */
 final class Branch {
-  private final Program.BranchProgram program;
+  private final DocumentProgram.BranchProgram program;
   private final int columns;
   private final DataType[] aggregateTypes;
   private final Object[] aggregatesOfNothing;
@@ -42,7 +44,7 @@ final class Branch {
   private final RowArray array = new RowArray();
   private final int leastChild;
 
-  private final Program.Within within;
+  private final DocumentProgram.Within within;
   private final Aggregates overHad;
   private final RowTime ownTime;
   private boolean several;
@@ -61,7 +63,7 @@ final class Branch {
    * @param ownColumns of the row that has the embed
    */
   Branch(
-      Program.BranchProgram program,
+      DocumentProgram.BranchProgram program,
       int number,
       boolean inPages,
       Aggregates overHad,
@@ -84,12 +86,12 @@ final class Branch {
                     .map(each -> Aggregate.of(each.function(), each.type()).result()),
                 Stream.ofNullable(program.hot()).map(each -> new GenericArrayData(new Object[0])))
             .toArray();
-    this.keyText = program.shape() == Program.Shape.MAP ? new KeyText(program.keyTypes()) : null;
+    this.keyText = program.shape() == Shape.MAP ? new KeyText(program.keyTypes()) : null;
   }
 
   /** Of what is worked out from all children each time, pages would be read whole. */
-  private static boolean isPageable(Program.BranchProgram program) {
-    boolean all = program.shape() == Program.Shape.LIST || program.shape() == Program.Shape.MAP;
+  private static boolean isPageable(DocumentProgram.BranchProgram program) {
+    boolean all = program.shape() == Shape.LIST || program.shape() == Shape.MAP;
     return all && !program.isCounting();
   }
 
@@ -134,7 +136,7 @@ final class Branch {
       shownAggregates = overHad.result();
       failures = overHad.failures() + overHad.overflows();
     }
-    int limit = program.shape() == Program.Shape.ONE ? 1 : most;
+    int limit = program.shape() == Shape.ONE ? 1 : most;
     shown = limit > 0 && limit < had.size() ? had.subList(0, limit) : had;
   }
 
@@ -171,7 +173,7 @@ final class Branch {
   /** Notes whether one of several rows was taken of those seen; true where it is so from now on. */
   boolean beginsToChoose() {
     boolean before = several;
-    several = program.isCounting() && program.shape() == Program.Shape.ONE && shownTotal > 1;
+    several = program.isCounting() && program.shape() == Shape.ONE && shownTotal > 1;
     return several && !before;
   }
 
@@ -280,7 +282,7 @@ final class Branch {
   }
 
   int inputs() {
-    return (program.shape() == Program.Shape.NONE ? 0 : 1)
+    return (program.shape() == Shape.NONE ? 0 : 1)
         + (program.total() ? 1 : 0)
         + aggregateTypes.length;
   }

@@ -5,7 +5,7 @@ import dev.joinery.kernel.bytes.ByteWriter;
 import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.message.Marks;
 import dev.joinery.kernel.message.Message;
-import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.DocumentProgram;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
@@ -24,14 +24,14 @@ final class Decision {
   private final RowTime time;
   private final long[] told;
 
-  Decision(int fold, Program.FoldProgram program, NodeContext context) {
+  Decision(int fold, DocumentProgram.FoldProgram program, NodeContext context) {
     waits = Deadlines.allBefore(fold, context.program());
     Integer column =
         program.branches().stream()
-            .map(Program.BranchProgram::within)
+            .map(DocumentProgram.BranchProgram::within)
             .filter(Objects::nonNull)
             .findFirst()
-            .map(Program.Within::time)
+            .map(DocumentProgram.Within::time)
             .orElse(null);
     time = new RowTime(column, context.visible(program.relation()).size());
     told = new long[waits.size()];

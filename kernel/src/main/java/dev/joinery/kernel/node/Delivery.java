@@ -6,6 +6,7 @@ import dev.joinery.kernel.bytes.ByteWriter;
 import dev.joinery.kernel.bytes.Hash;
 import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.message.Outbox;
+import dev.joinery.kernel.program.DocumentProgram;
 import dev.joinery.kernel.program.Program;
 import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
@@ -17,7 +18,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
  */
 sealed interface Delivery {
   /** For the row that a Fold assembles. */
-  static Delivery of(Program.FoldProgram program, NodeContext context) {
+  static Delivery of(DocumentProgram.FoldProgram program, NodeContext context) {
     return program.product() >= 0
         ? new RootDelivery(program, context)
         : new UpwardDelivery(program, context);
@@ -66,7 +67,7 @@ sealed interface Delivery {
     private final UnsafeRow own;
     private final SentDocument last;
 
-    RootDelivery(Program.FoldProgram program, NodeContext context) {
+    RootDelivery(DocumentProgram.FoldProgram program, NodeContext context) {
       int relation = program.relation();
       this.own = new UnsafeRow(context.visible(relation).size());
       this.key = context.keyProjection(relation);
@@ -146,7 +147,7 @@ sealed interface Delivery {
     private Slice sentTo = Slice.EMPTY;
     private long hash;
 
-    UpwardDelivery(Program.FoldProgram program, NodeContext context) {
+    UpwardDelivery(DocumentProgram.FoldProgram program, NodeContext context) {
       List<Program.Slot> visible = context.visible(program.relation());
       this.upward = new Upward(program.upward(), visible);
       this.own = new UnsafeRow(visible.size());

@@ -9,7 +9,7 @@ import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.message.ParentMessage;
 import dev.joinery.kernel.node.Fanning.Told;
-import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.DocumentProgram;
 import dev.joinery.kernel.state.EntryMap;
 import dev.joinery.kernel.state.State;
 import java.util.ArrayList;
@@ -38,10 +38,10 @@ public final class FanOut implements Node {
   private static final int GATHERS = 0;
   private static final int CHILDREN = 1;
 
-  private final Program.FanOutProgram program;
+  private final DocumentProgram.FanOutProgram program;
   private final Arm arm;
 
-  public FanOut(Program.FanOutProgram program, NodeContext context) {
+  public FanOut(DocumentProgram.FanOutProgram program, NodeContext context) {
     this.program = program;
     this.arm = new Arm(program.arm(), CHILDREN, new Aggregates(List.of()), context);
   }

@@ -11,7 +11,7 @@ import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.message.RawChange;
 import dev.joinery.kernel.node.Delivery.Assembled;
-import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.DocumentProgram;
 import dev.joinery.kernel.state.State;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -27,7 +27,7 @@ public final class Fold implements Node {
   private static final Slice WHOLE = Slice.EMPTY;
 
   private final int node;
-  private final Program.FoldProgram program;
+  private final DocumentProgram.FoldProgram program;
   private final NodeContext context;
   private final RelationRows rows;
   private final Assembler assembler;
@@ -47,7 +47,7 @@ public final class Fold implements Node {
   /** The same of what was stored, which is kept where its children are in pages. */
   private int failuresKnown;
 
-  public Fold(int node, Program.FoldProgram program, NodeContext context) {
+  public Fold(int node, DocumentProgram.FoldProgram program, NodeContext context) {
     this.node = node;
     this.program = program;
     this.context = context;

@@ -7,7 +7,7 @@ import dev.joinery.kernel.message.BranchMessage;
 import dev.joinery.kernel.message.FannedMessage;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
-import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.DocumentProgram;
 import dev.joinery.kernel.state.State;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -23,10 +23,10 @@ public final class Gather implements Node {
   private static final int PARENTS = 0;
   private static final int ROWS = 1;
 
-  private final Program.GatherProgram program;
+  private final DocumentProgram.GatherProgram program;
   private final HotValues hot;
 
-  public Gather(Program.GatherProgram program) {
+  public Gather(DocumentProgram.GatherProgram program) {
     this.program = program;
     this.hot = new HotValues(program.valueTypes(), program.hot());
   }

@@ -9,7 +9,7 @@ import dev.joinery.kernel.message.ChildMessage;
 import dev.joinery.kernel.message.Marks;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
-import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.DocumentProgram;
 import dev.joinery.kernel.state.State;
 import dev.joinery.kernel.state.TimedMap;
 import java.util.ArrayList;
@@ -30,10 +30,10 @@ public final class Interval implements Node {
   private static final int PARENTS = 0;
   private static final int CHILDREN = PARENTS + TimedMap.SPACES;
 
-  private final Program.IntervalProgram program;
+  private final DocumentProgram.IntervalProgram program;
   private final Keeping keeping;
 
-  public Interval(Program.IntervalProgram program, NodeContext context) {
+  public Interval(DocumentProgram.IntervalProgram program, NodeContext context) {
     this.program = program;
     this.keeping = new Keeping(program.kept(), context);
   }

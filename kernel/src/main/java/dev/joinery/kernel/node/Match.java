@@ -7,7 +7,7 @@ import dev.joinery.kernel.message.BranchMessage;
 import dev.joinery.kernel.message.ChildMessage;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
-import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.DocumentProgram;
 import dev.joinery.kernel.state.State;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -24,10 +24,10 @@ import java.util.List;
 public final class Match implements Node {
   private static final int PARENTS = 0;
 
-  private final Program.MatchProgram program;
+  private final DocumentProgram.MatchProgram program;
   private final Arm[] arms;
 
-  public Match(int node, Program.MatchProgram program, NodeContext context) {
+  public Match(int node, DocumentProgram.MatchProgram program, NodeContext context) {
     this.program = program;
     this.arms = new Arm[program.arms().size()];
     for (int i = 0; i < arms.length; i++) {

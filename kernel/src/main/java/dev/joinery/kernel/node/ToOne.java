@@ -11,6 +11,7 @@ import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.message.ParentMessage;
 import dev.joinery.kernel.message.RawChange;
+import dev.joinery.kernel.program.DocumentProgram;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.state.EntryMap;
 import dev.joinery.kernel.state.Mapped;
@@ -34,7 +35,7 @@ public final class ToOne implements Node {
   /** What is forgotten is the child, not a parent: no parent's key is empty. */
   private static final Slice CHILD = Slice.EMPTY;
 
-  private final Program.ToOneProgram program;
+  private final DocumentProgram.ToOneProgram program;
   private final NodeContext context;
   private final RelationRows childRows;
   private final Assembler childAssembler;
@@ -44,7 +45,7 @@ public final class ToOne implements Node {
   /** How many expressions failed over the child that was looked at last. */
   private int childFailures;
 
-  public ToOne(Program.ToOneProgram program, NodeContext context) {
+  public ToOne(DocumentProgram.ToOneProgram program, NodeContext context) {
     this.program = program;
     this.context = context;
     this.childRows = program.childRelation() < 0 ? null : context.rows(program.childRelation());
@@ -323,8 +324,8 @@ public final class ToOne implements Node {
     /** How many expressions failed over the parent that was placed last. */
     private int failures;
 
-    Merger(Program.ToOneProgram program, NodeContext context) {
-      Program.Merge merge = program.merge();
+    Merger(DocumentProgram.ToOneProgram program, NodeContext context) {
+      DocumentProgram.Merge merge = program.merge();
       List<Program.Slot> visible = context.visible(merge.relation());
       this.context = context;
       this.assembler = context.assembler(merge.assembler());

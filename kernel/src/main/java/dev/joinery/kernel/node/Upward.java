@@ -4,6 +4,7 @@ import dev.joinery.kernel.bytes.KeyCodec;
 import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.message.ChildMessage;
 import dev.joinery.kernel.message.Outbox;
+import dev.joinery.kernel.program.DocumentProgram;
 import dev.joinery.kernel.program.Program;
 import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
@@ -21,7 +22,7 @@ final class Upward {
   private final int branch;
   private final KeyCodec address;
 
-  Upward(Program.Upward program, List<Program.Slot> own) {
+  Upward(DocumentProgram.Upward program, List<Program.Slot> own) {
     this.target = program.target();
     this.branch = program.branch();
     this.address = program.address().codec(own);

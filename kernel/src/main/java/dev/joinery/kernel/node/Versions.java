@@ -7,6 +7,7 @@ import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.message.RawChange;
+import dev.joinery.kernel.program.DocumentProgram;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.program.VersionsProgram;
 import dev.joinery.kernel.state.State;
@@ -61,11 +62,11 @@ public final class Versions implements Node {
       return List.of(context.productOf(child.assembler()));
     }
     if (use instanceof Program.OwnUse own
-        && nodes.get(own.target()) instanceof Program.FoldProgram fold) {
+        && nodes.get(own.target()) instanceof DocumentProgram.FoldProgram fold) {
       return List.of(context.productOf(fold.assembler()));
     }
     if (use instanceof Program.ParentUse parent
-        && nodes.get(parent.target()) instanceof Program.ToOneProgram toOne
+        && nodes.get(parent.target()) instanceof DocumentProgram.ToOneProgram toOne
         && toOne.merge() != null) {
       return List.of(context.productOf(toOne.merge().assembler()));
     }

@@ -94,10 +94,10 @@ public final class Compiler {
 
   private List<List<CompiledAggregate>> aggregates(Program.NodeProgram node, Program program) {
     List<List<CompiledAggregate>> plans = new ArrayList<>();
-    if (node instanceof Program.MatchProgram match) {
+    if (node instanceof DocumentProgram.MatchProgram match) {
       match.arms().forEach(arm -> plans.add(aggregates(arm.aggregates(), null)));
-    } else if (node instanceof Program.FoldProgram fold) {
-      for (Program.BranchProgram branch : fold.branches()) {
+    } else if (node instanceof DocumentProgram.FoldProgram fold) {
+      for (DocumentProgram.BranchProgram branch : fold.branches()) {
         plans.add(branch.isCounting() ? aggregates(branch.aggregates(), null) : List.of());
       }
     } else if (node instanceof GroupProgram group) {

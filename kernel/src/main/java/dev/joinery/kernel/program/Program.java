@@ -117,19 +117,16 @@ public record Program(
     }
   }
 
-  /** Where an assembled row goes: a node, its address, and a Fold's branch or a Match's arm. */
-  public record Upward(int target, int branch, Address address) implements Serializable {}
-
   @JsonTypeInfo(use = JsonTypeInfo.Id.NAME, property = "kind")
   @JsonSubTypes({
     @Type(value = RetractProgram.class, name = "retract"),
     @Type(value = SubjectsProgram.class, name = "subjects"),
-    @Type(value = ToOneProgram.class, name = "to_one"),
-    @Type(value = MatchProgram.class, name = "match"),
-    @Type(value = IntervalProgram.class, name = "interval"),
-    @Type(value = FoldProgram.class, name = "fold"),
-    @Type(value = FanOutProgram.class, name = "fan_out"),
-    @Type(value = GatherProgram.class, name = "gather"),
+    @Type(value = DocumentProgram.ToOneProgram.class, name = "to_one"),
+    @Type(value = DocumentProgram.MatchProgram.class, name = "match"),
+    @Type(value = DocumentProgram.IntervalProgram.class, name = "interval"),
+    @Type(value = DocumentProgram.FoldProgram.class, name = "fold"),
+    @Type(value = DocumentProgram.FanOutProgram.class, name = "fan_out"),
+    @Type(value = DocumentProgram.GatherProgram.class, name = "gather"),
     @Type(value = GroupProgram.class, name = "group"),
     @Type(value = ClosingProgram.class, name = "closing"),
     @Type(value = GroupProgram.CutsProgram.class, name = "cuts"),
@@ -151,12 +148,12 @@ public record Program(
   public sealed interface NodeProgram extends Serializable
       permits RetractProgram,
           SubjectsProgram,
-          ToOneProgram,
-          MatchProgram,
-          IntervalProgram,
-          FoldProgram,
-          FanOutProgram,
-          GatherProgram,
+          DocumentProgram.ToOneProgram,
+          DocumentProgram.MatchProgram,
+          DocumentProgram.IntervalProgram,
+          DocumentProgram.FoldProgram,
+          DocumentProgram.FanOutProgram,
+          DocumentProgram.GatherProgram,
           GroupProgram,
           ClosingProgram,
           GroupProgram.CutsProgram,
@@ -233,7 +230,7 @@ public record Program(
       int target, Address address, int fold, int[] branches, boolean merged, Integer time)
       implements Use {}
 
-  public record ChildUse(int assembler, Upward upward) implements Use {}
+  public record ChildUse(int assembler, DocumentProgram.Upward upward) implements Use {}
 
   /** The row is counted in the groups of a Group. */
   public record GroupUse(int target) implements Use {}
@@ -246,69 +243,6 @@ public record Program(
 
   /** The row, assembled, is a query of a Search. */
   public record QueryUse(int target, int assembler) implements Use {}
-
-  /**
-   * {@code childRelation} and {@code parentRelation} are at least 0 where raw changes arrive here.
-   * Exactly one of {@code fold} (with {@code branch}) and {@code merged} is set.
-   */
-  public record ToOneProgram(
-      String name,
-      int level,
-      int childRelation,
-      int childAssembler,
-      StructType childType,
-      int parentRelation,
-      int fold,
-      int branch,
-      Merge merge)
-      implements NodeProgram {}
-
-  public record Merge(int assembler, int relation, Upward upward) implements Serializable {}
-
-  /** The embeds of one fold that hang on the same columns of its row are arms of one Match. */
-  public record MatchProgram(String name, int level, List<ArmProgram> arms, int fold)
-      implements NodeProgram {}
-
-  /**
-   * The children of one join value, told to each Gather that rows of another relation lead here.
-   *
-   * @param target the Gather
-   * @param hotAbove more rows than this that lead here make the value hot; 0 for never
-   */
-  public record FanOutProgram(String name, int level, ArmProgram arm, int target, int hotAbove)
-      implements NodeProgram {}
-
-  /**
-   * The children of several join values in one order.
-   *
-   * @param limit how many a parent is told; 0 for all
-   * @param valueTypes those of a join value of children
-   * @param hot the type of a list of values; null where none is hot ever
-   * @param branch that of the fold which the node answers for
-   */
-  public record GatherProgram(
-      String name,
-      int level,
-      int limit,
-      boolean entries,
-      boolean total,
-      DataType[] valueTypes,
-      DataType hot,
-      int fold,
-      int branch)
-      implements NodeProgram {}
-
-  /** {@code entries} is false where only totals and aggregates are used. */
-  public record ArmProgram(
-      String name,
-      StructType childType,
-      int limit,
-      boolean one,
-      boolean entries,
-      boolean total,
-      List<AggregateProgram> aggregates,
-      int branch)
-      implements Serializable {}
 
   /**
    * An aggregate over rows.
@@ -332,36 +266,6 @@ public record Program(
       return new AggregateProgram(function, argument, filter, type, false, new int[0], new double[0]);
     }
   }
-
-  /**
-   * An embed of a fold whose rows must be near its own in time: those in [t + from, t + to] of a row
-   * of time t.
-   */
-  public record IntervalProgram(
-      String name,
-      int level,
-      int fold,
-      int branch,
-      long fromMicros,
-      long toMicros,
-      KeptProgram kept)
-      implements NodeProgram {}
-
-  /**
-   * {@code product} is at least 0 at a root; else {@code upward} says where the row goes; {@code
-   * kept} is null where rows are kept until they are deleted.
-   */
-  public record FoldProgram(
-      String name,
-      int level,
-      int relation,
-      boolean raw,
-      List<BranchProgram> branches,
-      int assembler,
-      int product,
-      Upward upward,
-      KeptProgram kept)
-      implements NodeProgram {}
 
   /**
    * Who tells a node of deadlines that have come.
@@ -439,55 +343,6 @@ public record Program(
     KeptProgram kept = node.kept();
     return kept != null && kept.logs()[0] == relation ? kept.micros() : -1;
   }
-
-  public enum Shape {
-    ONE,
-    LIST,
-    MAP,
-    NONE
-  }
-
-  /**
-   * What a Fold keeps of one embed. Inputs of the assembler in order: the value (unless NONE), the
-   * total (where {@code total}), the aggregates.
-   *
-   * @param fused children come straight from their rows, without a Match between
-   * @param keyTypes the child's key columns, for a MAP
-   * @param failAbove more rows than this fail the document; 0 for never
-   * @param hot the type of the list of those that are left out, the last input; null for none
-   * @param within which children a row has by their times; null for all
-   * @param valid where a Valid tells them, all that a row has; null elsewhere
-   */
-  public record BranchProgram(
-      String name,
-      Shape shape,
-      StructType type,
-      boolean fused,
-      DataType[] keyTypes,
-      boolean total,
-      int failAbove,
-      List<AggregateProgram> aggregates,
-      DataType hot,
-      Within within,
-      Valid valid)
-      implements Serializable {
-    /** Whether children come one by one: their total and their aggregates are worked out here. */
-    public boolean isCounting() {
-      return within != null || valid != null;
-    }
-  }
-
-  /**
-   * Children in [t + from, t + to] of a row of time t; in front of their order they have their own.
-   *
-   * @param time of the row, over its columns as products see it
-   * @param limit how many of them are kept; 0 for all
-   */
-  public record Within(long fromMicros, long toMicros, int time, int limit)
-      implements Serializable {}
-
-  /** Children that were valid at a time of the row; {@code limit} of them are kept, 0 for all. */
-  public record Valid(int limit) implements Serializable {}
 
   static StructType structOf(List<Slot> slots) {
     StructType type = new StructType();

@@ -1,6 +1,7 @@
 package dev.joinery.kernel.chain;
 
 import dev.joinery.kernel.message.Message;
+import dev.joinery.kernel.program.DocumentProgram;
 import dev.joinery.kernel.program.Program;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -108,21 +109,22 @@ public final class TreeProgram {
     return assemblers.size() - 1;
   }
 
-  private void fold(Tree tree, Program.Upward upward, int product, String path) {
+  private void fold(Tree tree, DocumentProgram.Upward upward, int product, String path) {
     int index = reserve();
-    List<Program.BranchProgram> branches = new ArrayList<>();
+    List<DocumentProgram.BranchProgram> branches = new ArrayList<>();
     for (Tree embed : tree.embeds()) {
       branches.add(edge(tree, embed, index, branches.size(), path + "/" + embed.name()));
     }
     Uses uses = tables.get(tree.table().name());
     nodes.set(
         index,
-        new Program.FoldProgram(
+        new DocumentProgram.FoldProgram(
             path, 0, uses.index, false, branches, assemblerOf(tree, path), product, upward, null));
     uses.uses.add(new Program.OwnUse(index, null));
   }
 
-  private Program.BranchProgram edge(Tree tree, Tree embed, int fold, int branch, String path) {
+  private DocumentProgram.BranchProgram edge(
+      Tree tree, Tree embed, int fold, int branch, String path) {
     boolean fused = isFusible(tree, embed);
     if (fused) {
       List<String> columns = new ArrayList<>();
@@ -131,15 +133,15 @@ public final class TreeProgram {
         columns.add(embed.childColumns().get(embed.parentColumns().indexOf(parent)));
       }
       Program.Address address = address(embed.table(), columns);
-      child(embed, new Program.Upward(fold, branch, address), path);
+      child(embed, new DocumentProgram.Upward(fold, branch, address), path);
     } else if (isLookup(embed)) {
       lookup(tree, embed, fold, branch, null, path);
     } else {
       match(tree, embed, fold, branch, path);
     }
-    return new Program.BranchProgram(
+    return new DocumentProgram.BranchProgram(
         embed.name(),
-        embed.many() ? Program.Shape.LIST : Program.Shape.ONE,
+        embed.many() ? DocumentProgram.Shape.LIST : DocumentProgram.Shape.ONE,
         embed.output(),
         fused,
         new DataType[0],
@@ -152,7 +154,7 @@ public final class TreeProgram {
   }
 
   private void lookup(
-      Tree tree, Tree embed, int fold, int branch, Program.Merge merge, String path) {
+      Tree tree, Tree embed, int fold, int branch, DocumentProgram.Merge merge, String path) {
     int index = reserve();
     List<String> parentColumns = new ArrayList<>();
     List<String> childColumns = new ArrayList<>();
@@ -163,7 +165,7 @@ public final class TreeProgram {
     }
     nodes.set(
         index,
-        new Program.ToOneProgram(
+        new DocumentProgram.ToOneProgram(
             path, 0, NONE, 0, embed.output(), NONE, fold, branch, merge));
     tables
         .get(tree.table().name())
@@ -176,12 +178,12 @@ public final class TreeProgram {
                 new int[] {branch},
                 merge != null,
                 null));
-    child(embed, new Program.Upward(index, 0, address(embed.table(), childColumns)), path);
+    child(embed, new DocumentProgram.Upward(index, 0, address(embed.table(), childColumns)), path);
   }
 
   private void match(Tree tree, Tree embed, int fold, int branch, String path) {
-    Program.ArmProgram arm =
-        new Program.ArmProgram(
+    DocumentProgram.ArmProgram arm =
+        new DocumentProgram.ArmProgram(
             path,
             embed.output(),
             embed.limit(),
@@ -194,37 +196,37 @@ public final class TreeProgram {
     boolean shared = elide && matches.containsKey(place);
     int index = shared ? matches.get(place) : reserve();
     matches.put(place, index);
-    List<Program.ArmProgram> arms = new ArrayList<>();
+    List<DocumentProgram.ArmProgram> arms = new ArrayList<>();
     if (shared) {
-      arms.addAll(((Program.MatchProgram) nodes.get(index)).arms());
+      arms.addAll(((DocumentProgram.MatchProgram) nodes.get(index)).arms());
     }
     arms.add(arm);
-    nodes.set(index, new Program.MatchProgram(path, 0, arms, fold));
+    nodes.set(index, new DocumentProgram.MatchProgram(path, 0, arms, fold));
     announce(tree, embed, index, arms, fold);
     child(
         embed,
-        new Program.Upward(
+        new DocumentProgram.Upward(
             index, arms.size() - 1, address(embed.table(), embed.childColumns())),
         path);
   }
 
   private void announce(
-      Tree tree, Tree embed, int match, List<Program.ArmProgram> arms, int fold) {
+      Tree tree, Tree embed, int match, List<DocumentProgram.ArmProgram> arms, int fold) {
     List<Program.Use> uses = tables.get(tree.table().name()).uses;
     uses.removeIf(use -> use instanceof Program.ParentUse parent && parent.target() == match);
-    int[] branches = arms.stream().mapToInt(Program.ArmProgram::branch).toArray();
+    int[] branches = arms.stream().mapToInt(DocumentProgram.ArmProgram::branch).toArray();
     Program.Address parents = address(tree.table(), embed.parentColumns());
     uses.add(new Program.ParentUse(match, parents, fold, branches, false, null));
   }
 
-  private void child(Tree embed, Program.Upward upward, String path) {
+  private void child(Tree embed, DocumentProgram.Upward upward, String path) {
     Uses uses = tables.get(embed.table().name());
     if (embed.embeds().isEmpty()) {
       uses.uses.add(new Program.ChildUse(assemblerOf(embed, path), upward));
     } else if (embed.embeds().size() == 1 && isLookup(embed.embeds().get(0))) {
       Tree lone = embed.embeds().get(0);
-      Program.Merge merge =
-          new Program.Merge(assemblerOf(embed, path), uses.index, upward);
+      DocumentProgram.Merge merge =
+          new DocumentProgram.Merge(assemblerOf(embed, path), uses.index, upward);
       lookup(embed, lone, NONE, 0, merge, path + "/" + lone.name());
     } else {
       fold(embed, upward, NONE, path);
@@ -300,10 +302,10 @@ public final class TreeProgram {
       return true;
     }
     if (use instanceof Program.ChildUse child) {
-      return nodes.get(child.upward().target()) instanceof Program.ToOneProgram;
+      return nodes.get(child.upward().target()) instanceof DocumentProgram.ToOneProgram;
     }
     Program.ParentUse parent = (Program.ParentUse) use;
-    return nodes.get(parent.target()) instanceof Program.ToOneProgram lookup
+    return nodes.get(parent.target()) instanceof DocumentProgram.ToOneProgram lookup
         && lookup.merge() != null
         && isOfKey(parent.address(), table)
         && isOfKey(lookup.merge().upward().address(), table);
@@ -318,28 +320,28 @@ public final class TreeProgram {
     for (Program.Use use : uses.uses) {
       int role = routes.isEmpty() ? Message.ROLE_PRIMARY : 0;
       if (use instanceof Program.OwnUse own) {
-        Program.FoldProgram at = (Program.FoldProgram) nodes.get(own.target());
+        DocumentProgram.FoldProgram at = (DocumentProgram.FoldProgram) nodes.get(own.target());
         nodes.set(
             own.target(),
-            new Program.FoldProgram(
+            new DocumentProgram.FoldProgram(
                 at.name(), 0, at.relation(), true, at.branches(), at.assembler(), at.product(),
                 at.upward(), null));
         routes.add(new Program.Route(uses.index, own.target(), role, keyAddress(uses.table)));
       } else if (use instanceof Program.ChildUse child) {
         int target = child.upward().target();
-        Program.ToOneProgram at = (Program.ToOneProgram) nodes.get(target);
+        DocumentProgram.ToOneProgram at = (DocumentProgram.ToOneProgram) nodes.get(target);
         nodes.set(
             target,
-            new Program.ToOneProgram(
+            new DocumentProgram.ToOneProgram(
                 at.name(), 0, uses.index, child.assembler(), at.childType(), at.parentRelation(),
                 at.fold(), at.branch(), at.merge()));
         routes.add(new Program.Route(uses.index, target, role, child.upward().address()));
       } else {
         Program.ParentUse parent = (Program.ParentUse) use;
-        Program.ToOneProgram at = (Program.ToOneProgram) nodes.get(parent.target());
+        DocumentProgram.ToOneProgram at = (DocumentProgram.ToOneProgram) nodes.get(parent.target());
         nodes.set(
             parent.target(),
-            new Program.ToOneProgram(
+            new DocumentProgram.ToOneProgram(
                 at.name(), 0, at.childRelation(), at.childAssembler(), at.childType(), uses.index,
                 at.fold(), at.branch(), at.merge()));
         routes.add(
@@ -379,12 +381,12 @@ public final class TreeProgram {
           targets.add(((Program.ParentUse) use).target());
         }
       }
-    } else if (node instanceof Program.ToOneProgram lookup) {
+    } else if (node instanceof DocumentProgram.ToOneProgram lookup) {
       targets.add(lookup.merge() == null ? lookup.fold() : lookup.merge().upward().target());
-    } else if (node instanceof Program.MatchProgram match) {
+    } else if (node instanceof DocumentProgram.MatchProgram match) {
       targets.add(match.fold());
-    } else if (((Program.FoldProgram) node).upward() != null) {
-      targets.add(((Program.FoldProgram) node).upward().target());
+    } else if (((DocumentProgram.FoldProgram) node).upward() != null) {
+      targets.add(((DocumentProgram.FoldProgram) node).upward().target());
     }
     return targets;
   }
@@ -393,16 +395,16 @@ public final class TreeProgram {
     if (node instanceof Program.RetractProgram at) {
       return new Program.RetractProgram(at.name(), level, at.relation(), at.uses(), null, null);
     }
-    if (node instanceof Program.ToOneProgram at) {
-      return new Program.ToOneProgram(
+    if (node instanceof DocumentProgram.ToOneProgram at) {
+      return new DocumentProgram.ToOneProgram(
           at.name(), level, at.childRelation(), at.childAssembler(), at.childType(),
           at.parentRelation(), at.fold(), at.branch(), at.merge());
     }
-    if (node instanceof Program.MatchProgram at) {
-      return new Program.MatchProgram(at.name(), level, at.arms(), at.fold());
+    if (node instanceof DocumentProgram.MatchProgram at) {
+      return new DocumentProgram.MatchProgram(at.name(), level, at.arms(), at.fold());
     }
-    Program.FoldProgram at = (Program.FoldProgram) node;
-    return new Program.FoldProgram(
+    DocumentProgram.FoldProgram at = (DocumentProgram.FoldProgram) node;
+    return new DocumentProgram.FoldProgram(
         at.name(), level, at.relation(), at.raw(), at.branches(), at.assembler(),
         at.product(), at.upward(), null);
   }

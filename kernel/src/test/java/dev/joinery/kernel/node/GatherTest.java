@@ -11,7 +11,7 @@ import dev.joinery.kernel.message.FannedMessage;
 import dev.joinery.kernel.message.FannedMessage.Heat;
 import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.message.ParentMessage;
-import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.DocumentProgram;
 import dev.joinery.kernel.state.MemoryState;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -27,7 +27,7 @@ class GatherTest {
 
   private final Gather gather =
       new Gather(
-          new Program.GatherProgram(
+          new DocumentProgram.GatherProgram(
               "p/posts", 1, 0, true, true, new DataType[] {DataTypes.LongType}, null, 0, 0));
   private final MemoryState state = new MemoryState();
 
