@@ -14,7 +14,6 @@ import dev.joinery.kernel.state.EntryMap;
 import dev.joinery.kernel.state.OrderedMap;
 import dev.joinery.kernel.state.State;
 import dev.joinery.kernel.state.TimedMap;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
@@ -32,9 +31,8 @@ import org.apache.spark.sql.types.StructField;
  * matches in them; sends the document of each match that is another than before, and a tombstone
  * for each that is none any more.
  *
- * <p>A batch looks for matches again from the first start that a row of it may have altered, and
- * stops where the search goes on as it did before. How far back that is follows from {@code within},
- * or from how many rows a search looks at; where there is neither, it is the first row.
+ * <p>A batch looks for matches again only where a row of it may have altered them ({@link
+ * PatternSearch}).
  *
  * <p>Behind a {@link Closing} it sends a match once that has told it that the watermark is past its
  * end. Where matches end in time, rows are forgotten that no row which still counts can match with.
@@ -134,17 +132,13 @@ public final class Pattern implements Node {
     }
   }
 
-  /** The least place behind one. */
-  private static Slice behind(Slice place) {
-    return Slice.of(new ByteWriter(place.length() + 1).writeRaw(place).writeByte(0).toBytes());
-  }
-
   /** The rows and matches of one key while a batch is worked on. */
   private final class Sequence {
     private final Object[] shown;
     private final State state;
     private final OrderedMap rows;
     private final PatternMatches matches;
+    private final PatternSearch search;
     private final PatternRules.Known ruled;
 
     /** By the keys of their first rows, matches that the sink may hold and that no batch sent. */
@@ -178,6 +172,7 @@ public final class Pattern implements Node {
       rows = OrderedMap.read(in, state, ROWS);
       matches = PatternMatches.read(in, state, MATCHES);
       ruled = rules == null ? null : rules.new Known(in, state, RULES);
+      search = new PatternSearch(program, matcher, start, rows, matches, this::read);
     }
 
     boolean isEmpty() {
@@ -286,103 +281,25 @@ public final class Pattern implements Node {
       }
     }
 
-    // Searching
+    // What is found
 
     /**
-     * Finds the matches anew that changed rows may alter; adds their keys to {@code touched}, and
-     * to {@code documents} by start what the new ones show.
+     * Looks for matches again; adds the keys of those that come and go to {@code touched}, and to
+     * {@code documents} by start what those that come show.
      */
     void search(
         TreeSet<Slice> altered, Set<Slice> touched, TreeMap<Slice, Slice> documents) {
-      Slice begin = beginBefore(altered.first());
-      KeyRows keyRows = new KeyRows(rows, begin, this::read, altered);
-      List<Match> found = new ArrayList<>();
-      int at = keyRows.first();
-      Slice end = null;
-      while (keyRows.has(at) && end == null) {
-        if (goesOnAsBefore(at, altered.last(), keyRows)) {
-          end = keyRows.place(at);
-          continue;
-        }
-        Matcher.Found match = matcher.from(at, keyRows);
-        if (match.last() != null) {
-          found.add(matchOf(at, match.last().at, false, keyRows));
-          documents.put(keyRows.place(at), documentOf(at, match.last(), keyRows));
-        } else if (match.givenUp()) {
-          found.add(matchOf(at, at, true, keyRows));
-        }
-        at = match.last() != null && program.pastLast() ? match.last().at + 1 : at + 1;
-      }
-      countGivenUp(found);
-      matches.replace(begin, end, found, touched);
-    }
-
-    private void countGivenUp(List<Match> found) {
-      long more =
-          found.stream().filter(each -> each.givenUp() && !matches.hasGivenUp(each)).count();
-      if (more > 0) {
-        context.counters().product(product, INSTANCE_LIMIT, more);
+      long givenUp =
+          search.run(
+              from, altered, touched, each -> documents.put(each.place(), documentOf(each)));
+      if (givenUp > 0) {
+        context.counters().product(product, INSTANCE_LIMIT, givenUp);
       }
     }
 
-    /** The first place at which a search may go another way once a row has changed. */
-    private Slice beginBefore(Slice altered) {
-      Slice begin = from;
-      if (program.byTime() && program.withinMicros() >= 0) {
-        long earliest = TimedMap.timeOf(altered) - program.withinMicros();
-        begin = later(begin, TimedMap.startOf(earliest));
-      }
-      if (program.mostRows() > 0) {
-        begin = later(begin, rowsBefore(altered, program.mostRows() - 1));
-      }
-      Match before = program.pastLast() ? matches.lastBelow(begin) : null;
-      return before != null && before.last().compareTo(begin) >= 0
-          ? behind(before.last())
-          : begin;
-    }
-
-    private static Slice later(Slice one, Slice other) {
-      return one.compareTo(other) >= 0 ? one : other;
-    }
-
-    private Slice rowsBefore(Slice place, int number) {
-      Slice found = place;
-      for (int i = 0; i < number; i++) {
-        EntryMap.Entry before = rows.lastBelow(found);
-        if (before == null) {
-          return found;
-        }
-        found = before.key();
-      }
-      return found;
-    }
-
-    /** Whether a row and all behind it are as before, and the search came there before, too. */
-    private boolean goesOnAsBefore(int at, Slice lastAltered, KeyRows keyRows) {
-      Slice place = keyRows.place(at);
-      if (place.compareTo(lastAltered) <= 0) {
-        return false;
-      }
-      boolean sawAltered =
-          program.looksBack()
-              && (at == 0 || keyRows.place(at - 1).compareTo(lastAltered) <= 0);
-      if (sawAltered || !program.pastLast()) {
-        return !sawAltered;
-      }
-      Match before = matches.lastBelow(place);
-      return before == null || before.last().compareTo(place) < 0;
-    }
-
-    private Match matchOf(int at, int lastAt, boolean givenUp, KeyRows keyRows) {
-      UnsafeRow row = keyRows.row(at);
-      long time = program.time() < 0 ? Marks.UNKNOWN : row.getLong(program.time());
-      Slice key = Slice.of(start.encode(row));
-      return new Match(keyRows.place(at), keyRows.place(lastAt), key, time, givenUp);
-    }
-
-    private Slice documentOf(int at, Taken taken, KeyRows keyRows) {
-      showStart(keyRows.row(at));
-      Slice made = document.row(shown, reads.of(taken, keyRows));
+    private Slice documentOf(PatternSearch.Occurrence found) {
+      showStart(found.first());
+      Slice made = document.row(shown, reads.of(found.last(), found.rows()));
       context.counters().productFailures(product, 0, document.failures());
       return made;
     }
@@ -454,7 +371,7 @@ public final class Pattern implements Node {
         }
         if (match != null) {
           Slice known = documents.get(match.start());
-          Slice row = known != null ? known : documentAt(match.start());
+          Slice row = known != null ? known : documentOf(search.again(match.start()));
           last.send(SentDocument.Next.of(row, 0), () -> keyOf(key), timestamp, outbox);
         } else {
           last.sendGone(() -> keyOf(key), timestamp, outbox);
@@ -463,14 +380,6 @@ public final class Pattern implements Node {
         matches.sent(key, last.isIdle() ? null : sent());
       }
       version = highest;
-    }
-
-    /** The document of a match that was found before. */
-    private Slice documentAt(Slice place) {
-      KeyRows keyRows = new KeyRows(rows, place, this::read, Set.of());
-      keyRows.has(keyRows.first());
-      Taken taken = matcher.from(keyRows.first(), keyRows).last();
-      return documentOf(keyRows.first(), taken, keyRows);
     }
 
     private Slice sent() {
@@ -535,9 +444,7 @@ public final class Pattern implements Node {
       }
       Slice cut = TimedMap.startOf(overBefore(reached));
       if (cut.compareTo(from) > 0) {
-        Match before = program.pastLast() ? matches.lastBelow(cut) : null;
-        from =
-            before != null && before.last().compareTo(cut) >= 0 ? behind(before.last()) : cut;
+        from = program.pastLast() ? matches.freeFrom(cut) : cut;
         matches.forgetBelow(cut, this::mayBeShown);
         EntryMap.Entry keep = program.looksBack() ? rows.lastBelow(from) : null;
         rows.takeBelow(keep == null ? from : keep.key(), Integer.MAX_VALUE);

@@ -75,9 +75,19 @@ final class PatternMatches {
   }
 
   /** The last that begins before a place; null for none. */
-  Match lastBelow(Slice place) {
+  private Match lastBelow(Slice place) {
     EntryMap.Entry entry = byStart.lastBelow(place);
     return entry == null ? null : Match.read(entry);
+  }
+
+  /** The first place from one on that no match takes which begins before that one. */
+  Slice freeFrom(Slice place) {
+    Match before = lastBelow(place);
+    return before != null && before.last().compareTo(place) >= 0 ? behind(before.last()) : place;
+  }
+
+  private static Slice behind(Slice place) {
+    return Slice.of(new ByteWriter(place.length() + 1).writeRaw(place).writeByte(0).toBytes());
   }
 
   /** Whether the search from the start of one was given up before. */
