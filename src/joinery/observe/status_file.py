@@ -113,8 +113,10 @@ class StatusFiles:
     def end(self, failure: Exception | None) -> None:
         """Tell how the run ended."""
         state: RunState = "ended" if failure is None else "failed"
-        code = failure.code if isinstance(failure, JoineryError) else ""
-        self._write_all({}, state, str(failure or ""), code)
+        code, why = "", str(failure or "")
+        if isinstance(failure, JoineryError):
+            code, why = failure.code, failure.message
+        self._write_all({}, state, why, code)
 
     def _write_all(
         self, caught_up: Mapping[str, bool], state: RunState, why: str = "", code: str = ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+from joinery.errors import RunError
 from joinery.model.progress import BatchProgress, Progress
 from joinery.observe.status import read_status
 from joinery.observe.status_file import StatusFiles
@@ -39,3 +40,12 @@ def test_a_query_in_real_time_is_not_behind_while_nothing_comes(tmp_path: Path) 
 
 def test_a_query_in_batches_is_caught_up_where_spark_says_so(tmp_path: Path) -> None:
     assert not caught_up(tmp_path, Progress().plus(batch(live=False)))
+
+
+def test_why_a_run_failed_is_told_apart_from_its_code(tmp_path: Path) -> None:
+    file = tmp_path / "person.json"
+    failure = RunError("Spark's process ended")
+    StatusFiles({"person": file}, {"person": ()}, {}, Progress).end(failure)
+    told, _ = read_status(file)
+    assert told is not None
+    assert ("Spark's process ended", "RUN") == (told.why, told.code)
