@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from joinery.errors import Location, SpecError
@@ -45,6 +45,8 @@ class Reader:
     def shape(self, tree: Tree, what: str, wanted: str, hint: str = "") -> None:
         """Note that `what` is not what it should be."""
         found = f'"{tree.text}"' if isinstance(tree, Scalar) and tree.text else _kind(tree)
+        if wanted.startswith(found) and not isinstance(tree, Scalar):
+            found = f"{found} of {len(_parts(tree))}"
         self.refuse("SPEC_SHAPE", f"{what} needs {wanted}, not {found}", tree.mark.value, hint=hint)
 
     def alias(self, path: Path, tree: Tree, key: Location | None = None) -> None:
@@ -262,6 +264,10 @@ def _kind(tree: Tree) -> str:
     if isinstance(tree, ListTree):
         return "a list"
     return "a map" if isinstance(tree, MapTree) else "nothing"
+
+
+def _parts(tree: ListTree | MapTree) -> Sequence[Entry | Tree]:
+    return tree.items if isinstance(tree, ListTree) else tree.entries
 
 
 def _value(tree: Tree) -> object:
