@@ -109,7 +109,7 @@ def test_a_document_is_told_as_it_was_after_a_batch(
 
     # The third file is in no batch yet.
     assert ["2.00", "9.00", "11.00"] == [priced(each) for each in (0, 1, None)]
-    with pytest.raises(WhyError, match=r"how far batch 2 came") as refused:
+    with pytest.raises(WhyError, match=r"how far batch 2 got") as refused:
         jn.why(tmp_path, "profile", 1, batch=2)
     assert "It knows 0 to 1." == refused.value.detail
 
@@ -133,6 +133,25 @@ def test_where_a_row_goes_in_all_products(folder: Path) -> None:
         ("profile", "", ("1",)),
         ("receipt", "customer", ('["a",1]', '["b",2]')),
     ] == [(each.product, each.path, each.roots) for each in found]
+
+
+def test_where_a_row_goes_is_asked_of_products_that_read_it(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    relations, products = PROJECT.split("products:\n")
+    versions = """\
+  sale: {key: [id], fields: {id: long, currency: string, at: timestamp}}
+  rate: {key: [currency], time: at, fields: {currency: string, percent: long, at: timestamp}}
+products:
+  rated:
+    root: sale
+    embed: {rate: {one: rate, on: {currency: currency}, as_of: at, fields: [percent]}}
+    sink: {files: {path: out}}
+"""
+    (tmp_path / "joinery.yaml").write_text(relations + versions + products, encoding="utf-8")
+
+    found = jn.where_to(tmp_path, "order:a,1")
+
+    assert ["profile", "receipt"] == [each.product for each in found]
 
 
 def test_where_a_row_goes_is_told_with_what_is_gone(folder: Path, tmp_path: Path) -> None:

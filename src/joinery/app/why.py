@@ -121,12 +121,15 @@ def where_to(project: ProjectLike, row: str, *products: str, records: int = RECO
     """
     spec = project_of(project).spec
     relation = row.partition(":")[0]
-    names = products or _with_documents(spec)
-    plans = [document_product(spec, each) for each in names]
-    reading = [each for each in plans if relation in {one.name for one in each.relations}]
+    known = _with_documents(spec)
+    names = products or [name for name, read in known.items() if relation in read]
+    reading = [document_product(spec, each) for each in names]
+    if products:
+        reading = [each for each in reading if relation in {one.name for one in each.relations}]
+        known = {each: known[each] for each in products}
     if not reading:
-        known = ", ".join(sorted({one.name for each in plans for one in each.relations}))
-        raise WhyError(f'no document reads a relation "{relation}"', hint=f"They read {known}.")
+        read = ", ".join(sorted(set().union(*known.values())))
+        raise WhyError(f'no document reads a relation "{relation}"', hint=f"They read {read}.")
     relations = tuple(dict.fromkeys(one for each in reading for one in each.relations))
     logs, rows = Logs.of(spec, *reading, records=records), LiveRows(relations)
     for change in logs.changes:
@@ -170,9 +173,13 @@ def _asked(product: Product, row: str) -> tuple[Relation, str]:
     return known[name], key
 
 
-def _with_documents(spec: ProjectSpec) -> list[str]:
-    """Return the products that `why` can tell of."""
+def _with_documents(spec: ProjectSpec) -> dict[str, set[str]]:
+    """Return the relations that each product with documents reads, by its name."""
     plan, problems, _ = examine(spec)
     raise_all(problems)
     assert plan is not None
-    return [each.name for each in plan.products if isinstance(each.form, DocumentForm)]
+    return {
+        each.name: {one.name for one in each.relations}
+        for each in plan.products
+        if isinstance(each.form, DocumentForm)
+    }
