@@ -8,7 +8,18 @@ import pytest
 from pyspark.sql import SparkSession
 
 from joinery.expression.expression import ExpressionError, build_expression
-from joinery.model.type import INT, LONG, STRING, TIMESTAMP, Array, DataType, Field, Map, Struct
+from joinery.model.type import (
+    DOUBLE,
+    INT,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    Array,
+    DataType,
+    Field,
+    Map,
+    Struct,
+)
 from joinery.spark.analyse import SparkAnalyser
 
 SCOPE: Mapping[str, DataType] = {
@@ -61,6 +72,17 @@ def test_spark_refuses_with_our_codes(analyser: SparkAnalyser, text: str, code: 
         build_expression(text, SCOPE, analyser=analyser)
 
     assert code == caught.value.code
+
+
+def test_a_difference_of_times_is_refused_with_what_gives_its_seconds(
+    analyser: SparkAnalyser,
+) -> None:
+    with pytest.raises(ExpressionError) as caught:
+        build_expression("at - at", SCOPE, analyser=analyser)
+
+    seconds = "(unix_micros(a) - unix_micros(b)) / 1e6"
+    assert seconds in (caught.value.hint or "")
+    assert DOUBLE == build_expression(seconds, {"a": TIMESTAMP, "b": TIMESTAMP})[0].type
 
 
 def test_a_refusal_is_not_written_to_the_error_stream(

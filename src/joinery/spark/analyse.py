@@ -53,6 +53,10 @@ _ATOMIC = {
 }
 
 
+_CAST = "Cast it to a string or a number."
+_SECONDS = "For the seconds between times write (unix_micros(a) - unix_micros(b)) / 1e6."
+
+
 class SparkAnalyser:
     """Spark's analyser as the plan's `Analyser`."""
 
@@ -81,7 +85,7 @@ class SparkAnalyser:
                 f"the type {kind} cannot be part of a document",
                 code="PLAN_EXPRESSION_TYPE",
                 offset=0,
-                hint="Cast it to a string or a number.",
+                hint=_SECONDS if kind.startswith("interval day") else _CAST,
             )
         return found
 
