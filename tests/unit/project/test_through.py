@@ -82,7 +82,8 @@ def test_what_is_written_back_names_the_relation_again(tmp_path: Path) -> None:
         ),
         (
             "through: {follow: [id], like: [id]}, on: {author_id: follow.followee_id}}\n",
-            '9:36 SPEC_SHAPE "through" of embed "posts" needs a map with one relation, not a map of 2',
+            '9:36 SPEC_SHAPE "through" of embed "posts" needs a map with one relation,'
+            " not a map of 2",
         ),
         (
             "through: follow, on: {author_id: follow.followee_id}}\n",
