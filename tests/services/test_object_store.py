@@ -602,7 +602,8 @@ def test_answers_that_are_late_neither_end_a_run_nor_let_its_lease_lapse(
 
     network.mend()
     lease.release()
-    assert oldest_s < LAPSE_S * 0.7
+    # Two renewals of 2.5 s, and between them a look for a request that is given up after 2 s.
+    assert oldest_s < LAPSE_S * 0.85
     assert lease.lost is None
 
 
