@@ -331,7 +331,9 @@ def test_an_event_that_an_outbox_could_not_send_is_not_put_back(tmp_path: Path) 
 
     (kept,) = queue.replay(queue.find(Selection()))
 
-    assert kept.why.startswith('product "events" is an outbox, whose refused events are not put')
+    assert kept.why.startswith(
+        'product "events" is an outbox, whose refused events are not replayed'
+    )
     assert 1 == len(queue.find(Selection()))
 
 

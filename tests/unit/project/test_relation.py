@@ -59,7 +59,7 @@ def test_every_problem_with_a_key_is_told_at_its_place(tmp_path: Path) -> None:
         '4:12 "topic" of relation "user" needs a text, not "7"',
         '5:13 "source" of relation "user" needs a text, not a list',
         '6:13 "format" of relation "user" cannot be "xml"',
-        '7:10 "key" of relation "user" names no column',
+        '7:10 "key" of relation "user" does not name a column',
         '8:18 field "id" of relation "user": there is no type "lng"',
         '8:23 a field cannot be named "__op"',
         '9:14 a derived column cannot be named "a/b"',

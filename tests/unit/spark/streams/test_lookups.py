@@ -59,7 +59,7 @@ def test_each_key_has_a_line_a_missing_row_an_empty_one_and_no_row_its_reason(
 
         assert {"name": ODD, "age": 7} == json.loads(found)
         assert ("", "") == (missing, end)
-        assert '!column "age" holds a text, which is no long' == unfit
+        assert '!column "age" holds a text, which is not of type long' == unfit
     assert (2, 3) == (lookups.progress()["s/people"].hits, lookups.progress()["s/people"].misses)
 
 
