@@ -48,7 +48,7 @@ class CurrentLookup:
         every_micros: How often it is; 0 for at once.
         where: The assembler, over `event` and the fields, that says which; -1 for all.
         asked: Whether a store has the rows, which is asked after all levels.
-        hidden: The places in `event` of what no letter tells; None for none.
+        hidden: Places in `event` of the columns that dead letters leave out, if any.
     """
 
     name: str
@@ -183,7 +183,7 @@ class Seen:
         event_time: The place of the event's time in `event`.
         for_micros: What is less than this apart is near.
         logs: By whose watermark times are forgotten.
-        hidden: The places in `event` of what no letter tells; None for none.
+        hidden: Places in `event` of the columns that dead letters leave out, if any.
     """
 
     name: str

@@ -133,7 +133,7 @@ def test_a_blind_index_passes_a_lookup_that_may_make_a_dead_letter(tmp_path: Pat
     assert onward.address is not None
     (compared,) = onward.address.ordinals
     assert "email (blind index)" == second.event.fields[compared].name
-    assert (1,) == first.hidden  # no letter tells it
+    assert (1,) == first.hidden  # dead letters leave it out
 
 
 def test_no_letter_tells_a_column_that_was_replaced(tmp_path: Path) -> None:

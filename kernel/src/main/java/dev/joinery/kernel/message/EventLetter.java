@@ -23,7 +23,7 @@ public final class EventLetter {
   /**
    * Letters of events, each with its columns.
    *
-   * @param hidden the places in {@code row} of what is no column of the event; null for none
+   * @param hidden places in {@code row} of the columns that letters leave out, or null
    */
   public EventLetter(String stream, StructType key, StructType row, int[] hidden) {
     this.stream = stream;

@@ -43,7 +43,7 @@ public interface StreamProgram {
    * @param forMicros how long an event is sent again when the row changes; -1 for never
    * @param everyMicros how often it is, 0 for at once
    * @param where the assembler, over {@code event} and the fields, that says which are; -1 for all
-   * @param hidden the places in {@code event} of what no letter tells; null for none
+   * @param hidden places in {@code event} of the columns that dead letters leave out, or null
    */
   @JsonIgnoreProperties("asked")
   public record CurrentLookupProgram(
@@ -157,7 +157,7 @@ public interface StreamProgram {
    * @param eventTime over {@code event}
    * @param forMicros what is less than this apart is near
    * @param logs by whose watermark times are forgotten
-   * @param hidden the places in {@code event} of what no letter tells; null for none
+   * @param hidden places in {@code event} of the columns that dead letters leave out, or null
    */
   public record SeenProgram(
       String name,
