@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -13,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.services.captured import until
 from tests.services.mysql_captured import CUSTOMER, PURCHASE, connected, new_database
+from tests.services.shop import PROJECT as SHOP
+from tests.services.shop import documents
 
 import joinery as jn
 from joinery.clients.mysql import MysqlLink
@@ -23,22 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.services, pytest.mark.spark]
-PROJECT = """\
-name: shop
-sources:
-  db: {{mysql: {{url: "{url}"}}}}
-relations:
-  customer: {{key: [id], fields: {{id: long, name: string}}}}
-  purchase:
-    key: [id]
-    fields: {{id: long, customer_id: long, amount: "decimal(10,2)", at: timestamp, day: date}}
-products:
-  profile:
-    root: customer
-    embed:
-      purchases: {{many: purchase, on: {{customer_id: id}}, fields: [id, amount, at, day]}}
-    sink: {{files: {{path: out}}}}
-"""
+PROJECT = SHOP.replace("postgres:", "mysql:")
 
 
 @pytest.fixture(scope="module")
@@ -63,15 +49,6 @@ def link(url: str) -> Iterator[MysqlLink]:
 def folder(tmp_path: Path, url: str) -> Path:
     (tmp_path / "joinery.yaml").write_text(PROJECT.format(url=url))
     return tmp_path
-
-
-def documents(folder: Path) -> Mapping[int, Any]:
-    """Return the documents that stand, by their key."""
-    found: dict[int, Any] = {}
-    for file in sorted((folder / "out" / "profile").glob("*.jsonl")):
-        for each in map(json.loads, file.read_text().splitlines()):
-            found[each["key"]["id"]] = each["value"]
-    return {key: value for key, value in found.items() if value is not None}
 
 
 def truth(link: MysqlLink) -> Mapping[int, Any]:
