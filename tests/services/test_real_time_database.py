@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import uuid
@@ -11,32 +10,15 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import psutil
 import pytest
 from tests.services.captured import Connection, new_database
-from tests.services.live_run import LiveRun, Topic, live_run
+from tests.services.live_run import Topic, live_run
+from tests.services.live_shop import PROJECT, capture_of, documents, go_live
 
 from joinery.capture.spool import SpoolFolder
 from joinery.dev.service import Service
 
 pytestmark = [pytest.mark.services, pytest.mark.spark]
-
-PROJECT = """\
-name: shop
-sources:
-  db: {{postgres: {{url: "{url}"}}}}
-relations:
-  customer: {{key: [id], fields: {{id: long, name: string, city: string}}}}
-  purchase: {{key: [id], fields: {{id: long, customer_id: long, item: string}}}}
-products:
-  profile:
-    root: customer
-    embed: {{items: {{many: purchase, on: {{customer_id: id}}, fields: [id, item]}}}}
-    sink: {{kafka: {{topic: "{topic}", bootstrap: "{kafka}"}}}}
-run:
-  checkpoint_interval: 5s
-  dead_letters: {{kafka: {{topic: "{topic}-dead", bootstrap: "{kafka}"}}}}
-"""
 
 
 @pytest.fixture
@@ -63,11 +45,6 @@ def folder(tmp_path: Path, database: str, topic: Topic) -> Path:
     return tmp_path
 
 
-def documents(topic: Topic) -> Mapping[int, Any]:
-    """Return the newest documents by their key."""
-    return {json.loads(key)["id"]: value for key, value in topic.newest().items()}
-
-
 def truth(link: Connection) -> Mapping[int, Any]:
     """Return the documents by SQL; `city` is a column that comes later."""
     rows = link.execute(
@@ -90,16 +67,6 @@ def missing(topic: Topic, link: Connection) -> Callable[[], str]:
         return "\n".join(f"{each}: {sent.get(each)} not {wanted.get(each)}" for each in wrong[:5])
 
     return told
-
-
-def go_live(run: LiveRun) -> None:
-    run.until(run.is_live, "real time")
-
-
-def capture_of(run: LiveRun) -> psutil.Process:
-    """Return the process that captures for a run."""
-    every = psutil.Process(run.process.pid).children(recursive=True)
-    return next(each for each in every if "dev.joinery.capture.Capture" in each.cmdline())
 
 
 def joinery(folder: Path, *arguments: str) -> str:

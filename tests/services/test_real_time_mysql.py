@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 from tests.services.live_run import Topic, live_run
+from tests.services.live_shop import PROJECT, capture_of, documents, go_live
 from tests.services.mysql_captured import connected, new_database
-from tests.services.test_real_time_database import PROJECT, capture_of, documents, go_live
 
 from joinery.clients.mysql import MysqlLink
 from joinery.dev.mariadb import mariadb

@@ -1,0 +1,42 @@
+"""A shop in a database that real-time mode reads: its project, its run, its documents in Kafka."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import psutil
+from tests.services.live_run import LiveRun, Topic
+
+PROJECT = """\
+name: shop
+sources:
+  db: {{postgres: {{url: "{url}"}}}}
+relations:
+  customer: {{key: [id], fields: {{id: long, name: string, city: string}}}}
+  purchase: {{key: [id], fields: {{id: long, customer_id: long, item: string}}}}
+products:
+  profile:
+    root: customer
+    embed: {{items: {{many: purchase, on: {{customer_id: id}}, fields: [id, item]}}}}
+    sink: {{kafka: {{topic: "{topic}", bootstrap: "{kafka}"}}}}
+run:
+  checkpoint_interval: 5s
+  dead_letters: {{kafka: {{topic: "{topic}-dead", bootstrap: "{kafka}"}}}}
+"""
+
+
+def documents(topic: Topic) -> Mapping[int, Any]:
+    """Return the newest documents by their key."""
+    return {json.loads(key)["id"]: value for key, value in topic.newest().items()}
+
+
+def go_live(run: LiveRun) -> None:
+    run.until(run.is_live, "real time")
+
+
+def capture_of(run: LiveRun) -> psutil.Process:
+    """Return the process that captures for a run."""
+    every = psutil.Process(run.process.pid).children(recursive=True)
+    return next(each for each in every if "dev.joinery.capture.Capture" in each.cmdline())
