@@ -9,7 +9,7 @@ from pathlib import Path
 
 from joinery.dev.dynamodb import dynamodb
 from joinery.dev.redis import redis
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.solutions.key_value.dynamodb import THREADS, ensure_table, open_client
 from joinery.solutions.key_value.dynamodb_table import DynamoTable
 from joinery.solutions.key_value.redis import RedisStore

@@ -23,7 +23,7 @@ from typing import Any
 import joinery as jn
 import solutions
 from joinery.model.change import Change
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.solutions.stored.driver import StoreDriver
 from joinery.solutions.stored.state import Batch
 

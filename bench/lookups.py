@@ -35,7 +35,7 @@ from joinery.lookups.registry import make_asker  # noqa: E402
 from joinery.model.lookup import LookupProgress  # noqa: E402
 from joinery.model.progress import BatchProgress  # noqa: E402
 from joinery.model.type import LONG, STRING, Field  # noqa: E402
-from joinery.plan.nodes import Computed, JoinPair, Relation  # noqa: E402
+from joinery.plan.relation import Computed, JoinPair, Relation  # noqa: E402
 from joinery.plan.step import Lookup  # noqa: E402
 from joinery.project.step import Cache, Limits, StoreRead  # noqa: E402
 from joinery.testing.delay import DelayProxy  # noqa: E402

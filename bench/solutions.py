@@ -33,7 +33,7 @@ import joinery as jn
 import key_value
 from joinery.dev.postgres import postgres
 from joinery.model.change import Change
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.solutions.key_value.state import KeyValueJoinState, KeyValueReader
 from joinery.solutions.relational.postgres import PostgresState, postgres_reader
 from joinery.solutions.relational.sqlite import SqliteState, sqlite_reader

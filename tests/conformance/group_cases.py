@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from joinery.plan.build import build_plan
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.plan.support import missing
 from joinery.testing.conformance import Case
 from joinery.testing.conformance.aggregate_cases import (

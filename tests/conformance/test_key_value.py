@@ -12,7 +12,7 @@ import pytest
 from tests.oracle.beside import Beside
 from tests.oracle.compare import chosen_seeds, failures, make_trial
 
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.solutions.key_value.rocksdb import RocksDbStore
 from joinery.solutions.key_value.state import KeyValueJoinState, KeyValueReader
 from joinery.solutions.key_value.store import Address, KeyValueStore, MemoryStore

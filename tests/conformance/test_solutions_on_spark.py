@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from joinery.plan.build import build_plan
-from joinery.plan.nodes import Plan
+from joinery.plan.product import Plan
 from joinery.project.product import ProjectSpec, with_solution
 from joinery.spark.testing import SparkRunner
 from joinery.testing import conformance

@@ -12,7 +12,7 @@ import pytest
 from tests.oracle.compare import chosen_seeds, failures, make_crowded_trial, make_trial
 
 from joinery.model.change import Change
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.project.product import ProjectSpec
 from joinery.solutions.protocol import Sent
 from joinery.solutions.stored.driver import StoreDriver

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from joinery.plan.build import build_plan
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.project.load import load_spec
 from joinery.solutions.key_value.state import KeyValueJoinState
 from joinery.solutions.key_value.store import MemoryStore

@@ -18,7 +18,7 @@ from tests.oracle.shape import Shape, make_shape
 
 from joinery.model.change import Change
 from joinery.plan.build import build_plan
-from joinery.plan.nodes import Plan
+from joinery.plan.product import Plan
 from joinery.project.product import ProjectSpec
 from joinery.semantics.arrivals import LATE_COUNTERS
 from joinery.testing.changes import RowChange

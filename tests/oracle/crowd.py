@@ -8,7 +8,7 @@ from tests.oracle.history import Writer
 from tests.oracle.shape import Shape
 
 from joinery.model.change import Change
-from joinery.plan.nodes import Plan
+from joinery.plan.product import Plan
 from joinery.testing.conformance.runner import load_text
 
 PROJECT = """

@@ -11,7 +11,8 @@ from tests.oracle.names import VALUES
 
 from joinery.model.change import Change
 from joinery.model.type import DataType
-from joinery.plan.nodes import Plan, Relation
+from joinery.plan.product import Plan
+from joinery.plan.relation import Relation
 from joinery.semantics.read_change import typed
 
 

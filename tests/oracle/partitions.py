@@ -18,7 +18,7 @@ from unittest.mock import patch
 from joinery.files import write_whole
 from joinery.model.change import Change
 from joinery.plan.build import build_plan
-from joinery.plan.nodes import Plan
+from joinery.plan.product import Plan
 from joinery.plan.stream import outputs_of
 from joinery.project.kind import SourceSpec
 from joinery.project.product import ProjectSpec

@@ -19,7 +19,7 @@ from tests.oracle.stream_history import Log, cut, orders, rows, told_again, vers
 from joinery.errors import ProjectErrors
 from joinery.model.change import Change
 from joinery.plan.build import build_plan
-from joinery.plan.nodes import Relation
+from joinery.plan.relation import Relation
 from joinery.plan.stream import PLACE
 from joinery.project.product import ProjectSpec
 from joinery.solutions.protocol import Sent

@@ -17,7 +17,7 @@ from typing import Any
 from joinery.expression.convert import micros_of
 from joinery.expression.group_aggregate import WINDOW_SECONDS
 from joinery.model.change import Change, Row
-from joinery.plan.nodes import Relation
+from joinery.plan.relation import Relation
 from joinery.plan.seen import SEEN
 from joinery.plan.step import Filter, Lookup, MapRows, Select, Step, Union, WithColumns
 from joinery.plan.stream import Stream

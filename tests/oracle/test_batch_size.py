@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from joinery.plan.nodes import Plan
+    from joinery.plan.product import Plan
     from joinery.project.product import ProjectSpec
     from joinery.solutions.protocol import Sent
 

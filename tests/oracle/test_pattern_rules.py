@@ -22,7 +22,7 @@ from joinery.testing.driver import Driver
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from joinery.plan.nodes import Product
+    from joinery.plan.product import Product
 
 COLUMNS = {"s": "string", "lo": "long", "hi": "long", "w": "string"}
 ON = {"r": "s", "q": "a"}

@@ -16,7 +16,7 @@ from tests.oracle.shape import make_shape
 
 from joinery.model.change import Change
 from joinery.plan.build import build_plan
-from joinery.plan.nodes import Plan
+from joinery.plan.product import Plan
 from joinery.project.node import NodeSpec
 from joinery.project.product import ProjectSpec
 from joinery.semantics.reference import ReferenceSolution

@@ -11,7 +11,7 @@ import pytest
 from tests.oracle.compare import failures, make_trial, trials
 
 from joinery.plan.build import build_plan
-from joinery.plan.nodes import Plan
+from joinery.plan.product import Plan
 from joinery.project.product import ProjectSpec, with_solution
 from joinery.spark.testing import SparkRunner
 

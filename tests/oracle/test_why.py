@@ -9,7 +9,7 @@ from tests.oracle.shape import make_shape
 
 from joinery.model.change import Change, Key
 from joinery.plan.build import build_plan
-from joinery.plan.nodes import DocumentForm, Product
+from joinery.plan.product import DocumentForm, Product
 from joinery.provenance.absence import Absence
 from joinery.provenance.answer import Answering, Why
 from joinery.provenance.document_log import DocumentLog

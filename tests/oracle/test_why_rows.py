@@ -12,7 +12,7 @@ from tests.oracle.compare import chosen_seeds, each_seed
 
 from joinery.model.change import Change, Key
 from joinery.plan.build import build_plan
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.provenance import row_log
 from joinery.provenance.grouping import identity_of, records
 from joinery.provenance.row_answer import RowAnswering

@@ -9,7 +9,7 @@ import pytest
 
 from joinery.plan.build import build_plan
 from joinery.plan.explain.text import render_plan
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.project.load import load_spec
 from joinery.solutions.spark_state.lower import lower
 from joinery.solutions.spark_state.render import render_program

@@ -13,7 +13,7 @@ from tests.services.log import Log
 
 from joinery.model.change import Change
 from joinery.plan.build import build_plan
-from joinery.plan.nodes import Relation
+from joinery.plan.relation import Relation
 from joinery.project.kind import SinkSpec
 from joinery.project.load import load_spec
 from joinery.project.product import ProjectSpec

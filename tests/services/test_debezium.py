@@ -17,7 +17,7 @@ from joinery.dev.connect import create, delete
 from joinery.dev.debezium import capture
 from joinery.dev.service import Service
 from joinery.plan.build import build_plan
-from joinery.plan.nodes import Plan
+from joinery.plan.product import Plan
 from joinery.project.load import load_spec
 from joinery.project.product import ProjectSpec
 from joinery.sinks.line import read_rows

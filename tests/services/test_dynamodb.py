@@ -16,7 +16,7 @@ from tests.oracle.compare import failures, make_trial
 import joinery as jn
 from joinery.dev.service import Service
 from joinery.plan.build import build_plan
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.solutions.choose import SolutionPlace, open_solution
 from joinery.solutions.key_value.dynamodb import ensure_table, open_client
 from joinery.solutions.key_value.dynamodb_table import DynamoTable, Item

@@ -15,7 +15,7 @@ from tests.services.log import Log
 from joinery.dev.service import Service
 from joinery.model.progress import BatchProgress
 from joinery.plan.build import build_plan
-from joinery.plan.nodes import Plan
+from joinery.plan.product import Plan
 from joinery.project.load import load_spec
 from joinery.project.product import ProjectSpec
 from joinery.sinks.line import read_rows

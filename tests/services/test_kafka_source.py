@@ -17,7 +17,7 @@ from tests.services.secured import PASSWORD, secured_kafka
 from joinery.dev.service import Service
 from joinery.model.progress import BatchProgress
 from joinery.plan.build import build_plan
-from joinery.plan.nodes import Plan
+from joinery.plan.product import Plan
 from joinery.project.load import load_spec
 from joinery.project.product import ProjectSpec
 from joinery.sinks.line import read_rows

@@ -14,7 +14,7 @@ from tests.oracle.beside import Beside
 from tests.oracle.compare import failures, make_trial
 
 from joinery.dev.service import Service
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.solutions.key_value.dynamodb import DynamoStore, ensure_table, open_client
 from joinery.solutions.key_value.dynamodb_table import DynamoTable
 from joinery.solutions.key_value.redis import RedisStore

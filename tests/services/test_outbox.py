@@ -17,7 +17,7 @@ from joinery.dead_letters.dead_letter import DeadLetter
 from joinery.dead_letters.queue import DeadLetterQueue, Selection
 from joinery.dev.service import Service
 from joinery.plan.build import build_plan
-from joinery.plan.nodes import Plan
+from joinery.plan.product import Plan
 from joinery.project.load import load_spec
 from joinery.project.product import ProjectSpec
 from joinery.spark.batch.run import Run, RunOptions, run

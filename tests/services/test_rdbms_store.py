@@ -28,7 +28,7 @@ from joinery.dev.service import Service
 from joinery.model.change import Change
 from joinery.model.type import INT, LONG, STRING, DataType, Decimal, Field
 from joinery.plan.build import build_plan
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.project.product import ProjectSpec
 from joinery.semantics.document import SentDocument
 from joinery.solutions.key_value.state import KeyValueJoinState

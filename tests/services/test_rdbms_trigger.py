@@ -25,7 +25,7 @@ from joinery.delivery.outlet import SinkResult
 from joinery.dev.service import Service
 from joinery.model.change import Change
 from joinery.plan.build import build_plan
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.project.kinds import SOLUTIONS
 from joinery.project.product import ProjectSpec
 from joinery.sinks.line import read_rows

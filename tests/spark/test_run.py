@@ -20,7 +20,7 @@ from joinery.delivery.lease_file import LeaseHeldError
 from joinery.errors import RunError
 from joinery.model.progress import BatchProgress
 from joinery.plan.build import build_plan
-from joinery.plan.nodes import Plan, Product, Sink
+from joinery.plan.product import Plan, Product, Sink
 from joinery.project import kinds
 from joinery.project.load import load_spec
 from joinery.project.product import ProjectSpec

@@ -31,7 +31,7 @@ from joinery.delivery.query_paths import QueryPaths
 from joinery.model.change import Change
 from joinery.observe.frontier import Position
 from joinery.place.place import Place
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.project.captured import CAPTURED, as_files, spool_of
 from joinery.project.kafka import REPLAY
 from joinery.project.kind import SourceSpec

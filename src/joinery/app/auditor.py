@@ -16,7 +16,7 @@ from typing import Protocol
 from joinery.app.comparison import DiffOptions, ProductComparison, comparisons
 from joinery.audit.error import DiffError
 from joinery.errors import JoineryError, SpecError
-from joinery.plan.nodes import DocumentForm, Plan
+from joinery.plan.product import DocumentForm, Plan
 from joinery.project.audit import AuditSpec, per_second
 from joinery.project.product import ProjectSpec
 

@@ -29,7 +29,8 @@ from joinery.audit.verdict import Difference, Open, same
 from joinery.errors import RunError
 from joinery.model.change import Change
 from joinery.observe.kept_letters import kept_letters
-from joinery.plan.nodes import Product, Relation
+from joinery.plan.product import Product
+from joinery.plan.relation import Relation
 from joinery.project.captured import CAPTURED, as_files
 from joinery.project.kind import SourceSpec
 from joinery.project.kinds import FORMATS

@@ -19,7 +19,8 @@ from joinery.audit.look import Comparison, Found, Pace
 from joinery.audit.verdict import Difference, NotCompared, ProductDiff
 from joinery.errors import SinkError
 from joinery.observe.audit_note import AuditNote
-from joinery.plan.nodes import Computed, DocumentForm, Product
+from joinery.plan.product import DocumentForm, Product
+from joinery.plan.relation import Computed
 from joinery.project.product import ProjectSpec
 from joinery.project.quantity import duration_ms
 from joinery.sinks.reader import DocumentReader, ReadsFromKey, make_reader

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 
 from joinery.app.logs import WhyError
 from joinery.plan.build import examine
-from joinery.plan.nodes import DocumentForm, Product
+from joinery.plan.product import DocumentForm, Product
 from joinery.project.product import ProjectSpec
 from joinery.project.read import raise_all
 

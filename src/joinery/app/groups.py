@@ -14,9 +14,9 @@ from joinery.app.arguments import listed, sinks_given
 from joinery.app.declarations import Declarations
 from joinery.app.picture import picture_of
 from joinery.errors import SpecError, suggesting_methods
-from joinery.plan import nodes
 from joinery.plan.build import build_plan
 from joinery.plan.explain.page import Explanation, explain
+from joinery.plan.product import Product as PlannedProduct
 from joinery.project.argument import given
 from joinery.project.declare_embed import Document
 from joinery.project.declare_form import aggregate
@@ -255,7 +255,7 @@ class Groups:
         return self._document(self.name or self._default_name).spec
 
     @property
-    def plan(self) -> nodes.Product:
+    def plan(self) -> PlannedProduct:
         """The plan of the product.
 
         Raises:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from joinery.errors import SpecError
-from joinery.plan.nodes import Plan, Sink
+from joinery.plan.product import Plan, Sink
 from joinery.plan.stream import Stream
 from joinery.project.kind import SinkSpec
 from joinery.project.product import ProjectSpec

@@ -14,7 +14,7 @@ from joinery.clients.kafka_reader import read_edges
 from joinery.dead_letters.open import source_brokers
 from joinery.observe.frontier import BegunOffsets, Frontier, SeenSizes, begun_offsets
 from joinery.place.place import Place
-from joinery.plan.nodes import Relation
+from joinery.plan.relation import Relation
 from joinery.project.captured import spool_of
 from joinery.project.kafka import kafka_options
 from joinery.project.kind import SourceSpec

@@ -15,7 +15,8 @@ from joinery.errors import SpecError
 from joinery.model.change import Change, Key
 from joinery.model.type import DataType
 from joinery.observe.frontier import Frontier, seen_sizes
-from joinery.plan.nodes import Product, Relation
+from joinery.plan.product import Product
+from joinery.plan.relation import Relation
 from joinery.project.product import ProjectSpec
 from joinery.provenance.logs import Ordered
 from joinery.provenance.told import Naming, key_named, key_text

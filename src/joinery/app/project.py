@@ -19,7 +19,7 @@ from joinery.expression.expression import Analyser
 from joinery.model.progress import BatchProgress
 from joinery.model.type import DataType
 from joinery.model.warning import RunWarning
-from joinery.plan import nodes, stream
+from joinery.plan import stream
 from joinery.plan.build import build_plan
 from joinery.plan.explain.page import (
     Explanation,
@@ -28,6 +28,8 @@ from joinery.plan.explain.page import (
     explain,
     explain_stream,
 )
+from joinery.plan.product import Plan
+from joinery.plan.product import Product as PlannedProduct
 from joinery.plan.stream import outputs_of
 from joinery.project.argument import given
 from joinery.project.declare_embed import Document
@@ -96,7 +98,7 @@ class Product:
         self.project, self.spec, self.name = project, spec, spec.name
 
     @property
-    def plan(self) -> nodes.Product:
+    def plan(self) -> PlannedProduct:
         """The product's logical plan; the whole project must hold."""
         found = (each for each in self.project.plan.products if each.name == self.name)
         return next(found)
@@ -275,7 +277,7 @@ class Project:
         return self.spec.name
 
     @cached_property
-    def plan(self) -> nodes.Plan:
+    def plan(self) -> Plan:
         """The plan of all products and streams; raises ProjectErrors with every problem."""
         return build_plan(self.spec, self._analyser)
 

@@ -12,7 +12,7 @@ from joinery.delivery.control import Action
 from joinery.delivery.lease_file import LeaseHeldError
 from joinery.delivery.query_paths import QueryPaths
 from joinery.delivery.repair import Outcome, RepairLog, Wanted
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.project.product import ProjectSpec
 
 _LOOK_S = 0.1

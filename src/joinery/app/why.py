@@ -12,7 +12,8 @@ from joinery.delivery.query_paths import QueryPaths
 from joinery.observe.frontier import Frontier, kept
 from joinery.observe.status import queries_of
 from joinery.plan.build import examine
-from joinery.plan.nodes import DocumentForm, Product, Relation
+from joinery.plan.product import DocumentForm, Product
+from joinery.plan.relation import Relation
 from joinery.project.product import ProjectSpec
 from joinery.project.read import raise_all
 from joinery.provenance.answer import Answering, Why

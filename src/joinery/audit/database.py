@@ -20,7 +20,7 @@ from joinery.capture.spool import CapturePosition
 from joinery.clients.postgres import database_errors, open_link, reason, shown
 from joinery.clients.sql import quoted
 from joinery.model.change import Key, Row
-from joinery.plan.nodes import Relation
+from joinery.plan.relation import Relation
 from joinery.project.postgres import table_of
 from joinery.semantics.merge import RowMerge
 from joinery.semantics.rows import Findings, JoinValue

@@ -13,7 +13,7 @@ from typing import Any
 from joinery.model.change import Key
 from joinery.model.type import STRING, Atomic, DataType
 from joinery.model.type import Decimal as DecimalType
-from joinery.plan.nodes import Relation
+from joinery.plan.relation import Relation
 from joinery.semantics.render import document_json, key_type, key_values, renderer
 from joinery.sinks.key import canonical_key
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from joinery.audit.key import KeyTexts
 from joinery.audit.look import Shown
 from joinery.model.change import Change, Key, Row
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.provenance.documents_log import told
 from joinery.provenance.live_rows import LiveRows
 from joinery.semantics.document import Built, DocumentBuilder

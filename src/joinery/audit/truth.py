@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Sequence
 from joinery.audit.database import Snapshot, SourceDatabase
 from joinery.audit.look import Shown
 from joinery.model.change import Key
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.semantics.render import key_reader
 from joinery.solutions.stored.reading import not_collecting
 from joinery.solutions.stored.tactic import RowTactic

@@ -11,7 +11,8 @@ from joinery.cli.project import DONE, FOUND
 from joinery.model.type import is_personal
 from joinery.place.place import local
 from joinery.plan.build import build_plan
-from joinery.plan.nodes import Plan, Relation
+from joinery.plan.product import Plan
+from joinery.plan.relation import Relation
 from joinery.plan.stream import outputs_of
 from joinery.project.load import load_spec
 from joinery.project.product import ProjectSpec

@@ -20,7 +20,7 @@ from joinery.plan.explain.page import (
     explain_stream,
     html_page,
 )
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.plan.stream import Stream
 from joinery.project.load import load_spec
 from joinery.project.product import ProjectSpec, with_solution

@@ -15,7 +15,7 @@ from joinery.delivery.outlet import DirectOutlet, Outlet
 from joinery.delivery.query_paths import QueryPaths
 from joinery.errors import SpecError
 from joinery.plan.build import build_plan
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.project.load import load_spec
 from joinery.project.product import ProjectSpec
 from joinery.sinks.protocol import make_sink

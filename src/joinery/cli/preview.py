@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from joinery.cli.project import DONE, FAILED
 from joinery.errors import SpecError
 from joinery.model.change import DocumentChange
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.project.load import load_spec
 from joinery.project.product import ProjectSpec
 from joinery.provenance.told import names_key

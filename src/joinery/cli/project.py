@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from joinery.model.type import DataType
     from joinery.model.warning import RunWarning
     from joinery.plan.check import Problem
-    from joinery.plan.nodes import Plan
+    from joinery.plan.product import Plan
     from joinery.project.product import ProjectSpec
 
 

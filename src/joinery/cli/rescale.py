@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from joinery.cli.project import DONE, plan_project
 from joinery.delivery.query_paths import QueryPaths
 from joinery.errors import SpecError
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.plan.stream import outputs_of
 from joinery.project.load import load_spec
 from joinery.project.product import ProjectSpec

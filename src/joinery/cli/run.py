@@ -40,7 +40,7 @@ from joinery.spark.launch import (
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from joinery.plan.nodes import Plan
+    from joinery.plan.product import Plan
     from joinery.project.product import ProjectSpec
     from joinery.spark.batch.run import Run
 

@@ -24,7 +24,7 @@ from joinery.cli.project import DONE, FAILED
 from joinery.errors import SpecError
 from joinery.model.progress import BatchProgress
 from joinery.plan.build import build_plan
-from joinery.plan.nodes import Plan
+from joinery.plan.product import Plan
 from joinery.project.kinds import SOLUTIONS
 from joinery.project.load import load_spec, read_tree
 from joinery.project.product import ProjectSpec, with_solution

@@ -25,7 +25,7 @@ from joinery.dead_letters.open import dead_letter_reader, source_brokers
 from joinery.dead_letters.replay import ReplayError, replay_documents, replay_files, why_unfit
 from joinery.delivery.control import who
 from joinery.errors import JoineryError, SpecError
-from joinery.plan.nodes import Plan, Product
+from joinery.plan.product import Plan, Product
 from joinery.plan.stream import outputs_of
 from joinery.project.captured import as_files, sealed_tables
 from joinery.project.kind import SourceSpec

@@ -41,7 +41,7 @@ from joinery.dead_letters.overtaken import overtaken
 from joinery.dead_letters.topic import ensure_topic
 from joinery.errors import RunError
 from joinery.files import write_whole
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.plan.stream import Stream
 from joinery.project.kafka import REPLAY
 from joinery.sinks.line import StagedRow

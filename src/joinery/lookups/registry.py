@@ -14,7 +14,7 @@ from joinery.lookups.asker import Asker
 from joinery.lookups.protocol import LookupStore, LookupTable
 from joinery.model.progress import Waiting
 from joinery.model.type import Field
-from joinery.plan.nodes import Relation
+from joinery.plan.relation import Relation
 from joinery.plan.step import Lookup
 from joinery.plan.whole import filter_ms, whole_ms, why_no_filter, why_not_whole
 from joinery.project.kinds import LOOKUP_STORES

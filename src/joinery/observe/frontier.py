@@ -21,7 +21,8 @@ from joinery.delivery.query_paths import QueryPaths
 from joinery.errors import RunError, SpecError
 from joinery.observe.status import known_products, project_status, queries_of
 from joinery.place.place import Place, matching
-from joinery.plan.nodes import Product, Relation
+from joinery.plan.product import Product
+from joinery.plan.relation import Relation
 from joinery.plan.stream import Stream
 from joinery.project.captured import CAPTURED
 from joinery.project.product import ProjectSpec

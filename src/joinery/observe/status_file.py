@@ -20,7 +20,7 @@ from joinery.model.status import LastBatch, ProductTotals, QueryStatus, RunState
 from joinery.observe.history_file import HistoryFile, history_folder
 from joinery.observe.hot_keys import RecentKeys
 from joinery.place.place import Place
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 
 log = logging.getLogger("joinery.run")
 _EVERY_S = 0.5

@@ -15,8 +15,8 @@ from typing import ClassVar
 from joinery.expression.group_aggregate import WINDOW_SECONDS as SECONDS_NAME
 from joinery.expression.typed import Aggregate, Expression
 from joinery.model.type import BOOLEAN, DOUBLE, TIMESTAMP, DataType, Field, Struct
-from joinery.plan.nodes import Computed, Relation
 from joinery.plan.null_key import nullable_groups
+from joinery.plan.relation import Computed, Relation
 from joinery.project.emit import AS_CHANGED, Emit
 from joinery.project.form import AggregateSpec
 from joinery.project.kinds import FORMATS

@@ -21,7 +21,9 @@ from joinery.plan.build_relation import Known, build_relation, relation_over
 from joinery.plan.build_search import build_search
 from joinery.plan.build_stream import build_streams
 from joinery.plan.context import Context
-from joinery.plan.nodes import DocumentForm, Node, OutboxForm, Plan, Product, Relation
+from joinery.plan.node import Node
+from joinery.plan.product import DocumentForm, OutboxForm, Plan, Product
+from joinery.plan.relation import Relation
 from joinery.plan.sink import Owner, build_sink, check_dead_letters, check_meeting, outbox_of
 from joinery.plan.source import check_topics
 from joinery.plan.verify import verify, verify_stream
@@ -44,7 +46,7 @@ from joinery.project.relation import RelationSpec
 from joinery.project.tree import Path
 
 if TYPE_CHECKING:
-    from joinery.plan.nodes import Form
+    from joinery.plan.product import Form
 
 
 def build_plan(spec: ProjectSpec, analyser: Analyser | None = None) -> Plan:

@@ -20,7 +20,7 @@ from joinery.plan.aggregate import (
 )
 from joinery.plan.context import Context
 from joinery.plan.join import comparable
-from joinery.plan.nodes import Computed, Relation
+from joinery.plan.relation import Computed, Relation
 from joinery.project.form import AggregateSpec
 from joinery.project.product import ProductSpec
 from joinery.project.tree import Path

@@ -14,7 +14,7 @@ from joinery.model.type import STRING, DataType, parse_type
 from joinery.plan.build_aggregate import build_by
 from joinery.plan.context import Context
 from joinery.plan.fold import EVENT, FoldForm, StateColumn, Transition, assignable, assigned
-from joinery.plan.nodes import Computed, Relation
+from joinery.plan.relation import Computed, Relation
 from joinery.project.form import FoldSpec
 from joinery.project.product import ProductSpec
 from joinery.project.tree import Path

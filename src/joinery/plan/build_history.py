@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from joinery.model.type import TIMESTAMP
 from joinery.plan.context import Context
 from joinery.plan.history import HistoryForm
-from joinery.plan.nodes import LOG_TIME, Relation
+from joinery.plan.relation import LOG_TIME, Relation
 from joinery.project.form import LOG_TIME_WORD, HistorySpec
 from joinery.project.product import ProductSpec
 from joinery.project.tree import Path

@@ -12,7 +12,7 @@ from joinery.model.type import TIMESTAMP
 from joinery.plan.build_rolling import TimedEvents, check_time, remember
 from joinery.plan.context import Context
 from joinery.plan.join import common_type
-from joinery.plan.nodes import Computed, JoinPair, Relation
+from joinery.plan.relation import Computed, JoinPair, Relation
 from joinery.plan.step import Filter, Select, Step, WithColumns
 from joinery.plan.timed_step import Join
 from joinery.project.step import JoinSpec

@@ -15,7 +15,7 @@ from joinery.model.type import TIMESTAMP, DataType, Field, is_personal
 from joinery.plan.build_personal import blind_key_pair
 from joinery.plan.context import Context
 from joinery.plan.join import common_type, comparable
-from joinery.plan.nodes import Computed, JoinPair, Relation
+from joinery.plan.relation import Computed, JoinPair, Relation
 from joinery.plan.step import Lookup
 from joinery.project.step import LookupSpec, StoreRead, Wait
 from joinery.project.stream import WatermarkSpec

@@ -19,16 +19,8 @@ from joinery.plan.build_on import (
 )
 from joinery.plan.context import Context
 from joinery.plan.join import comparable
-from joinery.plan.nodes import (
-    LOG_TIME,
-    Computed,
-    JoinPair,
-    Node,
-    OrderKey,
-    Relation,
-    Through,
-    types_of,
-)
+from joinery.plan.node import Node, Through, types_of
+from joinery.plan.relation import LOG_TIME, Computed, JoinPair, OrderKey, Relation
 from joinery.project.node import NodeSpec
 from joinery.project.tree import Path
 from joinery.project.value import Pairs

@@ -9,11 +9,8 @@ from joinery.model.type import TIMESTAMP, DataType, is_personal
 from joinery.plan.build_personal import blind_pair, joins_personal
 from joinery.plan.context import Context
 from joinery.plan.join import common_type, comparable
-from joinery.plan.nodes import (
-    JoinPair,
-    Relation,
-    Through,
-)
+from joinery.plan.node import Through
+from joinery.plan.relation import JoinPair, Relation
 from joinery.project.node import NodeSpec
 from joinery.project.tree import Path
 from joinery.project.value import Pairs

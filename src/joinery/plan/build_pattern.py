@@ -18,8 +18,8 @@ from joinery.plan.context import Context
 from joinery.plan.join import comparable
 from joinery.plan.match_program import MatchProgram, compiled
 from joinery.plan.match_syntax import MatchText, most_rows, parse_match
-from joinery.plan.nodes import Computed, OrderKey, Relation
 from joinery.plan.pattern import START, PatternForm, Variable
+from joinery.plan.relation import Computed, OrderKey, Relation
 from joinery.project.emit import Emit
 from joinery.project.form import PatternSpec
 from joinery.project.product import ProductSpec

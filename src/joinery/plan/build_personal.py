@@ -17,16 +17,9 @@ from joinery.plan.context import Context
 from joinery.plan.fold import FoldForm
 from joinery.plan.history import HistoryForm
 from joinery.plan.join import comparable
-from joinery.plan.nodes import (
-    DocumentForm,
-    JoinPair,
-    OutboxForm,
-    Personal,
-    Product,
-    Relation,
-    Sink,
-)
 from joinery.plan.pattern import PatternForm
+from joinery.plan.product import DocumentForm, OutboxForm, Product, Sink
+from joinery.plan.relation import JoinPair, Personal, Relation
 from joinery.plan.search import SearchForm
 from joinery.plan.shared_topic import may_share
 from joinery.plan.step import Filter, Lookup, MapRows, Select, Step, Union, WithColumns

@@ -17,16 +17,8 @@ from joinery.model.type import TIMESTAMP, DataType, Field, parse_type, quoted
 from joinery.plan.build_personal import build_personal
 from joinery.plan.context import Context
 from joinery.plan.join import comparable
-from joinery.plan.nodes import (
-    CLOCK,
-    EVENT_TIME,
-    LOG_TIME,
-    Computed,
-    DocumentForm,
-    Personal,
-    Product,
-    Relation,
-)
+from joinery.plan.product import DocumentForm, Product
+from joinery.plan.relation import CLOCK, EVENT_TIME, LOG_TIME, Computed, Personal, Relation
 from joinery.plan.source import captured_from, check_position, registry_of
 from joinery.project.captured import CAPTURED, table_in
 from joinery.project.form import LOG_TIME_WORD, HistorySpec

@@ -15,7 +15,7 @@ from joinery.expression.typed import Aggregate
 from joinery.model.type import BOOLEAN, TIMESTAMP, DataType, is_personal
 from joinery.plan.context import Context
 from joinery.plan.join import comparable
-from joinery.plan.nodes import Computed, Relation
+from joinery.plan.relation import Computed, Relation
 from joinery.plan.seen import SEEN, SeenCall, read_seen
 from joinery.plan.step import Lookup, Step, Union
 from joinery.plan.timed_step import Rolling, SeenFilter, rolling_scope

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from joinery.plan.build_on import build_pair
 from joinery.plan.context import Context
-from joinery.plan.nodes import JoinPair, Relation
 from joinery.plan.pattern import Rule
+from joinery.plan.relation import JoinPair, Relation
 from joinery.project.form import PatternSpec, RuleSpec
 from joinery.project.tree import Path
 

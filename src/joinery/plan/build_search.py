@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from joinery.model.type import STRING
 from joinery.plan.build_on import build_pair
 from joinery.plan.context import Context
-from joinery.plan.nodes import Computed, JoinPair, Relation
+from joinery.plan.relation import Computed, JoinPair, Relation
 from joinery.plan.search import DOCUMENT, QUERY, SearchForm
 from joinery.project.form import SearchSpec
 from joinery.project.product import ProductSpec

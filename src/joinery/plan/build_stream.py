@@ -13,7 +13,7 @@ from joinery.plan.build_join import build_join, check_after_join
 from joinery.plan.build_lookup import Events, build_lookup
 from joinery.plan.build_rolling import TimedEvents, build_rolling, build_seen, seen_call_in
 from joinery.plan.context import Context
-from joinery.plan.nodes import Computed, Relation
+from joinery.plan.relation import Computed, Relation
 from joinery.plan.reorder import state_first
 from joinery.plan.sink import Owner, build_sink
 from joinery.plan.step import (

@@ -17,8 +17,8 @@ from joinery.expression.coercion import numeric
 from joinery.expression.literal import VOID
 from joinery.expression.typed import Convert, Expression
 from joinery.model.type import DATE, DOUBLE, TIMESTAMP, DataType, Decimal, Field, Struct
-from joinery.plan.nodes import LOG_TIME, Computed, Relation
 from joinery.plan.null_key import nullable_groups
+from joinery.plan.relation import LOG_TIME, Computed, Relation
 from joinery.project.form import FoldSpec, FoldWait, WaitTime
 
 EVENT = "event"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from joinery.model.type import BOOLEAN, TIMESTAMP, Field, Struct
-from joinery.plan.nodes import Relation
+from joinery.plan.relation import Relation
 from joinery.project.form import HistorySpec
 
 VALID_FROM = Field("valid_from", TIMESTAMP)

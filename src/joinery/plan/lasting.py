@@ -18,7 +18,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from joinery.plan.nodes import DocumentForm, Node, Relation
+from joinery.plan.node import Node
+from joinery.plan.product import DocumentForm
+from joinery.plan.relation import Relation
 
 
 @dataclass(frozen=True, slots=True)

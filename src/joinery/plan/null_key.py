@@ -12,7 +12,7 @@ from joinery.expression.coercion import numeric, wider
 from joinery.expression.typed import Apply, Closure, Constant, Convert, Read, Typed, Variable
 
 if TYPE_CHECKING:
-    from joinery.plan.nodes import Computed, Relation
+    from joinery.plan.relation import Computed, Relation
 
 
 def nullable_groups(by: Iterable[Computed], relation: Relation) -> frozenset[str]:

@@ -13,7 +13,7 @@ from pathlib import Path as FilePath
 
 from joinery.errors import JoineryError, PlanError
 from joinery.place.place import local_only
-from joinery.plan.nodes import Plan, Product
+from joinery.plan.product import Plan, Product
 from joinery.plan.stream import Stream, outputs_of
 from joinery.project.captured import CAPTURED
 from joinery.project.product import ProjectSpec

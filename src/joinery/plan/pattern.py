@@ -16,8 +16,8 @@ from joinery.expression.match_read import MatchRead
 from joinery.expression.typed import Expression
 from joinery.model.type import DataType, Field, Struct
 from joinery.plan.match_program import MatchProgram
-from joinery.plan.nodes import Computed, JoinPair, OrderKey, Relation
 from joinery.plan.null_key import nullable_groups
+from joinery.plan.relation import Computed, JoinPair, OrderKey, Relation
 from joinery.project.emit import AS_CHANGED, Emit
 from joinery.project.form import After, PatternSpec
 

@@ -13,7 +13,7 @@ from typing import ClassVar, Literal
 
 from joinery.expression.typed import Apply, Constant, Read, Typed, parts
 from joinery.model.type import STRING, DataType, Field, Struct
-from joinery.plan.nodes import Computed, JoinPair, Relation
+from joinery.plan.relation import Computed, JoinPair, Relation
 from joinery.project.form import SearchSpec
 
 QUERY, DOCUMENT = "query", "document"

@@ -19,7 +19,8 @@ from typing import Any
 
 from joinery.model.type import Array, Map, Struct
 from joinery.plan.context import Context
-from joinery.plan.nodes import Product, Relation, Sink
+from joinery.plan.product import Product, Sink
+from joinery.plan.relation import Relation
 from joinery.project.form import OutboxSpec
 from joinery.project.kafka import is_named
 from joinery.project.kind import SinkSpec, SourceSpec

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 
 from joinery.expression.typed import Expression
 from joinery.model.type import TIMESTAMP, Struct, is_personal
-from joinery.plan.nodes import Computed, JoinPair, Relation
+from joinery.plan.relation import Computed, JoinPair, Relation
 from joinery.plan.step_base import (
     LEAVES_OUT,
     SENT_AGAIN,

@@ -8,7 +8,7 @@ from typing import Literal, Self
 
 from joinery.expression.typed import Expression, column_expression
 from joinery.model.type import Field
-from joinery.plan.nodes import Computed
+from joinery.plan.relation import Computed
 
 Columns = tuple[Field, ...]
 Names = frozenset[str]

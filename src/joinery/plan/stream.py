@@ -16,7 +16,8 @@ from itertools import takewhile
 from typing import ClassVar
 
 from joinery.model.type import BOOLEAN, STRING, Field, Struct
-from joinery.plan.nodes import Plan, Product, Relation, Sink
+from joinery.plan.product import Plan, Product, Sink
+from joinery.plan.relation import Relation
 from joinery.plan.step import Lookup, Step, Union, stage_of, standing_after
 from joinery.plan.timed_step import Join, Rolling, SeenFilter
 

@@ -18,9 +18,10 @@ from joinery.plan.fold import FoldForm
 from joinery.plan.history import HistoryForm
 from joinery.plan.join import comparable
 from joinery.plan.lasting import judged_relations, lasting_of
-from joinery.plan.nodes import DocumentForm, Node, OutboxForm, Plan, Product
+from joinery.plan.node import Node
 from joinery.plan.on_disk import disk_refusals
 from joinery.plan.pattern import PatternForm
+from joinery.plan.product import DocumentForm, OutboxForm, Plan, Product
 from joinery.plan.search import SearchForm
 from joinery.plan.stream import Stream, outputs_of
 from joinery.plan.timed_step import Rolling

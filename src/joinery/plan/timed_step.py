@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from joinery.expression.group_aggregate import WINDOW_SECONDS
 from joinery.expression.typed import Aggregate, Expression
 from joinery.model.type import BOOLEAN, DOUBLE, TIMESTAMP, DataType, Field
-from joinery.plan.nodes import Computed, JoinPair, Relation
+from joinery.plan.relation import Computed, JoinPair, Relation
 from joinery.plan.seen import SEEN
 from joinery.plan.step_base import (
     LEAVES_OUT,

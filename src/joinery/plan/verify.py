@@ -17,23 +17,16 @@ from joinery.errors import PlanError
 from joinery.expression.typed import Expression
 from joinery.model.type import TIMESTAMP, DataType
 from joinery.plan.join import common_type, comparable
-from joinery.plan.nodes import (
-    DocumentForm,
-    JoinPair,
-    Node,
-    OutboxForm,
-    Plan,
-    Product,
-    Relation,
-    Through,
-)
+from joinery.plan.node import Node, Through
+from joinery.plan.product import DocumentForm, OutboxForm, Plan, Product
+from joinery.plan.relation import JoinPair, Relation
 from joinery.plan.step import (
     stage_of,
 )
 from joinery.plan.stream import Stream
 
 if TYPE_CHECKING:
-    from joinery.plan.nodes import FlatForm
+    from joinery.plan.product import FlatForm
 
 Names = dict[str, DataType]
 

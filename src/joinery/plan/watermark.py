@@ -8,13 +8,14 @@ from joinery.plan.aggregate import AggregateForm
 from joinery.plan.fold import FoldForm
 from joinery.plan.history import HistoryForm
 from joinery.plan.lasting import judged_relations, lasting_of
-from joinery.plan.nodes import DocumentForm, OutboxForm, Relation
 from joinery.plan.pattern import PatternForm
+from joinery.plan.product import DocumentForm, OutboxForm
+from joinery.plan.relation import Relation
 from joinery.plan.search import SearchForm
 from joinery.plan.stream import Stream
 
 if TYPE_CHECKING:
-    from joinery.plan.nodes import Form
+    from joinery.plan.product import Form
 
 
 def watched(form: Form) -> tuple[Relation, ...]:

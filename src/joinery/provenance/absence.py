@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from joinery.model.change import Key, Row
-from joinery.plan.nodes import JoinPair, Node, OrderKey, Product, Relation
+from joinery.plan.node import Node
+from joinery.plan.product import Product
+from joinery.plan.relation import JoinPair, OrderKey, Relation
 from joinery.project.quantity import offset_text
 from joinery.provenance.document_log import DocumentLog
 from joinery.provenance.live_rows import Known

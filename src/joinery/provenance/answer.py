@@ -9,7 +9,9 @@ from html import escape
 from typing import Any
 
 from joinery.model.change import Change, Row
-from joinery.plan.nodes import Node, Product, Relation
+from joinery.plan.node import Node
+from joinery.plan.product import Product
+from joinery.plan.relation import Relation
 from joinery.provenance.absence import Absence
 from joinery.provenance.document_log import Alteration, Difference, DocumentLog
 from joinery.provenance.live_rows import Record

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from joinery.model.change import Change, Key, Row
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.provenance.live_rows import Asked, LiveRows
 from joinery.semantics.document import Built, DocumentBuilder
 from joinery.semantics.json_text import read_json

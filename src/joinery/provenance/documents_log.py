@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from joinery.model.change import Change, Key, Row
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.provenance.live_rows import Effect, LiveRows, Place
 from joinery.semantics.document import Built, DocumentBuilder
 from joinery.semantics.rows import Findings, JoinValue, join_value

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from joinery.model.change import Change, Key, Row
 from joinery.plan.history import HistoryForm
-from joinery.plan.nodes import Relation
+from joinery.plan.relation import Relation
 from joinery.semantics.merge import KeptRow, RowMerge
 from joinery.semantics.render import document_json, map_key_text
 from joinery.semantics.rows import Findings, equal_value, guarded

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
 from joinery.model.change import Change, Key, Row
-from joinery.plan.nodes import Relation
+from joinery.plan.relation import Relation
 from joinery.semantics.merge import KeptRow, RowMerge
 from joinery.semantics.rows import Findings, JoinValue, join_value
 

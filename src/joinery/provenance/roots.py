@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from joinery.model.change import Row
-from joinery.plan.nodes import Node, Product
+from joinery.plan.node import Node
+from joinery.plan.product import Product
 from joinery.provenance.live_rows import LiveRows
 from joinery.provenance.parts import key_of
 from joinery.provenance.told import key_text

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from joinery.model.change import Change
-from joinery.plan.nodes import Product, Relation
+from joinery.plan.product import Product
+from joinery.plan.relation import Relation
 from joinery.provenance.answer import Last, Part, Why, last_of
 from joinery.provenance.document_log import Difference, differences
 from joinery.provenance.logs import Ordered

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from joinery.model.change import Change, Key, Row
-from joinery.plan.nodes import Product
 from joinery.plan.pattern import PatternForm
+from joinery.plan.product import Product
 from joinery.provenance.grouping import Grouping, identity_of, records
 from joinery.provenance.row_maker import RowForm, RowMaker, RowPart, row_maker
 from joinery.provenance.told import names_key

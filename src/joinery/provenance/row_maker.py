@@ -14,8 +14,9 @@ from joinery.model.change import Change, DocumentChange, Key
 from joinery.plan.aggregate import AggregateForm
 from joinery.plan.fold import FoldForm
 from joinery.plan.history import VALID_FROM, VALID_TO, HistoryForm
-from joinery.plan.nodes import Product, Relation
 from joinery.plan.pattern import PatternForm
+from joinery.plan.product import Product
+from joinery.plan.relation import Relation
 from joinery.provenance.grouping import identity_of
 from joinery.provenance.live_rows import LiveRows
 from joinery.semantics.aggregate_reference import AggregateReference

@@ -10,7 +10,7 @@ from typing import Any
 
 from joinery.model.change import Change, Key, Row
 from joinery.model.type import DataType
-from joinery.plan.nodes import Relation
+from joinery.plan.relation import Relation
 from joinery.provenance.live_rows import Record
 from joinery.semantics.render import document_json, map_key_text
 

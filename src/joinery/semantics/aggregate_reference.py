@@ -26,8 +26,8 @@ from typing import Any
 from joinery.expression.group_aggregate import MOST_VALUES
 from joinery.model.change import Change, DocumentChange, Key, Row
 from joinery.plan.aggregate import AggregateForm
-from joinery.plan.nodes import Product
 from joinery.plan.pattern import PatternForm
+from joinery.plan.product import Product
 from joinery.semantics.arrivals import Arrivals
 from joinery.semantics.groups import Groups, Slot
 from joinery.semantics.lateness import Watermarks, in_log_order, with_moved

@@ -23,7 +23,8 @@ from joinery.expression.order import is_ordered_itself, row_key
 from joinery.expression.problem import EvaluationError
 from joinery.expression.typed import Aggregate
 from joinery.model.change import Row
-from joinery.plan.nodes import Node, Product
+from joinery.plan.node import Node
+from joinery.plan.product import Product
 from joinery.semantics.render import map_key_text, renderer
 from joinery.semantics.rows import (
     Findings,

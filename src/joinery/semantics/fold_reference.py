@@ -20,7 +20,7 @@ from typing import Any, assert_never
 
 from joinery.model.change import Change, DocumentChange, Key, Row
 from joinery.plan.fold import EVENT, FoldForm
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.project.form import WaitEvents, WaitTime
 from joinery.semantics.lateness import Watermarks
 from joinery.semantics.merge import RowMerge

@@ -24,7 +24,7 @@ from joinery.plan.history import (
     VALID_TO,
     HistoryForm,
 )
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.semantics.lateness import Watermarks
 from joinery.semantics.merge import RowMerge
 from joinery.semantics.render import renderer

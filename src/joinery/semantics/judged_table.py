@@ -20,7 +20,8 @@ from functools import partial
 
 from joinery.model.change import Change, Key, Row
 from joinery.plan.lasting import Lasting, judged_relations, lasting_of, meeting_us, time_columns
-from joinery.plan.nodes import LOG_TIME, DocumentForm, Product, Relation
+from joinery.plan.product import DocumentForm, Product
+from joinery.plan.relation import LOG_TIME, Relation
 from joinery.semantics.arrivals import Arrivals
 from joinery.semantics.lateness import in_log_order, with_moved
 from joinery.semantics.merge import KeptRow

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from joinery.expression.convert import micros_of
 from joinery.model.change import Change
-from joinery.plan.nodes import Relation
+from joinery.plan.relation import Relation
 from joinery.semantics.event import DeadEvent, Event, Findings
 from joinery.semantics.lateness import too_far_ahead
 from joinery.semantics.merge import RowMerge

@@ -10,7 +10,7 @@ from typing import Any
 
 from joinery.expression.convert import moment_of
 from joinery.model.change import Change, Row
-from joinery.plan.nodes import LOG_TIME, Relation
+from joinery.plan.relation import LOG_TIME, Relation
 from joinery.semantics.rows import Findings, guarded, values_reader
 
 Place = tuple[int, int]

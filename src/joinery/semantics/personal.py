@@ -16,7 +16,7 @@ from typing import Any
 
 from joinery.model.change import Change, Row
 from joinery.model.type import Array, Atomic, DataType, Decimal, Map, Struct, is_personal
-from joinery.plan.nodes import Personal, Relation
+from joinery.plan.relation import Personal, Relation
 
 _ERASED = "erased"
 """What follows the subject in place of a value, which `repr` gives for none that is sealed."""

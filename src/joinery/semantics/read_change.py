@@ -22,7 +22,7 @@ from typing import Any
 from joinery.expression.number import single
 from joinery.model.change import Change
 from joinery.model.type import LONG, STRING, Array, Atomic, DataType, Decimal, Field, Map, Struct
-from joinery.plan.nodes import Relation
+from joinery.plan.relation import Relation
 from joinery.project.kinds import FORMATS
 from joinery.semantics.render import document_json
 

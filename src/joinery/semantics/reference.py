@@ -26,8 +26,10 @@ from joinery.model.change import Change, DocumentChange, Key, Row
 from joinery.plan.aggregate import AggregateForm
 from joinery.plan.fold import FoldForm
 from joinery.plan.history import HistoryForm
-from joinery.plan.nodes import CLOCK, LOG_TIME, DocumentForm, Node, OutboxForm, Product, Relation
+from joinery.plan.node import Node
 from joinery.plan.pattern import PatternForm
+from joinery.plan.product import DocumentForm, OutboxForm, Product
+from joinery.plan.relation import CLOCK, LOG_TIME, Relation
 from joinery.plan.search import SearchForm
 from joinery.plan.stream import Stream
 from joinery.semantics.aggregate_reference import AggregateReference

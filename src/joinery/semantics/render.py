@@ -25,7 +25,7 @@ from typing import Any
 from joinery.model.change import Key, Row
 from joinery.model.float_text import double_text, single_text
 from joinery.model.type import Array, Atomic, DataType, Decimal, Field, Map, Struct
-from joinery.plan.nodes import Relation
+from joinery.plan.relation import Relation
 from joinery.semantics.rows import join_value
 
 Render = Callable[[Any], str]

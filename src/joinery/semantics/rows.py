@@ -22,7 +22,7 @@ from joinery.expression.problem import EvaluationError
 from joinery.expression.typed import Expression
 from joinery.model.change import Row
 from joinery.model.type import Atomic
-from joinery.plan.nodes import Relation
+from joinery.plan.relation import Relation
 
 JoinValue = tuple[Any, ...]
 """What a row joins on; see `join_value`."""

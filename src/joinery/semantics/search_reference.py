@@ -19,7 +19,8 @@ from joinery.expression.order import row_key
 from joinery.expression.problem import EvaluationError, ExpressionError
 from joinery.model.change import DocumentChange, Key, Row
 from joinery.model.type import DataType
-from joinery.plan.nodes import Product, Relation
+from joinery.plan.product import Product
+from joinery.plan.relation import Relation
 from joinery.plan.search import DOCUMENT, QUERY, SearchForm
 from joinery.semantics.document import NEVER_SENT, Built, SentDocument, judged, next_sent
 from joinery.semantics.render import renderer

@@ -11,7 +11,7 @@ from typing import Any
 
 from joinery.expression.order import row_key
 from joinery.model.change import DocumentChange, Key, Row
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.semantics.document import NEVER_SENT, Built, SentDocument, judged, next_sent
 from joinery.semantics.personal import hidden
 from joinery.semantics.render import renderer

@@ -20,7 +20,7 @@ from importlib import import_module
 from typing import Any, Protocol
 
 from joinery.model.change import Change, DocumentChange, Row
-from joinery.plan.nodes import Computed, Relation
+from joinery.plan.relation import Computed, Relation
 from joinery.plan.step import Filter, Lookup, MapRows, Select, Step, Union, WithColumns
 from joinery.plan.stream import PLACE, Stream
 from joinery.plan.timed_step import Join, Rolling, SeenFilter

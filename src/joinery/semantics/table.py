@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from joinery.model.change import Change, Key, Row
-from joinery.plan.nodes import Relation
+from joinery.plan.relation import Relation
 from joinery.semantics.lateness import Watermarks
 from joinery.semantics.merge import KeptRow, RowMerge
 from joinery.semantics.personal import without

@@ -12,7 +12,7 @@ from joinery.expression.convert import converter
 from joinery.expression.order import value_key
 from joinery.model.change import Row
 from joinery.model.type import Array, Struct
-from joinery.plan.nodes import Hot, Node, Through
+from joinery.plan.node import Hot, Node, Through
 from joinery.semantics.rows import JoinValue, Matching, equal_value, join_reader
 
 

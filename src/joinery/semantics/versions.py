@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from joinery.expression.convert import micros_of
 from joinery.model.change import Change, Key, Row
 from joinery.plan.history import columns_of_deletes
-from joinery.plan.nodes import Personal, Relation
+from joinery.plan.relation import Personal, Relation
 from joinery.semantics.merge import KeptRow, RowMerge
 from joinery.semantics.personal import without
 from joinery.semantics.rows import Findings, equal_value

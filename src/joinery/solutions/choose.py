@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.project.kinds import SOLUTIONS
 from joinery.solutions.stored.state import NOBODY, Owner, StoreSolution
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 from pyspark.sql import DataFrame, SparkSession
 
 from joinery.place.object_path import ObjectPath
-from joinery.plan.nodes import Relation
+from joinery.plan.relation import Relation
 from joinery.solutions.spark_state.busy_keys import busy_keys
 from joinery.solutions.spark_state.costs import product_costs
 from joinery.solutions.spark_state.fingerprint import (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame, SparkSession
 
 from joinery.model.type import opened
-from joinery.plan.nodes import CLOCK, LOG_TIME, Relation
+from joinery.plan.relation import CLOCK, LOG_TIME, Relation
 from joinery.project.schema_registry import RegistryOptions
 from joinery.solutions.spark_state.group_program import Closing, Group
 from joinery.solutions.spark_state.pattern_program import Pattern

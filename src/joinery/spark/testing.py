@@ -27,7 +27,8 @@ from joinery.files import write_whole
 from joinery.model.change import Change
 from joinery.place.place import local
 from joinery.plan.build import build_plan
-from joinery.plan.nodes import Plan, Relation
+from joinery.plan.product import Plan
+from joinery.plan.relation import Relation
 from joinery.plan.step import Lookup
 from joinery.plan.stream import outputs_of
 from joinery.project.kind import SinkSpec

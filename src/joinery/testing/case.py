@@ -14,7 +14,8 @@ from typing import Any
 from joinery.errors import Location
 from joinery.model.change import Change
 from joinery.model.type import Array, Atomic, DataType, Decimal, Field, Map, Struct
-from joinery.plan.nodes import Product, Relation
+from joinery.plan.product import Product
+from joinery.plan.relation import Relation
 from joinery.plan.stream import Stream
 from joinery.project.reader import Reader
 from joinery.project.tree import ListTree, MapTree, Scalar, Tree

@@ -20,7 +20,8 @@ from joinery.expression.problem import UNCHECKED
 from joinery.model.change import Change
 from joinery.model.type import BOOLEAN, LONG, STRING, DataType
 from joinery.plan.build import examine
-from joinery.plan.nodes import Product, Relation
+from joinery.plan.product import Product
+from joinery.plan.relation import Relation
 from joinery.plan.stream import Stream
 from joinery.project.load import file_tree
 from joinery.project.product import ProjectSpec

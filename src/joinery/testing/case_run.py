@@ -18,7 +18,7 @@ from typing import Any
 from joinery.errors import JoineryError, Location
 from joinery.model.change import Row
 from joinery.model.type import Array, DataType, Map, Struct
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.project.reader import Reader
 from joinery.project.tree import ListTree, MapTree, Scalar, Tree
 from joinery.semantics.render import document_json

@@ -18,7 +18,7 @@ from joinery.errors import JoineryError
 from joinery.expression.convert import micros_of
 from joinery.model.change import Change, Row
 from joinery.model.type import TIMESTAMP, Array, Atomic, DataType, Decimal, Map, Struct, opened
-from joinery.plan.nodes import Relation
+from joinery.plan.relation import Relation
 from joinery.project.kinds import FORMATS
 from joinery.semantics.read_change import typed
 

@@ -24,7 +24,8 @@ from joinery.errors import JoineryError
 from joinery.expression.order import row_key
 from joinery.model.change import Change, DocumentChange, Key, Row
 from joinery.model.type import DataType
-from joinery.plan.nodes import Product, Relation
+from joinery.plan.product import Product
+from joinery.plan.relation import Relation
 from joinery.project.declare_embed import Document
 from joinery.semantics.document import SentDocument
 from joinery.semantics.read_change import typed

@@ -19,7 +19,7 @@ from typing import Any, TypeVar, cast
 from joinery.errors import JoineryError
 from joinery.model.change import Change, Key
 from joinery.plan.build import build_plan
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.project.product import ProjectSpec
 from joinery.solutions.protocol import Sent
 from joinery.solutions.stored.groups import key_text

@@ -22,7 +22,7 @@ from joinery.ui.fleet import Fleet, Standing
 
 if TYPE_CHECKING:
     from joinery.dead_letters.queue import NotReplayed
-    from joinery.plan.nodes import Plan
+    from joinery.plan.product import Plan
     from joinery.project.product import ProjectSpec
 
 PauseVerb = Literal["pause", "resume"]

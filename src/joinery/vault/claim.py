@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from joinery.files import write_whole
-from joinery.plan.nodes import Plan
+from joinery.plan.product import Plan
 from joinery.plan.stream import outputs_of
 from joinery.vault.keys import Vault, VaultError
 

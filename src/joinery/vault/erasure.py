@@ -24,7 +24,8 @@ from joinery.errors import SpecError
 from joinery.files import write_whole
 from joinery.model.type import PERSONAL, opened
 from joinery.place.place import local
-from joinery.plan.nodes import Plan, Product, Relation
+from joinery.plan.product import Plan, Product
+from joinery.plan.relation import Relation
 from joinery.plan.stream import Stream, outputs_of
 from joinery.project.product import ProjectSpec
 from joinery.vault.keys import Vault, mark_of

@@ -25,7 +25,7 @@ from joinery.clients.sql import quoted
 from joinery.errors import JoineryError, SinkError
 from joinery.model.type import Struct, opened
 from joinery.place.place import local
-from joinery.plan.nodes import Plan, Product, Sink
+from joinery.plan.product import Plan, Product, Sink
 from joinery.plan.stream import outputs_of
 from joinery.project.captured import CAPTURED, spool_of
 from joinery.project.kinds import SINKS

@@ -22,8 +22,8 @@ from pathlib import Path
 
 from joinery.errors import JoineryError, SinkError, SinkUnavailableError
 from joinery.model.type import Struct, opened
-from joinery.plan.nodes import Product
-from joinery.plan.nodes import Sink as DeclaredSink
+from joinery.plan.product import Product
+from joinery.plan.product import Sink as DeclaredSink
 from joinery.project.product import ProjectSpec
 from joinery.sinks.line import parse_line, read_rows
 from joinery.sinks.protocol import Refusal, Sink, StagedBatch, WrappingSink, Written

@@ -16,7 +16,7 @@ from joinery.app.logs import Logs
 from joinery.audit.verdict import Difference, Open
 from joinery.model.change import Change
 from joinery.plan.build import build_plan
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.project.kind import SinkSpec
 from joinery.project.load import load_spec
 from joinery.project.product import ProjectSpec

@@ -6,7 +6,7 @@ import pytest
 
 from joinery.audit.key import KeyTexts
 from joinery.model.type import BOOLEAN, LONG, STRING, Field
-from joinery.plan.nodes import Relation
+from joinery.plan.relation import Relation
 
 FIELDS = (Field("id", LONG), Field("name", STRING), Field("on", BOOLEAN))
 KEYS = KeyTexts(Relation("item", "db", "item", "json", ("id", "name", "on"), FIELDS))

@@ -9,7 +9,7 @@ from joinery.audit.look import Comparison, Found, Pace, Shown
 from joinery.audit.verdict import Difference, Open
 from joinery.model.change import Key
 from joinery.model.type import LONG, Field
-from joinery.plan.nodes import Relation
+from joinery.plan.relation import Relation
 from joinery.sinks.reader import Held
 
 ITEM = Relation("item", "db", "public.item", "debezium-json", ("id",), (Field("id", LONG),))

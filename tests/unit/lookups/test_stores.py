@@ -23,7 +23,7 @@ from joinery.lookups.redis import RedisStore
 from joinery.lookups.registry import make_asker, make_store, table_of
 from joinery.lookups.whole import WholeStore
 from joinery.model.type import BINARY, LONG, STRING, Decimal, Field
-from joinery.plan.nodes import Computed, JoinPair, Relation
+from joinery.plan.relation import Computed, JoinPair, Relation
 from joinery.plan.step import Lookup
 from joinery.project.kinds import LOOKUP_STORES, UnknownKindError
 from joinery.project.step import StoreRead

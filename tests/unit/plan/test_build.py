@@ -8,7 +8,8 @@ import pytest
 
 from joinery.model.type import Array, Atomic, Map
 from joinery.plan.build import examine
-from joinery.plan.nodes import Node, Product
+from joinery.plan.node import Node
+from joinery.plan.product import Product
 from joinery.project.load import load_spec
 
 RELATIONS = """\

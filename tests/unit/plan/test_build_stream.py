@@ -10,7 +10,7 @@ import pytest
 from joinery.model.type import STRING, DataType
 from joinery.plan.build import examine
 from joinery.plan.check import check
-from joinery.plan.nodes import Plan
+from joinery.plan.product import Plan
 from joinery.plan.step import Filter, Lookup, Select, Union, WithColumns
 from joinery.plan.stream import Stream
 from joinery.project.load import load_spec

@@ -8,7 +8,7 @@ import pytest
 
 from joinery.model.type import LONG, Array, Decimal, Field, Struct
 from joinery.plan.build import build_plan, examine
-from joinery.plan.nodes import Node
+from joinery.plan.node import Node
 from joinery.plan.support import refusals
 from joinery.project.load import load_spec
 

@@ -10,16 +10,9 @@ import pytest
 from joinery.errors import PlanError
 from joinery.expression.typed import Aggregate, Expression
 from joinery.model.type import BOOLEAN, LONG, STRING, Array, Field
-from joinery.plan.nodes import (
-    Computed,
-    DocumentForm,
-    JoinPair,
-    Node,
-    OrderKey,
-    Plan,
-    Product,
-    Relation,
-)
+from joinery.plan.node import Node
+from joinery.plan.product import DocumentForm, Plan, Product
+from joinery.plan.relation import Computed, JoinPair, OrderKey, Relation
 from joinery.plan.verify import verify
 
 ID = Expression("id", LONG, frozenset({"id"}))

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from joinery.model.type import DOUBLE, LONG, STRING, DataType, Field
-from joinery.plan.nodes import JoinPair, Relation
+from joinery.plan.relation import JoinPair, Relation
 from joinery.plan.step import Lookup
 from joinery.plan.whole import filter_ms, whole_ms, why_no_filter, why_not_whole
 from joinery.project.step import Cache, StoreRead

@@ -6,7 +6,7 @@ import pytest
 
 from joinery.model.change import Key
 from joinery.model.type import LONG, STRING, Field
-from joinery.plan.nodes import Relation
+from joinery.plan.relation import Relation
 from joinery.provenance.told import key_named
 
 FIELDS = (Field("owner", STRING), Field("name", STRING))

@@ -7,7 +7,7 @@ from pathlib import Path
 import joinery as jn
 from joinery.expression.convert import micros_of
 from joinery.model.type import TIMESTAMP
-from joinery.plan.nodes import Relation
+from joinery.plan.relation import Relation
 from joinery.semantics.log_watermark import LogWatermark
 from joinery.semantics.read_change import typed
 from joinery.semantics.rows import Findings

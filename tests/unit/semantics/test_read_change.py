@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from joinery.model.change import Change
 from joinery.model.type import DOUBLE, LONG, STRING, TIMESTAMP, Field, parse_type
-from joinery.plan.nodes import Relation
+from joinery.plan.relation import Relation
 from joinery.semantics.read_change import change_line, read_changes, typed
 
 

@@ -6,7 +6,9 @@ from joinery.expression.typed import column_expression
 from joinery.model.change import Change
 from joinery.model.type import LONG, STRING, Field
 from joinery.plan.build import build_plan
-from joinery.plan.nodes import Computed, DocumentForm, JoinPair, Node, Product, Relation
+from joinery.plan.node import Node
+from joinery.plan.product import DocumentForm, Product
+from joinery.plan.relation import Computed, JoinPair, Relation
 from joinery.semantics.reference import ReferenceSolution
 from joinery.testing.conformance.runner import load_text
 

@@ -13,7 +13,9 @@ import joinery.testing as kit
 from joinery.expression.typed import column_expression
 from joinery.model.change import Change
 from joinery.model.type import LONG, STRING, TIMESTAMP, Decimal, Field
-from joinery.plan.nodes import Computed, DocumentForm, JoinPair, Node, Product, Relation
+from joinery.plan.node import Node
+from joinery.plan.product import DocumentForm, Product
+from joinery.plan.relation import Computed, JoinPair, Relation
 from joinery.testing import ChangeError, Driver, delete, gone, insert, tombstone, update, upsert
 from joinery.testing.driver import DriverError
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import joinery as jn
-from joinery.plan.nodes import Plan
+from joinery.plan.product import Plan
 from joinery.vault.claim import check_vault, claim_vault
 from joinery.vault.keys import Vault, VaultError
 from joinery.vault.tables import SqliteVault

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import joinery as jn
-from joinery.plan.nodes import Relation
+from joinery.plan.relation import Relation
 from joinery.vault.claim import check_vault
 from joinery.vault.erasure import EraseError, Receipt, erase, keep_erased, subject_text
 from joinery.vault.tables import open_vault

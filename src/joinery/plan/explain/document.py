@@ -17,11 +17,9 @@ from joinery.plan.explain.words import (
     with_sources,
 )
 from joinery.plan.lasting import judged_relations, lasting_of
-from joinery.plan.nodes import (
-    DocumentForm,
-    Node,
-    OrderKey,
-)
+from joinery.plan.node import Node
+from joinery.plan.product import DocumentForm
+from joinery.plan.relation import OrderKey
 from joinery.project.quantity import micros_text, offset_text
 
 

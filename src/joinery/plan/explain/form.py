@@ -20,17 +20,15 @@ from joinery.plan.explain.words import (
 )
 from joinery.plan.fold import FoldForm
 from joinery.plan.history import HistoryForm
-from joinery.plan.nodes import (
-    Relation,
-)
 from joinery.plan.pattern import PatternForm, Rule
+from joinery.plan.relation import Relation
 from joinery.plan.search import SearchForm
 from joinery.plan.support import STORED_GROUPS
 from joinery.project.form import WaitEvents, WaitTime
 from joinery.project.quantity import duration_text, micros_text
 
 if TYPE_CHECKING:
-    from joinery.plan.nodes import FlatForm
+    from joinery.plan.product import FlatForm
 
 
 @dataclass(frozen=True, slots=True)

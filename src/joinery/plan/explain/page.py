@@ -14,7 +14,8 @@ from joinery.plan.explain.form import shown
 from joinery.plan.explain.picture import stream_svg, svg
 from joinery.plan.explain.stream import render_stream, runs, step_text, switches
 from joinery.plan.explain.text import render_product
-from joinery.plan.nodes import DocumentForm, Node, OutboxForm, Product
+from joinery.plan.node import Node
+from joinery.plan.product import DocumentForm, OutboxForm, Product
 from joinery.plan.step import Lookup, Step, Union, beside
 from joinery.plan.stream import Stream
 from joinery.plan.timed_step import Join

@@ -18,7 +18,8 @@ from joinery.model.type import LONG, Field, typed_names
 from joinery.plan.explain.document import edge_parts
 from joinery.plan.explain.form import Shown, shown
 from joinery.plan.explain.stream import step_text, switches
-from joinery.plan.nodes import DocumentForm, Hot, Node, OutboxForm, Product
+from joinery.plan.node import Hot, Node
+from joinery.plan.product import DocumentForm, OutboxForm, Product
 from joinery.plan.step import Lookup, Step, Union, beside
 from joinery.plan.stream import Stream
 from joinery.plan.timed_step import Join

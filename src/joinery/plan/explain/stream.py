@@ -10,9 +10,7 @@ import re
 from collections.abc import Iterator
 
 from joinery.plan.explain.words import INDENT, computed_text, values_text, with_sources
-from joinery.plan.nodes import (
-    Relation,
-)
+from joinery.plan.relation import Relation
 from joinery.plan.seen import SEEN
 from joinery.plan.step import Filter, Lookup, MapRows, Select, Step, Union, WithColumns, beside
 from joinery.plan.stream import Stream

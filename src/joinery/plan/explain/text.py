@@ -6,12 +6,7 @@ from joinery.plan.explain.document import document_lines, scan_root
 from joinery.plan.explain.form import shown
 from joinery.plan.explain.stream import render_stream
 from joinery.plan.explain.words import INDENT
-from joinery.plan.nodes import (
-    DocumentForm,
-    OutboxForm,
-    Plan,
-    Product,
-)
+from joinery.plan.product import DocumentForm, OutboxForm, Plan, Product
 from joinery.plan.stream import (
     Stream,
 )
@@ -28,7 +23,8 @@ def render_product(product: Product) -> str:
 
     Example:
         >>> from joinery.model.type import STRING, Field
-        >>> from joinery.plan.nodes import Computed, Relation, Node
+        >>> from joinery.plan.node import Node
+        >>> from joinery.plan.relation import Computed, Relation
         >>> from joinery.expression.typed import Expression
         >>> user = Relation("user", "", "user", "json", ("id",), (Field("id", STRING),))
         >>> shown = (Computed("id", Expression("id", STRING, frozenset({"id"}))),)

@@ -8,10 +8,7 @@ from collections.abc import Iterable, Iterator
 from joinery.expression.typed import Aggregate
 from joinery.model.type import quoted
 from joinery.plan.aggregate import WINDOW_SECONDS
-from joinery.plan.nodes import (
-    Computed,
-    Relation,
-)
+from joinery.plan.relation import Computed, Relation
 from joinery.project.quantity import micros_text, span_text
 from joinery.project.window import Cumulative, Hopping, Session, Sliding, Tumbling, Window
 

@@ -26,7 +26,7 @@ from typing import Any, cast
 import orjson
 
 from joinery.model.change import Key
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.semantics.document import SentDocument
 from joinery.solutions.key_value.codec import KeyCodec, dump, key_bytes, key_of_bytes
 from joinery.solutions.key_value.store import (

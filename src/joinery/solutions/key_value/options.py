@@ -11,7 +11,7 @@ from joinery.project.kinds import KEY_VALUE_STORES
 from joinery.project.option import Chosen, count, kind, options
 
 if TYPE_CHECKING:
-    from joinery.plan.nodes import Product
+    from joinery.plan.product import Product
     from joinery.solutions.choose import SolutionPlace
     from joinery.solutions.key_value.store import KeyValueStore
     from joinery.solutions.stored.state import StoreSolution

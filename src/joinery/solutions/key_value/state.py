@@ -13,7 +13,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import cast
 
 from joinery.model.change import Key, Row
-from joinery.plan.nodes import Node, Product
+from joinery.plan.node import Node
+from joinery.plan.product import Product
 from joinery.semantics.document import SentDocument
 from joinery.semantics.rows import JoinValue
 from joinery.solutions.key_value.ledger import Ledger, documents_place, read_sent

@@ -20,7 +20,8 @@ from typing import Any, cast
 from urllib.parse import quote
 
 from joinery.model.change import Key, Row
-from joinery.plan.nodes import Product, Relation
+from joinery.plan.product import Product
+from joinery.plan.relation import Relation
 from joinery.semantics.rows import JoinValue, join_reader
 from joinery.solutions.key_value.codec import RowText, key_bytes, key_of_bytes
 from joinery.solutions.key_value.store import Address, KeyValueStore, ScannableStore

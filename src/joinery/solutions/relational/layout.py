@@ -13,7 +13,9 @@ from dataclasses import dataclass
 
 from joinery.model.change import Key
 from joinery.model.type import Field
-from joinery.plan.nodes import Node, Product, Relation
+from joinery.plan.node import Node
+from joinery.plan.product import Product
+from joinery.plan.relation import Relation
 from joinery.solutions.relational.value import Cells, ConvertOf, cells_of
 from joinery.solutions.stored.groups import stored_relations, stored_root
 from joinery.solutions.stored.state import StoredRow

@@ -11,7 +11,7 @@ from joinery.errors import SpecError
 from joinery.project.option import count, options, text
 
 if TYPE_CHECKING:
-    from joinery.plan.nodes import Product
+    from joinery.plan.product import Product
     from joinery.solutions.choose import SolutionPlace
     from joinery.solutions.stored.state import JoinState, StateReader, StoreSolution
 

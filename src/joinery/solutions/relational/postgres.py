@@ -14,7 +14,7 @@ from joinery.clients.postgres import database_errors, shown
 from joinery.clients.sql import listed, quoted
 from joinery.model.change import Key
 from joinery.model.type import BOOLEAN, LONG, STRING, Field
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.semantics.document import SentDocument
 from joinery.semantics.render import key_reader
 from joinery.solutions.relational.fence import foreign_table

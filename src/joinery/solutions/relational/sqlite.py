@@ -13,7 +13,7 @@ from pathlib import Path
 
 from joinery.clients.sql import listed, quoted
 from joinery.model.change import Key
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.semantics.document import SentDocument
 from joinery.semantics.render import key_reader
 from joinery.solutions.relational.fence import foreign_table

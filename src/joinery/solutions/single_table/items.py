@@ -34,7 +34,7 @@ from zlib import crc32
 
 from joinery.errors import SpecError
 from joinery.model.change import Key, Row
-from joinery.plan.nodes import Relation
+from joinery.plan.relation import Relation
 from joinery.semantics.rows import JoinValue, join_reader
 from joinery.solutions.key_value.codec import RowText, key_bytes
 from joinery.solutions.key_value.dynamodb_table import DynamoTable, Item, Place, shortened

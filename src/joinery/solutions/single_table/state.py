@@ -20,7 +20,8 @@ from math import ceil
 from typing import TypeVar
 
 from joinery.model.change import Change, Key, Row
-from joinery.plan.nodes import Product, Relation
+from joinery.plan.product import Product
+from joinery.plan.relation import Relation
 from joinery.semantics.document import SentDocument
 from joinery.semantics.rows import JoinValue
 from joinery.solutions.key_value.dynamodb import DynamoStore

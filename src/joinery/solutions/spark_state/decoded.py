@@ -12,7 +12,8 @@ from dataclasses import replace
 
 from joinery.plan.build import examine
 from joinery.plan.history import HistoryForm, columns_of_deletes
-from joinery.plan.nodes import DocumentForm, Product, Relation
+from joinery.plan.product import DocumentForm, Product
+from joinery.plan.relation import Relation
 from joinery.plan.stream import Stream
 from joinery.project.kinds import SOLUTIONS
 from joinery.project.product import ProjectSpec

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from joinery.plan.nodes import DocumentForm, Product, Relation
+from joinery.plan.product import DocumentForm, Product
+from joinery.plan.relation import Relation
 from joinery.solutions.spark_state.assembler import (
     Assembler,
     Slot,

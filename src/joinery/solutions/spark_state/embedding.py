@@ -10,7 +10,8 @@ from typing import Literal
 
 from joinery.expression.typed import Aggregate, Expression
 from joinery.model.type import LONG, Array, Atomic, DataType, Decimal, Map, Struct
-from joinery.plan.nodes import Hot, JoinPair, Node
+from joinery.plan.node import Hot, Node
+from joinery.plan.relation import JoinPair
 from joinery.solutions.spark_state.assembler import AggregateColumn, ScopeName, Slot, Sql
 
 # A Match numbers the pages of its parents and of each arm's children in four bits.

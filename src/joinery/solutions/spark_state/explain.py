@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from html import escape
 
 from joinery.plan.explain.page import Section
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.plan.support import missing
 from joinery.solutions.spark_state.lower import lower
 from joinery.solutions.spark_state.program import KernelProgram

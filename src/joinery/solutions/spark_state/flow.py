@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from joinery.model.type import Field
-from joinery.plan.nodes import Relation
+from joinery.plan.relation import Relation
 from joinery.plan.step import Filter, Lookup, MapRows, Select, Step, Union, WithColumns
 from joinery.plan.stream import Stream
 from joinery.plan.timed_step import Join, Rolling, SeenFilter

@@ -13,8 +13,9 @@ from joinery.expression.sketch import bloom_of, precision_of, steps_of
 from joinery.expression.typed import Aggregate, Expression
 from joinery.model.type import Field, Struct
 from joinery.plan.aggregate import FINAL, WINDOW_SECONDS, AggregateForm
-from joinery.plan.nodes import Node, Relation
+from joinery.plan.node import Node
 from joinery.plan.pattern import PatternForm
+from joinery.plan.relation import Relation
 from joinery.project.window import Cumulative, Hopping, Session, Sliding, Tumbling, Window
 from joinery.semantics.rows import YEARS
 from joinery.solutions.spark_state.assembler import AggregateColumn, Assembler, ScopeName, Slot, Sql

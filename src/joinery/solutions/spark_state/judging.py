@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from joinery.plan.lasting import judged_relations, lasting_of, meeting_us, time_columns
-from joinery.plan.nodes import LOG_TIME, DocumentForm, Relation
+from joinery.plan.product import DocumentForm
+from joinery.plan.relation import LOG_TIME, Relation
 from joinery.solutions.spark_state.group_program import LateProgram
 from joinery.solutions.spark_state.interval_program import Judged, Kept
 from joinery.solutions.spark_state.places import RelationUses

@@ -29,8 +29,8 @@ from joinery.errors import PlanError
 from joinery.plan.aggregate import AggregateForm
 from joinery.plan.fold import FoldForm
 from joinery.plan.history import HistoryForm, columns_of_deletes
-from joinery.plan.nodes import DocumentForm, OutboxForm, Product
 from joinery.plan.pattern import PatternForm
+from joinery.plan.product import DocumentForm, OutboxForm, Product
 from joinery.plan.search import SearchForm
 from joinery.plan.stream import Stream
 from joinery.solutions.spark_state.assembler import (

@@ -14,7 +14,9 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from joinery.model.type import quoted
-from joinery.plan.nodes import DocumentForm, Hot, Node, Product, Relation, Through
+from joinery.plan.node import Hot, Node, Through
+from joinery.plan.product import DocumentForm, Product
+from joinery.plan.relation import Relation
 from joinery.project.window import Within
 from joinery.solutions.spark_state.assembler import (
     Assembler,

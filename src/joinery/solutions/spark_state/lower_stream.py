@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 
 from joinery.model.type import BOOLEAN, DataType, Field, Struct
-from joinery.plan.nodes import Computed
+from joinery.plan.relation import Computed
 from joinery.plan.seen import SEEN
 from joinery.plan.step import Filter, Lookup, MapRows, Select, WithColumns
 from joinery.plan.stream import Stream

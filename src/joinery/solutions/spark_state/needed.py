@@ -13,21 +13,15 @@ from joinery.expression.typed import Expression
 from joinery.plan.aggregate import AggregateForm
 from joinery.plan.fold import FoldForm
 from joinery.plan.history import HistoryForm
-from joinery.plan.nodes import (
-    CLOCK,
-    EVENT_TIME,
-    DocumentForm,
-    Node,
-    OutboxForm,
-    Product,
-    Relation,
-)
+from joinery.plan.node import Node
 from joinery.plan.pattern import PatternForm
+from joinery.plan.product import DocumentForm, OutboxForm, Product
+from joinery.plan.relation import CLOCK, EVENT_TIME, Relation
 from joinery.plan.search import SearchForm
 from joinery.plan.stream import Stream
 
 if TYPE_CHECKING:
-    from joinery.plan.nodes import Form
+    from joinery.plan.product import Form
 
 
 def needed_columns(products: Sequence[Product]) -> dict[str, tuple[Relation, frozenset[str]]]:

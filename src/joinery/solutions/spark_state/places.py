@@ -11,7 +11,8 @@ from itertools import count
 
 from joinery.expression.typed import Aggregate
 from joinery.model.type import STRING, DataType, Field, opened
-from joinery.plan.nodes import Computed, Hot, Named, Node, Relation, Total
+from joinery.plan.node import Hot, Named, Node, Total
+from joinery.plan.relation import Computed, Relation
 from joinery.solutions.spark_state.assembler import Address, Slot
 from joinery.solutions.spark_state.document_program import Arm, ToOne
 from joinery.solutions.spark_state.embedding import aggregate_columns, is_total_used, shape_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from joinery.plan.nodes import Relation
+from joinery.plan.relation import Relation
 from joinery.solutions.spark_state.assembler import Assembler, Slot, struct_of
 from joinery.solutions.spark_state.embedding import sql_over
 

@@ -12,7 +12,7 @@ from joinery.expression.functions import AGGREGATES, FUNCTIONS
 from joinery.expression.operator import OPERATORS
 from joinery.expression.resolve import HIGHER_ORDER
 from joinery.model.type import Field, Struct, quoted
-from joinery.plan.nodes import Relation
+from joinery.plan.relation import Relation
 from joinery.plan.search import DOCUMENT, QUERY, SearchForm, key_of
 from joinery.solutions.spark_state.assembler import Address, Assembler, ScopeName, Slot, Sql
 from joinery.solutions.spark_state.embedding import sql_over

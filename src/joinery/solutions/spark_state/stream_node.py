@@ -12,7 +12,7 @@ from joinery.expression.group_aggregate import WINDOW_SECONDS
 from joinery.expression.typed import Aggregate, Expression, column_expression
 from joinery.model.type import BOOLEAN, DOUBLE, DataType, Field, Struct
 from joinery.plan import timed_step as plan
-from joinery.plan.nodes import Computed, Relation
+from joinery.plan.relation import Computed, Relation
 from joinery.plan.step import Lookup, MapRows
 from joinery.plan.stream import PLACE, Stream, key_of
 from joinery.solutions.spark_state.assembler import (

@@ -15,7 +15,7 @@ from joinery.plan.history import (
     VALID_TO,
     HistoryForm,
 )
-from joinery.plan.nodes import Relation
+from joinery.plan.relation import Relation
 from joinery.solutions.spark_state.assembler import Assembler, ScopeName, Slot, Sql
 
 

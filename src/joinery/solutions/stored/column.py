@@ -20,7 +20,7 @@ from joinery.expression.order import is_ordered_itself, order_key, row_key
 from joinery.expression.typed import Apply, Constant, Expression, Read, parts
 from joinery.model.change import Row
 from joinery.model.type import STRING, Atomic, DataType
-from joinery.plan.nodes import Relation
+from joinery.plan.relation import Relation
 from joinery.semantics.render import renderer
 from joinery.semantics.rows import Findings, JoinValue, guarded, join_reader
 

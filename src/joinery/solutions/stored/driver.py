@@ -25,7 +25,8 @@ from typing import Any, cast
 from joinery.expression.order import is_ordered_itself, row_key
 from joinery.model.change import Change, Key, Row
 from joinery.plan.aggregate import AggregateForm
-from joinery.plan.nodes import Product, Relation
+from joinery.plan.product import Product
+from joinery.plan.relation import Relation
 from joinery.semantics.merge import KeptRow, RowMerge
 from joinery.semantics.render import key_reader, key_values
 from joinery.semantics.rows import Findings, JoinValue, join_reader

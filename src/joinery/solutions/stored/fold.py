@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 from joinery.expression.evaluate import never_fails, typed_expression
 from joinery.expression.typed import Expression
 from joinery.model.change import Row
-from joinery.plan.nodes import Node, Relation
+from joinery.plan.node import Node
+from joinery.plan.relation import Relation
 from joinery.semantics.document import Aggregating
 from joinery.semantics.render import map_key_text
 from joinery.semantics.rows import Findings, JoinValue

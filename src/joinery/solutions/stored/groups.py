@@ -19,7 +19,9 @@ from joinery.expression.typed import Expression, column_expression
 from joinery.model.change import Key, Row
 from joinery.model.type import STRING, Field
 from joinery.plan.aggregate import AggregateForm
-from joinery.plan.nodes import Computed, JoinPair, Node, Product, Relation
+from joinery.plan.node import Node
+from joinery.plan.product import Product
+from joinery.plan.relation import Computed, JoinPair, Relation
 from joinery.semantics.document import Built, judged
 from joinery.semantics.groups import Groups
 from joinery.semantics.render import key_reader, key_row, key_type, renderer

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
 
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.solutions.stored.emit import Answer, Request, emit
 from joinery.solutions.stored.state import Forwarding, JoinState, StateReader
 from joinery.solutions.stored.tactic import RowTactic

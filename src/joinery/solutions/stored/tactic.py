@@ -19,7 +19,9 @@ from typing import Any, Protocol
 from joinery.expression.typed import Expression
 from joinery.model.change import Key, Row
 from joinery.model.type import Atomic, DataType
-from joinery.plan.nodes import Computed, Node, Product
+from joinery.plan.node import Node
+from joinery.plan.product import Product
+from joinery.plan.relation import Computed
 from joinery.semantics.document import Built, judged
 from joinery.semantics.rows import Findings
 from joinery.solutions.stored.column import join_values

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from joinery.clients.postgres import connect
 from joinery.clients.sql import listed, quoted
 from joinery.plan.explain.page import Section
-from joinery.plan.nodes import Product, Relation
+from joinery.plan.product import Product
+from joinery.plan.relation import Relation
 from joinery.plan.support import missing
 from joinery.solutions.relational.layout import Columns, relation_tables, rows_name
 from joinery.solutions.relational.sqlite_database import failure

@@ -23,7 +23,7 @@ from typing import Protocol, TypeVar
 
 from joinery.delivery.outlet import Outlet
 from joinery.model.change import Key
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.retry import PATIENCE, Patience, Retry
 from joinery.semantics.document import SentDocument
 from joinery.semantics.render import document_json, key_row, key_type

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from joinery.delivery.outlet import Outlet
 from joinery.errors import SpecError
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.solutions.stored.driver import StoreDriver
 from joinery.solutions.stored.state import NOBODY, Owner, StoreError, StoreSolution
 from joinery.solutions.stored.tactic import Tactic

@@ -10,7 +10,7 @@ from joinery.project.option import Option, declared, options, plain, word
 from joinery.solutions.relational.options import DatabaseOptions
 
 if TYPE_CHECKING:
-    from joinery.plan.nodes import Product
+    from joinery.plan.product import Product
     from joinery.solutions.choose import SolutionPlace
     from joinery.solutions.stored.state import StoreSolution
 

@@ -21,7 +21,8 @@ from joinery.clients.postgres import connect, database_errors, passes
 from joinery.clients.sql import quoted
 from joinery.errors import SinkUnavailableError
 from joinery.model.change import Key
-from joinery.plan.nodes import Product, Relation
+from joinery.plan.product import Product
+from joinery.plan.relation import Relation
 from joinery.semantics.render import key_reader
 from joinery.solutions.relational.postgres import PostgresState
 from joinery.solutions.relational.postgres_database import (

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from joinery.clients.sql import listed, quoted
-from joinery.plan.nodes import Product, Relation
+from joinery.plan.product import Product
+from joinery.plan.relation import Relation
 from joinery.semantics.render import key_reader
 from joinery.solutions.relational.sqlite import SqliteState
 from joinery.solutions.relational.sqlite_database import from_cell, to_cell

@@ -14,7 +14,8 @@ from typing import Any, Protocol, cast
 
 from joinery.model.change import Key, Row
 from joinery.model.type import Field
-from joinery.plan.nodes import Product, Relation
+from joinery.plan.product import Product
+from joinery.plan.relation import Relation
 from joinery.semantics.document import Built, judged
 from joinery.semantics.read_change import typed
 from joinery.semantics.render import document_json

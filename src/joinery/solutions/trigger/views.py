@@ -34,7 +34,8 @@ from dataclasses import asdict, dataclass, replace
 
 from joinery.clients.sql import quoted
 from joinery.errors import SpecError
-from joinery.plan.nodes import Product, Relation
+from joinery.plan.product import Product
+from joinery.plan.relation import Relation
 from joinery.solutions.trigger.statement.affected import AffectedStatement, ProductStatements
 from joinery.solutions.trigger.statement.dialect import Dialect, Layout, QueryLayout, given_name
 

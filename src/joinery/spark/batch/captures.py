@@ -18,7 +18,7 @@ from joinery.capture.spool import CaptureError, SpoolFolder
 from joinery.errors import JoineryError
 from joinery.model.progress import Waiting
 from joinery.model.warning import RunWarning
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.project.captured import (
     CAPTURED,
     log_name,

@@ -29,7 +29,7 @@ from joinery.files import remove_folder, write_whole
 from joinery.place.guarded import Guarded
 from joinery.place.object_path import ObjectPath
 from joinery.place.place import Place
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.sinks.protocol import Sink
 from joinery.solutions.spark_state.fingerprint import claim_checkpoint, relocate
 from joinery.solutions.spark_state.program import KernelProgram

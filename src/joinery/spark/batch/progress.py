@@ -21,7 +21,7 @@ from joinery.model.warning import RunWarning, Warnings
 from joinery.observe.frontier import wait_for
 from joinery.observe.http import RunEndpoints
 from joinery.observe.lineage import Dataset, Job, Lineage
-from joinery.plan.nodes import Plan, Product, Sink
+from joinery.plan.product import Plan, Product, Sink
 from joinery.project.kind import SourceSpec
 from joinery.project.kinds import SINKS, SOURCES, Registry
 from joinery.project.part import part_data

@@ -35,7 +35,7 @@ from joinery.errors import JoineryError, RunError
 from joinery.model.progress import BatchProgress, Counts, split_columns, with_ages
 from joinery.model.watermark import EventTimes
 from joinery.place.object_path import ObjectPath
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.sinks.line import StagedRow
 from joinery.sinks.protocol import SinkUnavailableError, StagedBatch
 from joinery.solutions.stored.state import StoreUnavailableError

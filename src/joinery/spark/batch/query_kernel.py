@@ -12,7 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from joinery.lookups.coherence import Coherence
 from joinery.model.progress import Waiting
-from joinery.plan.nodes import Product, Relation
+from joinery.plan.product import Product
+from joinery.plan.relation import Relation
 from joinery.plan.stream import Stream
 from joinery.project.product import ProjectSpec
 from joinery.project.run import RunSpec

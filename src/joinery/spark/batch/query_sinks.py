@@ -14,7 +14,7 @@ from joinery.delivery.outlet import Delaying, OneAttempt, Outlet, PatientSink
 from joinery.delivery.spool import SpoolingSink, SpoolPlace
 from joinery.delivery.task_sink import SinkMaker, Tasks, TaskWrittenSink
 from joinery.delivery.timed import SinkTimes, TimedSink
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.sinks.protocol import Sink, StagedBatch
 from joinery.spark.batch.letters import QueryLetters
 from joinery.spark.batch.progress import ProgressBoard

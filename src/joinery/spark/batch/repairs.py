@@ -11,7 +11,7 @@ from pathlib import Path
 from joinery.delivery.query_paths import QueryPaths
 from joinery.delivery.repair import Outcome, RepairLog, RepairSwitch, Request, SendAgain, serve
 from joinery.errors import FencedError, JoineryError
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.sinks.protocol import SinkUnavailableError
 from joinery.sinks.reader import make_reader
 

@@ -17,7 +17,7 @@ from joinery.errors import RunError
 from joinery.model.progress import BatchProgress, Phase, Phases, Progress, Waiting
 from joinery.model.warning import RunWarning, Warnings
 from joinery.observe.status_file import StatusFiles
-from joinery.plan.nodes import Plan
+from joinery.plan.product import Plan
 from joinery.plan.stream import outputs_of
 from joinery.plan.support import refuse_unsupported
 from joinery.project.product import ProjectSpec

@@ -24,8 +24,8 @@ from joinery.errors import SpecError
 from joinery.lookups.coherence import Coherence, TellingSink
 from joinery.lookups.registry import lookup_target
 from joinery.place.place import Place
-from joinery.plan import nodes
-from joinery.plan.nodes import Plan, Product
+from joinery.plan.product import Plan, Product
+from joinery.plan.product import Sink as DeclaredSink
 from joinery.plan.watermark import watched
 from joinery.project.captured import CAPTURED
 from joinery.project.kinds import SINKS
@@ -232,7 +232,7 @@ class _ProductSinks:
         makers = tuple(map(partial(self._maker, product), sinks, declared))
         return ProductSinks(product, sinks, spools, makers)
 
-    def _maker(self, product: Product, sink: Sink, declared: nodes.Sink) -> SinkMaker | None:
+    def _maker(self, product: Product, sink: Sink, declared: DeclaredSink) -> SinkMaker | None:
         """Return what tasks make a sink from; None where the driver writes to it."""
         options = dict(declared.options)
         what = f'sink "{declared.kind}" of product "{product.name}"'
@@ -241,7 +241,7 @@ class _ProductSinks:
             return None
         return SinkMaker(declared.kind, product.name, options, self._spec.path_of("."))
 
-    def _sink(self, declared: nodes.Sink, product: Product) -> Sink:
+    def _sink(self, declared: DeclaredSink, product: Product) -> Sink:
         options, folder, name = dict(declared.options), self._spec.path_of("."), product.name
         sink = make_sink(declared.kind, name, options, folder)
         sink = opening_sink(self._spec, product, declared, sink)
@@ -286,7 +286,7 @@ def outbox_sink_of(product: Product, spec: ProjectSpec, checkpoint: Path) -> Out
 
 
 def spool_places(
-    product: str, sinks: Sequence[Sink], declared: Sequence[nodes.Sink], checkpoint: Place
+    product: str, sinks: Sequence[Sink], declared: Sequence[DeclaredSink], checkpoint: Place
 ) -> tuple[SpoolPlace | None, ...]:
     """Return the spool of each sink, None for one that is written directly.
 

@@ -30,7 +30,7 @@ from pyspark.sql import DataFrame
 
 from joinery.files import write_whole
 from joinery.model.progress import Waiting
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.project.product import ProjectSpec
 from joinery.solutions.choose import SolutionPlace, open_solution
 from joinery.solutions.spark_state.fingerprint import SPARK_STATE

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from joinery.files import write_whole
 from joinery.model.watermark import EventTimes
 from joinery.place.place import Place
-from joinery.plan.nodes import Relation
+from joinery.plan.relation import Relation
 from joinery.project.stream import WatermarkSpec
 from joinery.spark.recovery.checkpoint import ended_batch
 

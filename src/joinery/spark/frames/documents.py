@@ -15,8 +15,9 @@ from pyspark.sql import DataFrame, SparkSession
 from joinery.plan.aggregate import AggregateForm
 from joinery.plan.fold import FoldForm
 from joinery.plan.history import HistoryForm
-from joinery.plan.nodes import DocumentForm, OutboxForm, Product, Relation
 from joinery.plan.pattern import PatternForm
+from joinery.plan.product import DocumentForm, OutboxForm, Product
+from joinery.plan.relation import Relation
 from joinery.plan.search import SearchForm
 from joinery.plan.stream import Stream, product_of
 from joinery.project.emit import Emit

@@ -14,7 +14,8 @@ from pathlib import Path
 from joinery.errors import SpecError
 from joinery.model.change import Change, DocumentChange
 from joinery.model.warning import RunWarning
-from joinery.plan.nodes import Product, Relation
+from joinery.plan.product import Product
+from joinery.plan.relation import Relation
 from joinery.plan.stream import Stream
 from joinery.project.product import ProjectSpec
 from joinery.project.source_warning import source_warnings

@@ -23,7 +23,7 @@ from pyspark.sql import types as T
 from joinery.errors import RunError
 from joinery.model import type as model
 from joinery.model.warning import RunWarning, Warnings, warn
-from joinery.plan.nodes import Relation
+from joinery.plan.relation import Relation
 from joinery.solutions.spark_state.program import RelationProgram
 from joinery.spark.kernel import Kernel
 from joinery.spark.source.kafka import logged_us

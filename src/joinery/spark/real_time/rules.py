@@ -19,8 +19,8 @@ from joinery.errors import SpecError
 from joinery.plan.aggregate import AggregateForm
 from joinery.plan.fold import FoldForm
 from joinery.plan.history import HistoryForm
-from joinery.plan.nodes import DocumentForm, OutboxForm, Plan, Product, Sink
 from joinery.plan.pattern import PatternForm
+from joinery.plan.product import DocumentForm, OutboxForm, Plan, Product, Sink
 from joinery.plan.search import SearchForm
 from joinery.plan.step import Union
 from joinery.plan.stream import Stream, outputs_of

@@ -25,7 +25,7 @@ from joinery.delivery.lease import Lease
 from joinery.model.progress import BatchProgress, with_ages
 from joinery.model.watermark import EventTimes
 from joinery.place.place import Place
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.processor import usable_processors
 from joinery.project.kafka import kafka_options
 from joinery.project.product import ProjectSpec

@@ -17,7 +17,7 @@ from joinery.delivery.query_paths import QueryPaths
 from joinery.errors import JoineryError
 from joinery.model.progress import BatchProgress
 from joinery.place.place import local
-from joinery.plan.nodes import Plan
+from joinery.plan.product import Plan
 from joinery.project.form import OutboxSpec
 from joinery.project.kind import Options, SinkSpec
 from joinery.project.product import ProjectSpec, with_solution

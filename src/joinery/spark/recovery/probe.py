@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from joinery.child import Pipes, pipes_to_parent
 from joinery.files import copy_folder
 from joinery.plan.build import build_plan
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.plan.stream import outputs_of
 from joinery.project.load import read_tree
 from joinery.project.product import ProjectSpec

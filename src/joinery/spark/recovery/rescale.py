@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from joinery.delivery.query_paths import QueryPaths, rebuild_paths
 from joinery.errors import RunError
 from joinery.place.place import local
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.project.product import ProjectSpec
 from joinery.solutions.spark_state.fingerprint import SPARK_STATE, relocate
 from joinery.spark.batch.stores import solution_of

@@ -26,7 +26,7 @@ from joinery.errors import RunError
 from joinery.model.change import Key
 from joinery.place.place import local
 from joinery.plan.build import build_plan
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.project.product import ProjectSpec, with_solution
 from joinery.semantics.document import SentDocument
 from joinery.solutions.choose import SolutionPlace, open_solution

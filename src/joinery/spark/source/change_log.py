@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Self, overload
 
 from joinery.model.change import Change
-from joinery.plan.nodes import Relation
+from joinery.plan.relation import Relation
 from joinery.provenance.live_rows import Record
 from joinery.semantics.read_change import change_reader
 

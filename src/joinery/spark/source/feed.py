@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame, SparkSession
 
 from joinery.model.change import Change, Row
-from joinery.plan.nodes import Product, Relation
+from joinery.plan.product import Product
+from joinery.plan.relation import Relation
 from joinery.semantics.read_change import read_changes
 from joinery.solutions.spark_state.assembler import Slot
 from joinery.solutions.spark_state.decoded import decoded_relations

@@ -22,7 +22,7 @@ from joinery.model.progress import Counts, split_columns
 from joinery.observe.frontier import BegunOffsets, SeenSizes
 from joinery.place.place import local
 from joinery.plan.build import build_plan
-from joinery.plan.nodes import Relation
+from joinery.plan.relation import Relation
 from joinery.project.captured import CAPTURED, as_files
 from joinery.project.kind import SourceSpec
 from joinery.project.product import ProjectSpec

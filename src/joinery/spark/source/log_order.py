@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 from joinery.errors import SpecError
 from joinery.observe.frontier import Frontier, Position
-from joinery.plan.nodes import Relation
+from joinery.plan.relation import Relation
 from joinery.project.captured import CAPTURED, spool_of
 from joinery.project.kafka import pattern_of
 from joinery.project.kinds import FORMATS

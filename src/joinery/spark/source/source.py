@@ -12,7 +12,8 @@ from joinery.errors import SpecError
 from joinery.model.progress import BatchLimit, Bound, Counts
 from joinery.model.warning import RunWarning
 from joinery.place.place import Place, local
-from joinery.plan.nodes import Product, Relation
+from joinery.plan.product import Product
+from joinery.plan.relation import Relation
 from joinery.plan.watermark import ordered
 from joinery.project.captured import CAPTURED, as_files, spool_of
 from joinery.project.kafka import is_named

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pyspark.sql import DataFrame, SparkSession
 
-from joinery.plan.nodes import Relation
+from joinery.plan.relation import Relation
 from joinery.project.kinds import JSON
 from joinery.solutions.spark_state.lower_stream import LoweredStreams
 from joinery.spark.kernel import Kernel, PartsApart, RealTimeKernel, open_kernel

@@ -19,7 +19,7 @@ from typing import Protocol
 from joinery.model.change import Change, DocumentChange
 from joinery.model.type import Field, Struct
 from joinery.plan.build import build_plan
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.project.form import FormSpec, PatternSpec, SearchSpec
 from joinery.project.kind import SinkSpec
 from joinery.project.load import load_spec

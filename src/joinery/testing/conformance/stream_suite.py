@@ -14,7 +14,7 @@ from typing import Protocol
 from joinery.model.change import Change, Row
 from joinery.model.type import Struct
 from joinery.plan.build import build_plan
-from joinery.plan.nodes import Relation
+from joinery.plan.relation import Relation
 from joinery.plan.stream import Stream, key_of
 from joinery.project.kind import SinkSpec
 from joinery.project.part import renamed

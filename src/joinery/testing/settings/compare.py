@@ -19,7 +19,8 @@ from joinery.model.change import Change
 from joinery.model.type import Field, Struct
 from joinery.plan.aggregate import AggregateForm
 from joinery.plan.lasting import judged_relations
-from joinery.plan.nodes import DocumentForm, Product, Relation
+from joinery.plan.product import DocumentForm, Product
+from joinery.plan.relation import Relation
 from joinery.project.emit import AS_CHANGED, Emit
 from joinery.project.window import Sliding
 from joinery.semantics.read_change import change_line

@@ -19,7 +19,7 @@ from joinery.app.project import Project
 from joinery.clients.kafka import Brokers, create_topic, make_producer
 from joinery.expression.convert import micros_of
 from joinery.files import write_whole
-from joinery.plan.nodes import Relation
+from joinery.plan.relation import Relation
 from joinery.project.kind import SinkSpec
 from joinery.project.kinds import FORMATS
 from joinery.project.load import dump_spec

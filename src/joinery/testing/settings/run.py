@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from joinery.app.project import Project, load, run
 from joinery.plan.aggregate import AggregateForm
-from joinery.plan.nodes import DocumentForm
+from joinery.plan.product import DocumentForm
 from joinery.testing.settings.layout import OUT, PROJECT
 from joinery.testing.settings.setting import Setting, SettingError
 

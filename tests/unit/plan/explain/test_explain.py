@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 import joinery as jn
 from joinery.plan.explain.page import Explanation, Section, explain
 from joinery.plan.explain.picture import svg
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 
 
 def product() -> Product:

@@ -11,7 +11,7 @@ import pytest
 from tests.unit.solutions.key_value.broken import BrokenStore
 
 from joinery.plan.build import build_plan
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.semantics.document import SentDocument
 from joinery.solutions.key_value.state import KeyValueJoinState
 from joinery.solutions.key_value.store import Address, MemoryStore

@@ -24,7 +24,9 @@ from joinery.model.type import (
     Map,
     Struct,
 )
-from joinery.plan.nodes import Computed, DocumentForm, JoinPair, Node, Product, Relation
+from joinery.plan.node import Node
+from joinery.plan.product import DocumentForm, Product
+from joinery.plan.relation import Computed, JoinPair, Relation
 from joinery.solutions.stored.state import (
     Batch,
     StoredRow,

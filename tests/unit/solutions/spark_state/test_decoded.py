@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from joinery.plan.build import build_plan
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.plan.stream import Stream
 from joinery.solutions.spark_state.decoded import as_decoded, decoded_relations
 from joinery.testing.conformance.runner import load_text

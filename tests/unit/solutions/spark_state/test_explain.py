@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 import joinery as jn
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.project.declare_embed import many
 from joinery.solutions.spark_state.explain import explain_query, program_mermaid, program_svg
 from joinery.solutions.spark_state.lower import lower

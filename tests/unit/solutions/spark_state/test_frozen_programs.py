@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import joinery as jn
-from joinery.plan.nodes import Plan
+from joinery.plan.product import Plan
 from joinery.solutions.spark_state.fingerprint import fingerprint
 from joinery.solutions.spark_state.lower import lower
 from joinery.solutions.spark_state.lower_stream import lower_streams

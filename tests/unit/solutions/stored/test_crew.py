@@ -14,7 +14,7 @@ import pytest
 
 from joinery.model.change import Change
 from joinery.plan.build import build_plan
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.solutions.relational.sqlite import SqliteState, sqlite_reader
 from joinery.solutions.stored.crew import Ask, Crew, ReadingProcess, crew_of
 from joinery.solutions.stored.driver import StoreDriver

@@ -9,7 +9,7 @@ import pytest
 
 from joinery.model.change import Change, Key, Row
 from joinery.plan.build import build_plan
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.semantics.rows import JoinValue
 from joinery.solutions.stored.driver import StoreDriver
 from joinery.solutions.stored.state import Batch, BatchResult, StoreFencedError

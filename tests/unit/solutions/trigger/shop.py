@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from joinery.plan.build import build_plan
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.testing.conformance.runner import load_text
 
 PROJECT = """

@@ -11,7 +11,7 @@ from tests.unit.solutions.trigger.shop import product
 
 from joinery.expression.expression import build_expression
 from joinery.model.type import STRING
-from joinery.plan.nodes import DocumentForm, Product
+from joinery.plan.product import DocumentForm, Product
 from joinery.solutions.trigger.explain import explain_statements
 from joinery.testing.changes import insert
 from joinery.testing.driver import Driver

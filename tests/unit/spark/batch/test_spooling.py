@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from joinery.delivery.spool import DEFAULT_MAX_BYTES
-from joinery.plan.nodes import Sink
+from joinery.plan.product import Sink
 from joinery.sinks.files import FilesSink
 from joinery.sinks.protocol import SinkError
 from joinery.spark.batch.setup import spool_places

@@ -11,7 +11,7 @@ import pytest
 
 from joinery.model.change import Change
 from joinery.plan.build import build_plan
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.semantics.document import SentDocument
 from joinery.solutions.stored.state import Batch, BatchResult, Emitted, StoreError
 from joinery.spark.batch.stores import (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from joinery.model.progress import BatchProgress
-from joinery.plan.nodes import Plan
+from joinery.plan.product import Plan
 from joinery.project.kind import SinkSpec
 from joinery.project.node import NodeSpec
 from joinery.project.product import ProductSpec, ProjectSpec

@@ -13,7 +13,7 @@ import pytest
 
 from joinery.model.change import Change
 from joinery.plan.build import build_plan
-from joinery.plan.nodes import Product
+from joinery.plan.product import Product
 from joinery.solutions.key_value.rocksdb import RocksDbStore
 from joinery.solutions.key_value.state import KeyValueJoinState, PortableKeyValueState
 from joinery.solutions.key_value.store import MemoryStore

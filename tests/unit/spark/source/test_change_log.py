@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from joinery.plan.build import build_plan
-from joinery.plan.nodes import Relation
+from joinery.plan.relation import Relation
 from joinery.provenance.live_rows import Record
 from joinery.semantics.read_change import read_changes
 from joinery.spark.source.change_log import ChangeLog

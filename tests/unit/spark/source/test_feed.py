@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from joinery.model.change import Change
 from joinery.model.type import INT, STRING, Field
-from joinery.plan.nodes import Relation
+from joinery.plan.relation import Relation
 from joinery.spark.source.feed import completed, unread_columns
 
 COLUMNS = (Field("id", INT), Field("name", STRING), Field("note", STRING))

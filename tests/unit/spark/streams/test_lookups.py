@@ -11,7 +11,7 @@ import pytest
 
 from joinery.expression.typed import Expression
 from joinery.model.type import LONG, STRING, Field
-from joinery.plan.nodes import Computed, JoinPair, Relation
+from joinery.plan.relation import Computed, JoinPair, Relation
 from joinery.plan.step import Lookup
 from joinery.project.step import StoreRead
 from joinery.spark.streams.lookups import StreamLookups

@@ -21,7 +21,9 @@ from dataclasses import dataclass
 from itertools import chain
 
 from joinery.clients.sql import quoted
-from joinery.plan.nodes import Node, Product, Relation
+from joinery.plan.node import Node
+from joinery.plan.product import Product
+from joinery.plan.relation import Relation
 from joinery.solutions.relational.layout import AFTER_DELETE, CHANGED, STATE, VISIBLE
 from joinery.solutions.trigger.statement.dialect import (
     Dialect,

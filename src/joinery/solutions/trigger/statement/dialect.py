@@ -26,7 +26,7 @@ from joinery.clients.sql import quoted
 from joinery.expression.aggregate import AggregateSql
 from joinery.expression.literal import RANGES
 from joinery.model.type import Array, Atomic, DataType, Decimal, Map, Struct
-from joinery.plan.nodes import Relation
+from joinery.plan.relation import Relation
 from joinery.solutions.relational.layout import STATE, VISIBLE, rows_name
 
 _LONGEST = 60_000

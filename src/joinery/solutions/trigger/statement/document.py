@@ -13,7 +13,9 @@ from joinery.clients.sql import quoted
 from joinery.expression.aggregate import EMBED_AGGREGATES
 from joinery.expression.typed import Aggregate, Expression
 from joinery.model.type import STRING, Field
-from joinery.plan.nodes import Computed, Hot, Named, Node, Product, Total
+from joinery.plan.node import Hot, Named, Node, Total
+from joinery.plan.product import Product
+from joinery.plan.relation import Computed
 from joinery.semantics.render import document_json
 from joinery.solutions.trigger.statement.dialect import (
     Dialect,

@@ -6,7 +6,8 @@ from typing import Any
 
 from joinery.expression.typed import column_expression
 from joinery.model.type import LONG, STRING, Array, Field, Struct
-from joinery.plan.nodes import Computed, JoinPair, Node, Relation, types_of
+from joinery.plan.node import Node, types_of
+from joinery.plan.relation import Computed, JoinPair, Relation
 
 USER = Relation("user", "", "user", "json", ("id",), (Field("id", LONG), Field("n", STRING)))
 
