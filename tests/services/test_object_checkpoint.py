@@ -92,7 +92,7 @@ def joinery(folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
-WHERE = pytest.mark.parametrize("where", ["here", "cluster"])
+HERE_AND_ON_A_CLUSTER = pytest.mark.parametrize("where", ["here", "cluster"])
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         yield cluster
 
 
-@WHERE
+@pytest.mark.parametrize("where", ["here", pytest.param("cluster", marks=pytest.mark.exhaustive)])
 def test_of_two_runs_one_is_refused_and_one_that_is_killed_goes_on_and_leaves_no_trace(
     tmp_path: Path, world: World, s3: S3Server, master: list[str]
 ) -> None:
@@ -138,7 +138,7 @@ def test_of_two_runs_one_is_refused_and_one_that_is_killed_goes_on_and_leaves_no
 
 
 @pytest.mark.chaos
-@WHERE
+@HERE_AND_ON_A_CLUSTER
 def test_nothing_is_lost_over_a_network_that_refuses_cuts_and_loses(
     tmp_path: Path, world: World, s3: S3Server, master: list[str]
 ) -> None:
@@ -210,6 +210,7 @@ def kept(redis: Service, prefix: str) -> dict[int, Any]:
     return {each["id"]: each for each in found}
 
 
+@pytest.mark.exhaustive
 def test_two_checkpoints_of_one_project_in_one_bucket_stage_apart(
     tmp_path: Path, world: World, s3: S3Server
 ) -> None:
@@ -276,6 +277,7 @@ def test_a_rebuild_takes_the_place_of_a_checkpoint_in_a_store(
     assert not list((tmp_path / ".joinery/local").glob("*/_rebuild/*"))
 
 
+@pytest.mark.exhaustive
 def test_documents_that_wait_are_sent_by_a_run_on_another_machine(
     tmp_path: Path, world: World, s3: S3Server
 ) -> None:

@@ -131,7 +131,8 @@ def test_groups_follow_single_changes(project: Path, log: Log, at: str) -> None:
     visited.check_versions()
 
 
-@pytest.mark.parametrize("kills", [1, pytest.param(4, marks=pytest.mark.exhaustive)])
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("kills", [1, 4])
 def test_groups_are_right_after_a_kill(kills: int, project: Path, log: Log, at: str) -> None:
     viewed, visited = (Topic(log.bootstrap, f"{at}.{each}") for each in ("hours", "visits"))
     chance, expected = random.Random(7), Counter[Any]()

@@ -20,6 +20,7 @@ from joinery.dev.service import Service, State
 pytestmark = pytest.mark.services
 
 
+@pytest.mark.exhaustive  # test_kafka_outage.py kills one, too
 def test_a_message_kept_by_kafka_survives_its_kill(kafka: Service) -> None:
     topic, before = f"t-{uuid.uuid4()}", kafka.address
     producer = Producer({"bootstrap.servers": kafka.address})
@@ -82,6 +83,7 @@ def test_a_value_kept_by_redis_survives_its_kill(redis: Service) -> None:
     assert redis_client.from_url(redis.address).get("kept") == b"yes"
 
 
+@pytest.mark.exhaustive  # test_opensearch.py kills one, too
 def test_a_document_kept_by_opensearch_survives_its_kill(opensearch: Service) -> None:
     document = f"{opensearch.address}/t-{uuid.uuid4()}/_doc/1"
     ask(f"{document}?version=7&version_type=external", method="PUT", body={"kept": True})
