@@ -136,6 +136,32 @@ def test_lines_added_to_a_file_that_a_run_has_read_are_left_out_beside_it(
     assert 2 == len(preview_files(loaded.spec, loaded.plan.products[0]).documents)
 
 
+PLACED = """\
+name: web
+sources: {changes: {files: {path: data}}}
+relations: {view: {append: true, format: json, fields: {page: string}}}
+streams: {views: {from: view, sink: {files: {path: out}}}}
+"""
+
+
+def test_events_of_a_log_without_key_have_the_keys_that_a_run_gives_them(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    (tmp_path / "joinery.yaml").write_text(PLACED)
+    write(tmp_path / "data/view", {"page": "/"}, {"page": "/a"})
+    (tmp_path / "data/view/2.jsonl").write_text('{"page": "/b"}\n')
+    loaded: Project = joinery.load(tmp_path / "joinery.yaml")
+
+    found = preview_files(loaded.spec, loaded.plan.streams[0])
+    run(spark, loaded, once=True).await_termination()
+
+    sent = [json.loads(row.key) for row in read_rows(tmp_path.glob("out/views/*.jsonl"))]
+    assert [each.key for each in found.documents] == sent
+    assert [f"view/{each}" for each in ("1.jsonl/1", "1.jsonl/2", "2.jsonl/1")] == [
+        each["place"] for each in sent
+    ]
+
+
 def test_a_preview_shows_the_documents_that_a_run_writes(
     spark: SparkSession, project: Path
 ) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Self
 
 from joinery.app.log_start import first_offsets, gone_of
@@ -19,7 +18,7 @@ from joinery.plan.product import Product
 from joinery.plan.relation import Relation
 from joinery.project.product import ProjectSpec
 from joinery.provenance.logs import Ordered
-from joinery.provenance.told import Naming, key_named, key_text
+from joinery.provenance.told import Naming, file_names, key_named, key_text
 from joinery.semantics.render import map_key_text
 from joinery.solutions.spark_state.decoded import as_decoded, told_by_deletes
 from joinery.vault.keys import blind_index
@@ -108,7 +107,7 @@ class Logs:
             dead[topic] = dead.get(topic, 0) + 1
         return cls(
             changes,
-            Naming({each.name: each.topic for each in relations}, _names(found.files)),
+            Naming({each.name: each.topic for each in relations}, file_names(found.files)),
             ordered,
             {name: counts.get("read", 0) for name, counts in found.counts.items()},
             found.left,
@@ -134,7 +133,7 @@ class Logs:
         raise WhyError(
             f"no record of {relation.name} has the key {text}",
             detail=" ".join(self.unread(relation)),
-            hint=f"Keys look like {known}." if keys else "",
+            hint=f"Keys look like {known}." if known else "",
         )
 
     def _of(self, relation: str) -> Iterable[Change]:
@@ -199,10 +198,3 @@ def _known_by(relation: Relation, text: str, blind: Callable[[str], str]) -> str
         return text
     pairs = zip(parts, relation.key, relation.key_names, strict=True)
     return ",".join(each if key == name else blind(each) for each, key, name in pairs)
-
-
-def _names(files: Mapping[str, Mapping[int, Path]]) -> dict[str, dict[int, str]]:
-    return {
-        name: {number: path.name for number, path in listed.items()}
-        for name, listed in files.items()
-    }

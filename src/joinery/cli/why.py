@@ -15,6 +15,7 @@ from joinery.cli.project import DONE, FAILED
 from joinery.project.load import load_spec
 from joinery.provenance.answer import Why
 from joinery.provenance.roots import Reach
+from joinery.provenance.told import called
 
 _PARTS = 30
 _ROOTS = 5
@@ -102,7 +103,7 @@ def _lines(found: Why, most: int | None) -> Iterator[str]:
         rows = [
             (
                 f"{each.path}{' (hidden)' if each.hidden else ''}",
-                f"{each.relation} {each.key}",
+                called(each.relation, each.key),
                 f"{each.place}{' *' if each.last else ''}",
                 "" if each.position is None else str(each.position),
             )

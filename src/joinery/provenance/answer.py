@@ -17,7 +17,7 @@ from joinery.provenance.document_log import Alteration, Difference, DocumentLog
 from joinery.provenance.live_rows import Record
 from joinery.provenance.logs import Ordered
 from joinery.provenance.parts import ROOT, Level, key_of, levels
-from joinery.provenance.told import Naming, key_text
+from joinery.provenance.told import Naming, called, key_text
 from joinery.semantics.document import Assembler
 from joinery.semantics.json_text import json_line
 from joinery.semantics.personal import masked
@@ -32,7 +32,7 @@ class Part:
     Attributes:
         path: The part of the document that it is: `orders[0].buyer`; `(root)` for its root.
         relation: Of the row.
-        key: The row's, as text.
+        key: The row's, as text; empty where its log has no key.
         place: Of the record by which it stands: `user/1.jsonl/7`.
         position: That of the source; None where it has none.
         hidden: Whether the part is `hidden`, so that only values show it.
@@ -54,7 +54,7 @@ class Last:
 
     Attributes:
         relation: Of the row.
-        key: The row's, as text.
+        key: The row's, as text; empty where its log has no key.
         does: What the change did: `upsert`, `delete`.
         differences: What it altered, as JSON text; None for what is not there.
     """
@@ -121,8 +121,9 @@ class Why:
         if self.last is not None:
             changes = "1 change has" if self.altered == 1 else f"{self.altered:,} changes have"
             yield (
-                f"* {changes} altered it; the last was the {self.last.does} of {self.last.relation}"
-                f" {self.last.key} at {_at(self.last.place, self.last.position)}"
+                f"* {changes} altered it; the last was the {self.last.does} of"
+                f" {called(self.last.relation, self.last.key)}"
+                f" at {_at(self.last.place, self.last.position)}"
             )
             yield from (_difference(*each) for each in self.last.differences)
 
@@ -130,7 +131,7 @@ class Why:
         """Return it as a notebook shows it."""
         head = "".join(f"<th>{each}</th>" for each in ("part", "row", "record"))
         rows = "".join(
-            f"<tr><td>{escape(each.path)}</td><td>{escape(f'{each.relation} {each.key}')}</td>"
+            f"<tr><td>{escape(each.path)}</td><td>{escape(called(each.relation, each.key))}</td>"
             f"<td>{escape(_at(each.place, each.position))}{' *' if each.last else ''}</td></tr>"
             for each in self.parts
         )

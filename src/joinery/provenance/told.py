@@ -6,6 +6,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 from joinery.model.change import Change, Key, Row
@@ -34,7 +35,7 @@ class Naming:
 
     def row(self, relation: Relation, key: Key) -> str:
         """Return how a row is called: `order 7`, `star ["ada","charles"]`."""
-        return f"{relation.name} {key_text(relation, key)}"
+        return called(relation.name, key_text(relation, key))
 
     def place(self, change: Change | Record) -> str:
         """Return where a record stands: `user/1.jsonl/7`, or `orders/0/1042`."""
@@ -57,8 +58,31 @@ class Naming:
         )
 
 
+def called(relation: str, key: str) -> str:
+    """Return how a row is called by its key; one of a log without key has the relation's name.
+
+    Example:
+        >>> called("order", "7"), called("view", "")
+        ('order 7', 'view')
+    """
+    return f"{relation} {key}" if key else relation
+
+
+def file_names(files: Mapping[str, Mapping[int, Path]]) -> dict[str, dict[int, str]]:
+    """Return the names of files, which stand in the folders of their topics."""
+    return {
+        name: {number: path.name for number, path in listed.items()}
+        for name, listed in files.items()
+    }
+
+
 def key_text(relation: Relation, key: Key) -> str:
-    """Return a key as commands take it: its text, or the JSON array of several columns."""
+    """Return a key as commands take it: its text, or the JSON array of several columns.
+
+    It is empty for the rows of a log without key, which only their places tell apart.
+    """
+    if not relation.key:
+        return ""
     return map_key_text(key, [relation.type_of(column) for column in relation.key])
 
 

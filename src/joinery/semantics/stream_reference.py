@@ -36,6 +36,7 @@ from joinery.semantics.seen import SeenTimes
 from joinery.solutions.protocol import DeadDocument, Emissions
 
 Work = Callable[[Sequence[Change], list[Event], int, Findings], list[Event]]
+PlaceOf = Callable[[Change], str]
 
 
 class Waits(Protocol):
@@ -52,11 +53,19 @@ class StreamReference:
     Args:
         streams: One stream, or several that share their relations.
         sealed: Whether changes come as a run decodes them, with personal columns sealed.
+        place_of: Names where a change stands in its log, which identifies an event without a key;
+            by default each batch counts as a file of the topic.
     """
 
-    def __init__(self, streams: Stream | Sequence[Stream], *, sealed: bool = False) -> None:
+    def __init__(
+        self,
+        streams: Stream | Sequence[Stream],
+        *,
+        sealed: bool = False,
+        place_of: PlaceOf | None = None,
+    ) -> None:
         many = [streams] if isinstance(streams, Stream) else list(streams)
-        self._pipelines = [_Pipeline(each) for each in many]
+        self._pipelines = [_Pipeline(each, place_of) for each in many]
         read = [] if sealed else [one for each in many for one in each.named_relations]
         self._seals = Seals(read, indexed)
         self._versions: dict[tuple[str, Identity], int] = {}
@@ -102,10 +111,10 @@ def _dead(stream: Stream, each: DeadEvent) -> DeadDocument:
 class _Pipeline:
     """The steps of one stream, with the state of its lookups."""
 
-    def __init__(self, stream: Stream) -> None:
-        self.stream = stream
+    def __init__(self, stream: Stream, place_of: PlaceOf | None) -> None:
+        self.stream, self._place_of = stream, place_of
         self._failed = ExpressionFindings()
-        self._log = _Log(stream.relation, self._failed)
+        self._log = _Log(stream.relation, self._failed, place_of)
         self._steps: list[Work] = []
         self._waits: list[Waits] = []
         self._tables: list[CurrentLookup] = []
@@ -166,9 +175,10 @@ class _Pipeline:
             case Rolling():
                 return RollingColumns(step, self._failed).process
             case Join(other):
-                return EventPairs(step, self._failed, _Log(other, self._failed).events).process
+                log = _Log(other, self._failed, self._place_of)
+                return EventPairs(step, self._failed, log.events).process
             case Union(other):
-                united = _Pipeline(other)
+                united = _Pipeline(other, self._place_of)
                 self._waits.append(united)
                 return partial(_united, united)
 
@@ -177,10 +187,12 @@ class _Pipeline:
 
 
 class _Log:
-    """The events of an append-only relation: a topic with a file for each batch."""
+    """The events of an append-only relation."""
 
-    def __init__(self, relation: Relation, failed: ExpressionFindings) -> None:
-        self._relation = relation
+    def __init__(
+        self, relation: Relation, failed: ExpressionFindings, place_of: PlaceOf | None
+    ) -> None:
+        self._relation, self._place_of = relation, place_of
         self._merge = RowMerge(relation, failed)
         self._files = 0
 
@@ -199,8 +211,10 @@ class _Log:
     def _event(self, change: Change, line: int) -> list[Event]:
         """Return the event of a line, unless the relation's `where` keeps it out."""
         row = self._merge.first(change)
-        text = f"{self._relation.topic}/{self._files:06d}.jsonl/{line}"
-        key: Row = {name: change.key[name] for name in self._relation.key} or {PLACE.name: text}
+        key: Row = {name: change.key[name] for name in self._relation.key}
+        if not key:
+            batch = f"{self._relation.topic}/{self._files:06d}.jsonl/{line}"
+            key = {PLACE.name: batch if self._place_of is None else self._place_of(change)}
         place = Place(arrived=True, log=self._relation.name, number=line)
         return [Event(key, row, place)] if self._merge.visible(row) else []
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from joinery.model.change import Key
+from joinery.model.change import Change, Key
 from joinery.model.type import LONG, STRING, Field
 from joinery.plan.relation import Relation
-from joinery.provenance.told import key_named
+from joinery.provenance.answer import last_of
+from joinery.provenance.told import Naming, key_named, key_text
 
 FIELDS = (Field("owner", STRING), Field("name", STRING))
 REPO = Relation("repo", "s", "repo", "json", ("owner", "name"), FIELDS)
@@ -33,3 +34,15 @@ def test_a_text_names_the_key_with_its_values(text: str, key: Key | None) -> Non
 
 def test_one_column_is_named_by_its_text() -> None:
     assert (7,) == key_named(LOG, [(70,), (7,)], "7")
+
+
+def test_a_row_of_a_log_without_key_is_called_by_its_relation() -> None:
+    views = Relation("view", "s", "view", "json", (), (Field("page", STRING),))
+    change = Change("view", {}, {"page": "/"}, place=(0, 3))
+    naming = Naming(files={"view": {0: "1.jsonl"}})
+
+    last = last_of(views, change, naming, [])
+
+    assert ("view", "log 7") == (naming.row(views, ()), naming.row(LOG, (7,)))
+    assert ("", "7") == (key_text(views, ()), key_text(LOG, (7,)))
+    assert ("", "view/1.jsonl/3") == (last.key, last.place)

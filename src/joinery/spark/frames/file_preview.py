@@ -19,6 +19,7 @@ from joinery.plan.relation import Relation
 from joinery.plan.stream import Stream
 from joinery.project.product import ProjectSpec
 from joinery.project.source_warning import source_warnings
+from joinery.provenance.told import Naming, file_names
 from joinery.semantics.reference import ReferenceSolution
 from joinery.semantics.stream_reference import StreamReference
 from joinery.solutions.protocol import DeadDocument, Emissions
@@ -159,7 +160,9 @@ def _warnings(
 
 
 def _streamed(stream: Stream, records: FileChanges, time_us: int) -> FilePreview:
-    solution = StreamReference(stream, sealed=True)
+    named = {each.name: each.topic for each in stream.named_relations}
+    naming = Naming(named, file_names(records.files))
+    solution = StreamReference(stream, sealed=True, place_of=naming.place)
     emitted = solution.apply(records.changes, time_us)
     waiting = solution.waiting
     return FilePreview(
