@@ -233,4 +233,13 @@ def _running(process: int) -> bool:
         return False
     except PermissionError:
         return True
-    return True
+    return not _ended(process)
+
+
+def _ended(process: int) -> bool:
+    """Return whether a process has ended and only its parent has not asked for that yet."""
+    try:
+        told = Path(f"/proc/{process}/stat").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return False
+    return told.rpartition(")")[2].split()[:1] == ["Z"]

@@ -262,7 +262,8 @@ class _Run:
 
     @property
     def going_on(self) -> bool:
-        return self.holder is not None and self.holder.alive
+        """Whether the run's own process does; its JVM may outlive that for a while."""
+        return self.holder is not None and self.holder.alive and not self.holder.orphaned
 
     @property
     def live(self) -> bool:
@@ -366,7 +367,9 @@ def _fresh_s(state: State, mine: ProductTotals, told: QueryStatus, now: float) -
         return age_s
     if told.caught_up_at is None:
         return None
-    return max(now - told.caught_up_at, age_s or 0.0)
+    since_s = now - told.caught_up_at
+    # Whoever still reads shows nothing newer than what it reads, which may be old by itself.
+    return max(since_s, age_s or 0.0) if state in ("behind", "waiting") else since_s
 
 
 def _why_behind(told: QueryStatus, now: float) -> str:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -141,6 +144,43 @@ def test_a_run_without_its_process_is_gone(spec: ProjectSpec) -> None:
 
     assert ("gone", True) == (found.state, found.wants_attention)
     assert "start the run again" in found.because
+
+
+def test_a_run_whose_process_was_killed_is_gone_at_once_while_its_jvm_lives(
+    spec: ProjectSpec,
+) -> None:
+    paths = QueryPaths.of(spec.path_of(spec.run.checkpoint), "person")
+    paths.status_file.parent.mkdir(parents=True, exist_ok=True)
+    behind = replace(CAUGHT_UP, caught_up=False, caught_up_at=NOW - 60)
+    write(paths.status_file, json.dumps(behind.to_json()))
+    lease = paths.lease
+    lease.take()
+    with subprocess.Popen(["sleep", "600"]) as killed:
+        holder = json.loads(paths.lease_file.read_text())
+        processes = [killed.pid, os.getpid()]  # that of the run, and its JVM
+        write(paths.lease_file, json.dumps({**holder, "processes": processes}))
+        before = project_status(spec, clock=lambda: NOW).products[0]
+
+        killed.kill()
+        os.waitid(os.P_PID, killed.pid, os.WEXITED | os.WNOWAIT)  # nobody has asked for its end
+        after = project_status(spec, clock=lambda: NOW).products[0]
+
+    lease.release()
+    assert ("behind", "gone") == (before.state, after.state)
+    assert f"process {killed.pid} on " in after.because
+
+
+@pytest.mark.parametrize("state", ["ended", "failed"])
+def test_old_changes_do_not_make_a_run_that_is_over_less_fresh(
+    state: Literal["ended", "failed"], spec: ProjectSpec
+) -> None:
+    products = {"person": replace(CAUGHT_UP.products["person"], age_ms=9_000_000)}
+
+    over = told(spec, replace(CAUGHT_UP, state=state, products=products))
+    behind = replace(CAUGHT_UP, caught_up=False, caught_up_at=NOW - 60, products=products)
+
+    assert 1.0 == over.fresh_s
+    assert 9_000.0 == told(spec, behind).fresh_s
 
 
 def test_what_waits_for_a_target_says_for_which(spec: ProjectSpec) -> None:
