@@ -74,6 +74,18 @@ def test_spark_refuses_with_our_codes(analyser: SparkAnalyser, text: str, code: 
     assert code == caught.value.code
 
 
+@pytest.mark.parametrize(
+    ("text", "near"), [("cuont(id)", "count"), ("sm(id)", "sum"), ("cocat(name)", "concat")]
+)
+def test_the_nearest_function_is_hinted_an_aggregate_too(
+    analyser: SparkAnalyser, text: str, near: str
+) -> None:
+    with pytest.raises(ExpressionError) as caught:
+        build_expression(text, SCOPE, analyser=analyser)
+
+    assert f'Use "{near}".' == caught.value.hint
+
+
 def test_a_difference_of_times_is_refused_with_what_gives_its_seconds(
     analyser: SparkAnalyser,
 ) -> None:

@@ -271,7 +271,9 @@ def _check_emit(context: Context, spec: ProductSpec) -> None:
     if all(each.within is None for each in spec.root.walk()):
         for name, given, default in _emit_words(spec.emit):
             if given != default:
-                message = f'"{name}" of "emit" needs "aggregate", or "within" in an embed'
+                message = (
+                    f'"{name}" of "emit" needs "aggregate" or "pattern", or "within" in an embed'
+                )
                 hint = f'Remove "{name}".'
                 context.refuse("PLAN_WITHIN", message, (*path, name), hint=hint)
         return

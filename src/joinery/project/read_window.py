@@ -6,8 +6,9 @@ A window is checked where it is read: no other part of the project is needed for
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Any, assert_never
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
 from joinery.project.option import Names
 from joinery.project.quantity import micros_text, span_text
@@ -133,7 +134,9 @@ def _zone(reader: Reader, tree: Tree, what: str) -> str | None:
         ZoneInfo(name)
     except (ValueError, OSError, KeyError):
         message = f'there is no time zone "{name}"'
-        hint = "Name one of the IANA database, such as Europe/Berlin."
+        near = get_close_matches(name, available_timezones(), n=1)
+        named = near[0] if near else "one of the IANA database, such as Europe/Berlin"
+        hint = f"Name {named}."
         reader.refuse("SPEC_VALUE", message, tree.mark.value, hint=hint)
         return None
     return name

@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark_types
 
 from joinery.expression.functions import FUNCTIONS
+from joinery.expression.group_aggregate import GROUP_NAMES
 from joinery.expression.problem import ExpressionError, nearest_hint, refused
 from joinery.model.type import Array, Atomic, DataType, Decimal, Field, Map, Struct, quoted
 
@@ -166,7 +167,7 @@ def _unknown_function(problem: AnalysisException, length: int) -> ExpressionErro
         f'Spark has no function "{name}"',
         code="PLAN_UNKNOWN_FUNCTION",
         offset=_offset(problem, length),
-        hint=nearest_hint(name, FUNCTIONS),
+        hint=nearest_hint(name, (*FUNCTIONS, *sorted(GROUP_NAMES))),
     )
 
 

@@ -90,6 +90,22 @@ def test_a_window_that_cannot_be_is_refused(text: str, problem: str) -> None:
     assert problem in problems[0]
 
 
+@pytest.mark.parametrize(
+    ("zone", "hint"),
+    [
+        ("Europe/Berln", "Name Europe/Berlin."),
+        ("???", "Name one of the IANA database, such as Europe/Berlin."),
+    ],
+)
+def test_the_nearest_time_zone_is_hinted(zone: str, hint: str) -> None:
+    reader = Reader()
+    tree = YAML(typ="safe").load(f'{{tumbling: 1h, zone: "{zone}"}}')
+
+    read_window(reader, tree_of(tree), "it")
+
+    assert [hint] == [each.hint for each in reader.problems]
+
+
 def test_lengths_have_words_and_units() -> None:
     assert Session(1_800_000_000, 12 * HOUR) == window_of("{session: 30 minutes, max: 12h}")[0]
     assert Sliding(300_000_000) == window_of("{sliding: 5m}")[0]
