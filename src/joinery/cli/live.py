@@ -7,6 +7,8 @@ many documents were written.
 from __future__ import annotations
 
 import json
+import os
+import stat
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -124,9 +126,10 @@ class JsonDisplay:
             _write_json({"event": "waiting", **waiting.to_json()})
 
     def warn(self, warning: RunWarning) -> None:
-        """Write the warning as one line, and for people to standard error."""
+        """Write the warning as one line; for people to standard error, if that goes elsewhere."""
         _write_json({"event": "warning", **warning.to_json()})
-        write_warning(warning)
+        if not _is_read_along():
+            write_warning(warning)
 
     def end(self, totals: Totals) -> None:
         """Write the totals, and where the documents are, as the last line."""
@@ -138,6 +141,15 @@ class JsonDisplay:
 
     def close(self) -> None:
         """Every line was written when it was known."""
+
+
+def _is_read_along() -> bool:
+    """Return whether who reads standard error reads standard output, too: a pipe, or the same."""
+    try:
+        output, error = (os.fstat(each.fileno()) for each in (sys.stdout, sys.stderr))
+    except (OSError, ValueError):  # neither has to be a file
+        return False
+    return stat.S_ISFIFO(output.st_mode) or os.path.samestat(output, error)
 
 
 def _write_json(facts: dict[str, object]) -> None:

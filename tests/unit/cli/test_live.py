@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import IO
 
 import pytest
 from rich.console import Console
@@ -38,6 +41,36 @@ def test_the_last_json_line_holds_the_totals(capsys: pytest.CaptureFixture[str])
     assert (first["event"], first["rows"], first["rows_per_second"]) == ("batch", 10, 5)
     expected = {"read": 10, "applied": 7, "stale": 1, "dead": 2, "documents": 4, "tombstones": 1}
     assert expected.items() <= last.items()
+
+
+WARN = """
+from joinery.cli.live import JsonDisplay
+from joinery.model.warning import RunWarning
+JsonDisplay().warn(RunWarning(code="WARN_X", about="a", message="a is odd", hint="Mend a."))
+"""
+
+
+def warned(output: IO[str] | int, error: IO[str] | int) -> tuple[str, str]:
+    """Return what a run that warns leaves in its output and its errors, where these are pipes."""
+    command = [sys.executable, "-c", WARN]
+    done = subprocess.run(command, stdout=output, stderr=error, text=True, check=True)
+    return done.stdout or "", done.stderr or ""
+
+
+def test_a_warning_in_a_pipe_is_a_line_and_nothing_else() -> None:
+    output, error = warned(subprocess.PIPE, subprocess.PIPE)
+
+    assert "a is odd" == json.loads(output)["message"]
+    assert "" == error
+
+
+def test_a_warning_is_for_people_too_where_they_do_not_see_the_line(tmp_path: Path) -> None:
+    with (tmp_path / "lines").open("w") as file:
+        _, error = warned(file, subprocess.PIPE)
+        warned(file, subprocess.STDOUT)
+
+    assert "warning: a is odd. Mend a. [WARN_X]\n" == error
+    assert 2 == len((tmp_path / "lines").read_text().splitlines())
 
 
 def test_the_table_has_a_line_a_topic() -> None:
