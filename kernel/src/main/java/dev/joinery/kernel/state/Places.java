@@ -16,6 +16,8 @@ final class Places {
   /** What an entry costs a table, in entries gone through. */
   private static final int TABLE_COST = 3;
 
+  private static final int GOLDEN = 0x9E3779B9;
+
   /** The place of an entry plus one, at its key's hash or where the next is free; 0 is free. */
   private int[] table;
 
@@ -43,7 +45,7 @@ final class Places {
 
   private int lookUp(List<EntryMap.Entry> entries, Slice key) {
     int mask = table.length - 1;
-    for (int slot = key.hashCode() & mask; table[slot] != 0; slot = slot + 1 & mask) {
+    for (int slot = slotOf(key); table[slot] != 0; slot = slot + 1 & mask) {
       if (entries.get(table[slot] - 1).key().equals(key)) {
         return table[slot] - 1;
       }
@@ -60,11 +62,19 @@ final class Places {
 
   private void enter(Slice key, int place) {
     int mask = table.length - 1;
-    int slot = key.hashCode() & mask;
+    int slot = slotOf(key);
     while (table[slot] != 0) {
       slot = slot + 1 & mask;
     }
     table[slot] = place + 1;
+  }
+
+  /**
+   * Where the search for a key starts (Knuth's multiplicative hashing): the upper bits of a product,
+   * since keys of one bucket and one page agree in bits of the hash itself.
+   */
+  private int slotOf(Slice key) {
+    return key.hashCode() * GOLDEN >>> 1 + Integer.numberOfLeadingZeros(table.length);
   }
 
   /** Takes in an entry that was added at the end. */

@@ -5,8 +5,10 @@ import dev.joinery.kernel.bytes.ByteWriter;
 import dev.joinery.kernel.bytes.Slice;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Map;
 import java.util.function.Function;
 
 /**
@@ -14,7 +16,8 @@ import java.util.function.Function;
  * the others.
  *
  * <p>The values stand in the order of their times. Once there are many, the time of each identity
- * stands beside them; while they are few, an identity is looked for among all.
+ * stands beside them; while they are few, an identity is looked for among all, and by a table once
+ * that has cost more than one.
  */
 public final class TimedMap {
   /** How many spaces of pages a map takes. */
@@ -23,8 +26,16 @@ public final class TimedMap {
   private static final int REMOVED_AT_ONCE = 65_536;
   private static final int PLACE_BYTES = Long.BYTES + Integer.BYTES;
 
+  /** What the table of keys costs for each, in keys gone through. */
+  private static final int TABLE_COST = 3;
+
   private final OrderedMap values;
   private final EntryMap times;
+
+  /** Keys by identity, while the values have no pages and once it pays; null for none. */
+  private Map<Slice, Slice> keys;
+
+  private long gone;
 
   private TimedMap(ByteReader in, Pages pages, int space) {
     values = OrderedMap.read(in, pages, space);
@@ -69,7 +80,10 @@ public final class TimedMap {
     if (wasPaged) {
       times.put(identity, key.sub(0, Long.BYTES));
     } else if (values.isPaged()) {
+      keys = null;
       values.iterator().forEachRemaining(each -> note(each.key()));
+    } else if (keys != null) {
+      keys.put(identity, key);
     }
   }
 
@@ -84,6 +98,9 @@ public final class TimedMap {
       return false;
     }
     values.remove(key);
+    if (keys != null) {
+      keys.remove(identity);
+    }
     if (times.size() > 0) {
       times.remove(identity);
     }
@@ -96,6 +113,7 @@ public final class TimedMap {
    */
   public List<Timed> takeBefore(long time, int most) {
     List<Timed> taken = new ArrayList<>();
+    keys = null;
     values
         .takeBelow(startOf(time), most)
         .forEach(each -> taken.add(Timed.of(each)));
@@ -162,9 +180,18 @@ public final class TimedMap {
       Slice time = times.get(identity);
       return time == null ? null : keyOf(readTime(time), identity);
     }
+    if (keys == null && gone > values.size() * TABLE_COST) {
+      keys = new HashMap<>();
+      values.iterator().forEachRemaining(each -> keys.put(identityOf(each.key()), each.key()));
+    }
+    return keys == null ? goThrough(identity) : keys.get(identity);
+  }
+
+  private Slice goThrough(Slice identity) {
     for (Iterator<EntryMap.Entry> all = values.iterator(); all.hasNext(); ) {
       Slice key = all.next().key();
-      if (identityOf(key).equals(identity)) {
+      gone++;
+      if (key.length() == PLACE_BYTES + identity.length() && identityOf(key).equals(identity)) {
         return key;
       }
     }
