@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from joinery.cli.project import DONE, FOUND
@@ -42,19 +42,31 @@ def run_erase(file: Path, relation: str, key: str, *, prove: bool = False, value
     try:
         root = local(spec.checkpoint, "erasure")
         check_vault(root, plan, vault)
+        name = vault.name_of(relation, subject)
         if prove:
-            return _tell_proof(
-                prove_erased(spec, plan, vault, vault.name_of(relation, subject), value)
-            )
+            return _tell_proof(prove_erased(spec, plan, vault, name, value))
         keep_erased(root, vault)
+        known = vault.known([name])
         receipt, written = erase(spec, plan, vault, read, subject)
     finally:
         vault.close()
-    sys.stdout.write(f"{relation} {key}: key destroyed at {receipt.at}\n")
-    for line in _told(plan, read, receipt):
+    sys.stdout.write(f"{relation} {key}: {_destroyed(known, name, receipt)}\n")
+    for line in _told(plan, read, receipt) if known else ():
         sys.stdout.write(f"{line}\n")
     sys.stdout.write(f"receipt: {os.path.relpath(written)}\n")
     return DONE
+
+
+def _destroyed(known: Mapping[bytes, bytes | None], name: bytes, receipt: Receipt) -> str:
+    """Return what became of the key: a mistyped subject does not look like an erased one."""
+    if name not in known:
+        return (
+            f"had no key, since none of its values has been read; erased at {receipt.at}"
+            " all the same, for rows that come. Is this the right key?"
+        )
+    if known[name] is None:
+        return f"key had been destroyed before; erased again at {receipt.at}"
+    return f"key destroyed at {receipt.at}"
 
 
 def _told(plan: Plan, relation: Relation, receipt: Receipt) -> Iterator[str]:

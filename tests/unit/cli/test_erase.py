@@ -1,4 +1,4 @@
-"""What `joinery erase` says of products and streams: each of them on one line."""
+"""What `joinery erase` says: of the key, and of each product and stream on one line."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+import joinery as jn
 from joinery.cli.erase import run_erase
+from joinery.vault.tables import open_vault
 
 PROJECT = """\
 name: web
@@ -38,8 +40,17 @@ streams:
 """.replace("LOOKUP", "{lookup: customer, on: {id: user}, fields: [name, tier]")
 
 
-def told(folder: Path, relation: str, capsys: pytest.CaptureFixture[str]) -> list[str]:
+def project(folder: Path, *, sealed: str) -> Path:
+    """Write the project, whose vault has a key of the subject 7 of a relation."""
     (folder / "joinery.yaml").write_text(PROJECT)
+    vault = open_vault(jn.load(folder / "joinery.yaml").spec)
+    vault.keys([vault.name_of(sealed, "7")])
+    vault.close()
+    return folder / "joinery.yaml"
+
+
+def told(folder: Path, relation: str, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    project(folder, sealed=relation)
     assert 0 == run_erase(folder / "joinery.yaml", relation, "7")
     first, *lines, last = capsys.readouterr().out.splitlines()
     assert first.startswith(f"{relation} 7: key destroyed at ")
@@ -63,3 +74,20 @@ def test_streams_keep_what_they_sent_of_their_own_log(
     (line,) = told(tmp_path, "view", capsys)
 
     assert "streams no longer send its values, and what was sent stays as it is: logged" == line
+
+
+def test_a_subject_of_whom_nothing_was_read_is_told_apart_from_one_that_is_erased(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = project(tmp_path, sealed="customer")
+
+    for key in ("8", "7", "7"):
+        assert 0 == run_erase(file, "customer", key)
+    lines = capsys.readouterr().out.splitlines()
+    mistyped, receipt = lines[:2]
+    assert mistyped.startswith("customer 8: had no key, since none of its values has been read; ")
+    assert mistyped.endswith("Is this the right key?")
+    assert receipt.startswith("receipt: ")
+    assert lines[2].startswith("customer 7: key destroyed at ")
+    (again,) = [each for each in lines[3:] if each.startswith("customer 7: ")]
+    assert again.startswith("customer 7: key had been destroyed before; erased again at ")
