@@ -67,9 +67,14 @@ class SpecError(JoineryError):
 
 
 class PlanError(JoineryError):
-    """A declaration is readable, and cannot hold against its relations."""
+    """A declaration is readable, and cannot hold against its relations.
+
+    Attributes:
+        declared: Where it stands in a project, such as `("products", "orders", "fields")`.
+    """
 
     code = "PLAN"
+    declared: tuple[str | int, ...] = ()
 
 
 class StateMismatchError(JoineryError):

@@ -57,6 +57,7 @@ class Context:
         """Note a problem, or a warning, of the part at `path`."""
         place = self.spec.locate(path, key=key)
         error = PlanError(message, code=code, detail=detail, hint=hint, location=place)
+        error.declared = path
         (self.warnings if warning else self.problems).append(error)
 
     def unknown(

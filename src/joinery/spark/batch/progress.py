@@ -10,12 +10,12 @@ import contextlib
 import json
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from joinery.errors import JoineryError
+from joinery.errors import JoineryError, PlanError
 from joinery.model.progress import BatchProgress, Counts, Progress, Waiting
 from joinery.model.warning import RunWarning, Warnings
 from joinery.observe.frontier import wait_for
@@ -308,10 +308,32 @@ def _dataset(part: SourceSpec | Sink, name: str, kinds: Registry, folder: Path) 
             return Dataset(other, target.name)
 
 
-def start_warnings(spec: ProjectSpec, plan: Plan) -> Iterator[RunWarning]:
-    """Yield what can be seen before anything is read."""
-    yield from (_declared(each) for each in plan.warnings)
+def start_warnings(
+    spec: ProjectSpec, plan: Plan, names: Collection[str] = ()
+) -> Iterator[RunWarning]:
+    """Yield what can be seen before anything is read of the products named, or of all if none is."""
+    involved = _with_read(spec, names) if names else None
+    for each in plan.warnings:
+        if involved is None or _is_of(each, involved):
+            yield _declared(each)
     yield from spec_warnings(spec)
+
+
+def _with_read(spec: ProjectSpec, names: Collection[str]) -> set[str]:
+    """Return the names, and those of the streams that their streams read."""
+    found, left = set(names), list(names)
+    reads = {each.name: each.reads for each in spec.streams}
+    while left:
+        read = reads.get(left.pop(), frozenset()) - found
+        found |= read
+        left += read
+    return found
+
+
+def _is_of(warning: JoineryError, names: Collection[str]) -> bool:
+    """Return whether a warning is about one of the products and streams, or about a relation."""
+    declared = warning.declared if isinstance(warning, PlanError) else ()
+    return declared[:1] not in (("products",), ("streams",)) or declared[1] in names
 
 
 def batch_warnings(batch: BatchProgress) -> Iterator[RunWarning]:

@@ -125,7 +125,7 @@ class Run:
             raise RealTimeRefusedError("real-time mode never ends, so it cannot run once")
         if options.until_closed and (not options.once or options.rebuild):
             raise UntilClosedError("until_closed needs once, and cannot be combined with a rebuild")
-        self._spec, self._plan = spec, plan
+        self._spec, self._plan, self._names = spec, plan, options.products
         self._once, self._until_closed = options.once, options.until_closed
         kept = spec.checkpoint, spec.scratch
         self._mode: RunMode = Rebuild(*kept) if options.rebuild else KeepCurrent(*kept)
@@ -207,7 +207,7 @@ class Run:
             SinkError: A sink cannot be opened.
             HttpError: The address of `run.http` cannot be used.
         """
-        for warning in start_warnings(self._spec, self._plan):
+        for warning in start_warnings(self._spec, self._plan, self._names):
             self._board.warn(warning)
         try:
             self._held.take()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from joinery.errors import PlanError
 from joinery.model.progress import BatchProgress
 from joinery.plan.product import Plan
 from joinery.project.kind import SinkSpec
@@ -92,3 +93,32 @@ def test_what_goes_nowhere_is_told() -> None:
         'product "page" has no sink, so what it gives is kept nowhere',
         'stream "lost" has no sink, so what it gives is kept nowhere',
     ] == [each.message for each in told]
+
+
+def test_warnings_of_what_does_not_run_are_left_out() -> None:
+    streams = (
+        StreamSpec("clean", "clicks"),
+        StreamSpec("all", "clean"),
+        StreamSpec("other", "clicks"),
+    )
+    spec = ProjectSpec("shop", streams=streams, run=RunSpec())
+    plan = Plan(warnings=tuple(warning_of(*each) for each in ALL))
+
+    told = start_warnings(spec, plan, ("all",))
+
+    assert ["relations clicks", "streams clean", "streams all"] == [
+        each.message for each in told if each.code == "PLAN"
+    ]
+
+
+ALL = (
+    ("relations", "clicks"),
+    ("products", "page"),
+    *(("streams", each) for each in ("clean", "all", "other")),
+)
+
+
+def warning_of(kind: str, name: str) -> PlanError:
+    error = PlanError(f"{kind} {name}")
+    error.declared = (kind, name, "steps")
+    return error
