@@ -256,21 +256,31 @@ class _Offer:
         """Return the one row that a foreign key names."""
         pairs = tuple((its, mine) for mine, its in key.pairs)
         role = self._role(key)
-        name = _free(taken, role, f"{role}_by_{self._by(key)}")
+        by = f"{role}_by_{self._by(key)}"
+        # Two people of an order are told apart, though no column says `buyer_id`.
+        told = self._says_role(key) or not self._has_alike(key)
+        name = _free(taken, role, by) if told else _free(taken, by)
         shown = self._shown(key.parent, *(its for its, _ in pairs))
         return NodeSpec(name, "one", self.names[key.parent], pairs, _pairs(shown))
 
     def _role(self, key: ForeignKey) -> str:
         """Return what a row is to those that name it: `author_id`, `authorId` name an author."""
-        named = len(key.pairs) == 1 and _OF_KEY.search(key.columns[0])
+        named = self._says_role(key)
         return _OF_KEY.sub("", key.columns[0]) if named else self.names[key.parent]
+
+    def _says_role(self, key: ForeignKey) -> bool:
+        return len(key.pairs) == 1 and _OF_KEY.search(key.columns[0]) is not None
+
+    def _has_alike(self, key: ForeignKey) -> bool:
+        """Return whether rows name several of a table by different keys, or their own kind."""
+        alike = [each for each in self.keys if (each.child, each.parent) == (key.child, key.parent)]
+        return len(alike) > 1 or key.child == key.parent
 
     def _naming_rows(self, key: ForeignKey, taken: Collection[str]) -> NodeSpec:
         """Return the rows that name a root, each with the other rows that it names."""
         relation = self.names[key.child]
         name = relation if key.unique else plural(relation)
-        alike = [each for each in self.keys if (each.child, each.parent) == (key.child, key.parent)]
-        if len(alike) > 1 or key.child == key.parent:
+        if self._has_alike(key):
             name = f"{name}_by_{self._by(key)}"
         shown = self._shown(key.child, *key.columns)
         below: list[NodeSpec] = []

@@ -119,8 +119,8 @@ def test_two_foreign_keys_to_one_table_are_two_roles() -> None:
     ("columns", "names"),
     [
         (("senderId", "readerID"), ["sender", "reader"]),
-        (("sender", "reader"), ["user", "user_by_reader"]),
-        (("id", "_id"), ["user", "user_by__id"]),
+        (("sender", "reader"), ["user_by_sender", "user_by_reader"]),
+        (("id", "_id"), ["user_by_id", "user_by__id"]),
     ],
 )
 def test_a_row_that_is_named_has_its_role_or_its_table_for_a_name(
