@@ -311,7 +311,7 @@ def _dataset(part: SourceSpec | Sink, name: str, kinds: Registry, folder: Path) 
 def start_warnings(
     spec: ProjectSpec, plan: Plan, names: Collection[str] = ()
 ) -> Iterator[RunWarning]:
-    """Yield what can be seen before anything is read of the products named, or of all if none is."""
+    """Yield what can be seen before anything is read, of the products named, or of all."""
     involved = _with_read(spec, names) if names else None
     for each in plan.warnings:
         if involved is None or _is_of(each, involved):
