@@ -314,7 +314,7 @@ def first(rows: int, *options: str) -> None:
 def idle(seconds: int) -> None:
     """Print how much of its log a server keeps for a slot while others alone write."""
     with _world() as world, world.running(command="capture"):
-        link, kept = world.link, list[int]()
+        link, kept, unconfirmed = world.link, list[int](), list[int]()
         _await(link, "select 1 from pg_replication_slots where confirmed_flush_lsn is not null")
         link.execute("create table foreign_rows (id bigint, filler text)")
         begin = _position(link)
@@ -324,12 +324,15 @@ def idle(seconds: int) -> None:
                 "insert into foreign_rows select i, repeat('x', 300) from generate_series(1, %s) i",
                 (_FOREIGN_ROWS,),
             )
-            kept.append(_kept(link))
+            kept.append(_after(link, "restart_lsn"))
+            unconfirmed.append(_after(link, "confirmed_flush_lsn"))
             time.sleep(_FOREIGN_S)
         written = _position(link) - begin
     sys.stdout.write(
         f"{seconds} s, {written / 2**20:,.0f} MiB of log by others:"
-        f" kept at most {max(kept) / 2**20:.1f} MiB, at the end {kept[-1] / 2**20:.1f} MiB\n"
+        f" kept at most {max(kept) / 2**20:.1f} MiB, at the end {kept[-1] / 2**20:.1f} MiB;"
+        f" not confirmed at most {max(unconfirmed) / 2**20:.1f} MiB,"
+        f" load {os.getloadavg()[0]:.0f}\n"
     )
 
 
@@ -339,9 +342,10 @@ def _position(link: Link) -> int:
     return int(found[0])
 
 
-def _kept(link: Link) -> int:
+def _after(link: Link, place: str) -> int:
+    """Return how much of the log is after a place that the slot tells."""
     found = link.execute(
-        "select (pg_current_wal_lsn() - restart_lsn)::bigint from pg_replication_slots"
+        f"select (pg_current_wal_lsn() - {place})::bigint from pg_replication_slots".encode()
     ).fetchone()
     assert found is not None
     return int(found[0])

@@ -20,7 +20,7 @@ from tests.services.mysql_captured import kill_process
 from joinery.capture.capture import Capture, CaptureOptions
 from joinery.capture.joining import Joining
 from joinery.capture.keep import SpoolKeep
-from joinery.capture.postgres import PostgresDatabase, prepare
+from joinery.capture.postgres import PostgresDatabase, prepare, settings
 from joinery.capture.server import ServerAwayError
 from joinery.capture.spool import CaptureError, CaptureLostError, SpoolFolder
 from joinery.capture.state import drop_source, state_of
@@ -118,6 +118,24 @@ def test_a_server_without_logical_decoding_is_refused(tmp_path: Path, spool: Spo
         "the server's wal_level is replica, and changes are captured with logical alone",
         "alter system set wal_level = 'logical'; then restart the server.",
     )
+
+
+def test_a_heartbeat_logs_a_snapshot_where_the_user_may(
+    server: Service, link: Connection, follower: str
+) -> None:
+    captured = database(server, follower)
+
+    def beats() -> bool:
+        with closing(captured.connect()) as its:
+            statement = settings(its, captured)["heartbeat.action.query"]
+            its.execute(statement.encode())
+        return "pg_log_standby_snapshot" in statement
+
+    assert not beats()
+
+    link.execute("grant execute on function pg_log_standby_snapshot() to follower")
+
+    assert beats()
 
 
 def test_each_lack_is_told_with_the_sql_that_mends_it(
