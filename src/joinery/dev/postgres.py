@@ -31,9 +31,15 @@ _SETTINGS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PostgresRecipe:
-    """How a PostgreSQL server is started; `settings` go on top of the recipe's own."""
+    """How a PostgreSQL server is started.
+
+    Attributes:
+        settings: Go on top of the recipe's own.
+        home: The folder of other programs than the wheel's, such as those of another version.
+    """
 
     settings: Mapping[str, str] = field(default_factory=dict)
+    home: Path | None = None
     name: ClassVar = "postgres"
     ports: ClassVar = {"client": PORTS}
     stops_by: ClassVar = signal.SIGINT
@@ -41,7 +47,7 @@ class PostgresRecipe:
 
     def prepare(self, folder: Path, ports: Mapping[str, int]) -> Launch:
         """Create the data folder at the first start."""
-        home = programs()
+        home = self._programs()
         data = folder / "data"
         if not (data / "PG_VERSION").exists():
             _initialise(home, data)
@@ -52,17 +58,22 @@ class PostgresRecipe:
 
     def ready(self, ports: Mapping[str, int]) -> bool:
         """Tell whether the server takes connections, by its own `pg_isready`."""
-        asked = [str(programs() / "pg_isready"), "-q", "-h", HOST, "-p", str(ports["client"])]
+        asked = [str(self._programs() / "pg_isready"), "-q", "-h", HOST, "-p", str(ports["client"])]
         return subprocess.run([*asked, "-t", "2"], check=False).returncode == 0
 
     def addresses(self, ports: Mapping[str, int]) -> Mapping[str, str]:
         """Return the URL of the database that is always there."""
         return {"POSTGRES": f"postgresql://{USER}@{HOST}:{ports['client']}/{DATABASE}"}
 
+    def _programs(self) -> Path:
+        return programs() if self.home is None else self.home
 
-def postgres(folder: Path, *, settings: Mapping[str, str] | None = None) -> Service:
-    """Return the PostgreSQL server whose data is in `folder`."""
-    return Service(PostgresRecipe(settings=settings or {}), folder)
+
+def postgres(
+    folder: Path, *, settings: Mapping[str, str] | None = None, home: Path | None = None
+) -> Service:
+    """Return the PostgreSQL server whose data is in `folder`; `home` has other programs."""
+    return Service(PostgresRecipe(settings=settings or {}, home=home), folder)
 
 
 def programs() -> Path:
