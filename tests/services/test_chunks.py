@@ -189,7 +189,7 @@ def test_a_key_of_another_type_begins_anew(
         read(link, tmp_path, done)
 
     assert [*range(1, 31)] == [each["n"] for each in rows(tmp_path)]
-    assert [f"the primary key of table {TABLE} was altered: it is read anew"] == caplog.messages
+    assert [f"the primary key of table {TABLE} was altered: reading it again"] == caplog.messages
 
 
 def test_a_key_of_another_order_begins_anew(
@@ -205,7 +205,7 @@ def test_a_key_of_another_order_begins_anew(
 
     assert [*range(1, 78)] == sorted(each["n"] for each in rows(tmp_path))
     assert 12 == done.chunks
-    assert [f"the primary key of table {TABLE} was altered: it is read anew"] == caplog.messages
+    assert [f"the primary key of table {TABLE} was altered: reading it again"] == caplog.messages
 
 
 def test_a_table_made_anew_while_it_is_read_is_refused(link: Connection, tmp_path: Path) -> None:
@@ -215,7 +215,7 @@ def test_a_table_made_anew_while_it_is_read_is_refused(link: Connection, tmp_pat
     link.execute("drop table thing")
     link.execute("create table thing (a int primary key, n int)")
 
-    with pytest.raises(CaptureError, match="dropped and made anew before it was read whole"):
+    with pytest.raises(CaptureError, match="dropped and created again before it was"):
         read(link, tmp_path, done)
 
 

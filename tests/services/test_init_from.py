@@ -176,7 +176,7 @@ def test_what_the_user_may_not_do_is_said_with_the_sql_that_mends_it(
     assert code == 0
     assert [
         "warning: left out: table public.b: this user may not read it; grant select on public.b",
-        "warning: user looker has no right to replicate; alter role looker replication;",
+        "warning: user looker may not replicate; alter role looker replication;",
     ] == warned.splitlines()
     assert "engine" not in (tmp_path / "joinery.yaml").read_text(encoding="utf-8")
 

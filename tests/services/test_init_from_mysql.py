@@ -107,7 +107,7 @@ def test_what_is_no_table_is_refused_with_what_is_near(url: str) -> None:
     with pytest.raises(MysqlError) as view:
         read_tables(url, ["seen"])
 
-    assert 'has no table "costumer" that we may read' in near.value.message
+    assert 'has no table "costumer" that its user may read' in near.value.message
     assert f'Use "{MysqlAddress.of(url).database}.customer".' == near.value.hint
     assert '"seen" is a view, not a table' == view.value.message
 

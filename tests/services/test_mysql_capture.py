@@ -78,8 +78,8 @@ def test_a_server_without_a_binary_log_is_refused(tmp_path: Path) -> None:
             database.prepare(claimed(tmp_path, database))
 
     assert told(refused.value) == (
-        "the server writes no binary log, from which changes are captured",
-        "Write log_bin = binlog under [mysqld] in its configuration, and restart it.",
+        "the server writes no binary log, so changes cannot be captured",
+        "Write log_bin = binlog under [mysqld] in its configuration, then restart it.",
     )
 
 
@@ -129,10 +129,13 @@ def test_each_right_that_a_user_lacks_is_told_with_the_sql_that_grants_it(
 
     as_user(database, "reader").prepare(claimed(tmp_path, database))
     assert [
-        ("user 'reader'@'%' has no right REPLICATION SLAVE", "replication slave on *.*"),
-        ("user 'reader'@'%' has no right REPLICATION CLIENT", "replication client on *.*"),
-        ("user 'reader'@'%' has no right RELOAD", "reload on *.*"),
-        (f"the database {database.shown} has no table {name}.customer that we may read", table),
+        ("user 'reader'@'%' lacks the privilege REPLICATION SLAVE", "replication slave on *.*"),
+        ("user 'reader'@'%' lacks the privilege REPLICATION CLIENT", "replication client on *.*"),
+        ("user 'reader'@'%' lacks the privilege RELOAD", "reload on *.*"),
+        (
+            f"the database {database.shown} has no table {name}.customer that its user may read",
+            table,
+        ),
     ] == [
         (message, hint.partition("grant ")[2].replace("select on ", "").partition(" to ")[0])
         for message, hint in found
@@ -149,15 +152,15 @@ def test_each_right_that_a_user_lacks_is_told_with_the_sql_that_grants_it(
         ),
         (
             "alter table customer engine = MyISAM",
-            "table {db}.customer is kept by MyISAM, which cannot be read as of a place in the log",
+            "table {db}.customer uses MyISAM, which cannot be read as of a position in the log",
             "alter table `{db}`.`customer` engine = InnoDB;",
         ),
         (
             "alter table customer add constraint owner foreign key (id) references purchase (id)"
             " on delete cascade",
-            "foreign key owner of table {db}.customer is on delete cascade, and the server does"
-            " not write into its log what that changes",
-            "alter table `{db}`.`customer` drop foreign key `owner`; and add it again with on"
+            "foreign key owner of table {db}.customer has on delete cascade, and the server does"
+            " not log what that changes",
+            "alter table `{db}`.`customer` drop foreign key `owner`; then add it again with on"
             " delete restrict.",
         ),
         (
@@ -441,8 +444,8 @@ def test_a_table_that_is_no_longer_the_one_that_was_read_ends_the_capture(
         told(lost.value)
         == told(again.value)
         == (
-            f"table {database.tables[0]} was {what} while it was captured",
-            "Run joinery source drop, then joinery run --rebuild: the tables are read anew.",
+            f"table {database.tables[0]} was {what} while it was being captured",
+            "Run joinery source drop, then joinery run --rebuild, which reads the tables again.",
         )
     )
 
@@ -489,7 +492,7 @@ def test_rows_that_are_swapped_with_a_partition_are_warned_of_at_both_tables(
     assert [
         (
             f"table {each}",
-            f"table {each} has other rows since exchange partition, of which the log does not tell",
+            f"exchange partition swapped rows of table {each}, and the log does not say which",
         )
         for each in database.tables
     ] == [(each.about, each.message) for each in warned]
@@ -527,7 +530,7 @@ def test_statements_that_nobody_understands_matter_for_captured_tables_alone(
     assert told(refused.value) == (
         "a statement that changes a captured table is not understood:"
         " alter table customer add seen inet6 first, drop name",
-        "Run joinery source drop, then joinery run --rebuild: the tables are read anew.",
+        "Run joinery source drop, then joinery run --rebuild, which reads the tables again.",
     )
 
 
@@ -540,8 +543,8 @@ def test_two_captures_that_the_server_takes_for_one_replica_are_told_how_to_diff
         follow_beside(database, second, earlier, first)
 
     assert told(refused.value) == (
-        f"somebody else reads the log of {database.shown} as the replica {SERVER_ID}, too",
-        "Write another number for one of them, beside url: server_id: N.",
+        f"another client reads the log of {database.shown} as replica {SERVER_ID}",
+        "Give one of them another number, next to url: server_id: N.",
     )
 
 
@@ -581,7 +584,7 @@ def test_a_log_that_was_purged_or_begun_anew_is_refused(url: str, tmp_path: Path
         link.rows("flush binary logs")
         ((last, *_),) = link.rows("show master status")
         link.rows(f"purge binary logs to '{last}'")
-        with pytest.raises(CaptureLostError, match="has purged a file of its log that was not cap"):
+        with pytest.raises(CaptureLostError, match="has purged a log file that was not captured"):
             database.prepare(spool)
         state = state_of("db", database, spool)
         link.rows("reset master")
@@ -591,10 +594,10 @@ def test_a_log_that_was_purged_or_begun_anew_is_refused(url: str, tmp_path: Path
         assert position is not None
         while database.mark() <= position.lsn:
             link.rows("flush binary logs")  # the next file is further on than all of this one
-        with pytest.raises(CaptureLostError, match="is another one than was captured from it"):
+        with pytest.raises(CaptureLostError, match="is not the one that was captured before"):
             database.prepare(spool)
     spool.note_database("another", "")
-    with pytest.raises(CaptureLostError, match="is another server than the one whose changes"):
+    with pytest.raises(CaptureLostError, match="is not the server whose changes are in"):
         database.prepare(spool)
     assert state.wal_status == "lost"
 
@@ -605,7 +608,7 @@ def test_a_source_tells_how_it_stands_pauses_and_is_given_up(url: str, tmp_path:
     with capturing(database, spool) as capture:
         until(lambda: spool.position is not None or capture.error)
         running = state_of("db", database, spool)
-        with pytest.raises(CaptureError, match='"joinery_t" is captured now'):
+        with pytest.raises(CaptureError, match='"joinery_t" is being captured'):
             drop_source(database, spool)
         spool.pause("ada@home")
         until(lambda: not capture_runs())
@@ -618,7 +621,7 @@ def test_a_source_tells_how_it_stands_pauses_and_is_given_up(url: str, tmp_path:
 
     assert (running.capturing, running.read, paused.paused_by) == (True, True, "ada@home")
     assert (paused.behind_bytes or 0) > 0
-    assert shown["capture"].startswith("captured now, ")
+    assert shown["capture"].startswith("running, ")
     assert shown["log"].startswith("keeps ")
     assert rows_of(spool, "customer") == {1: {"id": 1, "name": "Ada"}}
     assert drop_source(database, spool) == (str(spool.path),)

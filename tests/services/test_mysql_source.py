@@ -99,6 +99,6 @@ def test_rows_that_were_there_and_changes_since_become_documents(
     jn.run(spark, project, once=True).await_termination()
 
     assert documents(folder) == truth(link)
-    assert "captured now, " in status
+    assert "running, " in status
     joinery(folder, "source", "drop", "db")
     assert not (folder / ".joinery" / "spool" / "db").exists()

@@ -258,7 +258,7 @@ def test_what_cannot_be_taken_is_refused_in_a_line_and_leaves_the_tables_waiting
     jn.run(spark, jn.load(folder / "joinery.yaml"), once=True).await_termination()
 
     assert documents(folder) == truth(link)
-    with pytest.raises(ExportError, match=r"the log of .* is followed into .* already"):
+    with pytest.raises(ExportError, match=r"the log of .* is already captured into "):
         begin(folder)
 
 

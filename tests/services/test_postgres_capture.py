@@ -115,7 +115,7 @@ def test_a_server_without_logical_decoding_is_refused(tmp_path: Path, spool: Spo
         prepare(database(server), spool)
 
     assert told(refused.value) == (
-        "the server's wal_level is replica, and changes are captured with logical alone",
+        "the server's wal_level is replica; changes can be captured only with logical",
         "alter system set wal_level = 'logical'; then restart the server.",
     )
 
@@ -151,13 +151,13 @@ def test_each_lack_is_told_with_the_sql_that_mends_it(
             prepare(database(server, "reader"), spool)
         found.append(told(refused.value))
         mend = refused.value.hint.partition("; or: ")[0].replace("(…)", "(id)")
-        link.execute(mend.removeprefix("As the owner of the tables: ").encode())
+        link.execute(mend.removeprefix("Run as the owner of the tables: ").encode())
 
     prepare(database(server, "reader"), spool)
     assert found == [
-        ("user reader has no right to replicate", "alter role reader replication;"),
+        ("user reader may not replicate", "alter role reader replication;"),
         (
-            "table public.customer has no primary key, so its updates and deletes name no row",
+            "table public.customer has no primary key, so its updates and deletes identify no row",
             'alter table "public"."customer" add primary key (…);'
             ' or: alter table "public"."customer" replica identity full',
         ),
@@ -166,8 +166,8 @@ def test_each_lack_is_told_with_the_sql_that_mends_it(
             'grant select on "public"."customer" to reader;',
         ),
         (
-            'publication "joinery_t" is not there, and we may not change that',
-            'As the owner of the tables: create publication "joinery_t" for table'
+            'publication "joinery_t" does not exist, and this user may not change that',
+            'Run as the owner of the tables: create publication "joinery_t" for table'
             ' "public"."customer" with (publish_via_partition_root = true);',
         ),
     ]
@@ -183,7 +183,8 @@ def test_a_table_that_names_no_row_of_its_changes_is_refused(
         prepare(database(server), spool)
 
     assert told(refused.value) == (
-        "table public.customer has replica identity nothing: its updates and deletes name no row",
+        "table public.customer has replica identity nothing: its updates and deletes identify no"
+        " row",
         'alter table "public"."customer" replica identity default;',
     )
 
@@ -244,7 +245,7 @@ def test_another_database_under_the_same_url_is_refused(
         capture.reach_end()
     spool.note_database("4711", "postgres")
 
-    with pytest.raises(CaptureLostError, match="is another database than the one"):
+    with pytest.raises(CaptureLostError, match="is not the database whose changes are in"):
         prepare(database(server), spool)
 
 
@@ -272,7 +273,7 @@ def test_a_source_tells_how_it_stands_and_is_given_up(
     with capturing(database(server), spool) as capture:
         capture.reach_end()
         state = state_of("t", database(server), spool)
-        with pytest.raises(CaptureError, match="is captured now"):
+        with pytest.raises(CaptureError, match="is being captured"):
             drop_source(database(server), spool)
     link.execute("drop table customer")
     gone = drop_source(database(server), spool)
@@ -441,7 +442,7 @@ def test_a_table_that_cannot_join_holds_up_no_other(
     assert told == [
         "table public.purchase is not read yet: user follower may not read table public.purchase",
         'table public.purchase is not read yet: publication "joinery_t" lacks table'
-        " public.purchase, and we may not change that",
+        " public.purchase, and this user may not change that",
     ]
     assert [(1, "before"), (3, "after")] == [(e["after"]["id"], e["after"]["name"]) for e in rows]
     link.execute("drop table purchase")
@@ -490,7 +491,7 @@ def test_what_becomes_personal_is_not_captured_in_clear(
 
     assert capture.error is not None
     assert capture.error.message == (
-        f"table {TABLE} has personal columns now, and this capture was started without them"
+        f"table {TABLE} has personal columns now, but this capture was started without them"
     )
 
 
@@ -615,8 +616,8 @@ def test_a_table_that_is_dropped_and_made_anew_ends_the_capture(
         told(capture.error)
         == told(again.value)
         == (
-            f"table {TABLE} is another one than the one that was captured",
-            "Run joinery source drop, then joinery run --rebuild: the tables are read anew.",
+            f"table {TABLE} is not the one that was captured before",
+            "Run joinery source drop, then joinery run --rebuild, which reads the tables again.",
         )
     )
     assert [1] == [each["after"]["id"] for each in lines(spool.path / "files" / TABLE)]

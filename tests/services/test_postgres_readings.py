@@ -101,7 +101,7 @@ def test_a_table_that_loses_its_key_while_it_is_read_is_told_and_read_anew(
     link.execute("alter table customer replica identity full")
     until(lambda: joining.look() or asked)
 
-    assert [f"table {TABLE} has no primary key, so its updates and deletes name no row."] == [
+    assert [f"table {TABLE} has no primary key, so its updates and deletes identify no row."] == [
         each.partition(" alter ")[0] for each in why.values()
     ]
     assert "initial_only" == json.loads(asked[0])["connector"]["snapshot.mode"]

@@ -151,7 +151,7 @@ class Reading:
             try:
                 for piece in waiting:  # a list's iterator hands each out once, whoever asks
                     if self.ended():
-                        raise BrokenOffError("the reading of the tables was broken off")
+                        raise BrokenOffError("reading the tables was interrupted")
                     self._write(link, piece)
             except BaseException:
                 deque(waiting, maxlen=0)  # the others have no more to do

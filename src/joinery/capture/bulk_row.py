@@ -134,8 +134,8 @@ def line_of(link: Link, oid: int, table: str, needed: Collection[str], place: Pl
             columns.append(f"{made} as {quoted}")
         elif name in needed:
             raise CaptureError(
-                f'column "{name}" of {table} has type {type_}, which is not read in bulk',
-                hint="Run without --bootstrap-from database: the connector reads the tables.",
+                f'column "{name}" of {table} has type {type_}, which cannot be read in bulk',
+                hint="Run without --bootstrap-from database, so the connector reads the tables.",
             )
     before, after = line_frame(table, place)
     text = f"{quote_text(before)} || row_to_json(r.*)::text || {quote_text(after)}"

@@ -259,7 +259,8 @@ class Capture:
             known = self._spool.identity
             if known is None:
                 raise CaptureError(
-                    f"the spool {self._spool.path} was removed meanwhile", hint="Run it again."
+                    f"the spool {self._spool.path} was removed during the capture",
+                    hint="Start it again.",
                 )
             self._database = self._database.following(known.tables)
             try:
@@ -300,8 +301,8 @@ class Capture:
             quick = quick + 1 if in_vain else 0
             if quick >= _QUICK_ENDS:
                 raise CaptureError(
-                    f'the capture of source "{self._options.name}" ends again and again: {said}',
-                    hint=f"Its log: {self._spool.log}",
+                    f'the capture of source "{self._options.name}" keeps failing: {said}',
+                    hint=f"See its log, {self._spool.log}.",
                 )
             self._closing.wait(PATIENCE.wait_s(quick + 1))
 

@@ -176,7 +176,7 @@ def read_chunk(link: Link, table: str, done: Chunks, folder: Path) -> Chunks:
     key, types = known.names(), known.types()
     if (done.key, done.types) != (key, types):
         if done.chunks:
-            _log.warning("the primary key of table %s was altered: it is read anew", table)
+            _log.warning("the primary key of table %s was altered: reading it again", table)
         done = replace(begin_anew(done, folder), key=key, types=types)
     bound = _bound(link, known, done)
     where = _between(known, done.last, bound)

@@ -78,8 +78,8 @@ def begin_export(
             return Begun(known.exported_since, None, unbounded=False)
         if not ours or spool.position is not None:
             raise ExportError(
-                f"the log of {database.shown} is followed into {spool.path} already",
-                hint="For a new start: joinery source drop, then joinery source begin.",
+                f"the log of {database.shown} is already captured into {spool.path}",
+                hint="To start over: joinery source drop, then joinery source begin.",
             )
         begun_at = database.prepare(spool).begun_at
         spool.note_begins(database.tables)
@@ -135,18 +135,18 @@ def find_export(folder: Path, table: str, names: Sequence[str], since: float) ->
     if len(found) > 1:
         shown = " and ".join(map(str, found))
         raise ExportError(
-            f"the export {folder} has table {table} twice: {shown}", hint="Leave one of them."
+            f"the export {folder} has table {table} twice: {shown}", hint="Keep only one."
         )
     if any(found[0].rglob(_UNFINISHED)):
         raise ExportError(
             f"the export of table {table} in {found[0]} is not finished: it has {_UNFINISHED}",
-            hint="Wait until what exports it has ended, or export the table again.",
+            hint="Wait for the export to finish, or export the table again.",
         )
     files = _parquet_files(found[0])
     if not files:
         raise ExportError(
             f"{found[0]} has no Parquet files of table {table}",
-            hint="Of an empty table, write one without rows.",
+            hint="For an empty table, write a file without rows.",
         )
     _check_age(table, files, since)
     return TableExport(table, files)
@@ -170,8 +170,8 @@ def _check_age(table: str, files: Sequence[Path], since: float) -> None:
         written_at = each.stat().st_mtime
         if written_at < since - _CLOCK_S:
             raise ExportError(
-                f"{each} of table {table} was written at {_time(written_at)}, and the log is kept"
-                f" from {_time(since)} on: changes between them would be lost",
+                f"{each} of table {table} was written at {_time(written_at)}, but the log is kept"
+                f" only from {_time(since)} on: changes in between would be lost",
                 hint="Export the tables again, then run this again.",
             )
 
@@ -205,8 +205,8 @@ def begin_taking(database: PostgresDatabase, spool: SpoolFolder, table: str) -> 
     done = Chunks.noted(folder)
     if done is None:
         raise CaptureError(
-            f"the spool {spool.path} does not tell where the export of {table} began",
-            hint="Run joinery source read-again: the tables are read without an export.",
+            f"the spool {spool.path} does not record where the export of {table} began",
+            hint="Run joinery source read-again, which reads the tables without an export.",
         )
     with database.connect() as link:
         try:

@@ -97,7 +97,7 @@ class Joining:
                 try:
                     more = self.look()
                 except OSError as error:  # such as a full disk: nothing was noted: it is done again
-                    _log.warning("tables are not read: %s", error)
+                    _log.warning("could not read tables, trying again: %s", error)
                     more = False
                 if not more:
                     ended.wait(_LOOK_S)
@@ -147,7 +147,7 @@ class Joining:
         except CaptureError as error:
             self._fail(table, error)
         except OSError as error:
-            message = f"the rows of table {table} could not be written: {error.strerror}"
+            message = f"could not write the rows of table {table}: {error.strerror}"
             self._fail(table, CaptureError(message))
         return False
 
@@ -191,7 +191,7 @@ class Joining:
             return True
         if done.chunks:
             self._database.check_joining(table)  # It may have lost its key, and tell no more rows.
-            _log.warning("table %s cannot be read in chunks any more: it is read anew", table)
+            _log.warning("table %s can no longer be read in chunks: reading it again", table)
             begin_anew(done, rows)
         return False
 
@@ -230,7 +230,7 @@ class Joining:
             self._recover(table)
         else:
             message = f"table {table} could not be read: {answer.removeprefix('unread ')}"
-            self._fail(table, CaptureError(message, hint=f"Its log: {self._spool.log}"))
+            self._fail(table, CaptureError(message, hint=f"See its log, {self._spool.log}."))
 
     def _finish(self, table: str) -> None:
         known, done = self._spool.identity, Chunks.noted(self._spool.rows(table))
@@ -269,7 +269,7 @@ class Joining:
                 about=f"table {table}",
                 message=f"table {table} is not read yet: {error.message}",
                 detail=error.detail,
-                hint=f"{error.hint} It is tried again; other tables go on.".strip(),
+                hint=f"{error.hint} It is tried again; other tables are read meanwhile.".strip(),
             )
         )
 

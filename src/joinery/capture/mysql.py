@@ -94,9 +94,9 @@ class MysqlDatabase:
         if error.hint:  # the driver is missing
             return CaptureError(error.message, detail=error.detail, hint=error.hint)
         return CaptureError(
-            f"the database {self.shown} refuses us",
+            f"the database {self.shown} refused the request",
             detail=error.detail,
-            hint="Check url and its user.",
+            hint="Check the URL and its user.",
         )
 
     def prepare(self, spool: SpoolFolder) -> Prepared:
@@ -205,14 +205,14 @@ class MysqlDatabase:
         """Return what has to be mended where the process ended of it; else waiting may help."""
         if said.startswith(_NOT_UNDERSTOOD):
             return CaptureLostError(
-                said, detail="The columns of what the log tells after it are not known.", hint=ANEW
+                said, detail="The columns of later changes are not known.", hint=ANEW
             )
         if "same server_uuid/server_id" not in said:
             return None
         return CaptureError(
-            f"somebody else reads the log of {self.shown} as the replica {self.server_id}, too",
-            detail="A server tells its log to one replica of a number, the one that came last.",
-            hint="Write another number for one of them, beside url: server_id: N.",
+            f"another client reads the log of {self.shown} as replica {self.server_id}",
+            detail="A server sends its log to one replica per number, the one that connected last.",
+            hint="Give one of them another number, next to url: server_id: N.",
         )
 
     def check_joining(self, table: str) -> None:
@@ -299,9 +299,9 @@ class MysqlDatabase:
         noted = noted_since(spool.path / HISTORY, spool.history_bytes)
         for table in sorted({*noted.gone} & tables):
             raise CaptureLostError(
-                f"table {table} was {noted.gone[table]} while it was captured",
-                detail="The log does not tell that its rows went, whether or not one of its name"
-                " was made anew.",
+                f"table {table} was {noted.gone[table]} while it was being captured",
+                detail="The log has no deletes for its rows, even if a table of the same name was"
+                " created again.",
                 hint=ANEW,
             )
         spool.note_history(noted.looked_at)
@@ -339,9 +339,9 @@ class MysqlDatabase:
             spool.note_database(system, "")
         elif known.system != system:
             raise CaptureLostError(
-                f"{self.shown} is another server than the one whose changes {spool.path} has",
-                detail="The files of its log have other places.",
-                hint=f"Give url its old value. If the database has moved: {ANEW}",
+                f"{self.shown} is not the server whose changes are in {spool.path}",
+                detail="The positions in its log are different.",
+                hint=f"Change url back. If the database has moved: {ANEW}",
             )
         else:
             self._check_files(files, position.lsn)
@@ -350,9 +350,9 @@ class MysqlDatabase:
     def _check_log(self, link: MysqlLink, spool: SpoolFolder) -> None:
         if not is_of(link, spool.offset):
             raise CaptureLostError(
-                f"the log of {self.shown} is another one than was captured from it",
-                detail="It was begun anew, or the server was put back from a backup, and it has"
-                " grown since.",
+                f"the log of {self.shown} is not the one that was captured before",
+                detail="It was reset, or the server was restored from a backup, and it has grown"
+                " since.",
                 hint=ANEW,
             )
 
@@ -360,13 +360,13 @@ class MysqlDatabase:
         if files.end < place:
             raise CaptureLostError(
                 f"the log of {self.shown} is behind what was captured from it",
-                detail="It was begun anew, or the server was put back from a backup.",
+                detail="It was reset, or the server was restored from a backup.",
                 hint=ANEW,
             )
         if not files.has(place):
             raise CaptureLostError(
-                f"the server {self.shown} has purged a file of its log that was not captured yet",
-                detail="It keeps files for binlog_expire_logs_seconds, or until someone purges.",
+                f"the server {self.shown} has purged a log file that was not captured yet",
+                detail="It keeps files for binlog_expire_logs_seconds, or until they are purged.",
                 hint=f"set global binlog_expire_logs_seconds = 604800; {ANEW}",
             )
 
@@ -375,9 +375,9 @@ def _emptied(table: str, how: str) -> RunWarning:
     return RunWarning(
         code="WARN_TRUNCATED",
         about=f"table {table}",
-        message=f"table {table} lost rows by {how} partition, and they stay in the documents",
-        detail="The log does not tell which they were.",
-        hint=f"If they are to go: {ANEW}",
+        message=f"table {table} lost rows by {how} partition, but they stay in the documents",
+        detail="The log does not say which rows they were.",
+        hint=f"To remove them: {ANEW}",
     )
 
 
@@ -385,9 +385,8 @@ def _swapped(table: str) -> RunWarning:
     return RunWarning(
         code="WARN_TRUNCATED",
         about=f"table {table}",
-        message=f"table {table} has other rows since exchange partition, of which the log does"
-        " not tell",
-        detail="Documents have the rows that went, and lack those that came.",
+        message=f"exchange partition swapped rows of table {table}, and the log does not say which",
+        detail="Documents still have the rows that left, and lack those that came in.",
         hint=ANEW,
     )
 

@@ -148,9 +148,9 @@ def check_logged(link: MysqlLink, plugin: Plugin, tables: Sequence[str]) -> None
         schema = table.split(".", 1)[0]
         if setting := _left_out(schema, only, never):
             raise CaptureError(
-                f"the server leaves database {schema} out of its log, from which changes of"
-                f" {table} are captured",
-                hint=f"Change {setting} in the server's configuration, and restart it.",
+                f"the server does not log database {schema}, so changes of {table} cannot be"
+                " captured",
+                hint=f"Change {setting} in the server's configuration, then restart it.",
             )
 
 
@@ -179,31 +179,31 @@ def check_settings(link: MysqlLink, plugin: Plugin, server_id: int) -> None:
     for name, needed in (("binlog_format", "ROW"), ("binlog_row_image", "FULL")):
         if (given := _setting(link, name)) != needed:
             raise CaptureError(
-                f"the server's {name} is {given}, and changes are captured with {needed} alone",
-                detail="Sessions that are open keep what they have.",
+                f"the server's {name} is {given}; changes can be captured only with {needed}",
+                detail="Open sessions keep their old setting.",
                 hint=f"set global {name} = '{needed}';",
             )
     packed = "log_bin_compress" if plugin == "mariadb" else "binlog_transaction_compression"
     if _on(_setting(link, packed)):
         raise CaptureError(
-            f"the server's {packed} is ON, and rows have no place of their own in its log",
+            f"the server's {packed} is ON, so rows have no positions of their own in its log",
             hint=f"set global {packed} = OFF;",
         )
     if _setting(link, "binlog_row_value_options"):
         raise CaptureError(
-            "the server's binlog_row_value_options lets its log lack parts of a row",
+            "the server's binlog_row_value_options lets the log leave out parts of a row",
             hint="set global binlog_row_value_options = '';",
         )
     if _setting(link, "server_id") == str(server_id):
         raise CaptureError(
-            f"the server has the server_id {server_id} itself", hint="Write another: server_id: N."
+            f"server_id {server_id} is the server's own", hint="Choose another: server_id: N."
         )
 
 
 def _no_log() -> CaptureError:
     return CaptureError(
-        "the server writes no binary log, from which changes are captured",
-        hint="Write log_bin = binlog under [mysqld] in its configuration, and restart it.",
+        "the server writes no binary log, so changes cannot be captured",
+        hint="Write log_bin = binlog under [mysqld] in its configuration, then restart it.",
     )
 
 
@@ -240,8 +240,8 @@ def _rights_everywhere(grant: str) -> list[str]:
 def _lacks(link: MysqlLink, right: str) -> CaptureError:
     user = user_of(link)
     return CaptureError(
-        f"user {user} has no right {right}",
-        detail="The log, and the place in it as of which tables are read, need it.",
+        f"user {user} lacks the privilege {right}",
+        detail="It is needed to read the log, or to find the position as of which tables are read.",
         hint=f"grant {right.lower()} on *.* to {user};",
     )
 

@@ -42,17 +42,17 @@ def check_tables(link: MysqlLink, database: MysqlDatabase) -> None:
         found = kind_of(link, table)
         if found is None:
             raise CaptureError(
-                f"the database {database.shown} has no table {table} that we may read",
-                detail="Its name is told as it is written there.",
+                f"the database {database.shown} has no table {table} that its user may read",
+                detail="Names are case-sensitive.",
                 hint=f"Write topic: database.table under the relation. Or: grant select on"
                 f" {_quoted(table)} to {user_of(link)};",
             )
         kind, engine = found
         if kind != "BASE TABLE":
-            raise CaptureError(f"{table} is no table, and has no changes to capture")
+            raise CaptureError(f"{table} is not a table, so it has no changes to capture")
         if engine != "InnoDB":
             raise CaptureError(
-                f"table {table} is kept by {engine}, which cannot be read as of a place in the log",
+                f"table {table} uses {engine}, which cannot be read as of a position in the log",
                 hint=f"alter table {_quoted(table)} engine = InnoDB;",
             )
         # What information_schema shows of keys takes more rights than to read a table.
@@ -85,9 +85,9 @@ def _check_cascades(table: str, definition: Sequence[str]) -> None:
         if found := _CASCADE.match(line):
             key, what, rule = found[1].replace("``", "`"), found[2].lower(), found[3].lower()
             raise CaptureError(
-                f"foreign key {key} of table {table} is on {what} {rule}, and the server does"
-                " not write into its log what that changes",
-                hint=f"alter table {_quoted(table)} drop foreign key {_quote(key)}; and add it"
+                f"foreign key {key} of table {table} has on {what} {rule}, and the server does"
+                " not log what that changes",
+                hint=f"alter table {_quoted(table)} drop foreign key {_quote(key)}; then add it"
                 f" again with on {what} restrict.",
             )
 

@@ -39,9 +39,9 @@ _FULL = ("too many connections", "remaining connection slots")
 _LOCK_TIMEOUT = "set lock_timeout = '5s'"
 _HINTS = {
     "55P03": "Another session has locked the table: end its transaction; see pg_locks.",
-    "53100": "Free room on its disk.",
+    "53100": "Free space on its disk.",
     "53200": "Give it more memory, or close sessions.",
-    "58030": "See its log: its disk does not read or write.",
+    "58030": "See the server's log: its disk cannot be read or written.",
     "53300": "Close connections, or: alter system set max_connections = …; then restart it.",
     "42501": "grant select on its tables to its user; or, with row-level security: alter role …"
     " bypassrls;",
@@ -156,9 +156,9 @@ class PostgresDatabase:
                 hint=_HINTS.get(state, ""),
             )
         return CaptureError(
-            f"the database {self.shown} refuses us",
+            f"the database {self.shown} refused the request",
             detail=said,
-            hint=_HINTS.get(state, "Check url and its user."),
+            hint=_HINTS.get(state, "Check the URL and its user."),
         )
 
 
@@ -338,7 +338,7 @@ def check_server(database: PostgresDatabase) -> None:
 def _check_settings(link: Link) -> None:
     if (level := text_of(link, "show wal_level")) != "logical":
         raise CaptureError(
-            f"the server's wal_level is {level}, and changes are captured with logical alone",
+            f"the server's wal_level is {level}; changes can be captured only with logical",
             hint="alter system set wal_level = 'logical'; then restart the server.",
         )
     may, user = row_of(
@@ -349,9 +349,7 @@ def _check_settings(link: Link) -> None:
         " from pg_roles where rolname = current_user",
     )
     if not may:
-        raise CaptureError(
-            f"user {user} has no right to replicate", hint=f"alter role {user} replication;"
-        )
+        raise CaptureError(f"user {user} may not replicate", hint=f"alter role {user} replication;")
 
 
 def _check_place(link: Link, database: PostgresDatabase, spool: SpoolFolder) -> int:
@@ -367,13 +365,13 @@ def _check_place(link: Link, database: PostgresDatabase, spool: SpoolFolder) -> 
         spool.note_database(system, name)
     elif (known.system, known.database) != (system, name):
         raise CaptureLostError(
-            f"{database.shown} is another database than the one whose changes {spool.path} has",
-            hint=f"Give url its old value. If the database has moved: {ANEW}",
+            f"{database.shown} is not the database whose changes are in {spool.path}",
+            hint=f"Change url back. If the database has moved: {ANEW}",
         )
     elif end < position.lsn:
         raise CaptureLostError(
             f"the database {database.shown} is behind what was captured from it",
-            detail="It was put back from a backup, or a standby took over that lacked changes.",
+            detail="It was restored from a backup, or a standby that lacked changes took over.",
             hint=ANEW,
         )
     return int(end)
@@ -397,8 +395,8 @@ def _check_slot(link: Link, database: PostgresDatabase, spool: SpoolFolder) -> N
     place, plugin, status, active, confirmed = found
     if place != link.info.dbname or plugin != "pgoutput":
         raise CaptureError(
-            f'slot "{database.slot}" is one of database "{place}" with plugin {plugin}',
-            hint="Write another name: slot: NAME.",
+            f'slot "{database.slot}" belongs to database "{place}", with plugin {plugin}',
+            hint="Choose another: slot: NAME.",
         )
     if active and (position is not None or spool.begun):
         raise ServerAwayError(f'slot "{database.slot}" is in use by another process')
@@ -407,7 +405,7 @@ def _check_slot(link: Link, database: PostgresDatabase, spool: SpoolFolder) -> N
     elif status == "lost":
         raise CaptureLostError(
             f'slot "{database.slot}" was invalidated by the server: changes are lost',
-            detail="It kept more of the log than max_slot_wal_keep_size.",
+            detail="It held back more of the log than max_slot_wal_keep_size allows.",
             hint=ANEW,
         )
     elif confirmed > position.lsn:
@@ -417,7 +415,7 @@ def _check_slot(link: Link, database: PostgresDatabase, spool: SpoolFolder) -> N
 def _moved(database: PostgresDatabase) -> CaptureLostError:
     return CaptureLostError(
         f'slot "{database.slot}" was moved past what was captured: changes are lost',
-        detail="Somebody else has read it, or made it anew.",
+        detail="Another client has read from it, or created it again.",
         hint=ANEW,
     )
 
@@ -450,7 +448,7 @@ def _begin_anew(link: Link, database: PostgresDatabase, spool: SpoolFolder) -> N
     """Remove the slot of a first reading that was broken off; refuse one that is not ours."""
     if not spool.begun:
         raise CaptureError(
-            f'slot "{database.slot}" is there already, and is not of the spool {spool.path}',
+            f'slot "{database.slot}" exists already, and does not belong to the spool {spool.path}',
             hint=f"select pg_drop_replication_slot('{database.slot}'); or write slot: NAME.",
         )
     link.execute("select pg_drop_replication_slot(%s)", (database.slot,))

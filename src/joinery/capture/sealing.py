@@ -113,7 +113,7 @@ class Sealing:
         """
         if clear := {*personal} - self.tables:
             raise CaptureError(
-                f"table {min(clear)} has personal columns now, and this capture was started"
+                f"table {min(clear)} has personal columns now, but this capture was started"
                 " without them",
-                hint="Start it anew, so that it reads the project file as it is.",
+                hint="Start it again, so that it reads the project file as it is now.",
             )

@@ -44,7 +44,7 @@ _TAKING = "export.lock"
 _LOCK = "lock"  # the process holds it, as long as it lives
 
 
-ANEW = "Run joinery source drop, then joinery run --rebuild: the tables are read anew."
+ANEW = "Run joinery source drop, then joinery run --rebuild, which reads the tables again."
 
 
 class CaptureError(RunError):
@@ -153,7 +153,7 @@ class SpoolFolder:
             if known.slot != slot:
                 raise CaptureError(
                     f'the spool {path} has changes of slot "{known.slot}", not of "{slot}"',
-                    hint="Give the slot its name back, or the source another spool.",
+                    hint="Change slot back, or give the source another spool.",
                 )
             both = tuple(sorted({*sealed} | {*known.sealed} - {*tables}))
             if both != known.sealed:
@@ -182,7 +182,9 @@ class SpoolFolder:
             return None
         told = json.loads(file.read_text(encoding="utf-8"))
         if told.pop("format", None) != _FORMAT:
-            raise CaptureError(f"{file} was written by another version of Joinery")
+            raise CaptureError(
+                f"{file} was written by another version of Joinery", hint="Use that version."
+            )
         lists = {each: tuple(told.get(each, ())) for each in _LISTS}
         return Identity(**{**told, **lists})
 
@@ -221,7 +223,9 @@ class SpoolFolder:
             return ()
         with self.taking() as alone:
             if not alone:
-                raise CaptureError(f"an export is being taken into {self.path}")
+                raise CaptureError(
+                    f"an export is being loaded into {self.path}", hint="Wait until it is done."
+                )
             for each in known.awaited:  # what was taken of a wrong export
                 shutil.rmtree(self.rows(each), ignore_errors=True)
             if known.begun:

@@ -76,10 +76,10 @@ class SourceState:
     def rows(self) -> list[tuple[str, str]]:
         """Return the state for people, a row a fact."""
         behind = "" if self.behind_bytes is None else f", {_size(self.behind_bytes)} behind"
-        heard = "" if self.heard_s is None else f", heard of {self.heard_s:,.0f} s ago"
-        state = "captured now" if self.capturing else "not captured now"
+        heard = "" if self.heard_s is None else f", last seen {self.heard_s:,.0f} s ago"
+        state = "running" if self.capturing else "not running"
         state = f"paused by {self.paused_by}" if self.paused_by else state
-        whole = "" if self.spool_whole else ", older ones are removed"
+        whole = "" if self.spool_whole else ", older ones were removed"
         spool = f"{self.spool_files:,} files, {_size(self.spool_bytes)}{whole}"
         return [
             ("source", self.name),
@@ -91,18 +91,18 @@ class SourceState:
         ]
 
     def _log(self) -> tuple[str, str]:
-        kept = "there is none" if self.kept_bytes is None else f"keeps {_size(self.kept_bytes)}"
+        kept = "none" if self.kept_bytes is None else f"keeps {_size(self.kept_bytes)}"
         status = f", {self.wal_status}" if self.wal_status else ""
         return ("slot", f"{self.slot}: {kept}{status}") if self.slot else ("log", f"{kept}{status}")
 
     def _table(self, table: str) -> str:
         if table in self.missing:
-            return "is not there"
+            return "does not exist"
         if table in self.awaited:
             return "waits for its export: joinery run --bootstrap-from parquet FOLDER"
         if not self.read or table in self.joining:
             began = table not in self.unread and self.read
-            state = "to be read, beside the log" if began else "not read yet"
+            state = "to be read, alongside the log" if began else "not read yet"
             if table in self.rows_read:
                 state = f"being read, {self.rows_read[table]:,} rows so far"
             why = self.unreadable.get(table)
@@ -243,7 +243,7 @@ def drop_source(database: LogDatabase, spool: SpoolFolder) -> tuple[str, ...]:
     """
     if spool.held():
         raise CaptureError(
-            f'"{database.slot}" is captured now', hint="End joinery run and joinery capture."
+            f'"{database.slot}" is being captured', hint="Stop joinery run and joinery capture."
         )
     found = _drop_on_server(database) if isinstance(database, PostgresDatabase) else []
     if spool.path.is_dir():

@@ -47,15 +47,15 @@ def check_table(link: Link, database: PostgresDatabase, table: str, *, reads: bo
         )
     kind, identity, keyed, readable, filtered = found
     if kind not in ("r", "p"):
-        raise CaptureError(f"{table} is no table, and has no changes to capture")
+        raise CaptureError(f"{table} is not a table, so it has no changes to capture")
     if identity == "n":
         raise CaptureError(
-            f"table {table} has replica identity nothing: its updates and deletes name no row",
+            f"table {table} has replica identity nothing: its updates and deletes identify no row",
             hint=f"alter table {name} replica identity {'default' if keyed else 'full'};",
         )
     if identity == "d" and not keyed:
         raise CaptureError(
-            f"table {table} has no primary key, so its updates and deletes name no row",
+            f"table {table} has no primary key, so its updates and deletes identify no row",
             hint=f"alter table {name} add primary key (…);"
             f" or: alter table {name} replica identity full",
         )
@@ -91,9 +91,9 @@ def check_same(link: Link, spool: SpoolFolder) -> None:
     for table, oid in found.items():
         if noted.get(table, oid) != oid:
             raise CaptureLostError(
-                f"table {table} is another one than the one that was captured",
-                detail="That was dropped or renamed, and one of its name made anew; the log tells"
-                " neither that its rows went, nor what came until now.",
+                f"table {table} is not the one that was captured before",
+                detail="That one was dropped or renamed, and another one created under its name;"
+                " the log has neither deletes of its rows nor the new table's rows so far.",
                 hint=ANEW,
             )
     if {*found} - {*noted}:
@@ -111,8 +111,8 @@ def note_followed(link: Link, spool: SpoolFolder, tables: Collection[str]) -> No
 def replaced(table: str) -> CaptureError:
     """Return what refuses a table that became another one before it was read whole."""
     return CaptureError(
-        f"table {table} was dropped and made anew before it was read whole",
-        detail="Changes of the old one would be mixed with rows of the new.",
+        f"table {table} was dropped and created again before it was read completely",
+        detail="Changes of the old table would be mixed with rows of the new one.",
         hint=ANEW,
     )
 
@@ -140,7 +140,7 @@ def make_publication(link: Link, database: PostgresDatabase) -> None:
     whole = f"publication {name} for table {names} with (publish_via_partition_root = true);"
     exists = "select from pg_publication where pubname = %s"
     if link.execute(exists, (database.slot,)).fetchone() is None:
-        _as_owner(link, f"create {whole}", f"publication {name} is not there")
+        _as_owner(link, f"create {whole}", f"publication {name} does not exist")
     elif missing := [each for each in database.tables if each not in has]:
         tables = ", ".join(map(quote_table, missing))
         statement = f"alter publication {name} add table {tables};"
@@ -154,7 +154,7 @@ def _as_owner(link: Link, statement: str, lacking: str) -> None:
         link.execute(statement.encode())
     except psycopg.errors.InsufficientPrivilege as error:
         raise CaptureError(
-            f"{lacking}, and we may not change that",
+            f"{lacking}, and this user may not change that",
             detail=first_line(error),
-            hint=f"As the owner of the tables: {statement}",
+            hint=f"Run as the owner of the tables: {statement}",
         ) from error

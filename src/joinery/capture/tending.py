@@ -111,7 +111,7 @@ class Tending:
             kept = kept_bytes(self._database)
         except CaptureError as error:
             # The capture itself waits for the server, or tells what it refuses.
-            _log.info("the log kept for source %s was not asked for: %s", self._name, error)
+            _log.info("could not read how much log is kept for source %s: %s", self._name, error)
             return
         if kept is None or kept <= limit.bytes:
             return
@@ -127,13 +127,13 @@ class Tending:
         if limit.then == "stop":
             self.error = TooMuchLogError(
                 told,
-                detail="The capture has ended; the slot is left, and keeps what comes.",
+                detail="The capture has ended; the slot is kept, so the database keeps its log.",
                 hint=f"Raise max_wal and run again, or give up: {free}",
             )
             return
         self.error = TooMuchLogError(
             told,
-            detail=f'The slot "{self._database.slot}" is dropped, and changes since are lost.',
+            detail=f'The slot "{self._database.slot}" is dropped, and later changes are lost.',
             hint=f"Run joinery source drop {self._name}, then joinery run --rebuild.",
         )
         self.error.drops = True

@@ -122,7 +122,7 @@ def read_database(url: str, schemas: Sequence[str] = ()) -> DatabaseSchema:
         if not found:
             where = f" in {', '.join(schemas)}" if schemas else ""
             raise MysqlError(
-                f"the database {address.shown} has no tables{where} that we may read",
+                f"the database {address.shown} has no tables{where} that its user may read",
                 hint="Check its name, and what its user was granted.",
             )
         tables = tuple(_described(link, each) for each in found)
@@ -144,7 +144,7 @@ def _table(link: MysqlLink, address: MysqlAddress, name: str) -> SourceTable:
         names = [str(each) for each in known]
         near = get_close_matches(str(wanted), names, n=1)
         raise MysqlError(
-            f'the database {address.shown} has no table "{name}" that we may read',
+            f'the database {address.shown} has no table "{name}" that its user may read',
             detail=f"It has {_some(names)}." if names else "It has none.",
             hint=f'Use "{near[0]}".' if near else "",
         )

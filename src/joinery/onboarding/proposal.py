@@ -90,7 +90,9 @@ def _unfit(table: SourceTable) -> str:
     if _NOT_IN_PATHS & {*table.name.schema, *table.name.table}:
         return "a source cannot have a table whose name has one of . * ? , / \\"
     if table.identity == "nothing":
-        return f"its updates and deletes name no row; alter table {name} replica identity default"
+        return (
+            f"its updates and deletes identify no row; alter table {name} replica identity default"
+        )
     if not _row_key(table):
         may_be_full = table.identity not in (None, "full")
         full = f", or alter table {name} replica identity full" if may_be_full else ""

@@ -81,7 +81,7 @@ def test_files_from_before_the_log_was_kept_are_refused(tmp_path: Path) -> None:
     file = put(tmp_path / "customer" / "a.parquet")
     os.utime(file, (SINCE - 60, SINCE - 60))
 
-    with pytest.raises(ExportError, match="changes between them would be lost"):
+    with pytest.raises(ExportError, match="changes in between would be lost"):
         find_export(tmp_path, TABLE, NAMES, SINCE)
 
 

@@ -200,7 +200,7 @@ def test_names_that_are_words_of_expressions_or_no_names_are_quoted() -> None:
     ("changes", "reason"),
     [
         ({"key": ()}, "it has no key; alter table public.t add primary key (…)"),
-        ({"identity": "nothing"}, "its updates and deletes name no row"),
+        ({"identity": "nothing"}, "its updates and deletes identify no row"),
         ({"identity": "index", "identity_columns": ("name",)}, "it has no key"),
         ({"name": TableName("public", "a.b")}, "a source cannot have a table whose name"),
     ],
