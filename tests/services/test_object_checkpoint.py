@@ -126,7 +126,7 @@ def test_of_two_runs_one_is_refused_and_one_that_is_killed_goes_on_and_leaves_no
     third = ended(begun(tmp_path, *master))
 
     code, errors = ended(refused)
-    assert (1, True) == (code, 'another run of "profile" is going on' in errors), errors
+    assert (1, True) == (code, 'another run of "profile" is active' in errors), errors
     assert 0 == third[0], third
     assert_documents(tmp_path, world.documents())
     (shown,) = json.loads(joinery(tmp_path, "status", "--json"))["products"]

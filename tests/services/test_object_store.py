@@ -317,7 +317,7 @@ def test_an_empty_batch_does_not_take_the_place_of_another_run_s(folder: ObjectP
     def another_begins() -> None:
         write_whole(folder / "offsets" / "8", "another", synced=True)
 
-    with pytest.raises(FencedError, match="was begun by another run"):
+    with pytest.raises(FencedError, match="was started by another run"):
         begin_empty_batch(folder, 2, another_begins)
 
     assert (folder / "offsets" / "8").read_text() == "another"

@@ -67,6 +67,6 @@ def test_what_a_driver_alone_can_write_is_refused(spark: SparkSession, tmp_path:
     with pytest.raises(JoineryError) as refused:
         started(spark, tmp_path, "{files: {path: out, parallel: tasks}}")
 
-    assert 'sink "files" of product "profile" is written by the driver alone' == (
+    assert 'sink "files" of product "profile" can be written only by the driver' == (
         refused.value.message
     )

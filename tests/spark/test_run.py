@@ -360,7 +360,7 @@ def test_a_second_run_is_refused_before_anything_is_read(
     lease = Lease(project.folder / ".joinery/checkpoint/_leases/profile.lease", "profile")
     lease.take()
 
-    with pytest.raises(LeaseHeldError, match='another run of "profile" is going on'):
+    with pytest.raises(LeaseHeldError, match='another run of "profile" is active'):
         run(spark, project, once=True)
 
     assert not (project.folder / ".joinery/checkpoint/profile").exists()

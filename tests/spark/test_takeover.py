@@ -67,10 +67,10 @@ def test_a_store_that_lacks_columns_does_not_go_over_to_one_that_keeps_them(
 ) -> None:
     run(spark, project, "rdbms-store")
 
-    with pytest.raises(TakeoverError, match="lacks columns that rdbms-trigger keeps") as refused:
+    with pytest.raises(TakeoverError, match="lacks columns that rdbms-trigger needs") as refused:
         taken(project, "rdbms-trigger")
 
-    assert "rdbms-store keeps none that no product reads: of customer, email." == (
+    assert "rdbms-store does not keep columns that no product reads; of customer: email." == (
         refused.value.detail
     )
     assert 0 == run(spark, project, "rdbms-store").progress.totals.read

@@ -52,8 +52,8 @@ _LEAVES_ROOM_S = 3.0
 _POLL_S = 0.1
 _SHARED = "The folder of the checkpoint has to be shared with the executors."
 _REACHED = (
-    "Let executors reach the store as the driver does: with what run.spark says of fs.s3a.…,"
-    " or keys in their own environment."
+    "Give the executors access to the store, as the driver has: by the fs.s3a.… settings of"
+    " run.spark, or keys in their own environment."
 )
 
 
@@ -89,8 +89,8 @@ class LeaseWatch:
         while why := self._doubt():
             if time.monotonic() > until:
                 raise SinkUnavailableError(
-                    f'the lease on "{self.query}" cannot be seen from the task that writes: {why}',
-                    detail=f"It is {self.file}.",
+                    f'the task that writes cannot see the lease on "{self.query}": {why}',
+                    detail=f"The lease is {self.file}.",
                     hint=_SHARED if is_cheap_to_read(self.file) else _REACHED,
                 )
             time.sleep(_LOOK_S if is_cheap_to_read(self.file) else _STORE_LOOK_S)
@@ -102,7 +102,7 @@ class LeaseWatch:
         except OSError as error:
             return _told(error)
         if holder is None:
-            return "there is none"
+            return "it does not exist"
         if holder.owner != self.owner or holder.released:
             raise _fenced(self.query)
         late = time.time() - holder.renewed_at >= _SURE_S
@@ -353,7 +353,7 @@ def _late(query: str) -> LeaseLateError:
     return LeaseLateError(
         f'could not renew the lease on "{query}" in time',
         detail=f"Each of {_RENEWALS} renewals took longer than {_SURE_S:.0f} s.",
-        hint="Nothing is lost: start the run again once the checkpoint's place answers sooner.",
+        hint="Nothing is lost: start the run again once the checkpoint's storage is fast enough.",
     )
 
 
@@ -365,8 +365,8 @@ def _told(error: OSError) -> str:
 
 def _held_error(query: str, holder: Holder) -> LeaseHeldError:
     return LeaseHeldError(
-        f'another run of "{query}" is going on: host {holder.host}, process'
+        f'another run of "{query}" is active: host {holder.host}, process'
         f" {holder.processes[0]}, since {holder.since}",
-        detail="Two runs of one query would write over each other.",
-        hint="End that run, or wait 10 s after it was killed.",
+        detail="Two runs of one query would overwrite each other.",
+        hint="Stop that run; if it was killed, wait 10 s.",
     )

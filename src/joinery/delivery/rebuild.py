@@ -146,7 +146,7 @@ def _unswept(product: str, target: str) -> RunWarning:
     return RunWarning(
         code="WARN_NOT_SWEPT",
         about=f"{about} in {target}",
-        message=f"{about}: {target} cannot list what it holds, so documents whose root vanished"
+        message=f"{about}: {target} cannot list what it holds, so documents whose root is gone"
         " stay there",
-        hint="Delete there what the rebuild did not send, or begin with an empty target.",
+        hint="Delete there what the rebuild did not send, or start with an empty target.",
     )

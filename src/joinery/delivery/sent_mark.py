@@ -90,8 +90,8 @@ def emptied_warning(about: str, place: Path) -> RunWarning:
     return RunWarning(
         code="WARN_SINK_EMPTIED",
         about=about,
-        message=f"{about}: {place} is empty, though documents were sent there",
-        detail="The checkpoint is kept, so only documents that change from now on come.",
+        message=f"{about}: {place} is empty, although documents were sent there",
+        detail="The checkpoint is kept, so only documents that change from now on are sent.",
         hint="joinery run --rebuild sends all of them again.",
     )
 
@@ -101,7 +101,7 @@ def new_warning(about: str, target: str) -> RunWarning:
     return RunWarning(
         code="WARN_SINK_NEW",
         about=f"{about}, {target}",
-        message=f"{about}: the sink {target} is new, and documents were sent before",
+        message=f"{about}: the sink {target} is new, but documents were sent before",
         detail="The checkpoint is kept, so only documents that change from now on are written"
         " there.",
         hint="joinery run --rebuild writes them all.",

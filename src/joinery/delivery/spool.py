@@ -193,7 +193,7 @@ class SpoolingSink(WrappingSink):
         if not self._spool.empty:
             raise SinkUnavailableError(
                 f"the run ended before the spool of {self.target} was empty",
-                detail="What is left in it is written by the next run.",
+                detail="The next run writes what is left in it.",
             )
 
     def listing(self) -> ListingSink | None:
@@ -295,7 +295,7 @@ class SpoolingSink(WrappingSink):
         return SinkError(
             f"could not keep documents in the spool {self._place.folder}",
             detail=f"{error.strerror or error}.",
-            hint="Free the disk, then start the run again.",
+            hint="Free disk space, then start the run again.",
         )
 
 

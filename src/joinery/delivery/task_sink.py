@@ -267,15 +267,15 @@ def writes_by_tasks(sink: Sink, asked: object, holds: Sequence[str], what: str) 
     able = isinstance(sink, TaskSink)
     if asked == "tasks" and not able:
         raise SinkOptionError(
-            f"{what} is written by the driver alone",
+            f"{what} can be written only by the driver",
             detail="Its target cannot be written from several machines at once.",
-            hint="Leave parallel: tasks out.",
+            hint="Remove parallel: tasks.",
         )
     if asked == "tasks" and holds:
         raise SinkOptionError(
             f"{what} cannot be written by tasks",
             detail=f"The driver holds its documents: {holds[0]}.",
-            hint=f"Leave out parallel: tasks, or {holds[0]}.",
+            hint=f"Remove parallel: tasks, or {holds[0]}.",
         )
     return able and not holds and (asked or _default(sink)) == "tasks"
 

@@ -340,7 +340,7 @@ def test_join_state_comes_from_the_sources_or_a_checkpoint_that_is_there(
     assert "no source of the project is a PostgreSQL database" in capsys.readouterr().err
 
     assert joinery("run", "--solution", "kv", "--bootstrap-from", "checkpoint") == 1
-    assert 'query "both" has no checkpoint to begin from' in capsys.readouterr().err
+    assert 'query "both" has no checkpoint to start from' in capsys.readouterr().err
 
 
 SOURCES = {

@@ -233,7 +233,7 @@ def test_a_task_does_not_write_under_a_lease_that_another_run_may_take(
     first.watch.check()
     edit(tmp_path / "q.lease", renewed_at=time.time() - LAPSE_S / 2 - 0.1)
 
-    with pytest.raises(SinkUnavailableError, match="cannot be seen from the task"):
+    with pytest.raises(SinkUnavailableError, match="task that writes cannot see the lease"):
         first.watch.check()
 
     first.release()

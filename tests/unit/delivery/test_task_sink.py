@@ -219,7 +219,7 @@ def test_tasks_are_refused_where_the_driver_holds_documents() -> None:
 def test_tasks_are_refused_where_a_sink_cannot() -> None:
     plain: Sink = Plain()  # type: ignore[assignment]
     assert not writes_by_tasks(plain, None, (), "it")
-    with pytest.raises(SinkOptionError, match="written by the driver alone"):
+    with pytest.raises(SinkOptionError, match="can be written only by the driver"):
         writes_by_tasks(plain, "tasks", (), "it")
 
 

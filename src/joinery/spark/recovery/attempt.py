@@ -46,10 +46,10 @@ def spark_died(failure: Exception) -> bool:
 
 def died(why: str) -> QueryFailedError:
     """Return the error of a run whose Spark died; `why` is what its last batch failed of."""
-    because = f" of {why}" if why else ""
+    because = f": {why}" if why else ""
     return QueryFailedError(
         f"Spark's process ended{because}",
-        detail=f"{_KEPT} Where one record is the cause, the third start finds it.",
+        detail=f"{_KEPT} If one record is the cause, the third start finds it.",
         hint="Start it again; if memory is short, raise spark.driver.memory under run.spark.",
     )
 
@@ -74,7 +74,7 @@ def stopped_query(name: str) -> JoineryError:
         f'query "{name}" was stopped from outside the run',
         detail="Someone called stop() on Spark's own query. The next run reads again what was not"
         " committed.",
-        hint="Start it again; end the run itself to stop it.",
+        hint="Start it again; to stop it, stop the run itself.",
     )
 
 

@@ -90,8 +90,8 @@ def begin_empty_batch(checkpoint: Place, now_ms: int, check: Callable[[], None])
         write_first(checkpoint / "offsets" / str(last + 1), "\n".join(lines))
     except FileExistsError as error:
         raise FencedError(
-            f"batch {last + 1} of {checkpoint} was begun by another run",
-            hint="Let one run at a time go on; nothing was written over.",
+            f"batch {last + 1} of {checkpoint} was started by another run",
+            hint="Let only one run continue; nothing was overwritten.",
         ) from error
 
 
@@ -171,8 +171,8 @@ def _names(sources: Sequence[dict[str, str]]) -> str:
 def _read_anew(query: str) -> StateMismatchError:
     return StateMismatchError(
         f'the checkpoint of query "{query}" belongs to a spool that is gone',
-        detail="The tables of its database were read anew since. Nothing was read or written.",
-        hint="Run joinery run --rebuild: it reads them whole, then takes the place of this one.",
+        detail="The tables of its database were read again since. Nothing was read or written.",
+        hint="Run joinery run --rebuild: it reads all of them, then replaces this checkpoint.",
     )
 
 

@@ -140,7 +140,7 @@ class _Mark:
             if stood not in (before, after):
                 raise FencedError(
                     f"another run has taken over the replacement of {self.file.parent}",
-                    hint="Nothing is lost: start this run again, if no other goes on.",
+                    hint="Nothing is lost: start this run again if no other is running.",
                 )
             return after
 

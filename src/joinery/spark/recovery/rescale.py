@@ -69,7 +69,7 @@ def rescale(
         LeaseHeldError: The query runs, or is rebuilt.
     """
     if not 1 <= partitions <= MOST:
-        raise RescaleError(f"state has from 1 to {MOST} partitions, not {partitions}")
+        raise RescaleError(f"state can have 1 to {MOST} partitions, not {partitions}")
     root = local(spec.checkpoint, _WHAT)
     with ExitStack() as held:
         for paths in (QueryPaths.of(root, query), rebuild_paths(root, query)):
@@ -92,19 +92,19 @@ def _partitions(query: str, products: Sequence[Product], checkpoint: Path) -> in
     if solution != SPARK_STATE:
         raise RescaleError(
             f'query "{query}" keeps its state in {solution}, which has no partitions to change',
-            hint="Leave it out: --product names those to rescale.",
+            hint="Use --product to name those to rescale.",
         )
     number, committed = last_batch(checkpoint)
     standing = partitions_of(checkpoint)
     if number is None or standing is None:
         raise RescaleError(
             f'query "{query}" has no checkpoint yet',
-            hint="Its first run chooses; to say it, set spark.sql.shuffle.partitions in run.spark.",
+            hint="Its first run sets them; spark.sql.shuffle.partitions in run.spark says how many.",
         )
     if not committed:
         raise RescaleError(
             f'the last batch of query "{query}" is not finished',
-            hint="Run it to its end first: joinery run --once.",
+            hint="Finish it first: joinery run --once.",
         )
     return standing
 
@@ -113,7 +113,7 @@ def _refuse_rebuild(root: Path, query: str) -> None:
     """Refuse where a rebuild was begun: it goes on where it was, and takes the query's place."""
     if rebuild_paths(root, query).checkpoint.exists():
         raise RescaleError(
-            f'a rebuild of query "{query}" was begun and is not finished',
+            f'a rebuild of query "{query}" is not finished',
             hint="Finish it first: joinery run --rebuild.",
         )
 

@@ -136,19 +136,19 @@ def take_over(
 def _last(query: str, standing: Path, old: str | None, new: str) -> int:
     """Return the last batch of a checkpoint whose state can be carried over."""
     if old is None:
-        raise TakeoverError(f'query "{query}" has no checkpoint to begin from', hint=_HINT)
+        raise TakeoverError(f'query "{query}" has no checkpoint to start from', hint=_HINT)
     if SPARK_STATE in (old, new):
         raise TakeoverError(
-            f'the join state of query "{query}" cannot go from {old} to {new}',
-            detail="Spark's state store holds it by node and address, with those columns that a"
-            " node needs, and not as rows.",
+            f'the join state of query "{query}" cannot be carried from {old} to {new}',
+            detail="Spark's state store holds it by node and address, with only the columns that"
+            " a node needs, not as rows.",
             hint=_HINT,
         )
     number, committed = last_batch(standing)
     if number is None or not committed:
         raise TakeoverError(
             f'the last batch of query "{query}" is not finished',
-            hint=f"Run it to its end first: joinery run --once --solution {old}.",
+            hint=f"Finish it first: joinery run --once --solution {old}.",
         )
     return number
 
@@ -166,8 +166,8 @@ def _check_columns(held: Sequence[Product], wanted: Sequence[Product]) -> None:
         if lacking:
             old, new = solution_of(held), solution_of(wanted)
             raise TakeoverError(
-                f'the store of query "{held[0].query}" lacks columns that {new} keeps',
-                detail=f"{old} keeps none that no product reads: of {relation.name},"
+                f'the store of query "{held[0].query}" lacks columns that {new} needs',
+                detail=f"{old} does not keep columns that no product reads; of {relation.name}:"
                 f" {', '.join(lacking)}.",
                 hint=_HINT,
             )
@@ -185,7 +185,7 @@ def check_statements(held: Sequence[Product], wanted: Sequence[Product]) -> None
     """
     if statements_of(held) != statements_of(wanted):
         raise TakeoverError(
-            f'the documents of query "{held[0].query}" are made by other statements',
+            f'the documents of query "{held[0].query}" are made by different statements',
             detail='The option "sql" of rdbms-trigger is part of their plan.',
             hint=_HINT,
         )
@@ -227,8 +227,8 @@ def _carry(
     held = source.portable
     if held is None:
         raise TakeoverError(
-            f'the store of "{products[0].query}" cannot list all that it holds',
-            detail="Those of rdbms-store, of rdbms-trigger, and of kv in RocksDB or Redis can.",
+            f'the store of "{products[0].query}" cannot list everything it holds',
+            detail="The stores of rdbms-store, rdbms-trigger, and kv in RocksDB or Redis can.",
             hint=_HINT,
         )
     if held.last_number(last.query_id) != last.number:
@@ -255,7 +255,7 @@ def _opened(products: Sequence[Product], place: SolutionPlace) -> StoreDriver:
         return solution
     solution.close()
     raise TakeoverError(
-        f'the join state of "{name}" can be neither taken nor given over as it is used here',
+        f'the join state of "{name}" cannot be carried over the way it is used here',
         hint=_HINT,
     )
 

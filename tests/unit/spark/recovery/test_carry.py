@@ -122,5 +122,5 @@ def test_documents_of_other_statements_are_not_carried_over() -> None:
     )
 
     check_statements(generated, rows)
-    with pytest.raises(TakeoverError, match="are made by other statements"):
+    with pytest.raises(TakeoverError, match="are made by different statements"):
         check_statements(own.products, rows)
