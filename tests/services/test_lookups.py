@@ -294,7 +294,7 @@ def test_postgres_a_table_that_is_not_there_is_waited_for_and_told(postgres: Ser
     with pytest.raises(LookupUnavailableError) as gave_up:
         asker.ask([(1,)])
 
-    assert gave_up.value.message.endswith('table "later" is not there: waited 0.3 s')
+    assert gave_up.value.message.endswith('table "later" is not available: waited 0.3 s')
 
 
 def test_postgres_a_column_that_is_not_there_is_told(postgres: Service) -> None:

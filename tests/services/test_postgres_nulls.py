@@ -135,7 +135,7 @@ def test_a_table_with_a_primary_key_tells_the_sql_that_lets_it_take_nulls(
     rows = [(each, {"total": at}) for at, each in enumerate(PAIRS)]
 
     refused = table.write(7, rows, nullable_key=frozenset()).refused
-    sql = refused[0].detail.partition("To let the table take it: ")[2]
+    sql = refused[0].detail.partition("To allow it in this table: ")[2]
     with psycopg.connect(postgres.address) as connection:
         connection.execute(sql.encode())
     again = table.write(8, rows)

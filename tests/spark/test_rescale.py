@@ -113,7 +113,7 @@ def test_state_goes_on_in_another_number_of_partitions(
 
     begun = tmp_path / ".joinery/checkpoint/_rebuild/shop"
     begun.mkdir(parents=True)
-    with pytest.raises(RescaleError, match='a rebuild of query "shop" was begun'):
+    with pytest.raises(RescaleError, match='a rebuild of query "shop" is not finished'):
         rescale(project.spec, "shop", products, 3, lambda: spark)
     begun.rmdir()
     before = rescale(project.spec, "shop", products, 3, lambda: spark)

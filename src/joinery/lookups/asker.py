@@ -362,7 +362,7 @@ class Asker:
     def _gave_up(self, error: LookupUnavailableError) -> LookupUnavailableError:
         waited = "the run ended" if self._ended() else f"waited {self._start_wait_s:g} s"
         return LookupUnavailableError(
-            f"{self._store.target} is not there: {waited}",
+            f"{self._store.target} is not available: {waited}",
             detail=" ".join(part for part in (error.message + ".", error.detail) if part),
             hint=error.hint or "Check its address, and that it is up.",
         )

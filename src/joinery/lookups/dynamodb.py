@@ -92,7 +92,7 @@ class DynamoStore:
             time.sleep(random.uniform(0, 0.05 * 2**attempt))
         raise LookupUnavailableError(
             f"could not read from {self.target}",
-            detail="It left keys unread, request after request.",
+            detail="It left keys unread in request after request.",
             hint="Raise the table's capacity, or set limits.",
         )
 

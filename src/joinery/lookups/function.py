@@ -78,7 +78,7 @@ class FunctionStore:
         if row is None:
             return None
         if not isinstance(row, Mapping):
-            return Unfit(f"the function returned {type_name(row)}, no map of columns")
+            return Unfit(f"the function returned {type_name(row)}, not a map of columns")
         return self._rows.named(row)
 
 

@@ -96,7 +96,7 @@ class HttpStore:
         found = self._parsed(self._answered(self._send("POST", self._url, body)))
         rows = found.get("rows") if isinstance(found, dict) else found
         if not isinstance(rows, list) or not all(isinstance(each, dict) for each in rows):
-            raise self._refused("The answer is neither a list of objects nor holds one as `rows`.")
+            raise self._refused("The answer is not a list of objects, and has none as `rows`.")
         return answers_of(self._key, self._rows, rows)
 
     def _one(self, key: Key) -> dict[Key, Answer]:
@@ -109,7 +109,7 @@ class HttpStore:
             return {}
         found = self._parsed(self._answered(response))
         if not isinstance(found, dict):
-            return {key: Unfit(f"the answer is {type_name(found)}, no object")}
+            return {key: Unfit(f"the answer is {type_name(found)}, not an object")}
         return {key: self._rows.named(found)}
 
     def _send(self, method: str, url: str, body: bytes | None) -> BaseHTTPResponse:
@@ -137,13 +137,13 @@ class HttpStore:
         try:
             return json.loads(body, parse_float=Decimal)
         except ValueError as error:
-            raise self._refused("The answer is no JSON.") from error
+            raise self._refused("The answer is not JSON.") from error
 
     def _refused(self, why: str) -> LookupStoreError:
         return LookupStoreError(
             f"{self.target} refused a request",
             detail=why,
-            hint="Check its address, its headers, and what it answers to one key.",
+            hint="Check its address, its headers, and what it returns for one key.",
         )
 
 

@@ -61,8 +61,8 @@ class PostgresStore:
             }
         if not types:
             raise LookupUnavailableError(
-                f"{self.target} is not there yet",
-                detail="The database has no such table in reach of its search path.",
+                f"{self.target} does not exist yet",
+                detail="The database has no such table in its search path.",
                 hint="Start what fills the table, or name another schema or table.",
             )
         self._columns = TableColumns(self._table, types, self.target)

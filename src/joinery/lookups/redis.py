@@ -83,9 +83,11 @@ class RedisStore:
         try:
             found = json.loads(text, parse_float=Decimal)
         except ValueError:
-            return Unfit("the value is no JSON")
+            return Unfit("the value is not JSON")
         return (
-            self._rows.named(found) if isinstance(found, dict) else Unfit("the JSON is no object")
+            self._rows.named(found)
+            if isinstance(found, dict)
+            else Unfit("the JSON is not an object")
         )
 
 

@@ -68,7 +68,7 @@ class TableColumns:
         *own, text = values
         document = json.loads(text, parse_float=Decimal) if isinstance(text, str) else text
         if not isinstance(document, Mapping):
-            return Unfit(f'column "{DOCUMENT}" holds no object')
+            return Unfit(f'column "{DOCUMENT}" does not hold an object')
         return self._reader.named({**document, **dict(zip(self._own, own, strict=True))})
 
     def rows(self, values: Sequence[Sequence[Any]]) -> dict[Key, Answer] | None:

@@ -123,7 +123,7 @@ class SqliteStore:
 
     def _not_there(self, why: str) -> LookupUnavailableError:
         return LookupUnavailableError(
-            f"{self.target} is not there yet",
+            f"{self.target} does not exist yet",
             detail=why,
             hint="Start what fills the table, or name another path or table.",
         )

@@ -195,7 +195,7 @@ class KafkaOptions:
     """`{kafka: {bootstrap: host:9092}}`."""
 
     bootstrap: str = text(
-        "The brokers to begin with: host:port, with commas between.",
+        "The bootstrap servers: host:port, separated by commas.",
         examples=["host:9092"],
         check=_check_bootstrap,
     )

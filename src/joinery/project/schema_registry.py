@@ -68,7 +68,7 @@ class RegistryOptions(Part):
 
     url: str = key(
         _URL,
-        "Its address; several of one registry with commas between.",
+        "Its address; several of one registry separated by commas.",
         hint="Write registry: {url: http://host:8081}.",
     )
     user: str | None = key(_SECRET, "The user of basic authentication.", default=None, secret=True)

@@ -77,7 +77,7 @@ class Cache(Part):
 class Limits(Part):
     """What a store is spared, also after a restart with an empty cache; None sets no bound."""
 
-    concurrency: int = key(count(), "The most requests under way at once.", default=4)
+    concurrency: int = key(count(), "The most requests at the same time.", default=4)
     per_second: float | None = key(
         RATE, "The most requests per second; by default unlimited.", default=None
     )

@@ -17,7 +17,7 @@ _GUARANTEE = Guarantee(
         Promise.REPLAY: "what was shown cannot be taken back; a batch run again is shown again",
         Promise.NEWEST: "a terminal keeps nothing",
         Promise.DELETES: "a terminal keeps nothing",
-        Promise.FENCE: "a terminal knows no runs; the lease is checked before it is written to",
+        Promise.FENCE: "a terminal cannot refuse a writer; the lease is checked before each write",
         Promise.ATOMIC: "lines appear one after the other",
     },
 )

@@ -16,7 +16,7 @@ from joinery.sinks.line import read_rows
 from joinery.sinks.protocol import Guarantee, Promise, SinkError, StagedBatch, Written
 
 _GUARANTEE = Guarantee(
-    summary="Every emission is there once, in order; a batch that runs again replaces its file.",
+    summary="Every emission is kept once, in order; a batch that runs again replaces its file.",
     keeps="log",
     gaps={
         Promise.FENCE: "a folder cannot refuse a writer; the lease is checked before the rename",

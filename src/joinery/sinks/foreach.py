@@ -85,7 +85,7 @@ class FunctionProcess:
             answer = json.loads(child.receive(_START_S))
             why = f"{answer['detail']}." if answer["outcome"] != "ready" else ""
         except EOFError:
-            why = "Its process ended at once."
+            why = "Its process ended immediately."
         except TimeoutError:
             why = f"Its import took longer than {_START_S} s."
         if why:
@@ -126,7 +126,7 @@ class FunctionProcess:
     def _ended(self) -> str:
         """Clear away a process that has ended by itself, and say how."""
         code = self.stop()
-        return f"its process ended by signal {-code}" if code < 0 else f"it exited with {code}"
+        return f"its process was ended by signal {-code}" if code < 0 else f"it exited with {code}"
 
 
 POISON = "poison"
@@ -137,7 +137,7 @@ _GUARANTEE = Guarantee(
     summary="The function is called with each document at least once; its version shows repeats.",
     keeps="log",
     gaps={
-        Promise.FENCE: "the function does not learn which run calls it",
+        Promise.FENCE: "the function does not know which run calls it",
         Promise.ATOMIC: "a batch is several calls",
     },
 )
@@ -205,7 +205,7 @@ class ForeachSink:
             if poison > _MOST_POISON:
                 raise SinkError(
                     f"{self.target} fails on too many documents",
-                    detail=f"{poison} of one batch, the last one with: {refused[-1].detail}",
+                    detail=f"On {poison} of one batch, the last time with: {refused[-1].detail}",
                     hint="Fix the function; the batch is sent again at the next start.",
                 )
         return Written(refused=tuple(refused))

@@ -129,9 +129,11 @@ _SETTINGS: dict[str, Any] = {
 _TRANSACTION_MS = 300_000
 _CHECK_EVERY = 5_000
 _MOST_HEADERS = 1_000
-_SUMMARY = "Every emission is in the log; to a reader of committed records a batch appears whole."
+_SUMMARY = (
+    "Every emission is in the log; to a reader of committed records a batch appears all at once."
+)
 _NEITHER = {
-    Promise.FENCE: "without transactions the broker knows no runs; the lease is checked",
+    Promise.FENCE: "without transactions the broker cannot refuse a writer; the lease is checked",
     Promise.ATOMIC: "without transactions records appear one after the other",
 }
 
@@ -220,7 +222,7 @@ class KafkaSink:
             batch.check()
             self._refuse_replaced(producer, batch)
             raise SinkUnavailableError(
-                f"another attempt writes the same documents to {self.target}"
+                f"another attempt is writing the same documents to {self.target}"
             ) from error
         finally:
             producer.close()
@@ -253,7 +255,7 @@ class KafkaSink:
     def _refuse_replaced(self, producer: Producer, batch: StagedBatch) -> None:
         noted = producer.noted(self._run_note(batch))
         if noted is not None and noted > batch.epoch:
-            raise FencedError(f'another run of "{batch.query}" writes to {self.target}')
+            raise FencedError(f'another run of "{batch.query}" is writing to {self.target}')
 
     def _written(self, producer: Producer, batch: StagedBatch, note: Note | None = None) -> Written:
         refused: dict[str, Refusal] = {}
@@ -268,7 +270,7 @@ class KafkaSink:
         if not self._create:
             raise SinkError(
                 f'there is no topic "{self._topic}" at {self._brokers.bootstrap}',
-                hint="Create it, or leave create: false out.",
+                hint="Create it, or remove create: false.",
             )
         create_topic(
             self._brokers,
@@ -425,13 +427,14 @@ class KafkaSinkOptions:
     """`{kafka: {topic: …}}`; the brokers are those of the source unless it says else."""
 
     topic: str = text("The topic; an outbox may name columns in braces.")
-    bootstrap: str = text("The brokers to begin with; by default those of the source.", default="")
+    bootstrap: str = text("The bootstrap servers; by default those of the source.", default="")
     properties: Mapping[str, str] = properties(
         "Properties of Kafka's Java client, such as security.protocol.", default=None
     )
     create: bool = flag("Create a missing topic, compacted.", default=True)
     partitions: int | None = count(
-        "Partitions of a topic that is created; by default the brokers' own.", default=None
+        "Partitions of a topic that is created; by default the brokers' own.",
+        default=None,
     )
     replication: int | None = count(
         "Replicas of a topic that is created; by default the brokers' own.", default=None

@@ -435,8 +435,8 @@ def _told(product: str) -> Iterator[None]:
         yield
     except AvroNameError as error:
         raise SinkError(
-            f'field "{error}" of product "{product}" has no name that Avro allows',
-            hint="Use letters, digits and _ in names, a letter first.",
+            f'field "{error}" of product "{product}" has a name that Avro does not allow',
+            hint="Use letters, digits and _ in names, beginning with a letter.",
         ) from error
     except RegistryError as error:
         kind = SinkUnavailableError if error.passing else SinkError

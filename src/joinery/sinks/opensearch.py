@@ -164,7 +164,7 @@ class OpenSearchOptions:
     """`{opensearch: {url: http://host:9200}}`; the index is the product's name."""
 
     url: str = text(
-        "A node, or several with commas between.",
+        "A node, or several separated by commas.",
         default="http://127.0.0.1:9200",
         pattern=r"^(https?://|(?!\w+://))[^,\s]+(,\s*(https?://|(?!\w+://))[^,\s]+)*$",
         examples=["http://host:9200"],
@@ -178,11 +178,9 @@ class OpenSearchOptions:
     )
     user: str = text("The user of basic authentication.", default="", secret=True)
     password: str = text("The password; take it from the environment.", default="", secret=True)
-    ca_certs: str = text(
-        "A file of certificates to trust; by default those of the system.", default=""
-    )
+    ca_certs: str = text("A file of certificates to trust; by default the system's.", default="")
     verify_certs: bool = flag("Verify certificates; `false` trusts any.", default=True)
-    connections: int = count("Bulk requests under way at once.", default=2)
+    connections: int = count("Bulk requests at the same time.", default=2)
     create: bool = flag(
         "Create the index, and add the fields that the product gains.", default=True
     )
@@ -192,7 +190,7 @@ class OpenSearchOptions:
     nested: bool = flag(
         "Map lists of objects as `nested`; `false` maps them as `object`.", default=True
     )
-    settings: Mapping[str, Any] = anything("Settings of an index that is created.", default=None)
+    settings: Mapping[str, Any] = anything("Settings of an index when it is created.", default=None)
     mapping: Mapping[str, Any] = anything(
         "Merged into the mapping that is derived from the product.", default=None
     )
@@ -399,7 +397,7 @@ class OpenSearchSink:
         server.ask(lambda client: client.delete_by_query(index=self._side, body=old, params=params))
 
     def _replaced(self, batch: StagedBatch) -> FencedError:
-        return FencedError(f'another run of "{batch.query}" writes index "{self._index}"')
+        return FencedError(f'another run of "{batch.query}" is writing to index "{self._index}"')
 
 
 def _with_scheme(url: str) -> str:

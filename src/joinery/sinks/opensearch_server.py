@@ -293,7 +293,7 @@ class SearchServer:
         return outcome_of(actions, answer)
 
     def _too_large(self, action: Action, size: int) -> Refusal:
-        detail = f"It makes a request of {size} bytes, above the server's http.max_content_length."
+        detail = f"Its request has {size} bytes, more than the server's http.max_content_length."
         return Refusal(action.row, "document_too_large", detail)
 
     def create(self, index: str, body: Mapping[str, Any]) -> bool:
@@ -326,7 +326,7 @@ class SearchServer:
         return SinkError(
             f"{self._target} refused a request",
             detail=f"{why}.",
-            hint=hint or "Check the user, the password and what they may do.",
+            hint=hint or "Check the user, the password and the user's permissions.",
         )
 
     def _unavailable(self, why: str) -> SinkUnavailableError:

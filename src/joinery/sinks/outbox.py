@@ -175,7 +175,7 @@ class OutboxSink:
                 if not producer.send(
                     event.topic, event.key, event.value, event.headers, label=row.key
                 ):
-                    detail = f'The event is larger than topic "{event.topic}" takes.'
+                    detail = f'The event is larger than topic "{event.topic}" allows.'
                     refused[row.key] = Refusal(row, "document_too_large", detail)
             producer.note(note, batch.batch_id + 1)
             batch.check()
@@ -195,7 +195,7 @@ class OutboxSink:
             if not self._create:
                 raise SinkError(
                     f'there is no topic "{topic}" at {self._brokers.bootstrap}',
-                    hint="Create it, or leave create: false out.",
+                    hint="Create it, or remove create: false.",
                 )
             create_topic(
                 self._brokers,
@@ -254,7 +254,7 @@ class _Reading:
         shape = self._shape
         topic = topic_of(shape.topic, columns)
         if topic is None:
-            detail = f'Its columns make no name of a topic of "{shape.topic}".'
+            detail = f'Its columns do not give the name of a topic in "{shape.topic}".'
             self.refused.append(Refusal(row, "unroutable", detail))
             return None
         headers = [

@@ -263,7 +263,7 @@ def _claim(
     """
     newest = connection.execute(table.newest(batch.query_id)).fetchone()
     if newest and newest[0] is not None and newest[0] > batch.epoch:
-        raise FencedError(f'another run of "{batch.query}" writes table "{table.name}"')
+        raise FencedError(f'another run of "{batch.query}" is writing to table "{table.name}"')
     for part in range(parts):
         connection.execute(table.note_part(batch.query_id, part, batch.epoch))
     connection.execute(table.claim(batch.query_id, batch.epoch))

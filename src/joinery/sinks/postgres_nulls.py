@@ -55,11 +55,11 @@ def why_refused(
         tables: Those of one product.
         keys: The columns of their keys, in order.
     """
-    detail = "A column of its key is null, which no primary key holds."
+    detail = "A column of its key is null, which a primary key does not allow."
     if not takes_nulls(connection):
-        return f"{detail} A table of PostgreSQL 15 or newer takes it."
+        return f"{detail} A table in PostgreSQL 15 or newer can allow it."
     change = "; ".join(_change(connection, each, keys).as_string(connection) for each in tables)
-    return f"{detail} To let the table take it: {change}"
+    return f"{detail} To allow it in this table: {change}"
 
 
 def _change(

@@ -67,7 +67,7 @@ class PostgresPart:
             number, locked = task + _TASKS_FROM, table.shared_epoch(batch.query_id)
         found = self._connection.execute(locked).fetchone()
         if found is None or found[0] > batch.epoch:
-            raise FencedError(f'another run of "{batch.query}" writes table "{table.name}"')
+            raise FencedError(f'another run of "{batch.query}" is writing to table "{table.name}"')
         if task is not None:
             self._connection.execute(table.note_part(batch.query_id, number, batch.epoch))
         self._connection.execute(

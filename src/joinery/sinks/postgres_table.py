@@ -387,8 +387,8 @@ class PostgresTable:
                 raise SinkError(
                     f'table "{self.name}" does not fit the product: "{name}" has to be {type}',
                     detail=f"It is {found}." if found else "There is no such column.",
-                    hint="Name another one with the option `table`; drop it only if a run of"
-                    " Joinery made it and nobody else uses it.",
+                    hint="Name another one with the option `table`; drop this one only if"
+                    " Joinery created it and nobody else uses it.",
                 )
 
     def _at(self, name: str = "") -> Composable:
@@ -409,7 +409,7 @@ class PostgresTable:
         if len(set(names)) != len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise SinkError(
-                f'"{twice}" is the name of a key column, and of one that table "{self.name}" needs',
+                f'"{twice}" names both a key column and one that table "{self.name}" needs',
                 hint="Use the other mode, jsonb or columns.",
             )
 

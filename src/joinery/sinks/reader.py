@@ -113,7 +113,7 @@ def make_reader(
         raise SinkError(f'documents cannot be read back from sink "{kind}" yet')
     if given.get("spool") is True:
         raise SinkError(
-            f'sink "{kind}" of product "{product}" has a spool, so what is committed may not be'
+            f'sink "{kind}" of product "{product}" has a spool, so committed documents may not be'
             " there yet"
         )
     return options.reader(product, folder, key, value)

@@ -47,7 +47,7 @@ _CHUNKS_AT_ONCE = 8
 _LONGEST_VALUE = 512 << 20
 _SCANNED_AT_ONCE = 1_000
 _GUARANTEE = Guarantee(
-    summary="Redis holds the newest document of each key, as durably as it is set up to be.",
+    summary="Redis holds the newest document of each key, as durably as it is configured to.",
     gaps={Promise.ATOMIC: "a batch is several scripts, each atomic: readers may see part of it"},
 )
 
@@ -118,7 +118,7 @@ class RedisSink:
             return self._write(client, batch)
         except redis_errors() as error:
             if "FENCED" in str(error):
-                raise FencedError(f'another run of "{batch.query}" writes to redis') from error
+                raise FencedError(f'another run of "{batch.query}" is writing to redis') from error
             raise failure(error, self.target, "could not write to") from error
 
     def begin(self, batch: StagedBatch) -> None:
@@ -196,7 +196,7 @@ class RedisOptions:
         """Return the sink of a product."""
         if urlsplit(self.url).scheme not in _SCHEMES:
             raise SinkOptionError(
-                'option "url" of sink "redis" is not the address of a Redis',
+                'option "url" of sink "redis" is not the address of a Redis server',
                 hint="Write {redis: {url: redis://host:6379/0}}.",
             )
         return RedisSink(self.url, self.prefix or product, self._access)

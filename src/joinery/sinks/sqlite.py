@@ -127,8 +127,8 @@ class SqliteTable:
         lost = standing - wanted.keys() if self._mode == "document" else set()
         if lost or not standing >= wanted.keys() - fields:
             raise SinkError(
-                f'table "{self._name}" has other columns than the product\'s key',
-                detail=f"It has {_listed(standing)}; needed are {_listed(set(wanted))}.",
+                f'the key columns of table "{self._name}" are not those of the product',
+                detail=f"It has {_listed(standing)}; it needs {_listed(set(wanted))}.",
                 hint="Name another one with the option `table`; drop it only if a run of Joinery"
                 " made it and nobody else uses it.",
             )
@@ -287,7 +287,7 @@ class SqliteSink:
             "SELECT epoch FROM joinery_batches WHERE table_name = ? AND query_id = ?", place
         ).fetchone()
         if stood and stood[0] > batch.epoch:
-            raise FencedError(f'another run of "{batch.query}" writes table "{self._table}"')
+            raise FencedError(f'another run of "{batch.query}" is writing to table "{self._table}"')
         database.execute(
             "INSERT OR REPLACE INTO joinery_batches VALUES (?, ?, ?, ?)",
             (*place, batch.batch_id, batch.epoch),

@@ -77,7 +77,7 @@ class SqliteReader:
             raise SinkError(
                 f'could not read table "{self._table}" of {self._path}',
                 detail="The file does not exist." if missing else f"{error}.",
-                hint="A run makes it: joinery run --once." if missing else "",
+                hint="A run creates it: joinery run --once." if missing else "",
             ) from error
 
 

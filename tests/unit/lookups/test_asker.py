@@ -332,7 +332,7 @@ def test_the_wait_at_the_start_is_bounded() -> None:
     with pytest.raises(LookupUnavailableError) as gave_up:
         asker.ask([(1,)])
 
-    assert "shelf is not there: waited 0.01 s" == gave_up.value.message
+    assert "shelf is not available: waited 0.01 s" == gave_up.value.message
     assert "could not reach shelf. Refused." == gave_up.value.detail
 
 

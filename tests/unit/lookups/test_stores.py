@@ -166,7 +166,9 @@ def test_what_a_function_returns_besides_rows_is_told(tmp_path: Path) -> None:
     store = make_store("function", PERSON, {"function": lambda keys: {1: "ada"}}, tmp_path)
     store.open()
 
-    assert {(1,): Unfit("the function returned a text, no map of columns")} == store.fetch([(1,)])
+    assert {(1,): Unfit("the function returned a text, not a map of columns")} == store.fetch(
+        [(1,)]
+    )
 
 
 def test_the_columns_that_a_lookup_reads_are_asked_for_and_no_others(tmp_path: Path) -> None:

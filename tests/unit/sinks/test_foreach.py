@@ -144,7 +144,7 @@ def test_what_a_function_refuses_is_told_with_its_reason(
     ("name", "detail"),
     [
         ("raises", "ValueError: n cannot be 13"),
-        ("crashes", "its process ended by signal 9"),
+        ("crashes", "its process was ended by signal 9"),
     ],
 )
 def test_a_document_that_breaks_the_function_is_singled_out(

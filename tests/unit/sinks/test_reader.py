@@ -92,7 +92,7 @@ def test_a_database_that_no_run_made_yet_is_said_to_be_missing(tmp_path: Path) -
     with pytest.raises(SinkError, match="could not read table") as refused:
         reader_of("sqlite", tmp_path).read([ONE])
     assert "The file does not exist." == refused.value.detail
-    assert "A run makes it: joinery run --once." == refused.value.hint
+    assert "A run creates it: joinery run --once." == refused.value.hint
 
 
 @pytest.mark.parametrize(

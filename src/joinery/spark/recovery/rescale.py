@@ -99,7 +99,7 @@ def _partitions(query: str, products: Sequence[Product], checkpoint: Path) -> in
     if number is None or standing is None:
         raise RescaleError(
             f'query "{query}" has no checkpoint yet',
-            hint="Its first run sets them; spark.sql.shuffle.partitions in run.spark says how many.",
+            hint="Its first run sets them, to spark.sql.shuffle.partitions in run.spark.",
         )
     if not committed:
         raise RescaleError(
