@@ -275,7 +275,7 @@ def test_a_table_with_other_keys_is_refused(client: Any, name: str) -> None:
     with pytest.raises(StoreError) as refused:
         ensure_table(client, name)
 
-    assert "It has id (HASH, N); needed are pk (HASH, S), sk (RANGE, S)." == refused.value.detail
+    assert "It has id (HASH, N); it needs pk (HASH, S), sk (RANGE, S)." == refused.value.detail
 
 
 def test_another_number_of_shards_is_refused(client: Any, name: str, tmp_path: Path) -> None:

@@ -279,7 +279,7 @@ def test_a_column_of_another_type_is_refused(
     with pytest.raises(StoreError, match="does not fit") as told:
         PostgresState([product(other, STAR)], postgres.address, schema=schema)
 
-    assert 'Its column "name" is text, and has to be integer.' == told.value.detail
+    assert 'Its column "name" is text, but has to be integer.' == told.value.detail
 
 
 @pytest.mark.parametrize("table", ["p__user", "p__documents__p", "p__batch"])

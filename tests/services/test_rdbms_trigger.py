@@ -309,7 +309,7 @@ def test_a_queue_that_is_left_is_filled_no_more_once_all_of_it_is_published(
     place = SolutionPlace(tmp_path, "profile")
     ingest(ingester, 0, insert("user", id=1, name="ada"))
 
-    with pytest.raises(StoreError, match="wait in their queue"):
+    with pytest.raises(StoreError, match="are still in their queue"):
         open_solution("rdbms-trigger", [product()], options, place)
     ingest(ingester, 1, insert("user", id=2, name="eve"))
     listener.publish()

@@ -84,12 +84,12 @@ def _choice(spec: ProjectSpec, query: str) -> Choice:
     root = spec.checkpoint
     standing = standing_solution(root / query)
     if standing is not None:
-        return Choice(query, standing, "its checkpoint began with it")
+        return Choice(query, standing, "its checkpoint was created with it")
     if spec.run.real_time:
-        return Choice(query, SPARK_STATE, "real-time mode is its alone")
+        return Choice(query, SPARK_STATE, "no other has real-time mode")
     figures = sorted(_figures(root / FILE_NAME), key=lambda each: each.dollars)
     if not figures:
-        reason = "nothing was measured yet; `joinery solutions` measures the others"
+        reason = "nothing has been measured yet; `joinery solutions` measures the others"
         return Choice(query, SPARK_STATE, reason)
     return Choice(query, figures[0].solution, _told(figures))
 

@@ -62,7 +62,7 @@ class Prices:
                     f'there is no price "{name}"', detail=f"Known: {', '.join(known)}."
                 )
             if isinstance(price, bool) or not isinstance(price, int | float) or price < 0:
-                raise PriceError(f'the price "{name}" is not a number from 0')
+                raise PriceError(f'the price "{name}" is not a number of 0 or more')
         return replace(self, **{name: float(str(price)) for name, price in told.items()})
 
     def of_million(

@@ -378,7 +378,7 @@ def test_a_run_tells_what_auto_has_chosen_and_why(
     spec, _ = plan_project(load_spec(project / "joinery.yaml"), solution="auto")
 
     assert {"spark-state"} == {each.solution.name for each in spec.products}
-    assert "runs on spark-state: nothing was measured yet" in capsys.readouterr().err
+    assert "runs on spark-state: nothing has been measured yet" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", NOT_YET)

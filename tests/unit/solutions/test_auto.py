@@ -43,7 +43,7 @@ def test_without_figures_it_is_the_default(spec: ProjectSpec) -> None:
     chosen, (choice,) = choose(spec)
 
     assert ["spark-state", "kv"] == [each.solution.name for each in chosen.products]
-    assert "nothing was measured" in choice.reason
+    assert "nothing has been measured" in choice.reason
 
 
 def test_with_figures_it_is_the_cheapest(spec: ProjectSpec) -> None:
@@ -61,7 +61,7 @@ def test_a_checkpoint_keeps_its_solution(spec: ProjectSpec) -> None:
 
     _, (choice,) = choose(spec)
 
-    assert ("rdbms-store", "its checkpoint began with it") == (choice.solution, choice.reason)
+    assert ("rdbms-store", "its checkpoint was created with it") == (choice.solution, choice.reason)
 
 
 def test_real_time_has_one_solution(spec: ProjectSpec) -> None:

@@ -126,7 +126,7 @@ def _check(name: str, table: Mapping[str, Any]) -> None:
         told = ", ".join(f"{key} ({kind}, {types[key]})" for key, kind in standing.items())
         raise StoreError(
             f'table "{name}" of DynamoDB has different keys',
-            detail=f"It has {told}; needed are pk (HASH, S), sk (RANGE, S).",
+            detail=f"It has {told}; it needs pk (HASH, S), sk (RANGE, S).",
             hint="Name another table with the option `table`.",
         )
 
@@ -202,7 +202,7 @@ class DynamoStore:
         if size > _LONGEST_SORT:
             raise StoreError(
                 "a key is too long for DynamoDB",
-                detail=f"It has {size} bytes, the most is {_LONGEST_SORT}: {sort[1:80]}…",
+                detail=f"It has {size} bytes; the limit is {_LONGEST_SORT}: {sort[1:80]}…",
                 hint="Keep the state in another store.",
             )
         return self._partition(address[0]), sort
@@ -218,7 +218,7 @@ class DynamoOptions:
     Without `url` it is in the environment's region.
     """
 
-    url: str = text("The address of a store that is a server.", default="", secret=True)
+    url: str = text("The address of the store's server.", default="", secret=True)
     prefix: str = text("What each key begins with, or the table's name.", default="joinery")
 
     def make(self, place: SolutionPlace) -> DynamoStore:

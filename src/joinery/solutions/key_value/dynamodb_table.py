@@ -107,7 +107,7 @@ _BYTES_A_VALUE = 350_000
 _TRIES = 14
 _FIRST_WAIT_S = 0.05
 _LONGEST_WAIT_S = 10.0
-_RAISE_CAPACITY = "Raise the table's capacity, or let it be on demand."
+_RAISE_CAPACITY = "Raise the table's capacity, or make it on-demand."
 
 
 @dataclass(frozen=True, slots=True)

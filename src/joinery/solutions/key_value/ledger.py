@@ -141,7 +141,7 @@ class Ledger:
         if done and done.number > batch.number:
             raise StoreError(
                 f"the store is ahead of the checkpoint: it has batch {done.number},"
-                f" the checkpoint goes on with {batch.number}",
+                f" the checkpoint continues with {batch.number}",
                 hint="Restore the checkpoint, or run with --rebuild.",
             )
         batch.check_follows(done.number if done else None, f"the store of {self._query}")
@@ -440,5 +440,5 @@ def _went(sent: SentDocument) -> bool:
 def _fenced() -> StoreFencedError:
     return StoreFencedError(
         "another run has taken over the store",
-        hint="Stop one of the two; or restore the folder _leases beside the checkpoint.",
+        hint="Stop one of the two; or restore the folder _leases next to the checkpoint.",
     )

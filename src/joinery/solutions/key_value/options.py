@@ -22,12 +22,12 @@ class KvOptions:
     """`{kv: {store: rocksdb, path: state}}`; by default a RocksDB in the checkpoint."""
 
     store: Chosen = kind(
-        "The store: rocksdb, redis, dynamodb, memory, or one of a package.",
+        "The store: rocksdb, redis, dynamodb, memory, or one from a package.",
         KEY_VALUE_STORES,
         default="rocksdb",
     )
     processes: int | None = count(
-        "Processes that make documents; by default one per processor, up to 4.", default=None
+        "Processes that assemble documents; by default one per processor, up to 4.", default=None
     )
 
     @property

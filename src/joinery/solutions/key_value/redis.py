@@ -121,7 +121,7 @@ class RedisStore:
             raise StoreError(
                 f"{self._target} is a cache: it removes keys when its memory is full",
                 detail=f"Its maxmemory-policy is {policy}.",
-                hint="Set maxmemory-policy to noeviction, or name another Redis.",
+                hint="Set maxmemory-policy to noeviction, or use another server.",
             )
 
     def claim(self, address: Address, before: bytes | None, after: bytes) -> None:
@@ -274,7 +274,7 @@ class RedisStore:
 class RedisOptions:
     """`{kv: {store: redis, url: redis://host:6379/0}}`; keys are `<prefix>:<query>:…`."""
 
-    url: str = text("The address of a store that is a server.", default="", secret=True)
+    url: str = text("The address of the store's server.", default="", secret=True)
     prefix: str = text("What each key begins with, or the table's name.", default="joinery")
 
     def make(self, place: SolutionPlace) -> RedisStore:
@@ -282,7 +282,7 @@ class RedisOptions:
         url = self.url or _LOCAL
         if urlsplit(url).scheme not in _SCHEMES:
             raise StoreOptionError(
-                'option "url" of store "redis" is not the address of a Redis',
+                'option "url" of store "redis" is not the address of a Redis server',
                 hint="Write redis://host:6379/0.",
             )
         return RedisStore(url, f"{self.prefix}:{place.query}")

@@ -189,7 +189,7 @@ class RocksDbReader(RocksDbEntries):
 
     def put_many(self, entries: Mapping[Address, bytes | None]) -> None:
         """Refuse: the folder has one writer."""
-        raise StoreError(f"the store in {self._folder} was opened to be read")
+        raise StoreError(f"the store in {self._folder} was opened read-only")
 
     def close(self) -> None:
         """Close the database."""
@@ -202,7 +202,7 @@ class RocksDbOptions:
     """`{kv: {store: rocksdb, path: state}}`; the folder is in the checkpoint by default."""
 
     path: str = text(
-        "The folder of an embedded store; by default beside the checkpoint.", default=""
+        "The folder of an embedded store; by default next to the checkpoint.", default=""
     )
 
     def make(self, place: SolutionPlace) -> RocksDbStore:

@@ -152,7 +152,7 @@ def emptied(place: str) -> StoreError:
     """Return the error of a store that has lost what it held while it was used."""
     return StoreError(
         f"{place} was emptied while a run used it",
-        detail="What tells who writes there is gone.",
+        detail="The mark of the run that writes there is gone.",
         hint="Restore the store, or run with --rebuild.",
     )
 

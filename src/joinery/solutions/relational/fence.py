@@ -28,8 +28,8 @@ def check_claim(batch: Batch, owner: str | None, epoch: int | None, place: str) 
         if epoch is not None and epoch > batch.epoch:
             raise StoreFencedError(
                 f"another run keeps its join state in {place}",
-                detail=f"Its epoch is {epoch}, that of this run {batch.epoch}.",
-                hint="Stop one of the two; or restore the folder _leases beside the checkpoint.",
+                detail=f"Its epoch is {epoch}; the epoch of this run is {batch.epoch}.",
+                hint="Stop one of the two; or restore the folder _leases next to the checkpoint.",
             )
     elif batch.number > 0:
         taken = "It belongs to another checkpoint." if owner else "It is empty."
@@ -49,8 +49,8 @@ def is_last(batch: Batch, number: int, place: str) -> bool:
     batch.check_follows(number, place)
     if number > batch.number:
         raise StoreError(
-            f"batch {batch.number} was followed by others in {place}",
-            detail=f"The last one there is {number}: the checkpoint is an older one.",
+            f"batch {batch.number} is not the last one in {place}",
+            detail=f"The last one there is {number}, so the checkpoint is older.",
             hint="Restore the checkpoint, or run with --rebuild.",
         )
     return number == batch.number
@@ -61,5 +61,5 @@ def foreign_table(table: str, detail: str) -> StoreError:
     return StoreError(
         f'table "{table}" does not fit the product',
         detail=detail,
-        hint="Name another database in the solution's options, or drop the table and --rebuild.",
+        hint="Name another database in its options, or drop the table and run with --rebuild.",
     )

@@ -77,7 +77,7 @@ class RdbmsStoreOptions(DatabaseOptions):
     solution = "rdbms-store"
 
     processes: int | None = count(
-        "Processes that make documents; by default one per processor, up to 4.", default=None
+        "Processes that assemble documents; by default one per processor, up to 4.", default=None
     )
 
     def make(self, products: Sequence[Product], place: SolutionPlace) -> StoreSolution:

@@ -281,7 +281,7 @@ def failure(error: Exception, url: str) -> StoreError:
     return kind(
         f"could not use the database {shown(url)}",
         detail=reason(error, url),
-        hint="Check that the server is up, the URL, and what its user may do.",
+        hint="Check that the server is up, the URL, and its user's permissions.",
     )
 
 

@@ -216,5 +216,5 @@ class PostgresTable:
                 connection.execute(f"ALTER TABLE {table} ALTER COLUMN {column} TYPE {wanted}")
             elif stands != wanted:
                 raise foreign_table(
-                    self.name, f'Its column "{field.name}" is {stands}, and has to be {wanted}.'
+                    self.name, f'Its column "{field.name}" is {stands}, but has to be {wanted}.'
                 )

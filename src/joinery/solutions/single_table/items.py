@@ -137,7 +137,7 @@ def slot_name(slot: int) -> str:
 def _too_many(relation: str, columns: Collection[tuple[str, ...]]) -> TooManySlotsError:
     told = ", ".join(sorted("(" + ", ".join(each) + ")" for each in columns))
     return TooManySlotsError(
-        f'relation "{relation}" needs more than {MOST} indexes of a DynamoDB table',
+        f'relation "{relation}" needs more than the {MOST} indexes of a DynamoDB table',
         detail=f"It is joined by {told}.",
         hint="Give some of its products another `table`, or join on the primary key.",
     )

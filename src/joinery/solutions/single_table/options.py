@@ -28,8 +28,8 @@ class DynamoOptions:
         default="",
         secret=True,
     )
-    shards: int = count("Partition keys that each relation is spread over.", default=1)
-    index_lag: int = count("Seconds that an index may be behind.", minimum=0, default=5)
+    shards: int = count("Number of partition keys that each relation is spread over.", default=1)
+    index_lag: int = count("Seconds that an index may lag behind.", minimum=0, default=5)
 
     def make(self, products: Sequence[Product], place: SolutionPlace) -> StoreSolution:
         """Return the solution of a query, its table and registry ready.

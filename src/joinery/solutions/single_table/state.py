@@ -183,7 +183,7 @@ class SingleTableState:
             self._store.put_many({place: b"%d" % self._shards})
         elif int(stood) != self._shards:
             raise StoreError(
-                f"the table holds rows over {stood.decode()} shards, not {self._shards}",
+                f"the table's rows are spread over {stood.decode()} shards, not {self._shards}",
                 hint=f"Set `shards: {stood.decode()}`, or run with --rebuild.",
             )
 

@@ -218,14 +218,14 @@ def _differences(file: Place, ours: Fingerprint, first: int) -> Iterator[str]:
     try:
         stored = _stored(file)
     except FileNotFoundError:
-        yield f"it has no {FILE_NAME}, which says what its state is"
+        yield f"it has no {FILE_NAME}, which describes its state"
     except (ValueError, KeyError, TypeError):
-        yield f"its {FILE_NAME} is not readable"
+        yield f"its {FILE_NAME} cannot be read"
     else:
         if stored.solution != ours.solution:
             yield f"its state is kept by {stored.solution}, not by {ours.solution}"
         elif stored.format not in (ours.format, first):
-            yield f"its state has format {stored.format}, this version keeps {ours.format}"
+            yield f"its state has format {stored.format}, this version uses {ours.format}"
         elif stored.program != ours.program:
             yield from _changed_parts(stored.parts, ours.parts)
         elif stored.statements not in (ours.statements, None):
@@ -239,7 +239,7 @@ def _other_kinds(stored: Mapping[str, int], ours: Mapping[str, int]) -> Iterator
     for kind, number in ours.items():
         found = stored.get(kind, _FIRST)
         if not _READ_FROM.get(kind, number) <= found <= number:
-            yield f'the state of its "{kind}" nodes has format {found}, this version keeps {number}'
+            yield f'the state of its "{kind}" nodes has format {found}, this version uses {number}'
 
 
 def _stored(file: Place) -> Fingerprint:

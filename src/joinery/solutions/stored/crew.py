@@ -47,7 +47,7 @@ class ReadingProcess:
             raise StoreUnavailableError(
                 "a process that assembles documents could not be started",
                 detail=f"{error}.",
-                hint="Set processes: 1 in the solution's options to do without.",
+                hint="Set processes: 1 in the solution's options to do without them.",
             ) from error
         self._task: bytes | None = task
 

@@ -98,4 +98,4 @@ class PatientSolution(WrappingSolution):
         try:
             self.close()
         except (JoineryError, OSError) as error:
-            _log.info("a lost store did not close", extra={"reason": str(error)})
+            _log.info("a lost store could not be closed", extra={"reason": str(error)})

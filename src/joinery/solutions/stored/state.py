@@ -65,7 +65,7 @@ class StoreBehindError(StoreError):
         stands = "It has no batch" if last is None else f"Its last batch is {last}"
         super().__init__(
             f"the join state in {place} is behind the checkpoint",
-            detail=f"{stands}, and the checkpoint goes on with batch {batch}.",
+            detail=f"{stands}, and the checkpoint continues with batch {batch}.",
             hint="Restore the store, or run with --rebuild.",
         )
 

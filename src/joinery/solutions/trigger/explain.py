@@ -201,7 +201,7 @@ def explain_statements(
         if options.queued:
             relations = dict.fromkeys(each for product in products for each in product.relations)
             made = (f"{each};" for each in Queue(layout, tuple(relations)).create())
-            sections.append(Section("queue, as the ingester makes it", "\n".join(made)))
+            sections.append(Section("queue, as the ingester creates it", "\n".join(made)))
         if inspector is not None:
             sections.append(Section("indexes", "\n".join(_missing(products, layout, inspector))))
     finally:
@@ -274,10 +274,10 @@ def _missing(
     relations = [each.relation for each in relation_tables(products).values()]
     absent = [each.name for each in relations if not inspector.index_columns(each)]
     if absent:
-        yield f"The first run makes the tables of {', '.join(absent)}, with their indexes."
+        yield f"The first run creates the tables of {', '.join(absent)}, with their indexes."
     missing = missing_indexes(products, layout, inspector)
     for what, statement in missing.items():
-        yield f"warning: {what} has no index, so that each batch reads the whole table. Make it:"
+        yield f"warning: {what} has no index, so each batch reads the whole table. Create it:"
         yield f"  {statement}"
     if not missing and not absent:
         yield "Every join has its index."

@@ -60,7 +60,7 @@ def fitting(
     for what, reason in _refused(product, statements, state):
         if not statements.rendered:
             raise SpecError(
-                f'option "sql" of "rdbms-trigger": the database refuses {what}',
+                f'option "sql" of "rdbms-trigger": the database rejects {what}',
                 detail=f"{reason}.",
                 hint="See the whole statement with joinery explain.",
                 code="SPEC_VALUE",
@@ -213,7 +213,7 @@ def _open_state(
 def _check_one(products: Sequence[Product], custom: CustomSql | None) -> None:
     if custom is not None and len(products) > 1:
         raise SpecError(
-            'option "sql" of "rdbms-trigger" is of one product',
+            'option "sql" of "rdbms-trigger" is for one product',
             detail=f"The group has {', '.join(each.name for each in products)}.",
             hint="Take the product out of the group.",
             code="SPEC_VALUE",

@@ -104,7 +104,7 @@ class PostgresTriggerState(PostgresState):
             waiting = f"SELECT EXISTS (SELECT 1 FROM {queue.table})"
             if self._link.execute(waiting.encode()).fetchone() == (True,):
                 raise StoreError(
-                    f"changes of {queue.layout.query} wait in their queue to be published",
+                    f"changes of {queue.layout.query} are still in their queue, to be published",
                     hint="Set publish: queue again, run joinery listen --once, then remove it.",
                 )
 
@@ -253,7 +253,7 @@ class PostgresQueueState(PostgresTriggerState):
             if epoch > batch.epoch:
                 raise StoreFencedError(
                     "another listener publishes from this queue",
-                    detail=f"It is number {epoch}, this one {batch.epoch}.",
+                    detail=f"Its number is {epoch}; the number of this one is {batch.epoch}.",
                 )
             self._learn()
             if batch.number <= number:

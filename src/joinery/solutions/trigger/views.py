@@ -100,7 +100,7 @@ def _pairs(told: object) -> dict[str, object]:
         return dict(told)
     if told is None or told == []:  # as a spec holds an empty map
         return {}
-    raise _refused(f"It holds {str(told)[:40]!r} in place of a map.")
+    raise _refused(f"It holds {str(told)[:40]!r} instead of a map.")
 
 
 def _refused(detail: str) -> SpecError:
@@ -204,7 +204,9 @@ def _affected(
     known = {each.name for each in root.row.fields}
     for above, below in way:
         if above not in known or below not in columns:
-            raise _shape(f'"{above}: {below}" names no columns of {root.name} and {relation.name}.')
+            raise _shape(
+                f'"{above}: {below}" does not name columns of {root.name} and {relation.name}.'
+            )
     on = " AND ".join(f"top.{quoted(above)} = changed.{quoted(below)}" for above, below in way)
     key = ", ".join(f"top.{quoted(column)}" for column in root.key)
     sql = (
@@ -234,7 +236,7 @@ def _way(told: object) -> str | tuple[tuple[str, str], ...]:
         return _bare(told)
     pairs = tuple((above, str(below)) for above, below in _custom_pairs(told).items())
     if not pairs:
-        raise _shape('A relation of "affected" is given nothing.')
+        raise _shape('A relation under "affected" is empty.')
     return pairs
 
 
@@ -243,7 +245,7 @@ def _custom_pairs(told: object) -> dict[str, object]:
         return dict(told)
     if told == []:  # as a spec holds an empty map
         return {}
-    raise _shape(f"It holds {str(told)[:40]!r} in place of a map.")
+    raise _shape(f"It holds {str(told)[:40]!r} instead of a map.")
 
 
 def _shape(detail: str) -> SpecError:

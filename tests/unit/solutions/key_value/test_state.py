@@ -304,7 +304,7 @@ def test_a_store_behind_its_checkpoint_is_refused(state: KeyValueJoinState) -> N
     with pytest.raises(StoreBehindError) as refused:
         state.begin(batch(2))
 
-    detail = "Its last batch is 0, and the checkpoint goes on with batch 2."
+    detail = "Its last batch is 0, and the checkpoint continues with batch 2."
     assert detail == pickle.loads(pickle.dumps(refused.value)).detail
     assert not state.begin(batch(1))
 

@@ -146,7 +146,7 @@ def test_an_older_checkpoint_is_refused(state: SqliteState) -> None:
     state.begin(SECOND)
     state.acknowledge(SECOND, {})
 
-    with pytest.raises(StoreError, match="followed by others"):
+    with pytest.raises(StoreError, match="batch 0 is not the last one in"):
         state.begin(FIRST)
 
 
@@ -158,8 +158,10 @@ def test_a_store_behind_its_checkpoint_is_refused(state: SqliteState) -> None:
     with pytest.raises(StoreBehindError) as restored:
         state.begin(Batch("q", 2, 1, 3_000_000))
 
-    assert "It has no batch, and the checkpoint goes on with batch 1." == claimed.value.detail
-    assert "Its last batch is 0, and the checkpoint goes on with batch 2." == restored.value.detail
+    assert "It has no batch, and the checkpoint continues with batch 1." == claimed.value.detail
+    assert (
+        "Its last batch is 0, and the checkpoint continues with batch 2." == restored.value.detail
+    )
     assert not state.begin(SECOND)
 
 
@@ -209,7 +211,7 @@ def test_a_column_of_another_type_is_refused(state: SqliteState, path: Path) -> 
     with pytest.raises(StoreError, match="does not fit") as error:
         SqliteState([product(other, STAR)], path)
 
-    assert 'Its column "name" is TEXT, and has to be INTEGER.' == error.value.detail
+    assert 'Its column "name" is TEXT, but has to be INTEGER.' == error.value.detail
 
 
 def test_columns_that_differ_by_case_alone_are_refused(tmp_path: Path) -> None:

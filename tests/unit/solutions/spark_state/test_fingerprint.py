@@ -185,7 +185,7 @@ def test_another_state_format_is_refused(checkpoint: Path, tmp_path: Path) -> No
 
     error = refusal(checkpoint, program(tmp_path))
 
-    assert f"Its state has format 0, this version keeps {STATE_FORMAT}" in error.detail
+    assert f"Its state has format 0, this version uses {STATE_FORMAT}" in error.detail
 
 
 def test_a_later_layout_of_one_kind_of_node_is_refused(checkpoint: Path, tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ def test_a_later_layout_of_one_kind_of_node_is_refused(checkpoint: Path, tmp_pat
 
     assert (
         f'The state of its "fold" nodes has format {later["fold"]}, '
-        f"this version keeps {NODE_FORMATS['fold']}" in error.detail
+        f"this version uses {NODE_FORMATS['fold']}" in error.detail
     )
     assert "joinery run --rebuild" in error.hint
 
@@ -240,7 +240,7 @@ def test_the_state_of_streams_had_a_format_of_its_own(tmp_path: Path) -> None:
 
     error = refusal(folder, stream.program)
 
-    assert f"state has format 6, this version keeps {STATE_FORMAT}" in error.detail
+    assert f"state has format 6, this version uses {STATE_FORMAT}" in error.detail
     assert "joinery run --rebuild" in error.hint
     (folder / FILE_NAME).write_text(json.dumps({**told, "format": 7, "kinds": {}}))
     claim_checkpoint(folder, "s", stream.program)
@@ -267,7 +267,7 @@ def test_a_checkpoint_of_an_earlier_version_goes_on_whatever_its_kinds_are_calle
 def test_a_broken_fingerprint_is_refused(checkpoint: Path, tmp_path: Path) -> None:
     (checkpoint / FILE_NAME).write_text("{")
 
-    assert "is not readable" in refusal(checkpoint, program(tmp_path)).detail
+    assert "cannot be read" in refusal(checkpoint, program(tmp_path)).detail
 
 
 def test_a_checkpoint_without_a_batch_is_claimed_anew(tmp_path: Path) -> None:

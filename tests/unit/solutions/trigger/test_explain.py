@@ -86,7 +86,7 @@ def test_tables_that_are_not_there_yet_are_told(triggered: Product, tmp_path: Pa
 
     text = told(triggered, f"sqlite:///{tmp_path / 'empty.db'}")
 
-    assert "The first run makes the tables of user, star, repo" in text
+    assert "The first run creates the tables of user, star, repo" in text
 
 
 def test_it_shows_the_triggers_of_a_queue(triggered: Product) -> None:

@@ -132,7 +132,7 @@ def test_sql_of_another_shape_is_refused(sql: dict[str, Any], told: str) -> None
 
 
 def test_a_statement_that_the_database_refuses_is_told_before_anything_is_written() -> None:
-    with pytest.raises(SpecError, match="the database refuses documents") as refused:
+    with pytest.raises(SpecError, match="the database rejects documents") as refused:
         driver(documents="SELECT id, lost AS document FROM user")
 
     assert "no such column: lost" in refused.value.detail
@@ -186,7 +186,7 @@ def test_a_rebuild_leaves_a_view_on_the_tables_that_stand(tmp_path: Path) -> Non
         ({"fork": "forks"}, '"fork"'),
         ({"user": {"name": "people", "columns": {"who": "nothing"}}}, '"nothing"'),
         ({"user": {"columns": {"who": "name"}}}, "needs a name"),
-        ("people", "in place of a map"),
+        ("people", "instead of a map"),
     ],
 )
 def test_a_view_of_what_is_not_there_is_refused(views: Any, told: str) -> None:

@@ -50,7 +50,7 @@ class Fragment:
 
     def __post_init__(self) -> None:
         if len(self.sql) + len(self.fails) > _LONGEST:
-            raise UntranslatableError("an expression that becomes too long a statement")
+            raise UntranslatableError("an expression whose statement would be too long")
 
     def guarded(self) -> str:
         """Return its value, null where it fails."""
