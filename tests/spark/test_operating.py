@@ -117,7 +117,7 @@ def test_a_run_is_watched_paused_resumed_and_killed(
             assert [1] == sent(tmp_path, "card")
 
             assert 0 == joinery(monkeypatch, "resume", "card")
-            assert "card: goes on" in capsys.readouterr().out
+            assert "card: running again" in capsys.readouterr().out
             until(lambda: sent(tmp_path, "card") == [1, 2])
             until(lambda: state("card") == "live")
 

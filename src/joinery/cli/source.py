@@ -144,8 +144,8 @@ def pause(
         return
     kept = "meanwhile" if _has_slot(chosen) else "for as long as it is set to"
     sys.stdout.write(
-        f'source "{name}" pauses, and its database keeps its log {kept};'
-        f" joinery source resume {name} lets it go on\n"
+        f'source "{name}" is paused, and its database keeps its log {kept};'
+        f" joinery source resume {name} continues\n"
     )
 
 
@@ -156,7 +156,7 @@ def resume(
 ) -> None:
     """Resume a paused capture where it stopped."""
     if _spool(file, name)[1].resume():
-        sys.stdout.write(f'source "{name}" goes on\n')
+        sys.stdout.write(f'source "{name}" is running again\n')
     else:
         sys.stdout.write(f'source "{name}" was not paused\n')
 

@@ -149,5 +149,5 @@ def _behind(status: ProductStatus) -> str:
 
 def _urgent(count: int) -> str:
     if not count:
-        return "nothing wants attention"
-    return f"{count} {'wants' if count == 1 else 'want'} attention"
+        return "nothing needs attention"
+    return f"{count} {'needs' if count == 1 else 'need'} attention"

@@ -85,7 +85,7 @@ class Position:
             topics = sorted({each.topic for each in relations})
             near = get_close_matches(text.partition("/")[0], topics, 1)
             guess = f"Did you mean {near[0]}? " if near else ""
-            message = f'position "{text}" is of no topic that the product reads'
+            message = f'position "{text}" is not in a topic that the product reads'
             raise WaitError(message, hint=f"{guess}It reads {', '.join(topics)}.")
         topic = max(sources, key=len)
         part, _, at = text[len(topic) + 1 :].partition("/")
@@ -238,7 +238,7 @@ def _sizes(checkpoint: Place) -> SeenSizes:
                 if each["kind"] == "files"
             }
     raise RunError(
-        f"could not read the notes of files in {checkpoint}, which keep changing",
+        f"could not read which files are in {checkpoint}, since they keep changing",
         hint="Try again.",
     )
 
@@ -304,13 +304,13 @@ def _target(
     if isinstance(found, Product) and (found.settle_ms or found.ready):
         held = "settle" if found.settle_ms else "ready"
         raise WaitError(
-            f'product "{name}" holds documents back ("{held}"), so they may not be sent although'
-            " its logs are read",
+            f'product "{name}" holds documents back ("{held}"), so they may not be sent even'
+            " once its logs are read",
             hint="Wait for another product of the same relations.",
         )
     if any(dict(each.options).get("spool") is True for each in found.sinks):
         raise WaitError(
-            f'a sink of "{name}" has a spool, so it may not have what is read',
+            f'a sink of "{name}" has a spool, so it may not yet have what was read',
             hint="Wait for a product whose sinks have none.",
         )
     return found

@@ -80,10 +80,10 @@ def _run(started_at: float, *, ready: bool) -> Iterator[Metric]:
     """Yield what is there from the first scrape on, before Spark has started."""
     from prometheus_client.core import GaugeMetricFamily
 
-    yield GaugeMetricFamily("joinery_up", "1 while the run answers.", value=1)
-    yield GaugeMetricFamily("joinery_ready", "Whether /ready answers 200.", value=float(ready))
+    yield GaugeMetricFamily("joinery_up", "1 while the run responds.", value=1)
+    yield GaugeMetricFamily("joinery_ready", "Whether /ready returns 200.", value=float(ready))
     yield GaugeMetricFamily(
-        "joinery_run_started_timestamp_seconds", "When the run began.", value=started_at
+        "joinery_run_started_timestamp_seconds", "When the run started.", value=started_at
     )
 
 
@@ -102,11 +102,11 @@ def _counted(progress: Progress) -> Iterator[Metric]:
     )
     dead.add_metric([], totals.dead)
     changes = CounterMetricFamily(
-        "joinery_changes", "Changes, by what became of them.", labels=["relation", "outcome"]
+        "joinery_changes", "Changes by outcome.", labels=["relation", "outcome"]
     )
     freshness = SummaryMetricFamily(
         "joinery_freshness_seconds",
-        "From the commit of a change at its source until its documents were published.",
+        "Time from the commit of a change at its source until its documents were published.",
         labels=["relation"],
     )
     for relation, counts in progress.relations.items():
@@ -117,7 +117,7 @@ def _counted(progress: Progress) -> Iterator[Metric]:
             freshness.add_metric([relation], counts["timed"], counts["age_ms"] / 1000)
     stale = GaugeMetricFamily(
         "joinery_stale_ratio",
-        "Of a relation's latest changes, the share that was stale.",
+        "Share of a relation's latest changes that were stale.",
         labels=["relation"],
     )
     for relation, each in progress.staleness.items():
@@ -140,14 +140,14 @@ def _counted(progress: Progress) -> Iterator[Metric]:
             events.add_metric([product, event], count)
     driver = CounterMetricFamily(
         "joinery_documents_through_driver",
-        "Documents that the driver wrote or held, once a sink; none where tasks write.",
+        "Documents that the driver wrote or held, once per sink; none where tasks write.",
         labels=["product"],
     )
     for product, count in progress.through_driver.items():
         driver.add_metric([product], count)
     ignored = GaugeMetricFamily(
         "joinery_ignored_bytes",
-        "Bytes that were added to change files after they were seen, which are not read.",
+        "Bytes appended to change files after they were seen, which are not read.",
         labels=["relation"],
     )
     for relation, count in progress.ignored_bytes.items():
@@ -168,7 +168,7 @@ def _latest(batches: list[BatchProgress]) -> Iterator[Metric]:
     )
     sink = GaugeMetricFamily(
         "joinery_batch_sink_seconds",
-        "What each target took of the last batch.",
+        "How long each target took in the last batch.",
         labels=["query", "target"],
     )
     ended = GaugeMetricFamily(
@@ -210,17 +210,17 @@ def _event_times(batches: list[BatchProgress]) -> Iterator[Metric]:
     )
     newest = GaugeMetricFamily(
         "joinery_event_time_newest_timestamp_seconds",
-        "The newest event time that was read of a partition.",
+        "The newest event time that was read from a partition.",
         labels=["query", "relation", "partition"],
     )
     behind = GaugeMetricFamily(
         "joinery_event_time_behind_seconds",
-        "How far that share of the rows was at most behind the newest time of its partition.",
+        "At most how far that share of the rows was behind the newest time of its partition.",
         labels=["query", "relation", "quantile"],
     )
     drift = GaugeMetricFamily(
         "joinery_clock_drift_seconds",
-        "How far, for that share of the rows, the device's clock was at most from the receiver's.",
+        "At most how far, for that share of the rows, device and receiver clocks were apart.",
         labels=["query", "relation", "quantile"],
     )
     for batch in batches:
@@ -242,7 +242,7 @@ def _waiting(progress: Progress) -> Iterator[Metric]:
 
     waiting = GaugeMetricFamily(
         "joinery_sink_waiting_seconds",
-        "For how long a sink has been waited for; absent while none is.",
+        "How long the run has waited for a sink; absent while it waits for none.",
         labels=["product", "target"],
     )
     for each in progress.waiting.values():
@@ -264,7 +264,7 @@ def _lookups(lookups: Mapping[str, LookupProgress]) -> Iterator[Metric]:
     )
     ages = HistogramMetricFamily(
         "joinery_lookup_age_seconds",
-        "How old the answers of lookups were when events got them.",
+        "How old the results of lookups were when events got them.",
         labels=labels,
     )
     for name, done in lookups.items():
@@ -364,7 +364,7 @@ class RunEndpoints:
                 return code, _JSON, _body(facts)
             case _:
                 known = "/metrics, /health, /ready and /wait"
-                return 404, _JSON, _body({"error": f"there are {known}"})
+                return 404, _JSON, _body({"error": f"nothing is here; there are {known}"})
 
     def _waited(self, asked: Mapping[str, Sequence[str]]) -> tuple[int, dict[str, str]]:
         product, positions = asked.get("product", [""])[0], asked.get("position", ())

@@ -325,7 +325,10 @@ class _Run:
             if for_s > each.grace_s and each.product in (name, self.query):
                 return "waiting", f"{each.target}: {each.reason.rstrip('.')}, for {for_s:.0f} s"
         if self.paused is not None and told.live:
-            return "live", f"paused {self.paused}; real time goes on, the next run begins paused"
+            return (
+                "live",
+                f"paused {self.paused}; real-time mode continues, the next run starts paused",
+            )
         if self.paused is not None:
             begun = "it stops once the current batch is done"
             return "paused", f"paused {self.paused}; {begun}"
@@ -355,7 +358,7 @@ def read_status(file: Place) -> tuple[QueryStatus | None, str]:
     except FileNotFoundError:
         return None, ""
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        why = "it was cut short, or another version of Joinery wrote it"
+        why = "it is truncated, or another version of Joinery wrote it"
         return None, f"{file.name} cannot be read: {error if isinstance(error, OSError) else why}"
 
 
@@ -376,9 +379,9 @@ def _why_behind(told: QueryStatus, now: float) -> str:
     """Return where the time goes, in words."""
     batch = told.batch
     if batch is None:
-        return f"its first batch has been going on for {now - told.began_at:.0f} s"
+        return f"its first batch has been running for {now - told.began_at:.0f} s"
     if (lasts := now - batch.ended_at) > 2 * batch.seconds + _BEHIND_S:
-        return f"the batch after {batch.number} has been going on for {lasts:.0f} s"
+        return f"the batch after {batch.number} has been running for {lasts:.0f} s"
     sinks_ms = batch.durations_ms.get("sinks", 0)
     if batch.seconds and sinks_ms / 1000 > _MOST * batch.seconds:
         slowest = max(batch.sinks_ms, key=lambda each: batch.sinks_ms[each], default="")
@@ -386,12 +389,12 @@ def _why_behind(told: QueryStatus, now: float) -> str:
             return f"{slowest} takes {_of_batch(batch.sinks_ms[slowest], batch)}"
         return f"its sinks take {_of_batch(sinks_ms, batch)}"
     rate = batch.rows / batch.seconds if batch.seconds else 0.0
-    return f"it reads {rate:,.0f} rows a second and has not caught up yet"
+    return f"it reads {rate:,.0f} rows per second and has not caught up yet"
 
 
 def _of_batch(spent_ms: int, batch: LastBatch) -> str:
     share = min(1.0, spent_ms / 1000 / batch.seconds)
-    return f"{spent_ms:,} ms a batch ({share:.0%} of the batch)"
+    return f"{spent_ms:,} ms per batch ({share:.0%} of the batch)"
 
 
 def _dead(spec: ProjectSpec, letters: Mapping[str, int], name: str, run: _Run) -> int:

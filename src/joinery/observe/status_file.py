@@ -199,7 +199,7 @@ class StatusFiles:
 
     def _warn(self, error: OSError) -> None:
         if not self._broken:
-            log.warning("status cannot be written", extra={"why": str(error)})
+            log.warning("could not write status", extra={"why": str(error)})
         self._broken = True
 
     def _write(self, status: QueryStatus) -> None:

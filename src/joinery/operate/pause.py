@@ -116,17 +116,17 @@ def outcome(request: Request, until: float) -> str:
         told, _ = read_status(request.paths.status_file)
         if told is not None and told.state == "running" and told.paused == wanted:
             after = f" after batch {told.batch.number}" if told.batch is not None else ""
-            return f"{names}: {f'paused{after}' if wanted else 'goes on'}"
+            return f"{names}: {f'paused{after}' if wanted else 'running again'}"
         if time.monotonic() >= until:
             raise PauseTimeoutError(
                 f"{names}: requested, but not done yet",
-                detail="The batch under way is finished first. A run that was started with"
-                " --real-time is never paused; the next one begins paused.",
+                detail="The current batch is finished first. A run that was started with"
+                " --real-time is never paused; the next one starts paused.",
                 hint=f"See joinery status {' '.join(request.members)}.",
             )
         time.sleep(_LOOKED_S)
-    begins = "begins paused" if wanted else "runs it"
-    return f"{names}: no run is going on; the next one {begins}"
+    begins = "starts paused" if wanted else "runs it"
+    return f"{names}: no run is active; the next one {begins}"
 
 
 def _asked(paths: QueryPaths, members: tuple[str, ...], action: Action) -> Request:

@@ -149,7 +149,7 @@ def document(
         emit: When documents are sent; by default at the end of each batch.
         ready: Relations that have to be read to the end they had at start before anything
             is sent.
-        expect: What wants attention in `joinery status`; by default failures.
+        expect: What needs attention in `joinery status`; by default failures.
         erased: What becomes of a document with values of an erased person: shown with nulls, by
             default, or removed.
         personal_key: Says that the key of `root` is personal, and documents are known by its

@@ -92,7 +92,7 @@ class ProductSpec(Part):
     )
     expect: Expectations | None = key(
         nested(Expectations, "expect"),
-        "What wants attention in `joinery status`; by default failures.",
+        "What needs attention in `joinery status`; by default failures.",
         default=None,
     )
     erased: Erased = key(

@@ -127,7 +127,9 @@ class Door:
         now = self._clock()
         if now < self._next_at:
             wait_s = math.ceil(self._next_at - now)
-            raise SignInError("a token was wrong a moment ago", hint=_again(wait_s), wait_s=wait_s)
+            raise SignInError(
+                "a wrong token was entered a moment ago", hint=_again(wait_s), wait_s=wait_s
+            )
         if same(self.token, token):
             self._wrong = 0
             return
@@ -174,7 +176,7 @@ def _name(text: str) -> str:
     name = spoken(text)
     if not name or len(name) > _LONGEST_NAME:
         raise SignInError(
-            "actions are logged with a name, and this is not one",
+            "actions are logged with a name, but this is not one",
             hint=f"Enter your name, in at most {_LONGEST_NAME} characters.",
         )
     return name

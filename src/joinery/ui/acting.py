@@ -50,13 +50,13 @@ class ActionResult:
     def of(cls, error: JoineryError | OSError) -> ActionResult:
         """Return why nothing was done."""
         if isinstance(error, OSError):
-            return cls("It could not be done, or only in part", (f"{error}",), refused=True)
+            return cls("It could not be done, or only partly", (f"{error}",), refused=True)
         lines = tuple(each for each in (error.detail, error.hint, f"[{error.code}]") if each)
         return cls(f"{error.message[:1].upper()}{error.message[1:]}", lines, refused=True)
 
 
 NOT_LISTED = ActionResult(
-    "Dead letters of this project are not handled here",
+    "Dead letters of this project cannot be handled here",
     ("They are kept in a topic, are more than 32 MB, or cannot be read.", "Use joinery dlq."),
     refused=True,
 )
@@ -231,7 +231,9 @@ def _before(found: Sequence[DeadLetter]) -> list[str]:
 
 def _missing(asked: LetterSelection, found: Sequence[DeadLetter]) -> list[str]:
     there = {each.id for each in found}
-    return [f"{each} is no dead letter of this product" for each in asked.ids if each not in there]
+    return [
+        f"{each} is not a dead letter of this product" for each in asked.ids if each not in there
+    ]
 
 
 def _short(lines: Sequence[str]) -> tuple[str, ...]:

@@ -49,12 +49,12 @@ _LONGEST_WHY = 200
 _LONGEST_VALUE = 100_000
 _SHOWN = 20
 _STRANGE = ActionResult(
-    "Nothing was done: this form is not of a page that you were shown",
+    "Nothing was done: this form is not from a page that was shown to you",
     ("You may have been signed out: sign in, and open the page again.",),
     refused=True,
 )
 _NONE_CHOSEN = ActionResult(
-    "No dead letters are chosen", ("Mark some, or take all of a reason.",), refused=True
+    "No dead letters are chosen", ("Select some, or choose all of one reason.",), refused=True
 )
 
 Shown = Callable[["Request", Visit], "Response"]

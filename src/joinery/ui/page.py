@@ -40,11 +40,11 @@ from joinery.ui.tables import (
 )
 
 _SORTED = {
-    "": "what wants attention",
+    "": "what needs attention",
     "product": "name",
     "fresh": "the least fresh",
     "behind": "the furthest behind",
-    "rate": "documents a second",
+    "rate": "documents per second",
     "sent": "documents sent",
     "cost": "cost",
     "size": "state size",
@@ -164,7 +164,7 @@ def _summary(products: list[ProductStatus]) -> list[str]:
         counted_text(len(products), "product"),
         *(f"{states[each]:,} {each}" for each in reversed(STATES) if states[each]),
         *([f"{dead:,} with dead letters"] if dead else ()),
-        f"{rate:,.0f} documents a second",
+        f"{rate:,.0f} documents per second",
     ]
 
 
@@ -207,11 +207,11 @@ def _charts(minutes: list[Minute], now: float) -> list[dict[str, str]]:
     fresh = bucketed(minutes, now, lambda each: each.fresh_s, max)
     sent = bucketed(minutes, now, lambda each: float(each.sent), lambda one, two: one + two)
     stalest = max((each for each in fresh if each is not None), default=None)
-    told = "not known" if stalest is None else f"{seconds_text(stalest)} at most"
+    told = "not known" if stalest is None else f"at most {seconds_text(stalest)}"
     most = max((each for each in sent if each is not None), default=0.0)
     return [
         {"title": f"fresh: {told}", "path": path_of(fresh)},
-        {"title": f"sent: {most:,.0f} in a quarter of an hour at most", "path": path_of(sent)},
+        {"title": f"sent: {most:,.0f} at most in a quarter of an hour", "path": path_of(sent)},
     ]
 
 
@@ -224,9 +224,9 @@ def _facts(standing: Standing, told: QueryStatus | None) -> list[tuple[str, str]
     totals = told.products.get(status.product)
     facts += [("sends to", each) for each in (totals.targets if totals is not None else ())]
     facts += [
-        ("run began", moment_text(told.began_at)),
+        ("run started", moment_text(told.began_at)),
         ("last report", moment_text(told.written_at)),
-        ("taken back", f"{status.tombstones:,}"),
+        ("tombstones sent", f"{status.tombstones:,}"),
     ]
     expect = _expected(standing)
     return [*facts, ("expected", expect)] if expect else facts

@@ -61,7 +61,7 @@ FLEET = (
     Column("cost", "cost", _share, number=True),
     Column("state_bytes", "state size", _size, number=True),
     Column("dead", "dead letters", number=True),
-    Column("wants_attention", "wants attention"),
+    Column("wants_attention", "needs attention"),
     Column("because", "because"),
     Column("missed", "missed"),
 )
@@ -167,7 +167,7 @@ def batch_table(told: QueryStatus | None) -> Table:
         Column("rows_per_second", "rows/s", lambda value: f"{value or 0:,.0f}", number=True),
         Column("stage_ms", "process, ms", number=True),
         Column("sinks_ms", "write, ms", number=True),
-        Column("slowest", "of it most by", long=True),
+        Column("slowest", "slowest sink", long=True),
     )
     rows: tuple[Row, ...] = tuple(
         {
@@ -182,7 +182,7 @@ def batch_table(told: QueryStatus | None) -> Table:
         }
         for each in (told.batches if told is not None else ())
     )
-    return Table("batches", "last batches", columns, rows, "no batch is through yet")
+    return Table("batches", "last batches", columns, rows, "no batch has finished yet")
 
 
 def hot_key_table(totals: ProductTotals | None) -> Table:
@@ -194,7 +194,7 @@ def hot_key_table(totals: ProductTotals | None) -> Table:
         Column("share", "share", _share, number=True),
         Column("share_at_most", "at most", _share, number=True),
         Column("messages", "messages", number=True),
-        Column("error", "may be more by", number=True),
+        Column("error", "may be higher by", number=True),
         Column("of", "of", number=True),
     )
     rows: tuple[Row, ...] = tuple(
@@ -245,7 +245,7 @@ def action_table(actions: Sequence[Action], handled: Sequence[HandledLetters] = 
     """
     columns = (
         Column("at", "at", _when),
-        Column("verb", "asked"),
+        Column("verb", "action"),
         Column("letters", "dead letters", number=True),
         Column("by", "by", long=True),
         Column("why", "why", long=True),
@@ -259,7 +259,7 @@ def action_table(actions: Sequence[Action], handled: Sequence[HandledLetters] = 
         for each in handled
     ]
     newest = sorted(rows, key=lambda row: str(row["at"]), reverse=True)
-    return Table("actions", "requested", columns, tuple(newest[:_ACTIONS]), "nothing")
+    return Table("actions", "actions", columns, tuple(newest[:_ACTIONS]), "nothing")
 
 
 def dead_letter_table(letters: Iterable[DeadLetter]) -> Table:

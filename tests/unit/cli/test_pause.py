@@ -1,4 +1,4 @@
-"""`joinery pause` and `joinery resume`, where no run is going on."""
+"""`joinery pause` and `joinery resume`, where no run is active."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_what_is_paused_is_so_for_the_next_run_and_says_by_whom(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert 0 == joinery(monkeypatch, "pause", "card", "--why", "stock-taking")
-    assert "card: no run is going on; the next one begins paused\n" == capsys.readouterr().out
+    assert "card: no run is active; the next one starts paused\n" == capsys.readouterr().out
 
     assert 0 == joinery(monkeypatch, "status", "card", "--json")
     [card] = json.loads(capsys.readouterr().out)["products"]
@@ -41,7 +41,7 @@ def test_what_is_paused_is_so_for_the_next_run_and_says_by_whom(
     assert 0 == joinery(monkeypatch, "pause", "card")
     assert "card: was paused before, by " in capsys.readouterr().out
     assert 0 == joinery(monkeypatch, "resume", "card")
-    assert "card: no run is going on; the next one runs it\n" == capsys.readouterr().out
+    assert "card: no run is active; the next one runs it\n" == capsys.readouterr().out
     assert 0 == joinery(monkeypatch, "resume", "card")
     assert "card: was resumed before, by " in capsys.readouterr().out
 
@@ -72,7 +72,7 @@ def test_a_group_is_paused_as_a_whole(
 ) -> None:
     assert 0 == joinery(monkeypatch, "pause", "names", "profile")
 
-    assert "profile, names: no run is going on" in capsys.readouterr().out
+    assert "profile, names: no run is active" in capsys.readouterr().out
 
 
 def test_real_time_is_not_paused(
@@ -92,4 +92,4 @@ def test_what_was_paused_before_goes_on_in_real_time_once_it_is_resumed(
     capsys.readouterr()
 
     assert 0 == joinery(monkeypatch, "resume", "card")
-    assert "card: no run is going on; the next one runs it\n" == capsys.readouterr().out
+    assert "card: no run is active; the next one runs it\n" == capsys.readouterr().out

@@ -35,7 +35,7 @@ def test_status_of_what_never_ran(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert 0 == joinery(monkeypatch, "status", "--check")
-    assert "shop   2 products   nothing wants attention" in capsys.readouterr().out
+    assert "shop   2 products   nothing needs attention" in capsys.readouterr().out
     assert 0 == joinery(monkeypatch, "top")
 
 
@@ -73,7 +73,7 @@ def test_what_wants_attention_is_shown_with_its_reason() -> None:
     found = ProjectStatus(project="shop", checkpoint=Path(), products=(behind, live))
 
     assert [
-        "shop   2 products   1 wants attention",
+        "shop   2 products   1 needs attention",
         "  product  state   fresh   behind  docs/s  sent  cost  on disk  dead",
         "◐ search   behind   41 s  310,022       0     0     -        -     0",
         "    because its sinks are slow",

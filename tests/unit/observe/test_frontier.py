@@ -111,8 +111,8 @@ def test_a_batch_that_is_committed_meanwhile_is_waited_for(file: Path, checkpoin
     ("product", "position", "timeout", "problem"),
     [
         ("profle", "orders/0/1", "1s", 'no product or stream "profle".*Did you mean profile'),
-        ("profile", "ordres/0/1", "1s", "of no topic that the product reads.*mean orders"),
-        ("profile", "other/0/1", "1s", "of no topic that the product reads"),
+        ("profile", "ordres/0/1", "1s", "not in a topic that the product reads.*mean orders"),
+        ("profile", "other/0/1", "1s", "not in a topic that the product reads"),
         ("profile", "orders/0", "1s", "not name a record of a partition.*orders/0/1042"),
         ("profile", "orders/a/1", "1s", "not name a record of a partition"),
         ("profile", "customer/1.jsonl/0", "1s", "not name a line of a file"),
@@ -161,7 +161,7 @@ def test_notes_that_vanish_again_and_again_can_be_read_later(tmp_path: Path) -> 
     checkpoint = query(tmp_path / "q", {"1.jsonl": 7})
     (checkpoint / "sources" / "1" / "000000001.labels").symlink_to(tmp_path / "merged")
 
-    with pytest.raises(RunError, match="could not read the notes of files"):
+    with pytest.raises(RunError, match="could not read which files are in"):
         seen_sizes([checkpoint])
 
 

@@ -202,7 +202,7 @@ def test_what_is_slow_says_where_the_time_goes(spec: ProjectSpec) -> None:
     found = told(spec, status)
 
     assert "behind" == found.state
-    assert "its sinks take 880 ms a batch (88% of the batch)" == found.because
+    assert "its sinks take 880 ms per batch (88% of the batch)" == found.because
     assert (
         "fresh: 41.0 s, expected 20 s",
         "behind: 310,022 rows, expected 100",
@@ -220,7 +220,9 @@ def test_the_target_that_takes_most_is_named(spec: ProjectSpec) -> None:
     )
     status = replace(CAUGHT_UP, caught_up=False, caught_up_at=NOW - 41, batch=slow)
 
-    assert "opensearch items takes 850 ms a batch (85% of the batch)" == told(spec, status).because
+    assert (
+        "opensearch items takes 850 ms per batch (85% of the batch)" == told(spec, status).because
+    )
 
 
 def test_what_is_paused_says_by_whom_and_whether_it_stands_still_yet(spec: ProjectSpec) -> None:
@@ -249,7 +251,7 @@ def test_a_batch_that_does_not_end_is_named(spec: ProjectSpec) -> None:
     status = replace(CAUGHT_UP, caught_up=False, caught_up_at=NOW - 100)
     stuck = replace(status, batch=LastBatch(number=7, ended_at=NOW - 90, seconds=1.0, rows=5))
 
-    assert "the batch after 7 has been going on for 90 s" == told(spec, stuck).because
+    assert "the batch after 7 has been running for 90 s" == told(spec, stuck).because
 
 
 def test_a_failure_is_told_with_its_code(spec: ProjectSpec) -> None:
@@ -289,7 +291,7 @@ def test_real_time_goes_on_where_somebody_paused_it_and_says_so(spec: ProjectSpe
     found = told(spec, replace(CAUGHT_UP, live=True))
 
     assert "live" == found.state
-    assert found.because.endswith("real time goes on, the next run begins paused")
+    assert found.because.endswith("real-time mode continues, the next run starts paused")
 
 
 def test_a_file_that_cannot_be_read_wants_attention(spec: ProjectSpec) -> None:
@@ -299,7 +301,7 @@ def test_a_file_that_cannot_be_read_wants_attention(spec: ProjectSpec) -> None:
 
     [found] = project_status(spec).products
     assert ("unknown", True) == (found.state, found.wants_attention)
-    assert found.because.startswith(f"{paths.status_file.name} cannot be read: it was cut short")
+    assert found.because.startswith(f"{paths.status_file.name} cannot be read: it is truncated")
 
 
 def test_a_control_log_that_cannot_be_read_hides_nothing(spec: ProjectSpec) -> None:

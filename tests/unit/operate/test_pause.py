@@ -53,4 +53,4 @@ def test_a_run_that_has_not_done_it_yet_is_told_and_the_request_stands(spec: Pro
     finally:
         lease.release()
 
-    assert "person, names: no run is going on; the next one begins paused" == outcome(request, 0)
+    assert "person, names: no run is active; the next one starts paused" == outcome(request, 0)

@@ -255,7 +255,7 @@ def test_a_product_is_paused_with_those_of_its_query_once_somebody_confirms(
     status, text = ada.send(f"{PRODUCT}/pause", shown, why="stock-taking")
 
     assert 200 == status
-    assert "customer_profile, order_card: no run is going on; the next one begins paused" in text
+    assert "customer_profile, order_card: no run is active; the next one starts paused" in text
     [action] = control(folder).actions()
     assert ("pause", "stock-taking") == (action.verb, action.why)
     assert action.by.startswith("Ada (page of ")
@@ -277,7 +277,7 @@ def test_a_product_is_resumed(app: Starlette, folder: Path) -> None:
     status, text = ben.does(f"{PRODUCT}/resume")
 
     assert 200 == status
-    assert "no run is going on; the next one runs it" in text
+    assert "no run is active; the next one runs it" in text
     assert control(folder).paused is None
     assert ["resume", "pause"] == [each["verb"] for each in ben.history()]
     assert ["Ben", "Ada"] == [each["by"].partition(" (")[0] for each in ben.history()]
@@ -387,7 +387,7 @@ def test_letters_of_other_products_and_of_none_are_left(app: Starlette, folder: 
     answer = ada.browser.post(stranger, data=form)
 
     assert 409 == answer.status_code
-    assert f"{id} is no dead letter of this product" in answer.text
+    assert f"{id} is not a dead letter of this product" in answer.text
     assert 3 == len(ada.letters())
 
 

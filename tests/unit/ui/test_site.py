@@ -110,7 +110,7 @@ def test_a_status_file_cut_short_is_told_and_hides_no_other_product(live: Path) 
     client = opened(live)
 
     assert {"unknown", "live", "never run"} == set(states(client).values())
-    assert "core.json cannot be read: it was cut short" in client.get(PRODUCT).text
+    assert "core.json cannot be read: it is truncated" in client.get(PRODUCT).text
 
 
 @pytest.mark.parametrize("content", [b"[]", b"null", b"\xff", b'{"products": []}', b""])
@@ -133,7 +133,7 @@ def test_a_project_that_never_ran_has_its_page(folder: Path) -> None:
     page = opened(folder).get("/p/crm/lead_card")
 
     assert "never run" in page.text
-    assert "no batch is through yet" in page.text
+    assert "no batch has finished yet" in page.text
     tree(page.text)
 
 
@@ -186,7 +186,7 @@ def test_a_product_shows_its_last_day(folder: Path) -> None:
     [minute] = client.get(f"{PRODUCT}/minutes.json").json()
     assert (120, 0.7, 7) == (minute["sent"], minute["fresh_s"], minute["rows_left"])
     page = client.get(PRODUCT).text
-    assert "fresh: 0.7 s at most" in page
+    assert "fresh: at most 0.7 s" in page
     tree(page)
     assert 2 == page.count("<path d=")
     assert "fresh: not known" in client.get("/p/shop/order_card").text

@@ -249,7 +249,7 @@ class Run:
         return self._ended.is_set()
 
     def __repr__(self) -> str:
-        state = "ended" if self.ended else "going on"
+        state = "ended" if self.ended else "running"
         return f"<run of project {self._spec.name}, {state}: {', '.join(self.targets)}>"
 
     def await_termination(self, timeout: float | None = None) -> bool:
