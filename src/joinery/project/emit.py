@@ -37,7 +37,7 @@ class Emit(Part):
     )
     late: LateRows = key(
         one_of(get_args(LateRows)),
-        "Of what goes by time: what a row does that comes below the watermark.",
+        "Of what goes by time: what happens to a row that comes below the watermark.",
         default="correct",
     )
     allowed_us: int = key(

@@ -154,9 +154,7 @@ class SearchSpec(Form):
         "What a query is: a condition, or a query of Lucene.",
         default="sql",
     )
-    retroactive: bool = key(
-        FLAG, "A new query finds the documents that are there already.", default=True
-    )
+    retroactive: bool = key(FLAG, "A new query finds existing documents.", default=True)
     fields: Pairs = key(FIELDS, "What a match shows.", default=())
 
 
@@ -265,7 +263,7 @@ class PatternSpec(Form):
     """
 
     word: ClassVar[str] = "pattern"
-    about: ClassVar[str] = "Instead of `root`: the relation in whose rows matches are looked for."
+    about: ClassVar[str] = "Instead of `root`: the relation whose rows are searched for matches."
     hints: ClassVar[Mapping[str, str]] = {
         "values": "Write it under fields.",
         "where": "Write it under where of the relation, or under define.",
@@ -277,7 +275,7 @@ class PatternSpec(Form):
         " key.",
         default=(),
     )
-    define: Pairs = key(EXPRESSIONS, "Variables, and what a row must be to be theirs.", default=())
+    define: Pairs = key(EXPRESSIONS, "Variables, and the condition of each.", default=())
     match: str = key(
         TEXT.told(examples=["F{3,} -> S not P"]),
         "`A B` (the very next row), `A -> B` (a later one), `( )`, `A+`, `A*`, `A?`, `A{2,5}`, a"
@@ -288,7 +286,7 @@ class PatternSpec(Form):
     )
     within_us: int | None = key(SPAN, "How long after its first row a match may end.", default=None)
     after: After = key(
-        one_of(get_args(After)), "Where the search goes on after a match.", default="past_last"
+        one_of(get_args(After)), "Where the search continues after a match.", default="past_last"
     )
     rules: tuple[RuleSpec, ...] = key(
         _RULES, "By name, relations whose rows give parameters to `define`.", default=()

@@ -68,8 +68,8 @@ class MysqlSourceOptions:
     )
     tables: tuple[str, ...] = declared(_TABLES, default=())
     server_id: int | None = count(
-        "The number by which the server knows us among its replicas, of which no two may have one;"
-        " by default made of the names of the project and the source.",
+        "The number by which the server knows the capture among its replicas; it must be unique;"
+        " by default derived from the names of the project and the source.",
         default=None,
     )
     spool: SpoolSpec = declared(SPOOL_OPTION, default=SpoolSpec())

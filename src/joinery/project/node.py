@@ -157,7 +157,7 @@ class HotSpec(Part):
 
     above: int = key(
         count(),
-        "What more rows of the through relation name is left out, and listed in `<name>_hot`.",
+        "Values that more rows than this name are left out, and listed in `<name>_hot`.",
         hint="Write hot: {above: N}.",
     )
 

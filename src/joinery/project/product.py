@@ -97,7 +97,7 @@ class ProductSpec(Part):
     )
     erased: Erased = key(
         one_of(get_args(Erased)),
-        "Of `root`: what becomes of a document with values of an erased person.",
+        "Of `root`: what happens to a document with values of an erased person.",
         default="redact",
     )
     personal_key: bool = key(

@@ -185,7 +185,7 @@ class RunSpec(Part):
     )
     audit: AuditSpec | None = key(
         nested(AuditSpec, "audit"),
-        "Documents are [compared](diff.md) with their database for ever.",
+        "Documents are [compared](diff.md) with their database continuously.",
         default=None,
         secret=True,
     )

@@ -186,7 +186,7 @@ class LookupSpec(Part):
     )
     as_of: AsOf = key(
         one_of(get_args(AsOf)),
-        "The row of now, or the one that was valid at the event's time.",
+        "The current row, or the one that was valid at the event's time.",
         default="processing",
     )
     time: str | None = key(TEXT, "The event's time; by default that of its relation.", default=None)
@@ -221,7 +221,7 @@ class LookupSpec(Part):
         nested(Cache, "cache"), "Which answers of the store may be used again.", default=Cache()
     )
     limits: Limits = key(
-        nested(Limits, "limits"), "How fast the store is queried at most.", default=Limits()
+        nested(Limits, "limits"), "How fast the store may be queried.", default=Limits()
     )
     store: StoreRead | None = key(
         _STORE, "The store that is queried: a kind with its options.", default=None
@@ -323,7 +323,7 @@ class MapSpec(Part):
     """
 
     word: ClassVar[str] = "map"
-    about: ClassVar[str] = "Gives each event to a function of yours."
+    about: ClassVar[str] = "Passes each event to a function of yours."
     function: str | RowFunction = key(
         _FUNCTION, "Module and function, `module:name`: takes an event, returns one or None."
     )
@@ -352,7 +352,7 @@ class JoinSpec(Part):
     """
 
     word: ClassVar[str] = "join"
-    about: ClassVar[str] = "Makes pairs with the events of another log; its keys are below."
+    about: ClassVar[str] = "Pairs events with those of another log; its keys are below."
     relation: str = key(OTHER, "The other log: a relation with `append: true`.", name="join")
     on: Pairs = key(
         ON,

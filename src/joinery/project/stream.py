@@ -85,7 +85,7 @@ class ClocksSpec(Part):
     )
     suspect: Literal["received", "dead_letter"] = key(
         one_of(("received", "dead_letter")),
-        "What becomes of an event whose clocks are not believed: it gets the time at which it was"
+        "What happens to an event whose clocks are not believed: it gets the time at which it was"
         " received, or becomes a dead letter.",
         default="received",
     )
