@@ -271,7 +271,7 @@ def test_a_store_that_keeps_no_conditions_is_refused(
 ) -> None:
     network.deaf = deaf
 
-    with pytest.raises(ObjectStoreError, match=f"does not keep the condition of a put: {deaf}"):
+    with pytest.raises(ObjectStoreError, match=f"ignores the condition of a put: {deaf}"):
         Lease(over(network, folder) / "q.lease", "q").take()
 
     assert not folder.exists()
@@ -283,7 +283,7 @@ def test_a_store_whose_tags_are_altered_is_refused(folder: ObjectPath, network: 
     with pytest.raises(ObjectStoreError, match="condition of a put: If-Match") as told:
         Lease(over(network, folder) / "q.lease", "q").take()
 
-    assert told.value.detail == "It refuses one that holds."
+    assert told.value.detail == "It rejects one that holds."
     assert not folder.exists()
 
 

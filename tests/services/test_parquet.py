@@ -287,7 +287,7 @@ def test_a_server_that_is_away_while_an_export_is_taken_is_waited_for(
 BECOMES: Mapping[str, tuple[str, str]] = {
     "personal": (
         "key: [id], personal: {subject: id, fields: [name]},",
-        'source "db" has personal columns, which are not taken from an export yet',
+        'source "db" has personal columns, which cannot be loaded from an export yet',
     ),
     "append": (
         "key: [id], append: true,",

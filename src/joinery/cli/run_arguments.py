@@ -114,7 +114,7 @@ def check_bulk_start(arguments: RunArguments, spec: ProjectSpec) -> None:
             )
         case "parquet" if "mysql" in kinds and "postgres" not in kinds:
             raise RunArgumentError(
-                "tables of MySQL are not taken from an export yet", hint=_LEFT_OUT
+                "tables of MySQL cannot be loaded from an export yet", hint=_LEFT_OUT
             )
         case "parquet" if "postgres" not in kinds:
             raise RunArgumentError(

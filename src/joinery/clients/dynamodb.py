@@ -115,5 +115,5 @@ def _refused(operation: str, reason: str, detail: str) -> DynamoError:
         f'DynamoDB refused "{operation}": {reason}',
         reason=reason,
         detail=f"{detail.rstrip('.')}.",
-        hint="Check the endpoint, the region, the table, and what the credentials may do.",
+        hint="Check the endpoint, the region, the table, and the credentials' permissions.",
     )

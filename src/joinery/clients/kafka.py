@@ -259,7 +259,7 @@ def _made(brokers: Brokers, client: Callable[[dict[str, Any]], Any], **settings:
         return client({**brokers.settings(), **settings})
     except KafkaException as error:
         raise SinkOptionError(
-            "Kafka's client does not take these properties",
+            "Kafka's client does not accept these properties",
             detail=brokers.masked(sentence_of(error.args[0])),
             hint="Check properties of the sink.",
         ) from error
@@ -338,7 +338,7 @@ def failure(brokers: Brokers, error: Any, what: str, reason: str = "") -> Except
             f"Kafka at {brokers.bootstrap} refuses this run: another has taken over", detail=detail
         )
     if any(word in f"{name} {detail}".upper() for word in _SECURITY):
-        hint = "Check properties of the sink, and what this user may do."
+        hint = "Check properties of the sink, and the user's permissions."
         return SinkError(message, detail=detail, hint=hint)
     if name in _PASSING or known.retriable() or known.txn_requires_abort():
         hint = "Check that a broker listens there."

@@ -172,9 +172,9 @@ def failure(error: Exception, url: str, what: str) -> SinkError:
     """Return the error that tells a failure of the driver."""
     message = f"{what} postgres at {shown(url)}"
     if passes(error):
-        hint = "Check that the server is up, and has room."
+        hint = "Check that the server is up, and has free disk space."
         return SinkUnavailableError(message, detail=reason(error, url), hint=hint)
-    hint = "Check the URL, what its user may do, and the table."
+    hint = "Check the URL, its user's permissions, and the table."
     return SinkError(message, detail=reason(error, url), hint=hint)
 
 

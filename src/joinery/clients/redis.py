@@ -32,7 +32,8 @@ def open_redis(url: str, access: Mapping[str, str]) -> Redis:
         )
     except ValueError as error:
         raise SinkError(
-            f'"{shown(url)}" is not the address of a Redis', hint="Write redis://host:6379/0."
+            f'"{shown(url)}" is not the address of a Redis server',
+            hint="Write redis://host:6379/0.",
         ) from error
     return client
 
@@ -58,7 +59,7 @@ def failure(error: Exception, target: str, what: str) -> SinkError:
     return SinkError(
         f"{target} refused a request",
         detail=f"{error}.",
-        hint="Check the user, the password and what they may do.",
+        hint="Check the user, the password and the user's permissions.",
     )
 
 

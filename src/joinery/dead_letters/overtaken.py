@@ -65,6 +65,6 @@ def _newer(target: str, version: int, standing: int) -> str:
 def _perhaps_deleted(target: str, kept_ms: int) -> str:
     return (
         f"its root may have been deleted since: it is older than {duration_text(kept_ms)}, for"
-        f" which {target} remembers deletes. Have all documents sent anew by joinery run"
+        f" which {target} remembers deletes. Have all documents sent again by joinery run"
         " --rebuild, or what differs by joinery diff --repair, which supports some sinks."
     )

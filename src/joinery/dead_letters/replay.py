@@ -147,7 +147,7 @@ def why_unfit(letter: DeadLetter) -> str:
     if letter.cut:
         return (
             f"dead letter {letter.id} holds {_kept(letter)} its document."
-            " Give the whole document with --value, or have all documents sent anew by"
+            " Give the whole document with --value, or have all documents sent again by"
             " joinery run --rebuild."
         )
     if not _is_document(letter.facts["value"]):

@@ -136,7 +136,7 @@ class DynamoStore:
     def _told(self, code: str, detail: str) -> LookupStoreError:
         passes = code in _PASSING
         kind = LookupUnavailableError if passes else LookupStoreError
-        hint = "Check the table, the region, and what the credentials may do."
+        hint = "Check the table, the region, and the credentials' permissions."
         return kind(
             f"could not read from {self.target}", detail=f"{detail.rstrip('.')}.", hint=hint
         )

@@ -183,7 +183,7 @@ class ObjectPath:
             known = None  # what is left as it is, or was another, has to be looked at
         raise ObjectStoreError(
             f"could not write {self}",
-            detail=f"It was another each of {_MOST_LOOKS} times, since it was read.",
+            detail=f"It was different each of {_MOST_LOOKS} times, since it was read.",
             hint="Check whether anything between here and the store alters ETags.",
         )
 
@@ -217,7 +217,7 @@ class ObjectPath:
                 raise self._deaf("If-None-Match")
             seen = self._store.read(self.key).tag
             if not self._puts(b"second", seen):
-                raise self._deaf("If-Match", "It refuses one that holds.")
+                raise self._deaf("If-Match", "It rejects one that holds.")
             if self._puts(b"late", seen):
                 raise self._deaf("If-Match")
         finally:
@@ -233,8 +233,8 @@ class ObjectPath:
 
     def _deaf(self, header: str, detail: str = "") -> ObjectStoreError:
         return ObjectStoreError(
-            f"the store of {SCHEME}://{self.bucket} does not keep the condition of a put: {header}",
-            detail=detail or "Two runs could write over each other there.",
+            f"the store of {SCHEME}://{self.bucket} ignores the condition of a put: {header}",
+            detail=detail or "Two runs could overwrite each other there.",
             hint="Use a store that knows If-None-Match and If-Match, such as S3, and nothing"
             " between that alters ETags.",
         )

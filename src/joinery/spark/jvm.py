@@ -32,7 +32,7 @@ def require_classic(session: object) -> None:
         if session.sparkContext._jsc is None or session.sparkContext._jsc.sc().isStopped():
             raise SessionError(
                 "the Spark session was stopped",
-                hint="Pass one that goes on, such as SparkSession.builder.getOrCreate().",
+                hint="Pass an active one, such as SparkSession.builder.getOrCreate().",
             )
         return
     if type(session).__module__.startswith("pyspark.sql.connect"):

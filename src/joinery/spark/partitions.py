@@ -44,7 +44,7 @@ def partitions_warning(query: str, standing: int, said: int) -> RunWarning:
         about=f'query "{query}"',
         message=f'query "{query}" keeps its state in {standing} partitions, not in {said}',
         detail=f"The first batch of a checkpoint fixes {PARTITIONS}.",
-        hint=f"End the run, then joinery rescale --partitions {said}.",
+        hint=f"Stop the run, then joinery rescale --partitions {said}.",
     )
 
 

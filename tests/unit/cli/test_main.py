@@ -352,9 +352,9 @@ SOURCES = {
 @pytest.mark.parametrize(
     ("source", "more", "code", "told"),
     [
-        ("postgres", "", 1, 'the log of source "changes" was not begun for an export'),
+        ("postgres", "", 1, 'the log of source "changes" was not started for an export'),
         ("postgres", ", append: true", 1, 'relation "customer" is append, and its rows cannot'),
-        ("mysql", "", 2, "tables of MySQL are not taken from an export yet"),
+        ("mysql", "", 2, "tables of MySQL cannot be loaded from an export yet"),
     ],
 )
 def test_an_export_needs_a_log_that_was_begun_for_it(

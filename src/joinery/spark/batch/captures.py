@@ -92,7 +92,7 @@ def read_source_again(spec: ProjectSpec, source: SourceSpec) -> tuple[str, ...]:
             table = table_in(source, each.topic or each.name)
             raise CaptureError(
                 f'relation "{each.name}" is append, and {table} cannot be read again',
-                detail=f"Rows that {table} no longer has would be lost, with what they made.",
+                detail=f"Rows that {table} no longer has would be lost, with their effects.",
                 hint="Raise spool.keep to the time after which products may be rebuilt.",
             )
     return SpoolFolder(spool_of(spec, source)).read_again()
@@ -208,8 +208,8 @@ def _check_begun(source: SourceSpec, spool: SpoolFolder) -> None:
     known = spool.identity
     if known is not None and known.awaited and spool.position is None:
         raise CaptureError(
-            f'the log of source "{source.name}" was not begun to the end',
-            hint=f"Run joinery source begin {source.name} once more, and export after it.",
+            f'the log of source "{source.name}" was not started completely',
+            hint=f"Run joinery source begin {source.name} again, then export.",
         )
 
 

@@ -78,7 +78,7 @@ def begin_source(
             raise
         raise TooMuchLogError(
             tending.error.message,
-            detail="The slot was not made, and is gone; it waited for transactions that are open.",
+            detail="The slot was not created; it waited for open transactions.",
             hint="End them, or raise max_wal, then run this again.",
         ) from None
 
@@ -87,20 +87,21 @@ def _not_exportable(spec: ProjectSpec, source: SourceSpec) -> ExportError | None
     """Return why the tables of a source cannot come from an export; None where they can."""
     if source.kind != "postgres":
         return ExportError(
-            f'source "{source.name}" is of kind {source.kind}, whose tables are not taken from an'
-            " export yet",
+            f'source "{source.name}" is of kind {source.kind}, whose tables cannot be loaded'
+            " from an export yet",
             hint="Run without it: the capture reads the tables before it follows the log.",
         )
     if sealed_tables(spec, source):
         return ExportError(
-            f'source "{source.name}" has personal columns, which are not taken from an export yet',
+            f'source "{source.name}" has personal columns, which cannot be loaded from an export'
+            " yet",
             hint="Run without it: the connector reads the tables.",
         )
     for each in spec.changelogs:
         if each.append and spec.source_of(each) == source.name:
             return ExportError(
                 f'relation "{each.name}" is append, and its rows cannot come from an export',
-                detail="Those written between the beginning of the log and the export are in both,"
+                detail="Those written between the start of the log and the export are in both,"
                 " and would count twice.",
                 hint="Run without it: the connector reads the tables as of the log's beginning.",
             )
@@ -122,7 +123,7 @@ def exports_of(spec: ProjectSpec, folder: Path) -> tuple[SourceExport, ...]:
     awaiting = {name: known for name, known in begun.items() if known.awaited}
     if awaiting and not folder.is_dir():
         raise ExportError(
-            f"the export {folder} is not there, or is not a folder",
+            f"the export {folder} does not exist, or is not a folder",
             hint="Name the folder that has a folder or a file for each table.",
         )
     return tuple(
@@ -154,8 +155,8 @@ def _not_begun(spec: ProjectSpec) -> ExportError:
             return lacks
     name = databases[0].name
     return ExportError(
-        f'the log of source "{name}" was not begun for an export',
-        detail="Changes between an export and the beginning of the log would be lost.",
+        f'the log of source "{name}" was not started for an export',
+        detail="Changes between an export and the start of the log would be lost.",
         hint=f"Run joinery source begin {name}, then export the tables, then run this again.",
     )
 
@@ -164,7 +165,7 @@ def _source_export(
     spec: ProjectSpec, source: SourceSpec, known: Identity, folder: Path
 ) -> SourceExport:
     if (lacks := _not_exportable(spec, source)) is not None:  # since the log was begun
-        lacks.hint = f"Take that back; or joinery source drop {source.name}, and run without it."
+        lacks.hint = f"Undo that; or joinery source drop {source.name}, and run without it."
         raise lacks
     database, spool = database_of(spec, source)
     assert isinstance(database, PostgresDatabase)  # no other was begun

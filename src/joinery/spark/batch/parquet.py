@@ -108,7 +108,7 @@ def take_export(
     """
     with export.spool.taking() as alone:
         if not alone:
-            raise ExportError(f"another process takes an export into {export.spool.path}")
+            raise ExportError(f"another process loads an export into {export.spool.path}")
         own, server = clone_session(spark, _SESSION), _server(export.source.name, ended, on_wait)
         rows = {}
         for each in export.tables:
@@ -154,7 +154,7 @@ class _Table:
         """Take its rows; return how many there are."""
         spool = self._export.spool
         begin = partial(begin_taking, self._export.database, spool, self._table)
-        taking = self._server.until_done(begin, f"table {self._table} was not taken")
+        taking = self._server.until_done(begin, f"table {self._table} was not loaded")
         with self._read():
             frame = self._frame()
             for each in self._relations:
@@ -187,8 +187,9 @@ class _Table:
         for name, ddl in relation.fields:
             if name in taking.columns and not taking.columns[name]:
                 raise ExportError(
-                    f'column "{name}" of {self._table} has a type that is not taken from an export',
-                    hint="Run joinery source read-again: the tables are read without an export.",
+                    f'column "{name}" of {self._table} has a type that cannot be loaded from an'
+                    " export",
+                    hint="Run joinery source read-again, which reads the tables without an export.",
                 )
             if name not in found.names:
                 if name in taking.columns or name in relation.key:
@@ -232,7 +233,7 @@ class _Table:
         if found[2]:
             raise ExportError(
                 f"{found[2]:,} keys of table {self._table} ({shown}) have several rows",
-                detail="There is no telling which of them is newer.",
+                detail="Nothing says which of them is newer.",
                 hint="Keep only the files of one export in its folder.",
             )
         return int(found[0])

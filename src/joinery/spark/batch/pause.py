@@ -67,6 +67,6 @@ def paused_warning(query: QueryRun, asked: Action) -> RunWarning:
     return RunWarning(
         code="WARN_PAUSED",
         about=f'query "{query.name}"',
-        message=f'query "{query.name}" was paused when the run began, {asked}',
+        message=f'query "{query.name}" was paused when the run started, {asked}',
         hint=f"joinery resume {names} continues it.",
     )

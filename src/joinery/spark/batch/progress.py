@@ -363,7 +363,7 @@ def stale_warnings(progress: Progress) -> Iterator[RunWarning]:
 
 _STALE_HINT = (
     "If its database was restored or replaced, or its topic was given more partitions, positions"
-    " began again: rebuild the documents (joinery run --rebuild). If an old part of the log is"
+    " started over: rebuild the documents (joinery run --rebuild). If an old part of the log is"
     " read again, there is nothing to do."
 )
 
@@ -385,7 +385,7 @@ _COUNTED = {
         "WARN_TRUNCATED",
         "its table was truncated at the source, which a change stream cannot replay; its rows"
         " stay in the documents",
-        "Delete them there one by one, or start on a fresh checkpoint.",
+        "Delete them there one by one, or start with a fresh checkpoint.",
     ),
     "unavailable_values": (
         "WARN_VALUES_UNAVAILABLE",

@@ -344,7 +344,7 @@ class QueryRun:
         return BatchUnfinishedError(
             f"stopped before its batch was finished: {error.message}",
             detail=error.detail,
-            hint="Start the run again once it is there: the batch runs again.",
+            hint="Start the run again once it is available: the batch runs again.",
         )
 
     def _count_batch(

@@ -305,7 +305,7 @@ def spool_places(
             raise SinkError(
                 f'a spool of product "{product}" holds documents for a sink without a spool',
                 detail=f"It is {folder}.",
-                hint="Run once with the sink as it was, or remove the folder to give them up.",
+                hint="Run once with the sink as it was, or remove the folder to discard them.",
             )
     return places
 

@@ -80,7 +80,7 @@ class SparkTasks:
             raise TasksMissingError(
                 "executors cannot write to sinks",
                 detail=f"{self._missing}.",
-                hint=f"{self._remedy}; or leave parallel: tasks out, then the driver writes.",
+                hint=f"{self._remedy}; or remove parallel: tasks, then the driver writes.",
             )
 
     def write(self, work: Sequence[PartWork]) -> Sequence[PartOutcome]:

@@ -451,5 +451,5 @@ class WaitLimit:
         return WaitedTooLongError(
             f"waited {duration_text(self._limit_ms)} for {waiting.target}",
             detail=f"{waiting.reason.rstrip('.')}. What was committed is kept.",
-            hint="Start the run again once it is there: it continues where it stopped.",
+            hint="Start the run again once it is available: it continues where it stopped.",
         )

@@ -194,7 +194,7 @@ def _check_given(what: str, relations: Sequence[Relation], frames: object) -> No
             raise FrameError(f'{what} reads no relation "{name}"', detail=detail)
         if not isinstance(frame, DataFrame):
             raise FrameError(
-                f'the changes of "{name}" are no DataFrame but {type(frame).__name__}',
+                f'the changes of "{name}" are not a DataFrame but {type(frame).__name__}',
                 hint="Pass a pyspark.sql.DataFrame.",
             )
     if not frames:
@@ -214,7 +214,7 @@ def _check_apart(
         if topics[other] != topics[name]:
             raise FrameError(
                 f'the frame of "{name}" is that of "{other}", too',
-                detail="Each relation takes all records of its frame for its own.",
+                detail="Each relation takes all records of its frame as its own.",
                 hint="Give each the records of its topic: frame.where(\"topic = '…'\").",
             )
 

@@ -64,7 +64,7 @@ def preview(
     refuse_personal(
         f'stream "{stream.name}"',
         stream.named_relations,
-        hint="Leave spark out where it reads change files, or run the project: joinery run.",
+        hint="Remove spark if it reads change files, or run the project: joinery run.",
     )
     with tempfile.TemporaryDirectory(prefix="joinery-preview-") as name:
         folder = Path(name)

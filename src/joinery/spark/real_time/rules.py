@@ -165,12 +165,12 @@ def _reasons(
         if kind not in _READ:
             name = read.source.name
             listed = f"{', '.join(_READ[:-1])} and {_READ[-1]}"
-            yield f'source "{name}" is of kind {kind}; real time reads {listed} alone'
+            yield f'source "{name}" is of kind {kind}; real time reads only {listed}'
     databases = {name for name, kind in kinds.items() if kind in CAPTURED}
     for relation in dict.fromkeys(each for one in products for each in one.relations):
         if relation.append and relation.source in databases:
             yield (
-                f'relation "{relation.name}" is append, and a database may tell its rows again'
+                f'relation "{relation.name}" is append, and a database may send its rows again'
                 " after a crash of its capture"
             )
     for product in products:
@@ -181,7 +181,7 @@ def _reasons(
     except DeadLetterPlaceError as error:
         yield f"{error.message}; real time needs run.dead_letters: {{kafka: {{topic: …}}}}"
     if len({each.bootstrap for each in found}) > 1:
-        yield "its topics are in several Kafkas; real time writes to one"
+        yield "its topics are in several Kafka clusters; real time writes to one"
     elif len({tuple(sorted(each.properties)) for each in found}) > 1:
         named = ", ".join(dict.fromkeys(each.topic for each in found))
         yield f"its topics ({named}) have different properties; real time takes one set of them"
@@ -212,7 +212,8 @@ def _reasons_of(product: Product) -> Iterator[str]:
             continue
         other = sorted(set(dict(sink.options)) - _SINK_OPTIONS)
         if other:
-            yield f'the kafka sink of "{name}" has {", ".join(other)}, which real time has not'
+            options = ", ".join(other)
+            yield f'the kafka sink of "{name}" has {options}, which real time does not support'
 
 
 def _form_against(product: Product) -> Iterator[str]:

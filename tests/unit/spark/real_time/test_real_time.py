@@ -158,7 +158,7 @@ def test_in_batches_dead_letters_without_a_place_stay_in_files(tmp_path: Path) -
 def test_two_kafkas_are_refused(tmp_path: Path) -> None:
     spec = declared(tmp_path, sink="{kafka: {topic: profiles, bootstrap: 'there:9092'}}")
 
-    assert "its topics are in several Kafkas" in refusal(spec)
+    assert "its topics are in several Kafka clusters" in refusal(spec)
 
 
 def test_topics_of_one_kafka_that_are_written_in_different_ways_are_told_so(tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_topics_of_one_kafka_that_are_written_in_different_ways_are_told_so(tmp_
     told = refusal(declared(tmp_path, sink=sink))
 
     assert "its topics (profiles, dead) have different properties" in told
-    assert "several Kafkas" not in told
+    assert "several Kafka clusters" not in told
 
 
 def test_the_same_properties_in_another_order_are_one_set(tmp_path: Path) -> None:
