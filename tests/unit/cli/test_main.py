@@ -210,7 +210,7 @@ def test_real_time_is_refused_with_the_reason(
 ) -> None:
     assert joinery("run", "--real-time") == 2
 
-    assert "real time reads kafka, postgres and mysql alone" in capsys.readouterr().err
+    assert "real time reads only kafka, postgres and mysql" in capsys.readouterr().err
 
 
 def test_check_names_what_real_time_cannot_run(
@@ -222,7 +222,7 @@ def test_check_names_what_real_time_cannot_run(
     assert joinery("check") == 2
 
     assert "RUN_REAL_TIME" in (told := "".join(capsys.readouterr()))
-    assert "real time reads kafka, postgres and mysql alone" in told
+    assert "real time reads only kafka, postgres and mysql" in told
 
 
 def test_a_sink_that_is_not_installed_is_told(

@@ -188,6 +188,6 @@ class SqliteTable:
             elif found.type != declared_type(field.type):
                 raise foreign_table(
                     self.name,
-                    f'Its column "{field.name}" is {found.type or "of no type"}, and has to be'
+                    f'Its column "{field.name}" is {found.type or "of no type"}, but has to be'
                     f" {declared_type(field.type) or 'of no type'}.",
                 )
