@@ -54,7 +54,7 @@ ROWS = (
     "insert into `order` values (7, 2, '2026-02-01')",
     "insert into address values (1, 1, 'London')",
 )
-CASCADE = "foreign key line_ibfk_1 of table {db}.line is on delete cascade"
+CASCADE = "foreign key line_ibfk_1 of table {db}.line has on delete cascade"
 
 
 @pytest.fixture(scope="module")

@@ -194,7 +194,7 @@ def test_a_slot_of_somebody_else_is_refused(
 ) -> None:
     link.execute("select pg_create_logical_replication_slot('joinery_t', 'pgoutput')")
 
-    with pytest.raises(CaptureError, match='slot "joinery_t" is there already') as refused:
+    with pytest.raises(CaptureError, match='slot "joinery_t" exists already') as refused:
         prepare(database(server), spool)
 
     assert "select pg_drop_replication_slot('joinery_t');" in refused.value.hint
@@ -285,7 +285,7 @@ def test_a_source_tells_how_it_stands_and_is_given_up(
     assert gone == ('slot "joinery_t"', 'publication "joinery_t"', str(spool.path))
     assert again == ()
     assert (dropped.capturing, dropped.read, dropped.kept_bytes) == (False, False, None)
-    assert ("table", f"{TABLE}: is not there") in dropped.rows()
+    assert ("table", f"{TABLE}: does not exist") in dropped.rows()
     assert not spool.path.exists()
     assert [] == link.execute("select pubname from pg_publication").fetchall()
 
