@@ -258,7 +258,7 @@ products: {{p: {{root: thing, embed: {{{embeds}}}}}}}
     product = build_plan(load_text(text)).products[0]
     place = SolutionPlace(tmp_path, "toomany")
 
-    with pytest.raises(jn.JoineryError, match="needs more than 20 indexes"):
+    with pytest.raises(jn.JoineryError, match="needs more than the 20 indexes"):
         open_solution("dynamodb", [product], {"endpoint": endpoint}, place)
 
     assert "joinery-toomany" not in client.list_tables()["TableNames"]

@@ -127,7 +127,7 @@ class SqliteTable:
         lost = standing - wanted.keys() if self._mode == "document" else set()
         if lost or not standing >= wanted.keys() - fields:
             raise SinkError(
-                f'the key columns of table "{self._name}" are not those of the product',
+                f'table "{self._name}" has other columns than the product needs',
                 detail=f"It has {_listed(standing)}; it needs {_listed(set(wanted))}.",
                 hint="Name another one with the option `table`; drop it only if a run of Joinery"
                 " made it and nobody else uses it.",

@@ -43,7 +43,10 @@ def test_more_joins_than_indexes_are_refused_with_what_to_do() -> None:
     with pytest.raises(TooManySlotsError) as refused:
         assign(needs(user=MOST + 1), {})
 
-    assert 'relation "user" needs more than 20 indexes of a DynamoDB table' == refused.value.message
+    assert (
+        'relation "user" needs more than the 20 indexes of a DynamoDB table'
+        == refused.value.message
+    )
     assert "(c00), (c01)" in refused.value.detail
     assert "another `table`" in refused.value.hint
 
