@@ -53,6 +53,15 @@ def _imported(module: ast.Module) -> Iterator[str]:
             waiting += ast.iter_child_nodes(node)
 
 
+def names_imported_by(path: Path) -> Iterator[str]:
+    """Yield what a file imports, each name of a module told with it."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
 def importers_of(package: str) -> set[str]:
     """Return the files below src/joinery that import `package`."""
     return {
@@ -96,6 +105,17 @@ def test_no_module_is_called_utils() -> None:
     names = {path.stem for path in SOURCES.rglob("*.py")}
 
     assert {"utils", "util", "helpers", "common", "misc"} & names == set()
+
+
+def test_what_two_test_modules_need_is_in_a_module_that_is_no_test() -> None:
+    tests = {path.stem: path for path in (ROOT / "tests").rglob("test_*.py")}
+    names = {(path, name) for path in tests.values() for name in names_imported_by(path)}
+
+    assert [] == sorted(
+        f"{path.name} imports {name}"
+        for path, name in names
+        if name.startswith("tests.") and not tests.keys().isdisjoint(name.split("."))
+    )
 
 
 def test_import_joinery_loads_nothing_heavy() -> None:

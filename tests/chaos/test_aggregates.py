@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.chaos.crash import POINTS
-from tests.chaos.test_driver import CHAOS, crash, run_once
+from tests.chaos.runs import CHAOS, crash, run_once
 from tests.time.cases import logs, project_text
 
 import joinery as jn

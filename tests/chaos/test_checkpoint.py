@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.chaos.crash import CHECKPOINT
-from tests.chaos.test_driver import LIMIT_S, RUN, run_once
+from tests.chaos.runs import LIMIT_S, RUN, run_once
 from tests.chaos.world import World, assert_documents, make_world, write_project
 
 pytestmark = [pytest.mark.spark, pytest.mark.chaos]

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from tests.chaos.test_driver import RUN, run_once
+from tests.chaos.runs import RUN, run_once
 from tests.chaos.world import assert_documents, make_world, write_project
 
 pytestmark = [pytest.mark.spark, pytest.mark.chaos]

@@ -5,53 +5,23 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.chaos.crash import CHECKPOINT, POINTS
+from tests.chaos.runs import CHAOS, LIMIT_S, RUN, crash, run_once
 from tests.chaos.world import World, assert_documents, make_world, write_project
 
 pytestmark = pytest.mark.spark
 
-CRASH = [sys.executable, str(Path(__file__).with_name("crash.py"))]
-RUN = [sys.executable, "-m", "joinery.cli.main", "run"]
-LIMIT_S = 600
-CHAOS = pytest.mark.chaos
 IN_EVERY_TEST = "files-after"
 
 
 @pytest.fixture(scope="module")
 def world() -> World:
     return make_world(seed=int(os.environ.get("JOINERY_CHAOS_SEED", "7")))
-
-
-def run_once(folder: Path, *options: str) -> None:
-    done = subprocess.run(
-        [*RUN, "--once", *options],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=LIMIT_S,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-
-
-def crash(folder: Path, point: str, batch: int) -> None:
-    """Run until the trap kills the run; anything else is a failure of the trap."""
-    done = subprocess.run(
-        [*CRASH, point, str(batch), "--once"],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=LIMIT_S,
-        check=False,
-        start_new_session=True,
-    )
-    assert done.returncode == -signal.SIGKILL, f"{point} was not reached: {done.stderr}"
 
 
 def wait_for(condition: Callable[[], bool], what: str) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.chaos.test_driver import crash, run_once
+from tests.chaos.runs import crash, run_once
 from tests.chaos.world import emissions
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

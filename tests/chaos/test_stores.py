@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.chaos.crash import STORE_POINTS
-from tests.chaos.test_driver import CHAOS, CRASH, LIMIT_S, run_once
+from tests.chaos.runs import CHAOS, CRASH, LIMIT_S, run_once
 from tests.chaos.world import assert_documents, make_world, write_project
 
 pytestmark = pytest.mark.spark

@@ -2,54 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import replace
 from random import Random
-from typing import Any
 
 import pytest
 from tests.oracle.compare import chosen_seeds, each_seed
 from tests.oracle.database import documents
+from tests.oracle.final import counting, final_documents
 from tests.oracle.history import cut, make_history
 from tests.oracle.shape import make_shape
 
 from joinery.model.change import Change
 from joinery.plan.build import build_plan
-from joinery.plan.product import Plan
-from joinery.project.node import NodeSpec
-from joinery.project.product import ProjectSpec
-from joinery.semantics.reference import ReferenceSolution
-from joinery.testing.conformance.runner import document_line, prefixed
-from joinery.testing.conformance.suite import parse
+from joinery.testing.conformance.runner import prefixed
 
 SEEDS = chosen_seeds(150)
-
-
-def final_documents(plan: Plan, batches: Sequence[Sequence[Change]]) -> dict[str, Any]:
-    product = plan.products[0]
-    solution = ReferenceSolution(product)
-    held: dict[str, Any] = {}
-    for number, batch in enumerate(batches, 1):
-        for document in solution.apply(batch, number).documents:
-            parts = parse(document_line(document, product))
-            key = json_key(parts["key"])
-            held[key] = parts["value"]
-    return {key: value for key, value in held.items() if value is not None}
-
-
-def counting(project: ProjectSpec) -> ProjectSpec:
-    """Return the project without `overflow: fail`, under which the sink keeps old documents."""
-    products = tuple(replace(each, root=_counting(each.root)) for each in project.products)
-    return replace(project, products=products)
-
-
-def _counting(node: NodeSpec) -> NodeSpec:
-    return replace(node, overflow="count", embed=tuple(_counting(each) for each in node.embed))
-
-
-def json_key(key: dict[str, Any]) -> str:
-    return json.dumps(list(key.values()))
 
 
 @pytest.mark.parametrize("seed", each_seed(SEEDS, few=40))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from tests.oracle.compare import chosen_seeds, each_seed
 from tests.oracle.database import documents
+from tests.oracle.final import counting, final_documents
 from tests.oracle.history import cut, make_history
 from tests.oracle.shape import make_shape
-from tests.oracle.test_reference import counting, final_documents
 
 from joinery.plan.build import build_plan
 

@@ -14,9 +14,11 @@ from random import Random
 from typing import Any
 
 import psycopg
-from tests.services.captured import Connection
+import pytest
+from tests.services.captured import Connection, new_database
 
 from joinery.capture.spool import SpoolFolder
+from joinery.dev.service import Service
 
 PROJECT = """\
 name: shop
@@ -34,6 +36,24 @@ products:
       purchases: {{many: purchase, on: {{customer_id: id}}, fields: [id, amount, at, day]}}
     sink: {{files: {{path: out}}}}
 """
+
+
+@pytest.fixture
+def database(postgres: Service) -> Iterator[str]:
+    """The URL of a database of the test's own, with two tables."""
+    customer = "create table customer (id bigint primary key, name text)"
+    purchase = (
+        "create table purchase (id bigint primary key, customer_id bigint,"
+        " amount numeric(10,2), at timestamp(3), day date)"
+    )
+    with new_database(postgres, "shop", customer, purchase) as url:
+        yield url
+
+
+@pytest.fixture
+def folder(tmp_path: Path, database: str) -> Path:
+    (tmp_path / "joinery.yaml").write_text(PROJECT.format(url=database))
+    return tmp_path
 
 
 def documents(folder: Path) -> Mapping[int, Any]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from tests.services import test_postgres_source
+from tests.services import shop
 from tests.services.captured import REBUILD_MOMENTS, until
 from tests.services.live_run import live_run
 from tests.services.shop import PROJECT, Changes, documents, truth
@@ -61,7 +61,7 @@ insert into every (id, bytes, words)
 values (3, decode(repeat('ab', 200), 'hex'), repeat('é', 9000));
 """
 Connection = psycopg.Connection[tuple[Any, ...]]
-database = test_postgres_source.database
+database = shop.database
 
 
 @pytest.fixture(scope="module")

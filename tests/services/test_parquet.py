@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import psycopg
 import pytest
-from tests.services import test_postgres_source
+from tests.services import shop
 from tests.services.captured import REBUILD_MOMENTS, Connection, new_database, until
 from tests.services.live_run import live_run
 from tests.services.shop import Changes, capturing, documents, truth
@@ -39,10 +39,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.services, pytest.mark.spark]
 LIMIT_S = 300
-database, folder = (
-    test_postgres_source.database,
-    test_postgres_source.folder,
-)
+database, folder = shop.database, shop.folder
 COLUMNS = {
     "customer": "id bigint, name varchar",
     "purchase": 'id bigint, customer_id bigint, amount decimal(10,2), "at" timestamp, day date',

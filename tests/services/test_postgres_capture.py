@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import psycopg
 import pytest
+from tests.services import postgres_captured
 from tests.services.captured import Connection, until
 from tests.services.mysql_captured import kill_process
+from tests.services.postgres_captured import TABLE, database, lines
 
 from joinery.capture.capture import Capture, CaptureOptions
 from joinery.capture.joining import Joining
@@ -33,25 +34,11 @@ from joinery.project.postgres import Beyond, WalLimit
 from joinery.spark.jar import capture_jar
 
 pytestmark = pytest.mark.services
-TABLE = "public.customer"
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A server of the module's own, whose slots it drops and which it stops."""
-    with postgres_service(tmp_path_factory.mktemp("captured")).started() as service:
-        yield service
-
-
-@pytest.fixture
-def link(server: Service) -> Iterator[Connection]:
-    with closing(psycopg.connect(server.address, autocommit=True)) as link:
-        link.execute("drop table if exists customer")
-        link.execute("create table customer (id bigint primary key, name text)")
-        yield link
-    with closing(psycopg.connect(server.address, autocommit=True)) as link:  # it may have stopped
-        link.execute("select pg_drop_replication_slot(slot_name) from pg_replication_slots")
-        link.execute("drop publication if exists joinery_t")
+server, link, spool = (
+    postgres_captured.server,
+    postgres_captured.link,
+    postgres_captured.spool,
+)
 
 
 @pytest.fixture
@@ -63,15 +50,6 @@ def follower(link: Connection) -> Iterator[str]:
     yield "follower"
     link.execute("drop owned by follower")
     link.execute("drop role follower")
-
-
-@pytest.fixture
-def spool(tmp_path: Path) -> SpoolFolder:
-    return SpoolFolder.claim(tmp_path / "spool", slot="joinery_t", tables=(TABLE,))
-
-
-def database(server: Service, user: str = "joinery") -> PostgresDatabase:
-    return PostgresDatabase(server.address.replace("joinery@", f"{user}@"), "joinery_t", (TABLE,))
 
 
 @contextmanager
@@ -397,12 +375,6 @@ def test_a_reading_beside_the_log_waits_for_what_began_before_its_place(
     assert SpoolKeep(spool).whole
     assert spool.identity is not None
     assert spool.identity.joining == ()
-
-
-def lines(folder: Path) -> Sequence[Any]:
-    """Return what change files say, in their order."""
-    found = sorted(folder.glob("*.jsonl"))
-    return [json.loads(line) for each in found for line in each.read_text().splitlines()]
 
 
 def test_a_table_that_cannot_join_holds_up_no_other(

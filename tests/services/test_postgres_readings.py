@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 import psycopg
 import pytest
-from tests.services import test_postgres_capture
+from tests.services import postgres_captured
 from tests.services.captured import Connection, until
-from tests.services.test_postgres_capture import TABLE, database, lines
+from tests.services.postgres_captured import TABLE, database, lines
 
 from joinery.capture.joining import Joining
 from joinery.capture.postgres import prepare
@@ -18,9 +18,9 @@ from joinery.capture.spool import SpoolFolder
 from joinery.dev.service import Service
 
 pytestmark = pytest.mark.services
-server = test_postgres_capture.server
-link = test_postgres_capture.link
-spool = test_postgres_capture.spool
+server = postgres_captured.server
+link = postgres_captured.link
+spool = postgres_captured.spool
 
 
 def begun(server: Service, spool: SpoolFolder, asked: list[str]) -> Joining:

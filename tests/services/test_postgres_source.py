@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import time
-from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
@@ -15,9 +14,9 @@ from typing import TYPE_CHECKING
 import psutil
 import psycopg
 import pytest
-from tests.services.captured import Connection, new_database, until
+from tests.services import shop
+from tests.services.captured import Connection, until
 from tests.services.shop import (
-    PROJECT,
     Changes,
     capturing,
     documents,
@@ -33,7 +32,6 @@ from joinery.capture.chunks import Chunks
 from joinery.capture.postgres import PostgresDatabase, mark
 from joinery.capture.spool import CapturePosition, SpoolFolder
 from joinery.dead_letters.queue import DeadLetterQueue, Selection
-from joinery.dev.service import Service
 from joinery.spark.source.spool_readers import SpoolShortError
 
 if TYPE_CHECKING:
@@ -41,25 +39,8 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.services, pytest.mark.spark]
 LIMIT_S = 120
+database, folder = shop.database, shop.folder
 _KILLS = 2
-
-
-@pytest.fixture
-def database(postgres: Service) -> Iterator[str]:
-    """The URL of a database of the test's own, with two tables."""
-    customer = "create table customer (id bigint primary key, name text)"
-    purchase = (
-        "create table purchase (id bigint primary key, customer_id bigint,"
-        " amount numeric(10,2), at timestamp(3), day date)"
-    )
-    with new_database(postgres, "shop", customer, purchase) as url:
-        yield url
-
-
-@pytest.fixture
-def folder(tmp_path: Path, database: str) -> Path:
-    (tmp_path / "joinery.yaml").write_text(PROJECT.format(url=database))
-    return tmp_path
 
 
 def test_rows_that_were_there_and_changes_since_become_documents(

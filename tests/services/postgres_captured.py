@@ -1,0 +1,53 @@
+"""A table of a PostgreSQL server of the module's own, and the spool that it is captured into."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from tests.services.captured import Connection
+
+from joinery.capture.postgres import PostgresDatabase
+from joinery.capture.spool import SpoolFolder
+from joinery.dev.postgres import postgres as postgres_service
+from joinery.dev.service import Service
+
+TABLE = "public.customer"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A server of the module's own, whose slots it drops and which it stops."""
+    with postgres_service(tmp_path_factory.mktemp("captured")).started() as service:
+        yield service
+
+
+@pytest.fixture
+def link(server: Service) -> Iterator[Connection]:
+    with closing(psycopg.connect(server.address, autocommit=True)) as link:
+        link.execute("drop table if exists customer")
+        link.execute("create table customer (id bigint primary key, name text)")
+        yield link
+    with closing(psycopg.connect(server.address, autocommit=True)) as link:  # it may have stopped
+        link.execute("select pg_drop_replication_slot(slot_name) from pg_replication_slots")
+        link.execute("drop publication if exists joinery_t")
+
+
+@pytest.fixture
+def spool(tmp_path: Path) -> SpoolFolder:
+    return SpoolFolder.claim(tmp_path / "spool", slot="joinery_t", tables=(TABLE,))
+
+
+def database(server: Service, user: str = "joinery") -> PostgresDatabase:
+    return PostgresDatabase(server.address.replace("joinery@", f"{user}@"), "joinery_t", (TABLE,))
+
+
+def lines(folder: Path) -> Sequence[Any]:
+    """Return what change files say, in their order."""
+    found = sorted(folder.glob("*.jsonl"))
+    return [json.loads(line) for each in found for line in each.read_text().splitlines()]
