@@ -200,11 +200,6 @@ class SourceDatabase:
         return str(system), str(name)
 
     @property
-    def is_standby(self) -> bool:
-        """Whether it only replays the log of another server."""
-        return bool(self.run(self._opened, "SELECT pg_is_in_recovery()")[0][0])
-
-    @property
     def place(self) -> int:
         """How far its log has come now."""
         return int(self.run(self._opened, _PLACE)[0][0])

@@ -52,11 +52,7 @@ class SchemaRegistry:
             RegistryError: The registry does not answer, or the schema is not of Avro.
         """
         told = self._ask(f"/subjects/{quote(subject, safe='')}/versions/latest")
-        if told is None:
-            return None
-        if told.get("schemaType", "AVRO") != "AVRO":
-            raise RegistryError(f'subject "{subject}" is not of Avro, but {told["schemaType"]}')
-        return json.loads(told["schema"])
+        return _parsed(told, f'subject "{subject}"')
 
     def schema(self, number: int) -> Any:
         """Return the schema with an id, parsed; None where there is none.
@@ -65,11 +61,7 @@ class SchemaRegistry:
             RegistryError: The registry does not answer, or the schema is not of Avro.
         """
         told = self._ask(f"/schemas/ids/{number}")
-        if told is None:
-            return None
-        if told.get("schemaType", "AVRO") != "AVRO":
-            raise RegistryError(f"schema {number} is not of Avro, but {told['schemaType']}")
-        return json.loads(told["schema"])
+        return _parsed(told, f"schema {number}")
 
     def register(self, subject: str, schema: Any) -> int:
         """Return the id of a schema under a subject, which is told it where it is new.
@@ -139,6 +131,15 @@ class SchemaRegistry:
             return {}
         both = f"{options.user}:{options.password or ''}".encode()
         return {"Authorization": f"Basic {base64.b64encode(both).decode()}"}
+
+
+def _parsed(told: dict[str, Any] | None, what: str) -> Any:
+    """Return the schema of an answer; None where there is none."""
+    if told is None:
+        return None
+    if told.get("schemaType", "AVRO") != "AVRO":
+        raise RegistryError(f"{what} is not of Avro, but {told['schemaType']}")
+    return json.loads(told["schema"])
 
 
 def _said(error: HTTPError) -> dict[str, Any]:

@@ -371,8 +371,6 @@ def _numbers(data: bytes) -> Iterator[int]:
 
 # Membership
 
-MOST_BITS = 1 << 23
-
 
 def bloom_of(expected: int, wrong: float) -> tuple[int, int]:
     """Return the bits and the hashes of a Bloom filter.

@@ -20,7 +20,7 @@ from typing import Any, Self
 from joinery.delivery.query_paths import QueryPaths
 from joinery.errors import RunError, SpecError
 from joinery.observe.status import known_products, project_status, queries_of
-from joinery.place.place import Place, matching
+from joinery.place.place import Place, matching, numbers_in
 from joinery.plan.product import Product
 from joinery.plan.relation import Relation
 from joinery.plan.stream import Stream
@@ -157,7 +157,7 @@ class Frontier:
 
 def kept(checkpoint: Place) -> list[int]:
     """Return the batches, in order, of which a checkpoint still knows how far they came."""
-    return sorted(_numbers(checkpoint / "commits") & _numbers(checkpoint / "offsets"))
+    return sorted(numbers_in(checkpoint / "commits") & numbers_in(checkpoint / "offsets"))
 
 
 SeenSizes = Mapping[str, Mapping[tuple[str, str], int]]
@@ -308,7 +308,7 @@ def _target(
             " once its logs are read",
             hint="Wait for another product of the same relations.",
         )
-    if any(dict(each.options).get("spool") is True for each in found.sinks):
+    if any(each.spools for each in found.sinks):
         raise WaitError(
             f'a sink of "{name}" has a spool, so it may not yet have what was read',
             hint="Wait for a product whose sinks have none.",
@@ -326,11 +326,6 @@ def _too_late(
         detail=f'Its status: "{status.state}"{because}.',
         hint=f"See joinery status {name}; allow more time with --timeout.",
     )
-
-
-def _numbers(folder: Place) -> set[int]:
-    found = folder.iterdir() if folder.is_dir() else ()
-    return {int(each.name) for each in found if each.name.isdigit()}
 
 
 def _text(file: Place) -> str:

@@ -64,6 +64,12 @@ def look_every_s(place: Place) -> float:
     return 0.5 if isinstance(place, Path) else 5.0
 
 
+def numbers_in(folder: Place) -> set[int]:
+    """Return the numbers that name what is in a folder; none where it is not there."""
+    found: Iterable[Place] = folder.iterdir() if folder.is_dir() else ()
+    return {int(each.name) for each in found if each.name.isdigit()}
+
+
 def matching(folder: Place, pattern: str) -> list[Place]:
     """Return the files below a folder whose names match a pattern, in order."""
     found: Iterable[Place] = folder.glob(pattern)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence as Parts
 from dataclasses import dataclass
-from functools import cached_property
 
 from joinery.expression.problem import ExpressionError
 from joinery.plan.match_syntax import Either, Repeat, Sequence, Take, Tree
@@ -51,32 +50,12 @@ class Ending:
 Step = Taking | Passing | Trying | Ending
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class MatchProgram:
     """Steps that name each other by their place; it begins at `first`."""
 
     steps: tuple[Step, ...]
     first: int
-
-    @cached_property
-    def starters(self) -> frozenset[int]:
-        """The variables that the first row of a match may be."""
-        found, waiting, seen = set[int](), [self.first], set[int]()
-        while waiting:
-            at = waiting.pop()
-            if at in seen:
-                continue
-            seen.add(at)
-            match self.steps[at]:
-                case Taking(variable):
-                    found.add(variable)
-                case Passing(following):
-                    waiting.append(following)
-                case Trying(first, other):
-                    waiting += [first, other]
-                case Ending():
-                    pass
-        return frozenset(found)
 
 
 def compiled(tree: Tree, variables: Parts[str]) -> MatchProgram:

@@ -65,5 +65,5 @@ def _of(product: Product) -> Iterator[_Needs]:
         yield _Needs(f"the outbox of {about}", (*place, "outbox"))
     if product.solution != _STATE_IN_SPARK:
         yield _Needs(f"solution: {product.solution} of {about}", (*place, "solution"))
-    if any(dict(each.options).get("spool") is True for each in product.sinks):
+    if any(each.spools for each in product.sinks):
         yield _Needs(f"spool: true of {about}", (*place, "sink"))

@@ -137,11 +137,6 @@ class PatternForm:
         return any(not names.isdisjoint(each.references) for each in conditions)
 
     @property
-    def looks_back(self) -> bool:
-        """Whether a condition reads the row before."""
-        return any(not each.follows_match for each in self.reads)
-
-    @property
     def _by(self) -> tuple[Field, ...]:
         return tuple(Field(each.name, each.type) for each in self.by)
 

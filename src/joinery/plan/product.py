@@ -38,6 +38,11 @@ class Sink:
     kind: str
     options: tuple[tuple[str, object], ...] = ()
 
+    @property
+    def spools(self) -> bool:
+        """Whether documents wait on a disk until its target has them."""
+        return dict(self.options).get("spool") is True
+
 
 @dataclass(frozen=True, slots=True)
 class _RootForm:

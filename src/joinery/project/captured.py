@@ -53,14 +53,13 @@ def tables_of(spec: ProjectSpec, source: SourceSpec) -> tuple[str, ...]:
     given = cast(tuple[str, ...], dict(source.options).get("tables", ()))
     if given:
         return tuple(dict.fromkeys(table_in(source, each) for each in given))
-    read = [each for each in spec.changelogs if spec.source_of(each) == source.name]
-    return tuple(dict.fromkeys(table_in(source, each.topic or each.name) for each in read))
+    read = (table_in(source, each.topic or each.name) for each in spec.changelogs_of(source))
+    return tuple(dict.fromkeys(read))
 
 
 def sealed_tables(spec: ProjectSpec, source: SourceSpec) -> tuple[str, ...]:
     """Return the tables of a source that have personal columns, as schema.table."""
-    personal = [each for each in spec.changelogs if each.personal is not None]
-    own = [each for each in personal if spec.source_of(each) == source.name]
+    own = [each for each in spec.changelogs_of(source) if each.personal is not None]
     return tuple(sorted({table_in(source, each.topic or each.name) for each in own}))
 
 

@@ -183,6 +183,10 @@ class ProjectSpec:
         only = self.sources[0].name if len(self.sources) == 1 else ""
         return relation.source or self.defaults.source or only
 
+    def changelogs_of(self, source: SourceSpec) -> tuple[RelationSpec, ...]:
+        """Return the relations that are read from a source, in the order of the file."""
+        return tuple(each for each in self.changelogs if self.source_of(each) == source.name)
+
     def path_of(self, text: str) -> Path:
         """Return the absolute path that `text` names, relative to the project's folder."""
         return (self.folder / Path(text).expanduser()).absolute()

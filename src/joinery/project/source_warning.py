@@ -58,7 +58,7 @@ def source_warnings(
     for source in spec.sources:
         if source.kind == "files" and "path" in dict(source.options):
             folder = spec.path_of(str(dict(source.options)["path"]))
-            relations = [each for each in spec.changelogs if spec.source_of(each) == source.name]
+            relations = spec.changelogs_of(source)
             chosen = [each for each in relations if among is None or each.name in among]
             if chosen or among is None:
                 yield from _folder_warnings(spec, source, folder, relations, chosen)

@@ -186,10 +186,6 @@ class Vault:
         """Return the key of a day's unusable records; made where there is none."""
         return self._secret(f"{_DAY}{day.isoformat()}")
 
-    def key_of_known_day(self, day: str) -> bytes | None:
-        """Return the same for a day that ever had one; None where it was destroyed."""
-        return self._secret(f"{_DAY}{day}") if f"{_DAY}{day}" in self._store.secrets() else None
-
     def forget_days(self, retention: timedelta) -> None:
         """Destroy the keys of days that are over for longer than a time."""
         oldest = f"{_DAY}{(datetime.now(UTC) - retention).date().isoformat()}"
@@ -224,15 +220,6 @@ class Vault:
 
         try:
             return self._siv(key).decrypt(body, [name]).decode()
-        except (InvalidTag, ValueError):
-            return None
-
-    def open_record(self, key: bytes, day: str, body: bytes) -> bytes | None:
-        """Return the bytes of an unusable record, None where the key does not open them."""
-        from cryptography.exceptions import InvalidTag
-
-        try:
-            return self._siv(key).decrypt(body, [day.encode()])
         except (InvalidTag, ValueError):
             return None
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from joinery.errors import StateMismatchError
 from joinery.files import write_whole
-from joinery.place.place import Place, matching
+from joinery.place.place import Place, matching, numbers_in
 from joinery.solutions.spark_state.describe import parts_of
 from joinery.solutions.spark_state.document_program import Fold, Interval
 from joinery.solutions.spark_state.group_program import Group, LateProgram
@@ -206,8 +206,7 @@ def standing_solution(folder: Place) -> str | None:
 
 
 def _has_begun(folder: Place) -> bool:
-    offsets = folder / "offsets"
-    return offsets.is_dir() and any(each.name.isdigit() for each in offsets.iterdir())
+    return bool(numbers_in(folder / "offsets"))
 
 
 def _differences(file: Place, ours: Fingerprint, first: int) -> Iterator[str]:

@@ -72,10 +72,9 @@ def database_of(spec: ProjectSpec, source: SourceSpec) -> tuple[LogDatabase, Spo
 def columns_of(spec: ProjectSpec, source: SourceSpec) -> Mapping[str, frozenset[str]]:
     """Return the columns that relations read of a source, by table."""
     found: dict[str, frozenset[str]] = {}
-    for each in spec.changelogs:
-        if spec.source_of(each) == source.name:
-            table = table_in(source, each.topic or each.name)
-            found[table] = found.get(table, frozenset()) | {name for name, _ in each.fields}
+    for each in spec.changelogs_of(source):
+        table = table_in(source, each.topic or each.name)
+        found[table] = found.get(table, frozenset()) | {name for name, _ in each.fields}
     return found
 
 
@@ -87,8 +86,8 @@ def read_source_again(spec: ProjectSpec, source: SourceSpec) -> tuple[str, ...]:
     Raises:
         CaptureError: A relation of it only grows, and a reading would lose some of its rows.
     """
-    for each in spec.changelogs:
-        if each.append and spec.source_of(each) == source.name:
+    for each in spec.changelogs_of(source):
+        if each.append:
             table = table_in(source, each.topic or each.name)
             raise CaptureError(
                 f'relation "{each.name}" is append, and {table} cannot be read again',
@@ -167,7 +166,7 @@ def make_capture(
         program=capture_jar,
         on_wait=on_wait,
         bulk=columns_of(spec, source) if bulk else None,
-        once=any(e.append for e in spec.changelogs if spec.source_of(e) == source.name),
+        once=any(each.append for each in spec.changelogs_of(source)),
         on_warning=on_warning,
         keep_s=spool_spec(source).keep_ms / 1000,
         applied=applied_files,

@@ -97,8 +97,8 @@ def _not_exportable(spec: ProjectSpec, source: SourceSpec) -> ExportError | None
             " yet",
             hint="Run without it: the connector reads the tables.",
         )
-    for each in spec.changelogs:
-        if each.append and spec.source_of(each) == source.name:
+    for each in spec.changelogs_of(source):
+        if each.append:
             return ExportError(
                 f'relation "{each.name}" is append, and its rows cannot come from an export',
                 detail="Those written between the start of the log and the export are in both,"
@@ -170,9 +170,8 @@ def _source_export(
     database, spool = database_of(spec, source)
     assert isinstance(database, PostgresDatabase)  # no other was begun
     relations: dict[str, list[RelationSpec]] = {}
-    for each in spec.changelogs:
-        if spec.source_of(each) == source.name:
-            relations.setdefault(table_in(source, each.topic or each.name), []).append(each)
+    for each in spec.changelogs_of(source):
+        relations.setdefault(table_in(source, each.topic or each.name), []).append(each)
     tables = [each for each in known.awaited if each in relations]
     plain = Counter(each.partition(".")[2] for each in tables)
     found = []

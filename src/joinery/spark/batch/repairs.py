@@ -11,6 +11,7 @@ from pathlib import Path
 from joinery.delivery.query_paths import QueryPaths
 from joinery.delivery.repair import Outcome, RepairLog, RepairSwitch, Request, SendAgain, serve
 from joinery.errors import FencedError, JoineryError
+from joinery.place.place import numbers_in
 from joinery.plan.product import Product
 from joinery.sinks.protocol import SinkUnavailableError
 from joinery.sinks.reader import make_reader
@@ -95,6 +96,5 @@ class Repairs:
     def stood_at(self) -> tuple[str, int]:
         """Return the identity of the query's checkpoint, and its last batch."""
         told = json.loads((self._paths.checkpoint / "metadata").read_text(encoding="utf-8"))
-        commits = self._paths.checkpoint / "commits"
-        batches = [int(each.name) for each in commits.iterdir() if each.name.isdigit()]
+        batches = numbers_in(self._paths.checkpoint / "commits")
         return str(told["id"]), max(batches, default=0)

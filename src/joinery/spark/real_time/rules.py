@@ -196,7 +196,7 @@ def _reasons_of(product: Product) -> Iterator[str]:
     yield from _form_against(product)
     if product.solution != "spark-state":
         yield f'product "{name}" has the solution {product.solution}, which needs batches'
-    if any(dict(sink.options).get("spool") for sink in product.sinks):
+    if any(each.spools for each in product.sinks):
         yield f'product "{name}" has a spool, which needs batches'
     for each in product.reads:
         yield f'product "{name}" reads product "{each.name}", which needs batches'

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from joinery.files import write_whole
-from joinery.place.place import Place, local
+from joinery.place.place import Place, local, numbers_in
 from joinery.project.kafka import KafkaOptions
 from joinery.spark.real_time.rules import KafkaTopic
 from joinery.spark.source.kafka_client import KafkaClient
@@ -145,7 +145,7 @@ def _untold(mark: Mapping[str, Any], last: int) -> bool:
 def last_commit(checkpoint: Place) -> tuple[int, float]:
     """Return the number of the newest committed batch and when it was; (-1, 0.0) without one."""
     commits = checkpoint / "commits"
-    numbers = [int(each.name) for each in commits.glob("*") if each.name.isdigit()]
+    numbers = numbers_in(commits)
     if not numbers:
         return -1, 0.0
     newest = local(commits / str(max(numbers)), "real-time mode")

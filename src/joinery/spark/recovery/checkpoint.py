@@ -13,7 +13,7 @@ from typing import Any
 
 from joinery.errors import FencedError, StateMismatchError
 from joinery.files import write_first, write_whole
-from joinery.place.place import Place
+from joinery.place.place import Place, numbers_in
 from joinery.spark.partitions import PARTITIONS
 from joinery.spark.source.source import SourceRead
 
@@ -28,7 +28,7 @@ def committed_positions(checkpoint: Place) -> tuple[str, ...]:
 
     It is empty where no batch was.
     """
-    done = _batches(checkpoint / "commits") & _batches(checkpoint / "offsets")
+    done = numbers_in(checkpoint / "commits") & numbers_in(checkpoint / "offsets")
     if not done:
         return ()
     return positions_after(checkpoint, max(done))
@@ -39,10 +39,10 @@ def last_batch(checkpoint: Place) -> tuple[int | None, bool]:
 
     There is no number where none was begun.
     """
-    begun = _batches(checkpoint / "offsets")
+    begun = numbers_in(checkpoint / "offsets")
     if not begun:
         return None, True
-    return max(begun), max(begun) in _batches(checkpoint / "commits")
+    return max(begun), max(begun) in numbers_in(checkpoint / "commits")
 
 
 def positions_after(checkpoint: Place, batch_id: int) -> tuple[str, ...]:
@@ -53,13 +53,13 @@ def positions_after(checkpoint: Place, batch_id: int) -> tuple[str, ...]:
 
 def batch_time_ms(checkpoint: Place) -> int:
     """Return when the last batch was that was begun, in milliseconds since 1970; else 0."""
-    begun = _batches(checkpoint / "offsets")
+    begun = numbers_in(checkpoint / "offsets")
     return int(_settings(checkpoint, max(begun))[_TIME]) if begun else 0
 
 
 def partitions_of(checkpoint: Place) -> int | None:
     """Return in how many partitions a checkpoint keeps state; None before its first batch."""
-    begun = _batches(checkpoint / "offsets")
+    begun = numbers_in(checkpoint / "offsets")
     if not begun:
         return None
     noted = _settings(checkpoint, max(begun)).get("conf", {}).get(PARTITIONS)
@@ -80,7 +80,7 @@ def begin_empty_batch(checkpoint: Place, now_ms: int, check: Callable[[], None])
     Raises:
         FencedError: Another run has taken over, or logged such a batch.
     """
-    last = max(_batches(checkpoint / "offsets"))
+    last = max(numbers_in(checkpoint / "offsets"))
     lines = (checkpoint / "offsets" / str(last)).read_text(encoding="utf-8").splitlines()
     settings = _settings(checkpoint, last)
     settings[_TIME] = max(now_ms, settings[_TIME])
@@ -108,7 +108,7 @@ def begin_ended_batch(checkpoint: Place, now_ms: int, check: Callable[[], None])
     Raises:
         FencedError: Another run has taken over, or logged such a batch.
     """
-    last = max(_batches(checkpoint / "offsets"))
+    last = max(numbers_in(checkpoint / "offsets"))
     begin_empty_batch(checkpoint, now_ms, check)
     write_whole(checkpoint / ENDED, json.dumps({"batch": last + 1}), synced=True)
 
@@ -119,7 +119,7 @@ def ended_batch(checkpoint: Place) -> int | None:
     if not file.exists():
         return None
     batch = int(json.loads(file.read_text(encoding="utf-8"))["batch"])
-    return None if batch in _batches(checkpoint / "commits") else batch
+    return None if batch in numbers_in(checkpoint / "commits") else batch
 
 
 def _settings(checkpoint: Place, batch_id: int) -> dict[str, Any]:
@@ -142,7 +142,7 @@ def claim_sources(checkpoint: Place, query: str, reads: Sequence[SourceRead]) ->
     """
     ours = [_named(each) for each in reads]
     file = checkpoint / FILE_NAME
-    if _batches(checkpoint / "offsets") and file.exists():
+    if numbers_in(checkpoint / "offsets") and file.exists():
         stored = json.loads(file.read_text(encoding="utf-8"))
         if stored != ours:
             if _names(stored) == _names(ours):
@@ -157,11 +157,6 @@ def _named(read: SourceRead) -> dict[str, str]:
     spool = dict(read.source.options).get("spool")
     log = {"spool": str(spool)} if spool else {}
     return {"name": read.source.name, "kind": read.source.kind, **log}
-
-
-def _batches(folder: Place) -> set[int]:
-    found = folder.iterdir() if folder.is_dir() else ()
-    return {int(each.name) for each in found if each.name.isdigit()}
 
 
 def _names(sources: Sequence[dict[str, str]]) -> str:

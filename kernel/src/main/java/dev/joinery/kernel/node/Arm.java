@@ -217,11 +217,6 @@ final class Arm {
     return changes;
   }
 
-  /** Whether a parent must hear of it. */
-  boolean isChanged() {
-    return changed;
-  }
-
   /** Adds what changed to the last of {@code messages}, or to new ones where that is full. */
   void addChanges(List<BranchMessage> messages) {
     if (changed) {
