@@ -25,6 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PEER = ROOT / "bench/peers/flink_lookup.py"
 sys.path.insert(0, str(ROOT))
 
+# Examples are found once their folder is on the path.
 from examples.coffee_shop.comparison import Postgres, Shop, compare, told  # noqa: E402
 
 from joinery.artifact import Artifact, fetch  # noqa: E402

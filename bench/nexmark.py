@@ -16,14 +16,14 @@ import statistics
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import report
 from builds import BENCH, ROOT, Build
 from contenders import (
-    PEERS,
+    FLINK,
     TIMEOUT_S,
     Contender,
     ContenderError,
@@ -42,8 +42,8 @@ PAGE = ROOT / "docs" / "nexmark.md"
 FILES = 5
 SIDES: Mapping[str, Contender] = {
     "ours": Joinery("ours", Build()),
-    "flink": replace(PEERS["flink-rocksdb"], script="flink_nexmark.py"),  # type: ignore[type-var]
-    "spark": replace(PEERS["spark"], script="spark_nexmark.py"),  # type: ignore[type-var]
+    "flink": Flink("flink-rocksdb", FLINK[0], "flink_nexmark.py", ("--backend", "rocksdb")),
+    "spark": SparkItself("spark", "", "spark_nexmark.py", ()),
 }
 
 

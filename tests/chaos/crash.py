@@ -86,6 +86,7 @@ class Killer:
             run_batch(query, staged, frame, batch_id)
             self.reach("before-commit")
 
+        # A method is put in the place of another, which a type checker does not allow.
         QueryRun.run_batch = followed  # type: ignore[method-assign, assignment]
 
     def store(self) -> None:

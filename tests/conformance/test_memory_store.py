@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 from tests.oracle.compare import chosen_seeds, failures, make_crowded_trial, make_trial
 
+from joinery.plan.product import Product
 from joinery.solutions.stored.driver import StoreDriver
 from joinery.solutions.stored.state import JoinState
 from joinery.testing import conformance
 from joinery.testing.conformance import Case, all_cases
 from joinery.testing.driver import MemoryState
-from joinery.testing.stores import Opener, StoreRunner, check_late_record
+from joinery.testing.stores import Break, Opener, StoreRunner, check_late_record
 
 SEEDS = chosen_seeds(30)
 
@@ -18,7 +22,7 @@ SEEDS = chosen_seeds(30)
 def opener() -> Opener:
     states: list[JoinState] = []
 
-    def open_(products, wrap):  # type: ignore[no-untyped-def]
+    def open_(products: Sequence[Product], wrap: Break[Any]) -> StoreDriver:
         if not states:
             states.append(MemoryState(products))
         return StoreDriver(products, wrap(states[0]), together=3)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from random import Random
+from typing import Literal, TypeAlias
 
 from tests.oracle.names import NUMERIC, Name, condition, expression, of_type
 
@@ -21,6 +22,7 @@ from joinery.project.value import OrderSpec
 PAYLOADS = ("int", "string", "boolean", "decimal(6,2)", "double", "timestamp", "date", "long")
 PLAIN_PAYLOADS = ("int", "string", "long")
 JOINABLE = ("int", "long", "string")
+Cardinality: TypeAlias = Literal["root", "one", "many"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,7 @@ def _columns(relation: RelationSpec) -> list[Name]:
 
 
 def _node(
-    maker: _Maker, name: str, relation: RelationSpec, *, depth: int, cardinality: str
+    maker: _Maker, name: str, relation: RelationSpec, *, depth: int, cardinality: Cardinality
 ) -> tuple[NodeSpec, list[Name]]:
     """Return a node and its output names."""
     random = maker.random
@@ -134,7 +136,7 @@ def _node(
     values = _values(maker, embeds, outputs)
     node = NodeSpec(
         name=name,
-        cardinality=cardinality,  # type: ignore[arg-type]
+        cardinality=cardinality,
         relation=relation.name,
         fields=tuple(fields),
         values=tuple((each.text, text) for each, text in values),
@@ -183,7 +185,7 @@ def _embeds(maker: _Maker, relation: RelationSpec, depth: int) -> list[tuple[Nod
             continue
         on = _on(maker, child, relation)
         if on:
-            cardinality = maker.random.choice(("one", "many", "many"))
+            cardinality: Cardinality = maker.random.choice(("one", "many", "many"))
             node, outputs = _node(
                 maker, maker.name("e"), child, depth=depth - 1, cardinality=cardinality
             )

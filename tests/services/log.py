@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
+
+# Its types do not export what it takes from its C part.
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AdminClient,
     AlterConfigOpType,

@@ -30,10 +30,11 @@ from joinery.testing.stores import Break, Opener, StoreRunner, check_late_record
 pytestmark = pytest.mark.services
 EACH_RULE = pytest.mark.parametrize("rule", STORE_RULES, ids=lambda each: each.__name__)
 NUMBERS = count()
+MakeRedis = Callable[[], RedisStore]
 
 
 @pytest.fixture
-def in_redis(redis: Service) -> Make:
+def in_redis(redis: Service) -> MakeRedis:
     prefix = f"kv{next(NUMBERS)}"
     return lambda: RedisStore(redis.address, prefix)
 
@@ -60,7 +61,7 @@ def opener(make: Make) -> Opener:
 
 
 @EACH_RULE
-def test_redis(rule: Callable[[Make], None], in_redis: Make) -> None:
+def test_redis(rule: Callable[[Make], None], in_redis: MakeRedis) -> None:
     rule(in_redis)
 
 
@@ -69,11 +70,11 @@ def test_dynamodb(rule: Callable[[Make], None], in_dynamodb: Make) -> None:
     rule(in_dynamodb)
 
 
-def test_join_state_in_redis_holds(in_redis: Make) -> None:
+def test_join_state_in_redis_holds(in_redis: MakeRedis) -> None:
     conformance.check(StoreRunner(opener(in_redis), replay=True))
 
 
-def test_a_late_record_in_redis_replaces_nothing_newer(in_redis: Make) -> None:
+def test_a_late_record_in_redis_replaces_nothing_newer(in_redis: MakeRedis) -> None:
     check_late_record(opener(in_redis))
 
 
@@ -109,10 +110,12 @@ def test_only_one_of_two_claims_holds(store: str, request: pytest.FixtureRequest
     assert [b"2"] == list(two.get_many([(b"fence", b"")]))
 
 
-def test_redis_takes_no_writes_of_a_run_that_was_replaced(in_redis: Make) -> None:
+def test_redis_takes_no_writes_of_a_run_that_was_replaced(
+    in_redis: MakeRedis,
+) -> None:
     old, new = in_redis(), in_redis()
-    old.claim((b"fence", b""), None, b"1")  # type: ignore[attr-defined]
-    new.claim((b"fence", b""), b"1", b"2")  # type: ignore[attr-defined]
+    old.claim((b"fence", b""), None, b"1")
+    new.claim((b"fence", b""), b"1", b"2")
 
     with pytest.raises(StoreFencedError):
         old.put_many({(b"a", b""): b"old", (b"b", b"1"): b"old"})
@@ -120,9 +123,8 @@ def test_redis_takes_no_writes_of_a_run_that_was_replaced(in_redis: Make) -> Non
     assert [None, None] == list(new.get_many([(b"a", b""), (b"b", b"1")]))
 
 
-def test_redis_tells_that_it_was_emptied(in_redis: Make, redis: Service) -> None:
+def test_redis_tells_that_it_was_emptied(in_redis: MakeRedis, redis: Service) -> None:
     store = in_redis()
-    assert isinstance(store, RedisStore)
     store.claim((b"fence", b""), None, b"1")
     with Redis.from_url(redis.address) as server:
         server.delete(f"{store._prefix}:fence")
@@ -131,19 +133,20 @@ def test_redis_tells_that_it_was_emptied(in_redis: Make, redis: Service) -> None
         store.put_many({(b"a", b""): b"1"})
 
 
-def test_redis_forgets_what_a_former_checkpoint_left(in_redis: Make, redis: Service) -> None:
+def test_redis_forgets_what_a_former_checkpoint_left(in_redis: MakeRedis, redis: Service) -> None:
     store = in_redis()
     store.put_many({(b"0/row/[*]", b""): b"1", (b"0/by", b"x"): b"1", (b"01/row", b""): b"1"})
-    store.clear(b"0/")  # type: ignore[attr-defined]
+    store.clear(b"0/")
 
     assert [None, None, b"1"] == list(
         store.get_many([(b"0/row/[*]", b""), (b"0/by", b"x"), (b"01/row", b"")])
     )
 
 
-def test_redis_lists_its_partitions_and_is_read_by_another(in_redis: Make) -> None:
+def test_redis_lists_its_partitions_and_is_read_by_another(
+    in_redis: MakeRedis,
+) -> None:
     store = in_redis()
-    assert isinstance(store, RedisStore)
     entries = [(f"row/{at}*".encode(), b"") for at in range(3000)]
     store.put_many({**dict.fromkeys(entries, b"x"), (b"by/*", b"a"): b"", (b"by/*", b"b"): b""})
 
@@ -167,7 +170,7 @@ def test_documents_made_elsewhere_from_redis_are_the_same_through_crashes(redis:
     assert [] == failures(make_trial([0]), StoreRunner(open_, replay=True, crashes=2))
 
 
-def test_a_hash_that_is_very_large_is_read_by_a_cursor(in_redis: Make) -> None:
+def test_a_hash_that_is_very_large_is_read_by_a_cursor(in_redis: MakeRedis) -> None:
     store = in_redis()
     entries: dict[Any, bytes | None] = {(b"by/popular", b"%d" % n): b"" for n in range(25_000)}
     store.put_many(entries)

@@ -321,7 +321,8 @@ def test_a_column_that_a_frame_leaves_out_keeps_its_stored_value(
 def test_the_users_session_stays_as_it_is(user: SparkSession, profile: Product) -> None:
     from pyspark.sql import SparkSession as Session
 
-    jvm = user._jvm.org.apache.spark.sql.classic.SparkSession  # type: ignore[union-attr]
+    java: Any = user._jvm
+    jvm = java.org.apache.spark.sql.classic.SparkSession
     customers = user.createDataFrame([(1, "Ada")], "id long, name string")
 
     def seen() -> list[Any]:

@@ -54,6 +54,7 @@ EMAIL = "pulse@example.com"
 _POLL_S = 0.01
 _GIVEN_UP_S = 30.0
 _KEPT = 600
+_BEAT_S = 1.0  # from one beat's arrival to the next beat
 _AT = "2026-01-01T00:00:00Z"
 
 
@@ -78,15 +79,11 @@ class LatencyProbe:
     Args:
         url: Of the database.
         read: Returns the document of an email, or None.
-        every_s: The time from one beat's arrival to the next beat.
     """
 
-    def __init__(
-        self, url: str, read: Callable[[str], Mapping[str, Any] | None], *, every_s: float = 1.0
-    ) -> None:
+    def __init__(self, url: str, read: Callable[[str], Mapping[str, Any] | None]) -> None:
         self._url = url
         self._read = read
-        self._every_s = every_s
         self._took: deque[float] = deque(maxlen=_KEPT)
         self._count = 0
 
@@ -104,7 +101,7 @@ class LatencyProbe:
             database.commit(_first_rows())
             self._arrived(_title(0), stop)
             number = 0
-            while not stop.wait(self._every_s):
+            while not stop.wait(_BEAT_S):
                 number += 1
                 database.commit([_beat(number)])
                 took = self._arrived(_title(number), stop)

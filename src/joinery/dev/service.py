@@ -34,24 +34,23 @@ class ServiceError(RunError):
 
 
 class Recipe(Protocol):
-    """How one kind of server is laid out, started and asked whether it is ready.
+    """How one kind of server is laid out, started and asked whether it is ready."""
 
-    Attributes:
-        name: Such as `kafka`; also its folder's name.
-        ports: The names of the ports it needs, each with the range it must lie in.
-        stops_by: The signal that makes it end in good order.
-        start_s: How long a start may take.
-    """
+    @property
+    def name(self) -> str:
+        """Such as `kafka`; also its folder's name."""
 
-    # What each of them is, the class tells.
     @property
-    def name(self) -> str: ...  # noqa: D102
+    def ports(self) -> Mapping[str, range]:
+        """The names of the ports it needs, each with the range it must lie in."""
+
     @property
-    def ports(self) -> Mapping[str, range]: ...  # noqa: D102
+    def stops_by(self) -> signal.Signals:
+        """The signal that makes it end in good order."""
+
     @property
-    def stops_by(self) -> signal.Signals: ...  # noqa: D102
-    @property
-    def start_s(self) -> float: ...  # noqa: D102
+    def start_s(self) -> float:
+        """How long a start may take."""
 
     def prepare(self, folder: Path, ports: Mapping[str, int]) -> Launch:
         """Fetch what is needed, write settings and first data. Safe to repeat."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from joinery.plan.product import Product
 from joinery.project.kinds import SOLUTIONS
@@ -37,6 +37,7 @@ class SolutionPlace:
     beside: bool = False
 
 
+@runtime_checkable
 class SolutionOptions(Protocol):
     """The options of a store-backed solution; an entry point of `joinery.solutions` names a class.
 
@@ -57,7 +58,9 @@ class SolutionOptions(Protocol):
 def store_solutions() -> tuple[str, ...]:
     """Return the names of the store-backed solutions that are installed."""
     kinds = {name: SOLUTIONS.options(name) for name in SOLUTIONS.names()}
-    return tuple(name for name, kind in kinds.items() if kind is None or hasattr(kind, "make"))
+    return tuple(
+        name for name, kind in kinds.items() if kind is None or issubclass(kind, SolutionOptions)
+    )
 
 
 def open_solution(

@@ -25,17 +25,16 @@ class Cluster:
 
     Args:
         folder: Takes their logs and what executors write.
-        workers: How many.
-        cores: Of each.
+        workers: How many, each with one core.
 
     Attributes:
         url: Of the master.
         workers: The processes of the workers.
     """
 
-    def __init__(self, folder: Path, *, workers: int = 2, cores: int = 1) -> None:
+    def __init__(self, folder: Path, *, workers: int = 2) -> None:
         self._folder = folder
-        self._wanted, self._cores = workers, cores
+        self._wanted = workers
         self._running = ExitStack()
         self.url = f"spark://127.0.0.1:{free_port()}"
         self.workers: list[subprocess.Popen[bytes]] = []
@@ -66,7 +65,7 @@ class Cluster:
         ]
 
     def _worker(self, index: int) -> subprocess.Popen[bytes]:
-        options = ["--cores", str(self._cores), "--memory", "1500m", "--webui-port", "0"]
+        options = ["--cores", "1", "--memory", "1500m", "--webui-port", "0"]
         work = str(self._folder / f"work{index}")
         return self._start(
             f"worker{index}", "deploy.worker.Worker", *options, "--work-dir", work, self.url

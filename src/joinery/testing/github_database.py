@@ -178,8 +178,9 @@ class GithubDatabase:
         """Run statements in one transaction and return their number."""
         count = 0
         with self._link.transaction(), self._link.pipeline():
-            for count, act in enumerate(statements, 1):  # noqa: B007 (it is returned)
+            for act in statements:
                 self._run(act)
+                count += 1
         return count
 
     def play(self, lines: Iterable[Line], *, per_s: float, stop: threading.Event) -> int:

@@ -1,8 +1,5 @@
 """The fluent door: it declares what a project file would, and refuses the same."""
 
-# Where a type checker is told to ignore a call, the call is wrong on purpose: it is refused when it
-# is made, too.
-
 from __future__ import annotations
 
 import logging
@@ -17,11 +14,14 @@ import joinery as jn
 from joinery.app.declarations import Database
 from joinery.app.stream import Stream
 from joinery.errors import JoineryError, ProjectErrors, SpecError
+from joinery.plan.step import Filter
 from joinery.testing import StreamDriver, insert, upsert
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
+loose: Any = jn
+"""For calls that are wrong on purpose, as somebody makes them who runs no type checker."""
 Warned = Callable[[], list[logging.LogRecord]]
 FILE = """\
 joinery: 1
@@ -273,7 +273,9 @@ def test_a_cell_that_runs_again_changed_replaces_its_stream(warned: Warned) -> N
     orders_of(app).filter("amount > 2").sink(files={"path": "out"})
 
     assert ["enriched_orders"] == list(app.streams)
-    assert "amount > 2" == app.streams["enriched_orders"].plan.steps[0].where.sql  # type: ignore[union-attr]
+    (step,) = app.streams["enriched_orders"].plan.steps
+    assert isinstance(step, Filter)
+    assert "amount > 2" == step.where.sql
     (told,) = [each.getMessage() for each in warned()]
     assert 'the stream "enriched_orders" replaces the one declared before' in told
     assert "[WARN_REPLACED]" in told
@@ -436,6 +438,14 @@ class Frame:
         return [Column(name, FakeType(text)) for name, text in self.columns]
 
 
+NO_SESSION = cast("SparkSession", object())
+
+
+def frame_of(*columns: tuple[str, str]) -> DataFrame:
+    """Return what declares columns as a DataFrame does."""
+    return cast("DataFrame", Frame(columns))
+
+
 @pytest.mark.parametrize(
     ("source", "database"), [("mysql://host/shop", None), (None, "sqlite:///coffee.db")]
 )
@@ -456,7 +466,7 @@ def test_a_path_is_a_folder_or_a_file_as_a_text_is() -> None:
 @pytest.mark.parametrize("name", ["source", "database"])
 def test_a_place_that_is_neither_text_nor_path_is_refused(name: str) -> None:
     with pytest.raises(SpecError, match=f'"{name}" cannot be of type int') as refused:
-        jn.App("coffee", **{name: 5})  # type: ignore[arg-type]
+        loose.App("coffee", **{name: 5})
 
     assert refused.value.hint
 
@@ -464,13 +474,13 @@ def test_a_place_that_is_neither_text_nor_path_is_refused(name: str) -> None:
 @pytest.mark.parametrize(
     ("call", "near"),
     [
-        (lambda: jn.relation("user", key="id", fields={"id": "long"}, imges="key"), "images"),  # type: ignore[call-arg]
-        (lambda: jn.document("p", "user", emitt={"settle": "2s"}), "emit"),  # type: ignore[call-arg]
-        (lambda: jn.document("p", "user").embed_one("a", "b", onn={"id": "id"}), "on"),  # type: ignore[call-arg]
-        (lambda: jn.App("coffee", sorce="data"), "source"),  # type: ignore[call-arg]
-        (lambda: jn.App("coffee").table("a", key="id", field={"id": "long"}), "fields"),  # type: ignore[call-arg]
-        (lambda: jn.Project("people", product=[]), "products"),  # type: ignore[call-arg]
-        (lambda: jn.Stream.from_dataframe(None, "clicks", frames=None), "frame"),  # type: ignore[call-arg, arg-type]
+        (lambda: loose.relation("user", key="id", fields={"id": "long"}, imges="key"), "images"),
+        (lambda: loose.document("p", "user", emitt={"settle": "2s"}), "emit"),
+        (lambda: loose.document("p", "user").embed_one("a", "b", onn={"id": "id"}), "on"),
+        (lambda: loose.App("coffee", sorce="data"), "source"),
+        (lambda: loose.App("coffee").table("a", key="id", field={"id": "long"}), "fields"),
+        (lambda: loose.Project("people", product=[]), "products"),
+        (lambda: loose.Stream.from_dataframe(None, "clicks", frames=None), "frame"),
     ],
 )
 def test_a_misspelled_argument_names_the_nearest(call: Callable[[], object], near: str) -> None:
@@ -481,10 +491,13 @@ def test_a_misspelled_argument_names_the_nearest(call: Callable[[], object], nea
 @pytest.mark.parametrize(
     ("call", "title"),
     [
-        (lambda: jn.App("a").stream("b", fields={"id": "long"}).join("c", fild=[]), "Stream.join"),  # type: ignore[call-arg]
-        (lambda: jn.document("p", "user").embed_one("a", "b", onn=[]), "Document.embed_one"),  # type: ignore[call-arg]
-        (lambda: jn.Stream.from_dataframe(None, frames=None), "Stream.from_dataframe"),  # type: ignore[call-arg, arg-type]
-        (lambda: jn.App("coffee", sorce="data"), "App.__init__"),  # type: ignore[call-arg]
+        (
+            lambda: loose.App("a").stream("b", fields={"id": "long"}).join("c", fild=[]),
+            "Stream.join",
+        ),
+        (lambda: loose.document("p", "user").embed_one("a", "b", onn=[]), "Document.embed_one"),
+        (lambda: loose.Stream.from_dataframe(None, frames=None), "Stream.from_dataframe"),
+        (lambda: loose.App("coffee", sorce="data"), "App.__init__"),
     ],
 )
 def test_a_misspelled_argument_names_the_class_that_the_method_is_called_on(
@@ -495,7 +508,7 @@ def test_a_misspelled_argument_names_the_class_that_the_method_is_called_on(
 
 
 def test_the_columns_of_a_dataframe_are_those_of_the_stream() -> None:
-    frame = cast("DataFrame", Frame((("id", "bigint"), ("at", "timestamp"), ("__op", "string"))))
+    frame = frame_of(("id", "bigint"), ("at", "timestamp"), ("__op", "string"))
 
     stream = jn.Stream.from_dataframe(frame, "clicks", key="id", time="at")
 
@@ -505,14 +518,14 @@ def test_the_columns_of_a_dataframe_are_those_of_the_stream() -> None:
 
 def test_a_frame_that_is_no_dataframe_of_spark_is_refused_in_one_line() -> None:
     with pytest.raises(SpecError, match='the frame of "clicks" is not a Spark DataFrame') as told:
-        jn.Stream.from_dataframe([1, 2], "clicks")  # type: ignore[arg-type]
+        loose.Stream.from_dataframe([1, 2], "clicks")
 
     assert "createDataFrame" in told.value.hint
 
 
 def test_a_log_that_is_declared_anew_without_its_frame_has_none() -> None:
     app = jn.App("web")
-    app.stream("clicks", frame=Frame((("id", "bigint"),)), key="id")  # type: ignore[arg-type]
+    app.stream("clicks", frame=frame_of(("id", "bigint")), key="id")
 
     app.stream("clicks", fields={"id": "long"}, key="id")
 
@@ -530,20 +543,19 @@ def test_a_table_that_is_no_longer_kept_in_the_database_is_not() -> None:
 
 def test_a_run_refuses_what_was_declared_with_a_dataframe() -> None:
     app = jn.App("web")
-    frame = Frame((("id", "bigint"),))
-    app.stream("clicks", frame=frame).sink(files={"path": "out"})  # type: ignore[arg-type]
+    app.stream("clicks", frame=frame_of(("id", "bigint"))).sink(files={"path": "out"})
 
     with pytest.raises(JoineryError, match='reads "clicks", which was declared with a DataFrame'):
-        app.run(object(), once=True)  # type: ignore[arg-type]
+        app.run(NO_SESSION, once=True)
 
 
 def test_frames_and_sources_are_not_mixed_in_silence() -> None:
     app = jn.App("web")
     app.table("users", key="id", fields={"id": "long", "name": "string"})
-    clicks = app.stream("clicks", frame=Frame((("user_id", "bigint"),)))  # type: ignore[arg-type]
+    clicks = app.stream("clicks", frame=frame_of(("user_id", "bigint")))
 
     with pytest.raises(JoineryError, match='reads "users" from a source') as told:
-        clicks.lookup_join("users", "user_id").preview(spark=object())  # type: ignore[arg-type]
+        clicks.lookup_join("users", "user_id").preview(spark=NO_SESSION)
 
     assert 'Declare "users" with frame=…' in told.value.hint
 
@@ -568,7 +580,7 @@ def test_tables_are_relations_of_documents_embeds_and_groups() -> None:
     ("wrong", "hint"),
     [
         (lambda app, log: jn.document("a", log), 'Write the name of its log, "clicks".'),
-        (lambda app, log: jn.document("a", None), "Pass what jn.relation or app.table gives"),  # type: ignore[arg-type]
+        (lambda app, log: loose.document("a", None), "Pass what jn.relation or app.table gives"),
         (lambda app, log: app.group_by(5, "id"), "Pass what jn.relation or app.table gives"),
         (lambda app, log: app.add(log), "Pass what jn.document"),
         (lambda app, log: log.union("clicks"), "Pass one such as app.stream"),
@@ -578,10 +590,13 @@ def test_tables_are_relations_of_documents_embeds_and_groups() -> None:
             "Pass the log itself",
         ),
         (lambda app, log: jn.document(log, "a"), "Its name comes first."),
-        (lambda app, log: jn.document("a", "b", embed={"c": "d"}), "jn.many(RELATION, on=…)"),  # type: ignore[dict-item]
-        (lambda app, log: jn.document("a", "b", embed=[jn.one("c", on=["d"])]), "jn.many("),  # type: ignore[arg-type]
-        (lambda app, log: jn.pattern("a", "b", match="A", rules={"r": "c"}), "jn.many("),  # type: ignore[dict-item]
-        (lambda app, log: jn.many(jn.one("a", on=["b"]), on=["b"]), "Use embed_one"),  # type: ignore[arg-type]
+        (lambda app, log: loose.document("a", "b", embed={"c": "d"}), "jn.many(RELATION, on=…)"),
+        (
+            lambda app, log: loose.document("a", "b", embed=[loose.one("c", on=["d"])]),
+            "jn.many(",
+        ),
+        (lambda app, log: loose.pattern("a", "b", match="A", rules={"r": "c"}), "jn.many("),
+        (lambda app, log: loose.many(loose.one("a", on=["b"]), on=["b"]), "Use embed_one"),
     ],
 )
 def test_what_is_no_relation_is_refused_in_one_line(
@@ -613,10 +628,10 @@ def test_a_stream_of_another_app_is_refused() -> None:
 
 
 def test_what_is_no_function_is_refused_at_the_call() -> None:
-    clicks = jn.App("web").stream("clicks", fields={"id": "long"})
+    clicks, number = jn.App("web").stream("clicks", fields={"id": "long"}), cast(Any, 5)
 
     with pytest.raises(SpecError, match="map needs a function, not an object of type int"):
-        clicks.map(5, {"id": "long"})  # type: ignore[arg-type]
+        clicks.map(number, {"id": "long"})
 
 
 def test_a_sink_that_is_not_there_is_refused_before_the_stream_has_its_place() -> None:
@@ -643,7 +658,8 @@ def test_what_a_wrong_cell_declared_can_be_dropped() -> None:
     assert ["id"] == [each.name for each in right.plan.columns]
     with pytest.raises(KeyError, match='no table, stream or product "rihgt"') as refused:
         app.drop("rihgt")
-    assert 'Use "right".' == refused.value.hint  # type: ignore[attr-defined]
+    assert isinstance(refused.value, JoineryError)
+    assert 'Use "right".' == refused.value.hint
 
 
 def test_an_app_has_sources_windows_and_a_vault() -> None:

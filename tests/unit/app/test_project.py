@@ -1,12 +1,11 @@
 """Products and streams are found by name; one that is not there is told with those that are."""
 
-# Where a type checker is told to ignore a call, the call is wrong on purpose.
-
 from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +14,8 @@ from joinery.app.logs import WhyError, asked_key
 from joinery.app.project import project_of
 from joinery.errors import JoineryError, SpecError
 
+loose: Any = jn
+"""For calls that are wrong on purpose, as somebody makes them who runs no type checker."""
 USER = jn.relation("user", key="id", fields={"id": "long", "name": "string"})
 PROJECT = jn.Project("people", products=[jn.document("profile", USER)])
 
@@ -54,7 +55,7 @@ def test_a_call_takes_a_project_its_file_or_an_app(tmp_path: Path) -> None:
     assert ["profile"] == [each.product for each in jn.status(app).products]
 
 
-@pytest.mark.parametrize("call", [jn.status, lambda given: jn.run(None, given)])  # type: ignore[arg-type]
+@pytest.mark.parametrize("call", [loose.status, lambda given: loose.run(None, given)])
 def test_what_is_no_project_is_refused_in_one_line(call: Callable[[object], object]) -> None:
     with pytest.raises(SpecError, match="an object of type int is not a project") as refused:
         call(5)
@@ -71,7 +72,7 @@ def test_the_status_of_what_is_not_there_is_no_status(name: str) -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: jn.wait(PROJECT, "profile", timeout=5), '"5" is not a duration'),  # type: ignore[arg-type]
+        (lambda: loose.wait(PROJECT, "profile", timeout=5), '"5" is not a duration'),
         (lambda: jn.diff(PROJECT, "profile"), 'product "profile" has no sink'),
         (lambda: jn.diff(PROJECT), 'product "profile" has no sink'),
         (lambda: jn.diff(PROJECT, rate="fast"), '"fast" is not a rate'),
@@ -80,7 +81,7 @@ def test_the_status_of_what_is_not_there_is_no_status(name: str) -> None:
         (lambda: jn.wait(PROJECT, "profile"), "there is no position to wait for"),
         (lambda: jn.why(PROJECT, "profile", 1), 'relation "user", which has no source'),
         (lambda: jn.load("none.yaml", settings="run.trigger=1s"), "there is no file"),
-        (lambda: jn.run(None, PROJECT, products="profile"), "None is not a Spark session"),  # type: ignore[arg-type]
+        (lambda: loose.run(None, PROJECT, products="profile"), "None is not a Spark session"),
     ],
 )
 def test_what_cannot_be_answered_is_told_in_one_line(
@@ -93,10 +94,13 @@ def test_what_cannot_be_answered_is_told_in_one_line(
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: jn.Project(products=jn.document("a", USER)), None),  # type: ignore[arg-type]
-        (lambda: jn.Project(products={"a": jn.document("a", USER)}), "object of type dict"),  # type: ignore[arg-type]
-        (lambda: jn.Project(products=["a"]), "object of type str"),  # type: ignore[list-item]
-        (lambda: jn.Project(relations={"a": USER}), "what jn.relation makes"),  # type: ignore[arg-type]
+        (lambda: loose.Project(products=loose.document("a", USER)), None),
+        (
+            lambda: loose.Project(products={"a": loose.document("a", USER)}),
+            "object of type dict",
+        ),
+        (lambda: loose.Project(products=["a"]), "object of type str"),
+        (lambda: loose.Project(relations={"a": USER}), "what jn.relation makes"),
     ],
 )
 def test_products_and_relations_are_lists_of_what_calls_make(
@@ -124,7 +128,7 @@ STAR = jn.relation(
 
 def asked(relation: object, key: object) -> str:
     """Return the text that names a key of a relation."""
-    project = jn.Project(products=[jn.document("a", relation)])  # type: ignore[arg-type]
+    project = loose.Project(products=[loose.document("a", relation)])
     plan = project.products["a"].plan
     return asked_key("a", {each.name: each.type for each in plan.key.fields}, key)
 

@@ -87,8 +87,7 @@ class HereTasks:
         return [write_part(each, self.open_sinks) for each in reversed(work)]
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(LeaseWatch):
     """A lease that is held."""
 
     def check(self) -> None:
@@ -97,7 +96,7 @@ class Held:
 
 def sink_of(target: Target, missing: str = "") -> TaskWrittenSink:
     maker = Made("made", "p", {}, Path(), target)
-    watch: LeaseWatch = Held()  # type: ignore[assignment]
+    watch = Held(Path(), "nobody", "p")
     return TaskWrittenSink(target, maker, HereTasks(missing), lambda: watch)
 
 
@@ -193,6 +192,18 @@ def test_a_task_writes_nothing_once_another_run_has_taken_over(
 class Plain:
     """A sink that says nothing of tasks."""
 
+    guarantee = Guarantee(summary="None.")
+    target = "somewhere"
+
+    def open(self) -> None:
+        """Nothing is opened."""
+
+    def write(self, batch: StagedBatch) -> Written:
+        raise AssertionError("nothing is written")
+
+    def close(self) -> None:
+        """Nothing is closed."""
+
 
 @pytest.mark.parametrize(
     ("writer", "asked", "holds", "by_tasks"),
@@ -217,7 +228,7 @@ def test_tasks_are_refused_where_the_driver_holds_documents() -> None:
 
 
 def test_tasks_are_refused_where_a_sink_cannot() -> None:
-    plain: Sink = Plain()  # type: ignore[assignment]
+    plain: Sink = Plain()
     assert not writes_by_tasks(plain, None, (), "it")
     with pytest.raises(SinkOptionError, match="can be written only by the driver"):
         writes_by_tasks(plain, "tasks", (), "it")

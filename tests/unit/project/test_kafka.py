@@ -30,7 +30,9 @@ def read(folder: Path, options: str) -> KafkaOptions:
 
 def problems(folder: Path, options: str) -> list[tuple[int, str, str, str]]:
     _, found = load_parts(write(folder, options))
-    return [(each.location.column, each.code, each.message, each.hint) for each in found]  # type: ignore[union-attr]
+    placed = [(each.location, each) for each in found if each.location is not None]
+    assert len(placed) == len(found)
+    return [(place.column, each.code, each.message, each.hint) for place, each in placed]
 
 
 def test_a_source_begins_earliest_and_fails_on_lost_data(tmp_path: Path) -> None:

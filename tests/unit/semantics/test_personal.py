@@ -264,7 +264,7 @@ REFUSED = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_is_not_covered_is_refused(case: str, tmp_path: Path) -> None:
     with pytest.raises(ProjectErrors) as refused:
-        project(tmp_path, REFUSED[case]).plan  # noqa: B018
+        _ = project(tmp_path, REFUSED[case]).plan
 
     problems: tuple[JoineryError, ...] = refused.value.problems
     codes = {each.code for each in problems}

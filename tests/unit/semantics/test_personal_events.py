@@ -219,7 +219,7 @@ REFUSED = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_is_not_covered_is_refused(case: str, tmp_path: Path) -> None:
     with pytest.raises(ProjectErrors) as refused:
-        project(tmp_path, REFUSED[case], OTHER).plan  # noqa: B018
+        _ = project(tmp_path, REFUSED[case], OTHER).plan
 
     assert "PLAN_PERSONAL" in {each.code for each in refused.value.problems}
 
@@ -231,7 +231,7 @@ def test_the_refusal_of_a_column_that_is_not_the_log_s_says_where_to_put_the_loo
     first: str, column: str, tmp_path: Path
 ) -> None:
     with pytest.raises(ProjectErrors) as refused:
-        project(tmp_path, f"{first}, {{lookup: account, on: {{email: {column}}}}}").plan  # noqa: B018
+        _ = project(tmp_path, f"{first}, {{lookup: account, on: {{email: {column}}}}}").plan
 
     (problem,) = refused.value.problems
     assert f'cannot compare "{column}" of the event with "email"' in problem.message
@@ -240,7 +240,7 @@ def test_the_refusal_of_a_column_that_is_not_the_log_s_says_where_to_put_the_loo
 
 def test_a_column_of_the_log_without_a_blind_index_is_to_be_listed(tmp_path: Path) -> None:
     with pytest.raises(ProjectErrors) as refused:
-        project(tmp_path, "{lookup: account, on: {email: height}}").plan  # noqa: B018
+        _ = project(tmp_path, "{lookup: account, on: {email: height}}").plan
 
     (problem,) = refused.value.problems
     assert 'List "height" under fields and join of "personal" of "view"' in problem.hint
@@ -262,7 +262,7 @@ def test_a_plan_whose_lookup_goes_by_an_index_that_is_gone_is_broken(tmp_path: P
 
 def test_a_log_with_a_personal_key_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ProjectErrors) as refused:
-        project(tmp_path, "", "  post: {from: letter}\n").plan  # noqa: B018
+        _ = project(tmp_path, "", "  post: {from: letter}\n").plan
 
     (problem,) = refused.value.problems
     assert 'a log with a personal key, "letter"' in problem.detail
@@ -274,7 +274,7 @@ def test_a_sink_that_keeps_all_cannot_reveal_and_any_other_warns(tmp_path: Path)
     keyed = sink.replace("KIND", "sqlite: {path: out.db")
 
     with pytest.raises(ProjectErrors, match='sink "files" of stream "seen" cannot reveal'):
-        project(tmp_path, "", kept).plan  # noqa: B018
+        _ = project(tmp_path, "", kept).plan
     project(tmp_path, "", keyed)
     (warning,) = check(tmp_path / "joinery.yaml")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -205,8 +206,10 @@ def test_a_product_is_driven_before_it_has_a_project() -> None:
 
 @pytest.mark.parametrize("kind", [Driver, kit.StreamDriver])
 def test_what_is_nothing_to_drive_is_refused_in_one_line(kind: type[Driver]) -> None:
+    name: Any = "profile"
+
     with pytest.raises(DriverError, match="an object of type str is not a"):
-        kind("profile")  # type: ignore[arg-type]
+        kind(name)
 
 
 def test_a_time_that_is_no_duration_does_not_pass_as_none() -> None:

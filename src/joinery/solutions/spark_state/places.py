@@ -43,7 +43,6 @@ class RelationUses:
     apart: list[GroupUse] = field(default_factory=list)
     histories: list[int] = field(default_factory=list)
     folds: list[int] = field(default_factory=list)
-    moving: list[str] = field(default_factory=list)
     judged: Judged | None = None
     kept: Kept | None = None
 
