@@ -21,26 +21,25 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from examples.coffee_shop.comparison import Postgres, Shop, compare, told
+
+from joinery.artifact import Artifact, fetch
+from joinery.dev.postgres import postgres
+from joinery.expression.typed import column_expression
+from joinery.lookups.asker import Asker
+from joinery.lookups.registry import make_asker
+from joinery.model.lookup import LookupProgress
+from joinery.model.progress import BatchProgress
+from joinery.model.type import LONG, STRING, Field
+from joinery.plan.relation import Computed, JoinPair, Relation
+from joinery.plan.step import Lookup
+from joinery.project.step import Cache, Limits, StoreRead
+from joinery.testing.delay import DelayProxy
+
 ROOT = Path(__file__).resolve().parents[1]
 PEER = ROOT / "bench/peers/flink_lookup.py"
-sys.path.insert(0, str(ROOT))
-
-# Examples are found once their folder is on the path.
-from examples.coffee_shop.comparison import Postgres, Shop, compare, told  # noqa: E402
-
-from joinery.artifact import Artifact, fetch  # noqa: E402
-from joinery.dev.postgres import postgres  # noqa: E402
-from joinery.expression.typed import column_expression  # noqa: E402
-from joinery.lookups.asker import Asker  # noqa: E402
-from joinery.lookups.registry import make_asker  # noqa: E402
-from joinery.model.lookup import LookupProgress  # noqa: E402
-from joinery.model.progress import BatchProgress  # noqa: E402
-from joinery.model.type import LONG, STRING, Field  # noqa: E402
-from joinery.plan.relation import Computed, JoinPair, Relation  # noqa: E402
-from joinery.plan.step import Lookup  # noqa: E402
-from joinery.project.step import Cache, Limits, StoreRead  # noqa: E402
-from joinery.testing.delay import DelayProxy  # noqa: E402
-
 PARTS = ("serving", "asker", "stream", "flink")
 BATCH = 200_000
 ROUND_TRIP_S = 0.005

@@ -397,8 +397,10 @@ def test_what_is_no_classic_session_is_refused_in_one_line(
 def test_a_frame_without_the_name_of_its_relation_is_refused_in_one_line(
     user: SparkSession, profile: Product
 ) -> None:
+    frame: Any = user.createDataFrame([], CUSTOMER)
+
     with pytest.raises(FrameError, match="takes its frames by relation") as refused:
-        profile.documents(user, user.createDataFrame([], CUSTOMER))  # type: ignore[arg-type]
+        profile.documents(user, frame)
 
     assert 'Write {"customer": frame}.' == refused.value.hint
 

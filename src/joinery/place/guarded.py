@@ -16,6 +16,7 @@ from functools import partial
 
 from joinery.place.object_path import ObjectPath
 from joinery.place.s3 import LARGE_BYTES, ObjectStoreError
+from joinery.slices import slices
 
 _ANSWER_S = 2.0  # to connect, and as long for the answer: less than half of a lease's lapse
 _TRIES, _PAUSE_S = 5, 0.5
@@ -56,8 +57,8 @@ class Guarded:
         """Delete the files below a folder, but for those of some names there."""
         brief = folder.within(_ANSWER_S, 1)
         gone = [brief / name for name in folder.sizes() if name not in left]
-        for first in range(0, len(gone), _DELETED_AT_ONCE):
-            self._done(partial(brief.remove_files, gone[first : first + _DELETED_AT_ONCE]))
+        for some in slices(gone, _DELETED_AT_ONCE):
+            self._done(partial(brief.remove_files, some))
 
     def _done(self, act: Callable[[], None]) -> None:
         for tries_left in reversed(range(_TRIES)):

@@ -17,11 +17,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from joinery.errors import RunError
+from joinery.slices import slices
 
 if TYPE_CHECKING:
     from typing import Self
@@ -214,8 +214,7 @@ class Bucket:
 
     def delete_all(self, keys: Iterable[str]) -> None:
         """Delete objects, those that there are, many a request."""
-        left = iter(keys)
-        while some := list(islice(left, _MOST_DELETED)):
+        for some in slices(keys, _MOST_DELETED):
             objects = [{"Key": each} for each in some]
             with self._errors("delete", some[0]):
                 told = self._client.delete_objects(

@@ -15,7 +15,6 @@ import datetime as dt
 import decimal
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 from operator import itemgetter
 from typing import Any
 
@@ -25,6 +24,7 @@ from joinery.model.type import LONG, STRING, Array, Atomic, DataType, Decimal, F
 from joinery.plan.relation import Relation
 from joinery.project.kinds import FORMATS
 from joinery.semantics.render import document_json
+from joinery.slices import slices
 
 Read = Callable[[Any], Any]
 _WIDE = decimal.Context(prec=80)
@@ -95,7 +95,7 @@ _ATOMIC: dict[str, Read] = {
 
 _UPSERT, _TOMBSTONE = 0, 2
 _PLACE = itemgetter(3, 4)
-_TOGETHER = 1000
+_TOGETHER = 1000  # lines are decoded: faster than one by one
 _FRACTIONS = ("float", "double")
 
 
@@ -108,7 +108,7 @@ def read_changes(lines: Iterable[bytes], relations: Sequence[Relation]) -> list[
     """
     readers, decode = _reading(relations)
     told: list[Any] = []
-    for some in _slices(lines):
+    for some in slices(lines, _TOGETHER):
         told += decode(f"[{b','.join(some).decode()}]")
     told.sort(key=_PLACE)
     # Each takes the place of what told it: logs may be as large as memory.
@@ -128,7 +128,7 @@ def change_reader(
     readers, decode = _reading(relations)
 
     def read(lines: Iterable[bytes]) -> Iterator[Change]:
-        for some in _slices(lines):
+        for some in slices(lines, _TOGETHER):
             for each in decode(f"[{b','.join(some).decode()}]"):
                 yield readers[each[0]].change(*each)
 
@@ -140,13 +140,6 @@ def _reading(relations: Sequence[Relation]) -> tuple[list[_Reader], Callable[[st
     exact = any(_has_fractions(field.type) for each in relations for field in each.columns)
     decode = json.JSONDecoder(parse_float=str if exact else None).decode
     return [_Reader(each) for each in relations], decode
-
-
-def _slices(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
-    """Yield so many lines at a time as are decoded together: faster than one by one."""
-    rest = iter(lines)
-    while some := list(islice(rest, _TOGETHER)):
-        yield some
 
 
 class _Reader:

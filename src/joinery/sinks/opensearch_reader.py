@@ -22,6 +22,7 @@ from joinery.sinks.key import key_of_text
 from joinery.sinks.line import StagedRow
 from joinery.sinks.opensearch_server import HASHED, Access, Answer, SearchServer, id_of
 from joinery.sinks.reader import Held
+from joinery.slices import slices
 
 if TYPE_CHECKING:
     from opensearchpy import OpenSearch
@@ -66,8 +67,7 @@ class OpenSearchReader:
     def read(self, keys: Sequence[str]) -> Mapping[str, Held]:
         """Return the documents of some root keys."""
         found: dict[str, Held] = {}
-        for begin in range(0, len(keys), _READ_AT_ONCE):
-            some = keys[begin : begin + _READ_AT_ONCE]
+        for some in slices(keys, _READ_AT_ONCE):
             ids = [id_of(StagedRow(each, None, 0)) for each in some]
             held = held_of(self._opened().ask(partial(_get, index=self._index, ids=ids)))
             found |= {key: each for key, each in zip(some, held, strict=True) if each is not None}

@@ -13,8 +13,7 @@ that script refuses an older epoch.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -36,6 +35,7 @@ from joinery.sinks.protocol import (
     Written,
 )
 from joinery.sinks.redis_reader import RedisReader, literal
+from joinery.slices import slices
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -154,7 +154,7 @@ class RedisSink:
         older = 0
         script: Any = client.script_load(_APPLY)
         chunks = read_chunks(batch.files, rows=_CHUNK_ROWS, characters=_CHUNK_CHARACTERS)
-        for some in _several(chunks, _CHUNKS_AT_ONCE):
+        for some in slices(chunks, _CHUNKS_AT_ONCE):
             refused += [_refusal(row) for chunk in some for row in chunk if _too_large(row)]
             batch.check()
             pipeline = client.pipeline(transaction=False)
@@ -231,9 +231,3 @@ def _too_large(row: StagedRow) -> bool:
 
 def _refusal(row: StagedRow) -> Refusal:
     return Refusal(row, "document_too_large", f"Redis holds values up to {_LONGEST_VALUE} bytes.")
-
-
-def _several(chunks: Iterable[list[StagedRow]], size: int) -> Iterator[tuple[list[StagedRow], ...]]:
-    each = iter(chunks)
-    while some := tuple(islice(each, size)):
-        yield some

@@ -16,7 +16,6 @@ import zipfile
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -31,6 +30,7 @@ from joinery.project.captured import CAPTURED, spool_of
 from joinery.project.kinds import SINKS
 from joinery.project.product import ProjectSpec
 from joinery.sinks.reader import LeavesOut, make_reader
+from joinery.slices import slices
 from joinery.vault.keys import Vault
 
 _CHUNK = 1 << 20
@@ -171,8 +171,7 @@ class _Look:
         )
         documents = 0
         with closing(reader):
-            keys = reader.keys()
-            while some := list(islice(keys, _READ_AT_ONCE)):
+            for some in slices(reader.keys(), _READ_AT_ONCE):
                 held = [f"{key} {each.value}".encode() for key, each in reader.read(some).items()]
                 documents += sum(any(needle in each for needle in self._needles) for each in held)
         if documents:

@@ -20,9 +20,10 @@ from joinery.project.kinds import VAULTS
 from joinery.project.option import path_in
 from joinery.project.product import ProjectSpec
 from joinery.project.vault import PostgresVaultOptions, SqliteVaultOptions
+from joinery.slices import slices
 from joinery.vault.keys import Vault, VaultError, VaultStore, VaultUnavailableError
 
-_MOST = 400
+_MOST = 400  # names that one statement takes, also with a value each
 _BUSY_S = 10.0
 _ERASING = 7309454
 """The advisory lock of PostgreSQL under which erasures follow one another."""
@@ -79,7 +80,7 @@ class _SqlVault:
     def keys(self, made: Mapping[bytes, bytes]) -> Mapping[bytes, bytes | None]:
         with self._transaction() as run:
             # In one order, so that two that add the same ones do not wait for each other.
-            for some in _some(sorted(made)):
+            for some in slices(sorted(made), _MOST):
                 rows = ", ".join("(_?, _?)" for _ in some)
                 run(
                     f"INSERT INTO {{subjects}} (name, wrapped) VALUES {rows}"
@@ -122,19 +123,13 @@ class _SqlVault:
 
 def _known(run: Any, names: Sequence[bytes]) -> dict[bytes, bytes | None]:
     found: dict[bytes, bytes | None] = {}
-    for some in _some(names):
+    for some in slices(names, _MOST):
         marks = ", ".join("_?" for _ in some)
         for name, wrapped in run(
             f"SELECT name, wrapped FROM {{subjects}} WHERE name IN ({marks})", some
         ):
             found[bytes(name)] = None if wrapped is None else bytes(wrapped)
     return found
-
-
-def _some(names: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
-    """Yield so many names at a time as one statement takes, also with a value each."""
-    for start in range(0, len(names), _MOST):
-        yield names[start : start + _MOST]
 
 
 class SqliteVault(_SqlVault):

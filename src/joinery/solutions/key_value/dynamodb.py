@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from joinery.clients.dynamodb import DynamoError, ask, open_dynamodb
 from joinery.project.option import options, text
+from joinery.slices import slices
 from joinery.solutions.key_value.dynamodb_table import (
     DynamoTable,
     Item,
@@ -25,7 +26,7 @@ from joinery.solutions.key_value.dynamodb_table import (
     store_error,
     taken_over,
 )
-from joinery.solutions.key_value.store import Address, slices
+from joinery.solutions.key_value.store import Address
 from joinery.solutions.stored.state import StoreError
 
 if TYPE_CHECKING:

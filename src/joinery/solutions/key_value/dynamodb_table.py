@@ -28,7 +28,7 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 from joinery.clients.dynamodb import DynamoError, ask
-from joinery.solutions.key_value.store import slices
+from joinery.slices import slices
 from joinery.solutions.price import Prices
 from joinery.solutions.stored.state import StoreError, StoreFencedError, StoreUnavailableError
 

@@ -20,7 +20,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
-from itertools import islice
 from typing import Any, cast
 
 import orjson
@@ -28,6 +27,7 @@ import orjson
 from joinery.model.change import Key
 from joinery.plan.product import Product
 from joinery.semantics.document import SentDocument
+from joinery.slices import slices
 from joinery.solutions.key_value.codec import KeyCodec, dump, key_bytes, key_of_bytes
 from joinery.solutions.key_value.store import (
     Address,
@@ -178,9 +178,9 @@ class Ledger:
         entries: dict[Address, bytes | None] = {}
         for product, keys in roots.items():
             plain = [self._keys[product].plain(key) for key in keys]
-            for start in range(0, len(plain), _KEYS_A_MARK):
+            for some in slices(plain, _KEYS_A_MARK):
                 sort = f"{fence.number}.{fence.attempt}.{self._mark_count}".encode()
-                entries[self._marks, sort] = dump((product, plain[start : start + _KEYS_A_MARK]))
+                entries[self._marks, sort] = dump((product, some))
                 self._mark_count += 1
         self._store.put_many(entries)
 
@@ -224,10 +224,9 @@ class Ledger:
         if self._fence is None:
             return
         for product in self._keys:
-            entries = self._store.scan([self._gone(product)])
-            while some := dict(islice(entries, _AT_ONCE)):
+            for some in slices(self._store.scan([self._gone(product)]), _AT_ONCE):
                 self.check()
-                self._forget(self._documents(product), some, before_us)
+                self._forget(self._documents(product), dict(some), before_us)
 
     def _forget(self, place: bytes, noted: Mapping[Address, bytes], before_us: int) -> None:
         keys = (_noted_key(sort, value) for (_, sort), value in noted.items())

@@ -21,7 +21,8 @@ from joinery.clients.redis import failure, open_redis, redis_errors, shown
 from joinery.errors import StoreOptionError
 from joinery.project.option import options, text
 from joinery.sinks.protocol import SinkError, SinkUnavailableError
-from joinery.solutions.key_value.store import Address, emptied, slices
+from joinery.slices import slices
+from joinery.solutions.key_value.store import Address, emptied
 from joinery.solutions.stored.state import StoreError, StoreFencedError, StoreUnavailableError
 
 if TYPE_CHECKING:

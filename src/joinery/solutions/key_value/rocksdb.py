@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from joinery.errors import needs_extra
 from joinery.project.option import options, path_in, text
+from joinery.slices import slices
 from joinery.solutions.key_value.store import Address
 from joinery.solutions.stored.state import StoreError, StoreUnavailableError
 
@@ -44,8 +44,7 @@ class RocksDbEntries:
         keys = [partition + b"\0" + sort for partition, sort in addresses]
         order = sorted(range(len(keys)), key=keys.__getitem__)
         values: list[bytes | None] = [None] * len(keys)
-        for start in range(0, len(order), _ENTRIES_A_BATCH):
-            some = order[start : start + _ENTRIES_A_BATCH]
+        for some in slices(order, _ENTRIES_A_BATCH):
             for at, value in zip(some, self._read([keys[at] for at in some]), strict=True):
                 values[at] = value
         return values
@@ -112,9 +111,8 @@ class RocksDbStore(RocksDbEntries):
 
     def put_many(self, entries: Mapping[Address, bytes | None]) -> None:
         """Put and remove entries."""
-        waiting = iter(entries.items())
         try:
-            while some := list(islice(waiting, _ENTRIES_A_BATCH)):
+            for some in slices(entries.items(), _ENTRIES_A_BATCH):
                 batch = self._rocks.WriteBatch(raw_mode=True)
                 for (partition, sort), value in some:
                     if value is None:

@@ -14,9 +14,8 @@ The store `memory`: entries in dictionaries, gone with the process.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
-from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from joinery.project.option import options
 from joinery.solutions.stored.state import StoreError
@@ -155,21 +154,6 @@ def emptied(place: str) -> StoreError:
         detail="The mark of the run that writes there is gone.",
         hint="Restore the store, or run with --rebuild.",
     )
-
-
-T = TypeVar("T")
-
-
-def slices(many: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Yield `many` in lists of `size`, the last one shorter.
-
-    Example:
-        >>> list(slices("abcde", 2))
-        [['a', 'b'], ['c', 'd'], ['e']]
-    """
-    waiting = iter(many)
-    while some := list(islice(waiting, size)):
-        yield some
 
 
 class MemoryStore:

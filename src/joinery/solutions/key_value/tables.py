@@ -15,7 +15,6 @@ Limits: a delete is remembered until `forget`, under `gone/<relation>`.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 from typing import Any, cast
 from urllib.parse import quote
 
@@ -23,6 +22,7 @@ from joinery.model.change import Key, Row
 from joinery.plan.product import Product
 from joinery.plan.relation import Relation
 from joinery.semantics.rows import JoinValue, join_reader
+from joinery.slices import slices
 from joinery.solutions.key_value.codec import RowText, key_bytes, key_of_bytes
 from joinery.solutions.key_value.store import Address, KeyValueStore, ScannableStore
 from joinery.solutions.stored.groups import stored_relations
@@ -137,8 +137,8 @@ class KeyedRows:
 
     def forget(self, before_us: int) -> Iterator[dict[Address, bytes | None]]:
         """Yield what is to be put so that rows deleted before a time are forgotten."""
-        entries = self._store.scan([self._gone])
-        while some := [address for address, _ in islice(entries, _AT_ONCE)]:
+        noted = (address for address, _ in self._store.scan([self._gone]))
+        for some in slices(noted, _AT_ONCE):
             places: list[Address] = [(self._place + sort, b"") for _, sort in some]
             forgotten: dict[Address, bytes | None] = {}
             told: dict[Address, bytes | None] = {}

@@ -24,11 +24,12 @@ from joinery.plan.product import Product
 from joinery.plan.relation import Relation
 from joinery.semantics.document import SentDocument
 from joinery.semantics.rows import JoinValue
+from joinery.slices import slices
 from joinery.solutions.key_value.dynamodb import DynamoStore
 from joinery.solutions.key_value.dynamodb_table import DynamoTable
 from joinery.solutions.key_value.ledger import Ledger
 from joinery.solutions.key_value.state import join_sides
-from joinery.solutions.key_value.store import Address, slices
+from joinery.solutions.key_value.store import Address
 from joinery.solutions.key_value.tables import escaped
 from joinery.solutions.price import Prices
 from joinery.solutions.single_table.items import ItemLayout, ItemTable, Need, Recent, sort_key

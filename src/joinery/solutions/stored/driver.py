@@ -18,7 +18,7 @@ A request is one call, however many keys it is about.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -30,6 +30,7 @@ from joinery.plan.relation import Relation
 from joinery.semantics.merge import KeptRow, RowMerge
 from joinery.semantics.render import key_reader, key_values
 from joinery.semantics.rows import Findings, JoinValue, join_reader
+from joinery.slices import slices
 from joinery.solutions.stored.crew import Team
 from joinery.solutions.stored.emit import Answer, Request, emit, joined
 from joinery.solutions.stored.fold import Find
@@ -184,7 +185,7 @@ class StoreDriver:
         requests = [
             Request(name, keys, timestamp_us, shared)
             for name, outlet in outlets.items()
-            for keys in _slices(outlet.ordered(roots[name]), self._size(roots[name], team))
+            for keys in slices(outlet.ordered(roots[name]), self._size(roots[name], team))
         ]
 
         def here(request: Request) -> Answer:
@@ -376,8 +377,3 @@ def _tactic_of(
     if isinstance(product.form, AggregateForm):
         return GroupTactic(product, product.form, max_bytes)
     return tactic(product, max_bytes)
-
-
-def _slices(keys: Sequence[Key], size: int) -> Iterator[Sequence[Key]]:
-    for start in range(0, len(keys), size):
-        yield keys[start : start + size]

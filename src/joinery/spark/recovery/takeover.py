@@ -16,9 +16,8 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 
 from joinery.delivery.query_paths import QueryPaths, rebuild_paths
@@ -29,6 +28,7 @@ from joinery.plan.build import build_plan
 from joinery.plan.product import Product
 from joinery.project.product import ProjectSpec, with_solution
 from joinery.semantics.document import SentDocument
+from joinery.slices import slices
 from joinery.solutions.choose import SolutionPlace, open_solution
 from joinery.solutions.spark_state.decoded import decoded_relations
 from joinery.solutions.spark_state.fingerprint import (
@@ -68,18 +68,12 @@ def carry(
     """
     target.begin(replace(last, number=0))
     for relation in dict.fromkeys(each.name for one in products for each in stored_relations(one)):
-        for keys in _some(source, relation):
+        for keys in slices(source.keys(relation), _AT_ONCE):
             standing = source.rows(relation, keys)
             target.rows(relation, keys)  # what is not there is written faster
             target.write(relation, standing)
     emitted = {each.name: Emitted(silent=_documents(source, each.name)) for each in products}
     target.acknowledge(last, emitted)
-
-
-def _some(source: PortableState, relation: str) -> Iterator[list[Key]]:
-    keys = iter(source.keys(relation))
-    while some := list(islice(keys, _AT_ONCE)):
-        yield some
 
 
 def _documents(source: PortableState, product: str) -> dict[Key, SentDocument]:
