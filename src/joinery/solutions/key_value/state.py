@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import cast
+from typing import Protocol, cast
 
 from joinery.model.change import Key, Row
 from joinery.plan.node import Node
@@ -45,23 +45,23 @@ def _add_sides(node: Node, sides: defaultdict[str, set[tuple[str, ...]]]) -> Non
         _add_sides(embed, sides)
 
 
-class KeyValueJoinState:
-    """Keeps the rows that some products read, and their documents, in `store`, for `owner`."""
+class RowTable(Protocol):
+    """The rows of one relation, in a store."""
 
-    def __init__(
-        self, products: Sequence[Product], store: KeyValueStore, owner: Owner = NOBODY
-    ) -> None:
+    def rows(self, keys: Collection[Key]) -> Mapping[Key, StoredRow]:
+        """Return what is stored under `keys`."""
+
+    def matching(self, columns: tuple[str, ...], values: Collection[JoinValue]) -> Sequence[Row]:
+        """Return the visible rows whose `columns` equal one of `values`."""
+
+
+class LedgeredState:
+    """A `JoinState` over a key-value store: a table for each relation, and the store's ledger."""
+
+    def __init__(self, store: KeyValueStore, ledger: Ledger) -> None:
         self._store = store
-        self._ledger = Ledger(products, store, owner)
-        self._sides = join_sides(products)
-        self._relations = relations_of(products)
-        self._tables: dict[str, KeyedRows] = {}
-
-    def begin(self, batch: Batch) -> bool:
-        """Start a batch, and return whether it was acknowledged before."""
-        acknowledged = self._ledger.begin(batch)
-        self._tables = keyed_rows(self._relations, self._sides, self._store, self._ledger.head)
-        return acknowledged
+        self._ledger = ledger
+        self._tables: Mapping[str, RowTable] = {}
 
     def rows(self, relation: str, keys: Collection[Key]) -> Mapping[Key, StoredRow]:
         """Return what is stored under `keys`."""
@@ -82,16 +82,6 @@ class KeyValueJoinState:
         """Return what an earlier try marked."""
         return self._ledger.pending()
 
-    def write(self, relation: str, rows: Mapping[Key, StoredRow]) -> None:
-        """Store rows, and keep the auxiliary tables right."""
-        for entries in self._tables[relation].write(rows):
-            self._ledger.check()
-            self._store.put_many(entries)
-
-    def share(self) -> object:
-        """Let other processes know where to read; what was put stands there."""
-        return self._ledger.moment
-
     def sent(self, product: str, roots: Collection[Key]) -> Mapping[Key, SentDocument]:
         """Return what the sink holds."""
         return self._ledger.sent(product, roots)
@@ -104,6 +94,38 @@ class KeyValueJoinState:
         """Return what the batch sent that was acknowledged last."""
         return self._ledger.emitted(batch)
 
+    def close(self) -> None:
+        """Close the store."""
+        self._store.close()
+
+
+class KeyValueJoinState(LedgeredState):
+    """Keeps the rows that some products read, and their documents, in `store`, for `owner`."""
+
+    def __init__(
+        self, products: Sequence[Product], store: KeyValueStore, owner: Owner = NOBODY
+    ) -> None:
+        super().__init__(store, Ledger(products, store, owner))
+        self._sides = join_sides(products)
+        self._relations = relations_of(products)
+        self._tables: dict[str, KeyedRows] = {}
+
+    def begin(self, batch: Batch) -> bool:
+        """Start a batch, and return whether it was acknowledged before."""
+        acknowledged = self._ledger.begin(batch)
+        self._tables = keyed_rows(self._relations, self._sides, self._store, self._ledger.head)
+        return acknowledged
+
+    def write(self, relation: str, rows: Mapping[Key, StoredRow]) -> None:
+        """Store rows, and keep the auxiliary tables right."""
+        for entries in self._tables[relation].write(rows):
+            self._ledger.check()
+            self._store.put_many(entries)
+
+    def share(self) -> object:
+        """Let other processes know where to read; what was put stands there."""
+        return self._ledger.moment
+
     def forget(self, before_us: int) -> None:
         """Forget rows that were deleted, and documents that went, before a time."""
         for table in self._tables.values():
@@ -111,10 +133,6 @@ class KeyValueJoinState:
                 self._ledger.check()
                 self._store.put_many(entries)
         self._ledger.forget(before_us)
-
-    def close(self) -> None:
-        """Close the store."""
-        self._store.close()
 
 
 class PortableKeyValueState(KeyValueJoinState):

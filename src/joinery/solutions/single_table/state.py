@@ -14,21 +14,19 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import ceil
 from typing import TypeVar
 
-from joinery.model.change import Change, Key, Row
+from joinery.model.change import Change, Key
 from joinery.plan.product import Product
 from joinery.plan.relation import Relation
-from joinery.semantics.document import SentDocument
-from joinery.semantics.rows import JoinValue
 from joinery.slices import slices
 from joinery.solutions.key_value.dynamodb import DynamoStore
 from joinery.solutions.key_value.dynamodb_table import DynamoTable
 from joinery.solutions.key_value.ledger import Ledger
-from joinery.solutions.key_value.state import join_sides
+from joinery.solutions.key_value.state import LedgeredState, join_sides
 from joinery.solutions.key_value.store import Address
 from joinery.solutions.key_value.tables import escaped
 from joinery.solutions.price import Prices
@@ -38,7 +36,6 @@ from joinery.solutions.stored.state import (
     NOBODY,
     Batch,
     BatchResult,
-    Emitted,
     Owner,
     StoredRow,
     StoreError,
@@ -53,7 +50,7 @@ _AT_ONCE = 10_000
 _log = logging.getLogger(__name__)
 
 
-class SingleTableState:
+class SingleTableState(LedgeredState):
     """Keeps the rows that some products read, and their documents, in a table.
 
     Args:
@@ -85,8 +82,8 @@ class SingleTableState:
         self._shards = shards
         self._lag_s = lag_s
         self._pause = pause
-        self._store = DynamoStore(table, f"{self._query}/")
-        self._ledger = Ledger(products, self._store, owner)
+        store = DynamoStore(table, f"{self._query}/")
+        super().__init__(store, Ledger(products, store, owner))
         self._sides = join_sides(products)
         relations = dict.fromkeys(r for product in products for r in product.relations)
         self._relations = list(relations)
@@ -107,25 +104,6 @@ class SingleTableState:
         self._tables = {each.name: self._opened(each, scope) for each in self._relations}
         return acknowledged
 
-    def rows(self, relation: str, keys: Collection[Key]) -> Mapping[Key, StoredRow]:
-        """Return what is stored under `keys`."""
-        return self._tables[relation].rows(keys)
-
-    def matching(
-        self, relation: str, columns: tuple[str, ...], values: Collection[JoinValue]
-    ) -> Sequence[Row]:
-        """Return the visible rows whose `columns` equal one of `values`."""
-        return self._tables[relation].matching(columns, values)
-
-    def mark(self, roots: Mapping[str, Collection[Key]]) -> None:
-        """Remember roots as work to do."""
-        self._ledger.check()
-        self._ledger.mark(roots)
-
-    def pending(self) -> Mapping[str, Collection[Key]]:
-        """Return what an earlier try marked."""
-        return self._ledger.pending()
-
     def write(self, relation: str, rows: Mapping[Key, StoredRow]) -> None:
         """Store rows, deleted ones noted first."""
         self._ledger.check()
@@ -135,18 +113,6 @@ class SingleTableState:
         began = time.monotonic()
         self._tables[relation].write(rows)
         self._warn(relation, len(rows), time.monotonic() - began)
-
-    def sent(self, product: str, roots: Collection[Key]) -> Mapping[Key, SentDocument]:
-        """Return what the sink holds."""
-        return self._ledger.sent(product, roots)
-
-    def acknowledge(self, batch: Batch, emitted: Mapping[str, Emitted]) -> None:
-        """End a batch."""
-        self._ledger.acknowledge(batch, emitted)
-
-    def emitted(self, batch: Batch) -> Mapping[str, Emitted]:
-        """Return what the batch sent that was acknowledged last."""
-        return self._ledger.emitted(batch)
 
     def forget(self, before_us: int) -> None:
         """Forget rows that were deleted, and documents that went, before a time."""
@@ -159,10 +125,6 @@ class SingleTableState:
                 table.remove(deleted.keys() - kept)
                 self._store.put_many({self._gone(name, s): None for s in sorts if s not in kept})
         self._ledger.forget(before_us)
-
-    def close(self) -> None:
-        """Release connections."""
-        self._store.close()
 
     def _opened(self, relation: Relation, scope: str) -> ItemTable:
         sides = {
