@@ -6,16 +6,13 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import dev.joinery.kernel.admission.BatchSize;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.read.InputPartition;
-import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.connector.read.streaming.Offset;
 import org.apache.spark.sql.connector.read.streaming.PartitionOffset;
 import org.apache.spark.sql.connector.read.streaming.ReadLimit;
@@ -27,6 +24,7 @@ import org.junit.jupiter.api.io.TempDir;
 class TailReaderTest {
   private static final long LOOK_MS = 100;
   private static final long LIMIT_MS = 60_000;
+  private static final TailRows ROWS = new TailRows(2);
 
   @TempDir private Path root;
   private FilesStream stream;
@@ -89,15 +87,9 @@ class TailReaderTest {
   private List<String> more() throws IOException {
     List<String> rows = new ArrayList<>();
     while (reader.nextWithTimeout(LOOK_MS).hasRecord()) {
-      rows.add(told(reader.get()));
+      rows.add(ROWS.of(reader.get()));
     }
     return rows;
-  }
-
-  private static String told(InternalRow row) {
-    String file = new String(row.getBinary(3), StandardCharsets.UTF_8).substring(14);
-    String value = new String(row.getBinary(5), StandardCharsets.UTF_8);
-    return file.replace(".jsonl", "") + ":" + row.getLong(2) + "=" + value;
   }
 
   /** Ends the time of the task; what it tells goes through a checkpoint. */
@@ -108,16 +100,7 @@ class TailReaderTest {
   }
 
   private List<String> batch(Offset start, Offset end) throws IOException {
-    List<String> rows = new ArrayList<>();
-    for (InputPartition partition : stream.planInputPartitions(start, end)) {
-      try (PartitionReader<InternalRow> each =
-          stream.createReaderFactory().createReader(partition)) {
-        while (each.next()) {
-          rows.add(told(each.get()));
-        }
-      }
-    }
-    return rows;
+    return ROWS.of(stream, start, end);
   }
 
   private Offset next(Offset start) {

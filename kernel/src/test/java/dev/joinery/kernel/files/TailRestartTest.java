@@ -4,7 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import dev.joinery.kernel.admission.BatchSize;
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
@@ -12,9 +11,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
-import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.read.InputPartition;
-import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.connector.read.streaming.Offset;
 import org.apache.spark.sql.connector.read.streaming.PartitionOffset;
 import org.apache.spark.sql.connector.read.streaming.ReadLimit;
@@ -27,6 +24,7 @@ import org.junit.jupiter.api.io.TempDir;
 /** A table's files as a capture writes them, killed now and then, and whoever reads them meanwhile. */
 class TailRestartTest {
   private static final int STEPS = 80;
+  private static final TailRows ROWS = new TailRows(3);
 
   @TempDir private Path root;
   private Random random;
@@ -148,7 +146,7 @@ class TailRestartTest {
 
   private void readSome(int most) throws IOException {
     for (int i = 0; i < most && reader.nextWithTimeout(0L).hasRecord(); i++) {
-      fresh.add(told(reader.get()));
+      fresh.add(ROWS.of(reader.get()));
     }
   }
 
@@ -185,22 +183,7 @@ class TailRestartTest {
   }
 
   private List<String> batch(Offset start, Offset end) throws IOException {
-    List<String> rows = new ArrayList<>();
-    for (InputPartition partition : stream.planInputPartitions(start, end)) {
-      try (PartitionReader<InternalRow> each =
-          stream.createReaderFactory().createReader(partition)) {
-        while (each.next()) {
-          rows.add(told(each.get()));
-        }
-      }
-    }
-    return rows;
-  }
-
-  private static String told(InternalRow row) {
-    String file = new String(row.getBinary(3), StandardCharsets.UTF_8).substring(13);
-    String value = new String(row.getBinary(5), StandardCharsets.UTF_8);
-    return file.replace(".jsonl", "") + ":" + row.getLong(2) + "=" + value;
+    return ROWS.of(stream, start, end);
   }
 
   @RepeatedTest(20)
