@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, cast
+from typing import Literal, Unpack, cast
 
 from joinery.app.arguments import listed, sinks_given
 from joinery.app.declarations import Declarations
@@ -22,17 +22,10 @@ from joinery.project.declare_embed import Document
 from joinery.project.declare_form import aggregate
 from joinery.project.product import ProductSpec
 from joinery.project.typing import (
-    ConsoleSinkMap,
     EmitMap,
     Fields,
-    FilesSinkMap,
-    ForeachSinkMap,
-    KafkaSinkMap,
-    OpensearchSinkMap,
-    PostgresSinkMap,
-    RedisSinkMap,
     Sink,
-    SqliteSinkMap,
+    SinkMap,
     WindowMap,
 )
 
@@ -203,15 +196,7 @@ class Groups:
         *sinks: str | Sink,
         name: str | None = None,
         group: str | None = None,
-        files: FilesSinkMap | None = None,
-        kafka: KafkaSinkMap | None = None,
-        postgres: PostgresSinkMap | None = None,
-        sqlite: SqliteSinkMap | None = None,
-        opensearch: OpensearchSinkMap | None = None,
-        redis: RedisSinkMap | None = None,
-        foreach: ForeachSinkMap | None = None,
-        console: ConsoleSinkMap | None = None,
-        **plugins: Mapping[str, object],
+        **kinds: Unpack[SinkMap],
     ) -> Groups:
         """Send the groups on, and give them their place in the app.
 
@@ -220,15 +205,8 @@ class Groups:
             name: The product's name; by default the relation's and what it is grouped by, such
                 as `views_by_page`. It takes the place of a product of that name.
             group: Products of one group share a query, and may read each other.
-            files: Files of JSON lines in a folder.
-            kafka: A topic of a Kafka cluster.
-            postgres: A table of PostgreSQL.
-            sqlite: A table in a file of SQLite.
-            opensearch: An index of OpenSearch.
-            redis: Keys of Redis.
-            foreach: A function of yours, called with each batch.
-            console: The terminal.
-            **plugins: A kind that a package adds, with its options.
+            **kinds: Sinks by their kind, such as `files={"path": "out"}`; that of a package as a
+                map, `{"its_kind": {}}`.
 
         Raises:
             SpecError: No sink is given, or one of a name that the app does not have.
@@ -241,9 +219,6 @@ class Groups:
             >>> views.group_by("page").aggregate(n="count(*)").sink(files={"path": "out"})
             <groups views_by_page of views>
         """
-        kinds: dict[str, object] = {"files": files, "kafka": kafka, "postgres": postgres}
-        kinds |= {"sqlite": sqlite, "opensearch": opensearch, "redis": redis}
-        kinds |= {"foreach": foreach, "console": console, **plugins}
         found = sinks_given(sinks, kinds, needing="the groups need")
         self.declared.check_sinks(found)
         made = replace(self, sinks=tuple(found))

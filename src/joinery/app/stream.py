@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from joinery.app.arguments import sinks_given
 from joinery.app.declarations import Declarations
@@ -32,17 +32,10 @@ from joinery.project.stream import StreamSpec
 from joinery.project.tree import tree_of
 from joinery.project.typing import (
     ClocksMap,
-    ConsoleSinkMap,
     Fields,
-    FilesSinkMap,
-    ForeachSinkMap,
     Format,
-    KafkaSinkMap,
-    OpensearchSinkMap,
-    PostgresSinkMap,
-    RedisSinkMap,
     Sink,
-    SqliteSinkMap,
+    SinkMap,
     TimeUnit,
     WatermarkMap,
 )
@@ -184,15 +177,7 @@ class Stream(Steps):
         name: str | None = None,
         group: str | None = None,
         correction: str | None = None,
-        files: FilesSinkMap | None = None,
-        kafka: KafkaSinkMap | None = None,
-        postgres: PostgresSinkMap | None = None,
-        sqlite: SqliteSinkMap | None = None,
-        opensearch: OpensearchSinkMap | None = None,
-        redis: RedisSinkMap | None = None,
-        foreach: ForeachSinkMap | None = None,
-        console: ConsoleSinkMap | None = None,
-        **plugins: Mapping[str, object],
+        **kinds: Unpack[SinkMap],
     ) -> Stream:
         """Send the events on, and give the stream its place in the app.
 
@@ -204,15 +189,8 @@ class Stream(Steps):
                 cell of a notebook runs again; else this one is `enriched_<log>_2`.
             group: Streams of one group share a query.
             correction: A boolean column that tells a correction from a first event.
-            files: Files of JSON lines in a folder.
-            kafka: A topic of a Kafka cluster.
-            postgres: A table of PostgreSQL.
-            sqlite: A table in a file of SQLite.
-            opensearch: An index of OpenSearch.
-            redis: Keys of Redis.
-            foreach: A function of yours, called with each batch.
-            console: The terminal.
-            **plugins: A kind that a package adds, with its options.
+            **kinds: Sinks by their kind, such as `files={"path": "out"}`; that of a package as a
+                map, `{"its_kind": {}}`.
 
         Raises:
             SpecError: No sink is given, or one of a name that the app does not have.
@@ -224,9 +202,6 @@ class Stream(Steps):
             >>> orders.sink(files={"path": "out"}, name="copied")
             <stream copied: 0 steps>
         """
-        kinds: dict[str, object] = {"files": files, "kafka": kafka, "postgres": postgres}
-        kinds |= {"sqlite": sqlite, "opensearch": opensearch, "redis": redis}
-        kinds |= {"foreach": foreach, "console": console, **plugins}
         found = sinks_given(sinks, kinds, needing="the stream needs")
         self.declared.check_sinks(found)
         reader = Reader()

@@ -13,7 +13,6 @@ from typing import Required, get_args, get_origin, get_type_hints, is_typeddict
 import pytest
 
 import joinery as jn
-from joinery.app.groups import Groups
 from joinery.project import grammar, typing
 from joinery.project.kinds import (
     FORMATS,
@@ -73,16 +72,17 @@ orders.lookup_join("customers", "customer_id", on_mis="drop")  # call-arg
 orders.lookup_join("customers", "customer_id", as_of="now")  # arg-type
 orders.lookup_join("customers", "customer_id", store=lambda keys: {})
 named.filter("customer_id > 0").sink(files={"path": "out"}, name="named")
-named.sink("database", my_package={"anything": 1})
+named.sink("database", {"my_package": {"anything": 1}})
+named.sink(kafak={"topic": "out"})  # call-arg
 named.sink(kafka={"topic": "out", "partitions": 3}, postgres={"url": "postgresql://h/d"})
-named.sink(kafka={"partitions": 3})  # arg-type
-named.sink(sqlite={"path": "a.db", "mode": "jsonb"})  # arg-type
+named.sink(kafka={"partitions": 3})  # typeddict-item
+named.sink(sqlite={"path": "a.db", "mode": "jsonb"})  # typeddict-item
 hours = orders.group_by("customer_id").window(tumbling="1h").aggregate(n="count(*)")
 hours.emit("closed", late="drop", allowed="10s").sink(files={"path": "out"}, group="orders")
 hours.window(tumbling=60)  # arg-type
 hours.window(rolling="1h")  # call-arg
 hours.emit("once")  # arg-type
-hours.sink(kafka={"partitions": 3})  # arg-type
+hours.sink(kafka={"partitions": 3})  # typeddict-item
 orders.group_by(3)  # arg-type
 app.group_by("customers", "id").filter("id > 0").aggregate({"n": "count(*)"}).named("all")
 days = jn.aggregate("days", jn.document("d", "customers"), by=["id"], window={"tumbling": "1d"})
@@ -206,8 +206,6 @@ def parameters(call: Callable[..., object]) -> set[str]:
         (jn.pattern, {*COMMON, *grammar.FORM_KEYS["pattern"]}),
         (jn.fold, {*COMMON, *grammar.FORM_KEYS["fold"]}),
         (jn.outbox, {"sink", "expect", *grammar.OUTBOX}),
-        (jn.Stream.sink, set(SINKS.built_in)),
-        (Groups.sink, set(SINKS.built_in)),
     ],
 )
 def test_python_says_all_that_a_project_file_can(
