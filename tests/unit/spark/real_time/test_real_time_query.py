@@ -9,14 +9,14 @@ from typing import Any
 from joinery.model.progress import BatchProgress
 from joinery.spark.batch.progress import ProgressBoard
 from joinery.spark.batch.watermarks import QueryTimes
-from joinery.spark.real_time.rules import KafkaTopic, RealTimeTarget
-from joinery.spark.real_time.run import (
+from joinery.spark.real_time.query import (
     Counts,
     RealTimeQuery,
     Ticker,
     producer_properties,
     since,
 )
+from joinery.spark.real_time.rules import KafkaTopic, RealTimeTarget
 
 
 def test_what_was_counted_between_two_tellings_is_their_difference() -> None:
