@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from joinery.app.app import App
     from joinery.app.declarations import Table
     from joinery.app.diff import diff
-    from joinery.app.project import Project, load, run
-    from joinery.app.runs import runs
+    from joinery.app.project import Project, load
+    from joinery.app.run import run, runs
     from joinery.app.status import status
     from joinery.app.stream import Stream
     from joinery.app.wait import wait
@@ -63,11 +63,11 @@ _HOMES = {
     "Table": "joinery.app.declarations",
     "JoineryError": "joinery.errors",
     "diff": "joinery.app.diff",
-    "runs": "joinery.app.runs",
     "status": "joinery.app.status",
     "wait": "joinery.app.wait",
     **dict.fromkeys(("where_to", "why"), "joinery.app.why"),
-    **dict.fromkeys(("Project", "load", "run"), "joinery.app.project"),
+    **dict.fromkeys(("Project", "load"), "joinery.app.project"),
+    **dict.fromkeys(("run", "runs"), "joinery.app.run"),
     **dict.fromkeys(("document", "relation"), "joinery.project.declare"),
     **dict.fromkeys(("many", "one"), "joinery.project.declare_embed"),
     **dict.fromkeys(("aggregate", "history", "outbox", "search"), "joinery.project.declare_form"),

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from joinery.app.declarations import Declarations, Table
 from joinery.app.groups import Groups, begun
-from joinery.app.project import Project, run, unknown_name
+from joinery.app.project import Project, unknown_name
+from joinery.app.run import run
 from joinery.app.stream import Stream
 from joinery.errors import SpecError, suggesting_methods
 from joinery.model.progress import BatchProgress

@@ -5,7 +5,7 @@ Spark is imported when documents are asked for, never before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import cached_property
@@ -16,9 +16,7 @@ from joinery.app.declarations import Table
 from joinery.app.live import Shown, shown_of, shown_of_files
 from joinery.errors import ProjectErrors, SpecError, suggesting, suggesting_methods
 from joinery.expression.expression import Analyser
-from joinery.model.progress import BatchProgress
 from joinery.model.type import DataType
-from joinery.model.warning import RunWarning
 from joinery.plan import stream
 from joinery.plan.build import build_plan
 from joinery.plan.explain.page import (
@@ -30,23 +28,19 @@ from joinery.plan.explain.page import (
 )
 from joinery.plan.product import Plan
 from joinery.plan.product import Product as PlannedProduct
-from joinery.plan.stream import outputs_of
 from joinery.project.argument import given
 from joinery.project.declare_embed import Document
 from joinery.project.load import dump_spec, load_spec
-from joinery.project.product import ProductSpec, ProjectSpec, with_solution
+from joinery.project.product import ProductSpec, ProjectSpec
 from joinery.project.read import read_project
 from joinery.project.relation import RelationSpec
 from joinery.project.stream import StreamSpec
 from joinery.project.tree import tree_of
 from joinery.project.typing import DefaultsMap, RunMap, Sink, Source, VaultMap, WindowMap
-from joinery.solutions.auto import choose
 from joinery.solutions.spark_state.explain import explain_query
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-    from joinery.spark.batch.run import Run
 
 
 class UnknownNameError(SpecError, KeyError):
@@ -353,89 +347,6 @@ def project_of(given: ProjectLike) -> Project:
         code="SPEC_SHAPE",
         hint='Pass jn.load("joinery.yaml"), its path, or an app.',
     )
-
-
-def check_sourced(project: Project, products: Collection[str] = ()) -> None:
-    """Refuse to run what reads a relation that was declared with a DataFrame.
-
-    Raises:
-        FrameError: A product or stream does.
-    """
-    for each in outputs_of(project.plan) if project.framed else ():
-        framed = [one.name for one in each.relations if one.name in project.framed]
-        if framed and (not products or each.name in products):
-            from joinery.spark.frames.frame import FrameError
-
-            raise FrameError(
-                f'"{each.name}" reads "{framed[0]}", which was declared with a DataFrame',
-                detail="A run reads sources.",
-                hint="Declare it without frame=…, or take a stream's .to_dataframe(),"
-                " a product's .documents(…).",
-            )
-
-
-@suggesting
-def run(
-    spark: SparkSession,
-    project: ProjectLike,
-    *,
-    solution: str | None = None,
-    once: bool = False,
-    until_closed: bool = False,
-    products: str | Sequence[str] = (),
-    rebuild: bool = False,
-    on_batch: Callable[[BatchProgress], None] = lambda batch: None,
-    on_warning: Callable[[RunWarning], None] = lambda warning: None,
-) -> Run:
-    """Run a project; return the run, with `await_termination()`, `progress` and `stop()`.
-
-    Args:
-        spark: The session, which stays as it is: the run has a clone of it.
-        project: As `load` gives it; or its file, or an app.
-        solution: Instead of what its products name.
-        once: Read what there is, then end; else go on as changes arrive.
-        until_closed: With `once`: at the end, send the windows that are still open, too.
-        products: The names of those to run, or the only one; empty means all.
-        rebuild: Read everything anew, beside a run that may go on; then take its place, and end.
-        on_batch: Called for each batch once it is through.
-        on_warning: Called with each warning, once.
-
-    Raises:
-        SessionError: The session is of Spark Connect, or was stopped.
-        JoineryError: The project cannot run, or another run holds its checkpoint.
-
-    Example:
-        jn.run(spark, jn.load("joinery.yaml"), once=True).await_termination()
-    """
-    from joinery.spark.batch.run import run as run_in
-
-    declared = project_of(project)
-    spec = declared.spec if solution is None else with_solution(declared.spec, solution)
-    spec, _ = choose(spec)
-    if spec != declared.spec:
-        declared = Project.of(spec, framed=declared.framed)
-    declared.ask(spark)
-    chosen = (products,) if isinstance(products, str) else tuple(products)
-    check_sourced(declared, chosen)
-    started = run_in(
-        spark,
-        declared,
-        once=once,
-        until_closed=until_closed,
-        products=chosen,
-        rebuild=rebuild,
-        on_batch=on_batch,
-        on_warning=on_warning,
-    )
-    if spec.run.audit is not None and not (once or rebuild):
-        from joinery.app.auditor import start_auditor
-
-        try:
-            start_auditor(spec, declared.plan, chosen, started)
-        except BaseException:
-            started.request_stop()
-            raise
-    return started
 
 
 _Kind = TypeVar("_Kind")

@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from joinery.app.project import Project, load, run
+from joinery.app.project import Project, load
+from joinery.app.run import run
 from joinery.plan.aggregate import AggregateForm
 from joinery.plan.product import DocumentForm
 from joinery.testing.settings.layout import OUT, PROJECT
