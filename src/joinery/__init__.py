@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from joinery.errors import JoineryError
     from joinery.project.declare import document, relation
     from joinery.project.declare_embed import many, one
+    from joinery.project.declare_fold import fold
     from joinery.project.declare_form import aggregate, history, outbox, search
-    from joinery.project.folding import fold
-    from joinery.project.rows import pattern, row
+    from joinery.project.declare_pattern import pattern, row
 
 __all__ = [
     "App",
@@ -71,8 +71,8 @@ _HOMES = {
     **dict.fromkeys(("document", "relation"), "joinery.project.declare"),
     **dict.fromkeys(("many", "one"), "joinery.project.declare_embed"),
     **dict.fromkeys(("aggregate", "history", "outbox", "search"), "joinery.project.declare_form"),
-    "fold": "joinery.project.folding",
-    **dict.fromkeys(("pattern", "row"), "joinery.project.rows"),
+    "fold": "joinery.project.declare_fold",
+    **dict.fromkeys(("pattern", "row"), "joinery.project.declare_pattern"),
 }
 
 

@@ -37,7 +37,7 @@ def test_no_module_goes_through_the_forms_one_by_one() -> None:
 
 
 def test_a_form_is_decided_in_known_places() -> None:
-    own = {"plan/fold.py", "plan/build_fold.py", "project/folding.py"}
+    own = {"plan/fold.py", "plan/build_fold.py", "project/declare_fold.py"}
     own |= {"semantics/fold_reference.py", "solutions/spark_state/event_folding.py"}
     table = {"project/form.py"}
     table |= {"plan/product.py", "plan/build.py", "plan/support.py", "plan/watermark.py"}

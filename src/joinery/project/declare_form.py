@@ -1,6 +1,7 @@
 """Products that are no documents, from Python: outboxes, groups, searches, histories.
 
-Folds are in `folding.py` and patterns in `rows.py`, with what builds them step by step.
+Folds are in `declare_fold.py` and patterns in `declare_pattern.py`, with what builds them step by
+step.
 """
 
 from __future__ import annotations
