@@ -12,12 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, TypeAlias, assert_never, get_args
 
-from joinery.model.type import TypeTextError, parse_type
 from joinery.project.part import Part, key, part, part_data, read_part
 from joinery.project.part import key as keyed  # where a field is named key
 from joinery.project.read_window import WINDOW_OR_NAME
 from joinery.project.reader import Reader
-from joinery.project.tree import Entry, Locations, MapTree, Scalar, Tree
+from joinery.project.tree import Entry, MapTree, Scalar, Tree
 from joinery.project.value import (
     ELAPSED,
     EXPRESSION,
@@ -35,6 +34,7 @@ from joinery.project.value import (
     Pairs,
     Value,
     elapsed_data,
+    is_type,
     one_of,
 )
 from joinery.project.window import Window
@@ -335,15 +335,8 @@ def _read_state_column(reader: Reader, entry: Entry, what: str) -> StateSpec:
     if equals and not initial:
         message = f'{part} has nothing after "="'
         reader.refuse("SPEC_VALUE", message, entry.value.mark.value, hint=_STATE_HINT)
-    try:
-        parse_type(kind)
-    except TypeTextError as error:
-        place = Locations({(): entry.value.mark}).within((), error.offset)
-        cut = kind.count("(") > kind.count(")") or kind.count("<") > kind.count(">")
-        hint = "Put a type with commas in quotes." if cut else error.hint
-        message = f"{part}: {error.message}"
-        reader.refuse(error.code, message, place, detail=error.detail, hint=hint)
-        return StateSpec(entry.name, "string", initial or None)
+    if not is_type(reader, entry.value, kind, part):
+        kind = "string"
     return StateSpec(entry.name, kind, initial or None)
 
 

@@ -124,13 +124,17 @@ class Reader:
         self.shape(tree, what, "an expression", cut)
         return ""
 
+    def items(self, tree: Tree, what: str) -> Sequence[Tree]:
+        """Return what a list has."""
+        if isinstance(tree, ListTree):
+            return tree.items
+        hint = f"Write [{tree.text}]." if isinstance(tree, Scalar) and tree.text else ""
+        self.shape(tree, what, "a list", hint)
+        return ()
+
     def texts(self, tree: Tree, what: str) -> tuple[str, ...]:
         """Return a list of texts."""
-        if not isinstance(tree, ListTree):
-            hint = f"Write [{tree.text}]." if isinstance(tree, Scalar) and tree.text else ""
-            self.shape(tree, what, "a list", hint)
-            return ()
-        return tuple(self.text(item, f"an entry of {what}") for item in tree.items)
+        return tuple(self.text(item, f"an entry of {what}") for item in self.items(tree, what))
 
     def pairs(self, tree: Tree, what: str) -> tuple[tuple[str, str], ...]:
         """Return a map from names to expressions."""

@@ -196,11 +196,7 @@ def read_within(at: At, tree: Tree) -> Within:
 
 def _order(at: At, tree: Tree) -> tuple[OrderSpec, ...]:
     """Return what rows are sorted by; `-` in front is descending."""
-    if not isinstance(tree, ListTree):
-        hint = f"Write [{tree.text}]." if isinstance(tree, Scalar) and tree.text else ""
-        at.reader.shape(tree, at.part, "a list", hint)
-        return ()
-    return tuple(_order_key(at.reader, item, at.part) for item in tree.items)
+    return tuple(_order_key(at.reader, item, at.part) for item in at.reader.items(tree, at.part))
 
 
 def _order_key(reader: Reader, tree: Tree, part: str) -> OrderSpec:
@@ -249,16 +245,20 @@ def read_type(reader: Reader, entry: Entry, what: str) -> str:
         hint = "Put a type with commas in quotes." if _cut_by_comma(entry) else ""
         reader.shape(entry.value, part, "a type", hint)
         return "string"
-    text = entry.value.value
+    return entry.value.value if is_type(reader, entry.value, entry.value.value, part) else "string"
+
+
+def is_type(reader: Reader, tree: Tree, text: str, part: str) -> bool:
+    """Return whether a text, which `tree` begins with, is the DDL of a type; note why not."""
     try:
         parse_type(text)
     except TypeTextError as error:
-        place = Locations({(): entry.value.mark}).within((), error.offset)
+        place = Locations({(): tree.mark}).within((), error.offset)
         hint = "Put a type with commas in quotes." if _unclosed(text) else error.hint
         message = f"{part}: {error.message}"
         reader.refuse(error.code, message, place, detail=error.detail, hint=hint)
-        return "string"
-    return text
+        return False
+    return True
 
 
 def _cut_by_comma(entry: Entry) -> bool:
