@@ -1,8 +1,4 @@
-"""Remembers where a product's documents were sent, and finds a target that lacks them.
-
-A mark stands beside the checkpoint, one a product. That a target has lost its documents is seen
-only of files of this machine: of others nobody can tell without asking them.
-"""
+"""Remembers where a product's documents were sent; a mark a product, beside the checkpoint."""
 
 from __future__ import annotations
 
@@ -14,7 +10,6 @@ from pathlib import Path
 from joinery.files import write_whole
 from joinery.model.warning import RunWarning
 from joinery.place.place import Place
-from joinery.sinks.batch_folder import BatchFolder
 
 _FOLDER = "joinery.sent"
 
@@ -60,29 +55,6 @@ class SentMark:
 
     def _relative(self, target: str) -> str:
         return target.replace(f"{self._folder}{os.sep}", "")
-
-
-def emptied(kind: str, options: Mapping[str, object], product: str, folder: Path) -> Path | None:
-    """Return the place of a sink that holds nothing, where that can be seen, else None.
-
-    Args:
-        kind: The sink's.
-        options: The sink's.
-        product: Whose documents it takes.
-        folder: Where relative paths begin.
-    """
-    path = options.get("path")
-    if not isinstance(path, str):
-        return None
-    place = (folder / Path(path).expanduser()).absolute()
-    match kind:
-        case "files":
-            target = BatchFolder(place / product)
-            return None if target.path.is_dir() and target.standing() else target.path
-        case "sqlite":
-            return None if place.exists() else place
-        case _:
-            return None
 
 
 def emptied_warning(about: str, place: Path) -> RunWarning:

@@ -86,6 +86,11 @@ class FilesOptions:
         """Return the product's folder."""
         return Target("files", str(path_in(folder, self.path)), product)
 
+    def emptied(self, product: str, folder: Path) -> Path | None:
+        """Return the product's folder, if it has no file of a batch."""
+        held = BatchFolder(path_in(folder, self.path) / product)
+        return None if held.path.is_dir() and held.standing() else held.path
+
     def reader(self, product: str, folder: Path, key: Struct, value: Struct) -> FilesReader:
         """Return what reads the documents of a product."""
         return FilesReader(path_in(folder, self.path) / product)

@@ -341,6 +341,36 @@ class SinkOptions(Protocol):
         """
 
 
+@runtime_checkable
+class LocalOptions(Protocol):
+    """The options of a kind of sink whose target is a file or a folder of this machine."""
+
+    def emptied(self, product: str, folder: Path) -> Path | None:
+        """Return where a product's documents would be, if there are none, else None.
+
+        Args:
+            product: The product's name.
+            folder: Where relative paths begin.
+        """
+
+
+def emptied(kind: str, options: Mapping[str, object], product: str, folder: Path) -> Path | None:
+    """Return the place of a sink that holds nothing, where that can be seen, else None.
+
+    Of a target elsewhere nobody can tell without asking it.
+
+    Args:
+        kind: The sink's.
+        options: The sink's.
+        product: Whose documents it takes.
+        folder: Where relative paths begin.
+    """
+    if SINKS.options(kind) is None:
+        return None
+    declared = SINKS.read(kind, options)
+    return declared.emptied(product, folder) if isinstance(declared, LocalOptions) else None
+
+
 def make_sink(kind: str, product: str, options: Mapping[str, object], folder: Path) -> Sink:
     """Return the sink `kind` of a product, not yet opened.
 

@@ -330,6 +330,11 @@ class SqliteOptions:
         """Return the table."""
         return Target("sqlite", str(path_in(folder, self.path)), self.table or product, "table")
 
+    def emptied(self, product: str, folder: Path) -> Path | None:
+        """Return the database file, if it is not there."""
+        place = path_in(folder, self.path)
+        return None if place.exists() else place
+
     def reader(self, product: str, folder: Path, key: Struct, value: Struct) -> SqliteReader:
         """Return what reads the documents of a product."""
         if self.mode != "document":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from joinery.delivery.sent_mark import SentMark, emptied
+from joinery.delivery.sent_mark import SentMark
 
 
 def test_targets_that_documents_were_sent_to_are_remembered(tmp_path: Path) -> None:
@@ -43,26 +43,3 @@ def test_a_mark_of_an_older_version_names_no_targets(tmp_path: Path) -> None:
     (tmp_path / "joinery.sent/page").touch()
 
     assert SentMark(tmp_path, tmp_path).has("page", "console") is None
-
-
-def test_a_folder_without_files_of_batches_is_emptied(tmp_path: Path) -> None:
-    options = {"path": "out"}
-
-    assert tmp_path / "out/page" == emptied("files", options, "page", tmp_path)
-    (tmp_path / "out/page").mkdir(parents=True)
-    (tmp_path / "out/page/.generations.json").touch()
-    assert tmp_path / "out/page" == emptied("files", options, "page", tmp_path)
-    (tmp_path / "out/page/000001-0000000000.jsonl").touch()
-    assert emptied("files", options, "page", tmp_path) is None
-
-
-def test_a_database_that_is_gone_is_emptied(tmp_path: Path) -> None:
-    options = {"path": "out.db"}
-
-    assert tmp_path / "out.db" == emptied("sqlite", options, "page", tmp_path)
-    (tmp_path / "out.db").touch()
-    assert emptied("sqlite", options, "page", tmp_path) is None
-
-
-def test_other_targets_are_not_judged(tmp_path: Path) -> None:
-    assert emptied("postgres", {"url": "postgresql://h/d"}, "page", tmp_path) is None

@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 
-from joinery.delivery.sent_mark import SentMark, emptied, emptied_warning, new_warning
+from joinery.delivery.sent_mark import SentMark, emptied_warning, new_warning
 from joinery.model.warning import RunWarning
 from joinery.place.place import Place, local
 from joinery.plan.stream import Stream
 from joinery.project.product import ProjectSpec
+from joinery.sinks.protocol import emptied
 from joinery.spark.batch.captures import Captures
 from joinery.spark.batch.mode import Claim, RunMode, check_held
 from joinery.spark.batch.progress import ProgressBoard
