@@ -24,6 +24,12 @@ def test_the_docs_say_what_each_sink_guarantees_and_who_writes_to_it() -> None:
     assert set(SINKS.built_in) == rows_of("Guarantees") == rows_of("Who writes")
 
 
+def test_each_sink_says_whether_it_keeps_all_that_it_was_sent() -> None:
+    kinds = {name: SINKS.options(name) for name in SINKS.built_in}
+
+    assert [] == [name for name, kind in kinds.items() if "keeps_all" not in vars(kind)]
+
+
 def test_the_suite_of_sinks_is_run_on_each_that_can_be_read_back() -> None:
     texts = [
         text

@@ -26,6 +26,7 @@ from joinery.plan.step import Filter, Lookup, MapRows, Select, Step, Union, With
 from joinery.plan.stream import Stream
 from joinery.plan.timed_step import Join, Rolling, SeenFilter
 from joinery.project.captured import CAPTURED
+from joinery.project.kinds import SINKS
 from joinery.project.product import ProductSpec
 from joinery.project.relation import PersonalSpec, RelationSpec
 from joinery.project.tree import Path
@@ -34,7 +35,6 @@ _INEXACT = ("float", "double")
 _SUBJECTS = ("string", "byte", "short", "int", "long")
 _SOURCES = ("files", "kafka", *CAPTURED)
 _CODE = "PLAN_PERSONAL"
-_KEEPING = ("files", "console")
 _ANEW = (
     "Leave reveal out; or run joinery run --rebuild after an erasure: it writes all events of the"
     " log anew, and removes lines of events that the log no longer has, or that are now left out."
@@ -248,7 +248,7 @@ def _check_sinks(context: Context, spec: ProductSpec, product: Product) -> None:
 
 def _refuse_keeping(context: Context, owner: str, path: Path, sinks: Sequence[Sink]) -> None:
     for place, sink in _revealing(path, sinks):
-        if sink.kind in _KEEPING:
+        if SINKS.says(sink.kind, "keeps_all"):
             message = f'sink "{sink.kind}" of {owner} cannot reveal personal columns'
             detail = "It keeps all that it was ever sent, so nothing in it can be erased."
             hint = "Use a sink that keeps the newest document of each key, such as postgres."
@@ -321,7 +321,7 @@ def check_streams(context: Context, streams: Iterable[Stream]) -> None:
 def _warn_kept(context: Context, stream: Stream, path: Path) -> None:
     """Warn where lines with values in clear stay as they were sent."""
     for place, sink in _revealing(path, stream.sinks if is_personal(stream.output) else ()):
-        if sink.kind not in _KEEPING:
+        if not SINKS.says(sink.kind, "keeps_all"):
             context.refuse(
                 _CODE,
                 f'sink "{sink.kind}" of stream "{stream.name}" keeps in clear what it was sent',

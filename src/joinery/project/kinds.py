@@ -90,6 +90,10 @@ class Registry:
             return None  # a run that needs it tells why
         return found if isinstance(found, type) else None
 
+    def says(self, name: str, word: str) -> bool:
+        """Return whether the options of a kind say of all of its kind what a word means."""
+        return bool(getattr(self.options(name), word, False))
+
     def known(self, name: str) -> Mapping[str, Option] | None:
         """Return what may stand under a kind in a project file; None where that is not known."""
         found = self.options(name)

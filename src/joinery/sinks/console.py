@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import ClassVar
 
 from joinery.project.option import Target, options
 from joinery.sinks.line import StagedRow, read_rows
@@ -58,6 +59,8 @@ def _text(value: object) -> str:
 @options
 class ConsoleOptions:
     """`{console: {}}`."""
+
+    keeps_all: ClassVar[bool] = True
 
     def make(self, product: str, folder: Path) -> ConsoleSink:
         """Return the sink."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import ClassVar
 
 from joinery.model.type import Struct
 from joinery.project.option import Target, check_path, options, path_in, text
@@ -76,6 +77,7 @@ class FilesSink:
 class FilesOptions:
     """`{files: {path: out}}`."""
 
+    keeps_all: ClassVar[bool] = True
     path: str = text("The folder; each product gets its own below it.", check=check_path)
 
     def make(self, product: str, folder: Path) -> FilesSink:

@@ -22,7 +22,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from joinery.child import Child
 from joinery.errors import SinkOptionError
@@ -147,6 +147,7 @@ _GUARANTEE = Guarantee(
 class ForeachOptions:
     """`{foreach: {function: module:function}}`."""
 
+    keeps_all: ClassVar[bool] = False
     function: str = text(
         "Module and function, `module:name`.",
         pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$",

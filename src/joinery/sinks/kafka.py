@@ -17,7 +17,7 @@ import logging
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from joinery.clients.kafka import (
     ANSWER_S,
@@ -426,6 +426,7 @@ class _VersionHeaders(dict[bytes, list[tuple[str, bytes]]]):
 class KafkaSinkOptions:
     """`{kafka: {topic: …}}`; the brokers are those of the source unless it says else."""
 
+    keeps_all: ClassVar[bool] = False
     topic: str = text("The topic; an outbox may name columns in braces.")
     bootstrap: str = text("The bootstrap servers; by default those of the source.", default="")
     properties: Mapping[str, str] = properties(

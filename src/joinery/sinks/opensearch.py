@@ -31,7 +31,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from joinery.errors import SinkOptionError
 from joinery.model.type import Array, Atomic, DataType, Decimal, Map, Struct
@@ -163,6 +163,7 @@ _GUARANTEE = Guarantee(
 class OpenSearchOptions:
     """`{opensearch: {url: http://host:9200}}`; the index is the product's name."""
 
+    keeps_all: ClassVar[bool] = False
     url: str = text(
         "A node, or several separated by commas.",
         default="http://127.0.0.1:9200",

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 from zlib import crc32
 
 from joinery.clients.postgres import connect, database_errors, failure, shown
@@ -273,6 +273,7 @@ def _claim(
 class PostgresOptions:
     """`{postgres: {url: postgresql://…}}`; the table is the product's name."""
 
+    keeps_all: ClassVar[bool] = False
     url: str = text(
         "The database.", examples=["postgresql://user:password@host:5432/name"], secret=True
     )

@@ -319,7 +319,9 @@ def log_of(sink: Sink) -> LogSink | None:
 class SinkOptions(Protocol):
     """The options of a kind of sink; an entry point of `joinery.sinks` names such a class.
 
-    Made by `joinery.project.option.options`, which says how a project file gives them.
+    Made by `joinery.project.option.options`, which says how a project file gives them. A class
+    variable `keeps_all` that is true says that the target keeps all that it was ever sent, so
+    that personal values cannot be erased there and are never revealed to it.
     """
 
     def make(self, product: str, folder: Path) -> Sink:

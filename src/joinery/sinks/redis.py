@@ -15,7 +15,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
 from joinery.clients.redis import failure, open_redis, redis_errors, shown
@@ -181,6 +181,7 @@ class RedisSink:
 class RedisOptions:
     """`{redis: {url: redis://host:6379/0}}`; the prefix is the product's name."""
 
+    keeps_all: ClassVar[bool] = False
     url: str = text(
         "The server.",
         default="redis://127.0.0.1:6379/0",

@@ -19,7 +19,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 from joinery.clients.sql import quoted
 from joinery.clients.sqlite import passes
@@ -314,6 +314,7 @@ class SqliteSink:
 class SqliteOptions:
     """`{sqlite: {path: documents.db}}`; the table is the product's name."""
 
+    keeps_all: ClassVar[bool] = False
     path: str = text("The database file.", check=check_path)
     table: str = text("The table; by default the product's name.", default="")
     mode: Mode = word(

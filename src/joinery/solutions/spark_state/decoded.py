@@ -75,7 +75,7 @@ def keeps_whole_rows(solution: str) -> bool:
 
     Its options say so, by `whole_rows`.
     """
-    return bool(getattr(SOLUTIONS.options(solution), "whole_rows", False))
+    return SOLUTIONS.says(solution, "whole_rows")
 
 
 def _all_narrowed(
