@@ -57,6 +57,8 @@ class AggregateFunction:
         fold: From values, of which there is one at least, and the type of the result.
         sql: From a dialect, the argument's text, the type of the result and the argument's;
             None where documents with it are assembled from rows.
+        adds_up: Whether values may be added and taken back in any order and number; where not, a
+            group whose rows may go keeps its values one by one.
         documented: What `docs/expressions.md` says of it: over what, and what it gives.
         of_nothing: The result without a value.
         of_rows: True where it takes the embed itself, or `*` over a group.
@@ -69,6 +71,7 @@ class AggregateFunction:
     gives: Callable[[DataType], DataType]
     fold: Fold
     sql: Sql | None
+    adds_up: bool
     documented: tuple[str, str]
     of_nothing: Any = None
     of_rows: bool = False
@@ -158,6 +161,7 @@ _TABLE = (
         gives=lambda kind: LONG,
         fold=lambda values, kind: len(values),
         sql=lambda dialect, sql, result, operand: f"count({sql})",
+        adds_up=True,
         documented=("anything", "`long`"),
         of_nothing=0,
         of_rows=True,
@@ -169,6 +173,7 @@ _TABLE = (
         gives=_sum_type,
         fold=_sum,
         sql=lambda dialect, sql, result, operand: dialect.total(sql, result, operand),
+        adds_up=True,
         documented=(
             "whole numbers / `decimal(p,s)` / `float`, `double`",
             "`long` / `decimal(p+10,s)` / `double`, exact and rounded once, whatever the order"
@@ -183,6 +188,7 @@ _TABLE = (
         gives=lambda kind: kind,
         fold=lambda values, kind: min(values, key=value_key(kind)),
         sql=lambda dialect, sql, result, operand: dialect.best("min", sql, result),
+        adds_up=False,
         documented=("anything with an order (no maps)", "its type"),
     ),
     AggregateFunction(
@@ -192,6 +198,7 @@ _TABLE = (
         gives=lambda kind: kind,
         fold=lambda values, kind: max(values, key=value_key(kind)),
         sql=lambda dialect, sql, result, operand: dialect.best("max", sql, result),
+        adds_up=False,
         documented=("anything with an order (no maps)", "its type"),
     ),
     AggregateFunction(
@@ -201,6 +208,7 @@ _TABLE = (
         gives=_average_type,
         fold=_average,
         sql=lambda dialect, sql, result, operand: dialect.average(sql, result, operand),
+        adds_up=True,
         documented=(
             "whole numbers, `float`, `double` / `decimal(p,s)`",
             "`double` / `decimal(p+4,s+4)`",

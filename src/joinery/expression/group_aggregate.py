@@ -79,6 +79,7 @@ class GroupFunction:
         gives: From the type of the argument to that of the result.
         fold: From the aggregate and its values in the order of the group, one at least, to
             the result.
+        adds_up: As of `AggregateFunction`.
         of_nothing: The result without a value.
         numbers: What follows the argument.
         stays: Whether it is kept only where rows stay.
@@ -89,6 +90,7 @@ class GroupFunction:
     needs: str
     gives: Callable[[DataType], DataType]
     fold: Callable[[Sequence[Any], Aggregate], Any]
+    adds_up: bool
     of_nothing: Any = None
     numbers: tuple[Number, ...] = ()
     stays: bool = False
@@ -187,18 +189,21 @@ _TABLE = (
         *_ANYTHING,
         gives=lambda kind: kind,
         fold=lambda values, spec: values[0],
+        adds_up=False,
     ),
     GroupFunction(
         "last",
         *_ANYTHING,
         gives=lambda kind: kind,
         fold=lambda values, spec: values[-1],
+        adds_up=False,
     ),
     GroupFunction(
         "collect",
         *_ANYTHING,
         gives=Array,
         fold=lambda values, spec: list(values[: int(spec.numbers[0])]),
+        adds_up=False,
         of_nothing=[],
         numbers=(_HOW_MANY,),
     ),
@@ -207,6 +212,7 @@ _TABLE = (
         *_SIMPLE,
         gives=lambda kind: LONG,
         fold=_approximate_count,
+        adds_up=True,
         of_nothing=0,
         numbers=(_DEVIATION,),
     ),
@@ -215,6 +221,7 @@ _TABLE = (
         *_NUMBERS,
         gives=lambda kind: DOUBLE,
         fold=_quantile,
+        adds_up=True,
         numbers=(_PART, _ERROR),
     ),
     GroupFunction(
@@ -222,6 +229,7 @@ _TABLE = (
         *_SIMPLE,
         gives=lambda kind: Array(Struct((Field("item", kind), Field("count", LONG)))),
         fold=_top,
+        adds_up=False,
         of_nothing=[],
         numbers=(_HOW_MANY,),
     ),
@@ -230,6 +238,7 @@ _TABLE = (
         *_SIMPLE,
         gives=lambda kind: BINARY,
         fold=_bloom,
+        adds_up=True,
         numbers=(
             Number("the number of values", 1, 1_000_000, whole=True, example=1000),
             Number("the false-positive rate", 0.0001, 0.5, example=0.01),
@@ -241,6 +250,7 @@ _TABLE = (
         *_SIMPLE,
         gives=lambda kind: BINARY,
         fold=_told_distinct,
+        adds_up=False,
         numbers=(_DEVIATION,),
     ),
     GroupFunction(
@@ -248,6 +258,7 @@ _TABLE = (
         *_NUMBERS,
         gives=lambda kind: BINARY,
         fold=lambda values, spec: _quantile_sketch(values, spec.numbers[0]).to_bytes(),
+        adds_up=True,
         numbers=(_ERROR,),
     ),
     GroupFunction(
@@ -255,6 +266,7 @@ _TABLE = (
         *_SKETCHES,
         gives=lambda kind: LONG,
         fold=_merged_count,
+        adds_up=False,
         of_nothing=0,
     ),
     GroupFunction(
@@ -262,6 +274,7 @@ _TABLE = (
         *_SKETCHES,
         gives=lambda kind: DOUBLE,
         fold=_merged_quantile,
+        adds_up=False,
         numbers=(_PART,),
     ),
 )

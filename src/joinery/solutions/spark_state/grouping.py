@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import assert_never
 
-from joinery.expression.group_aggregate import MOST_VALUES
+from joinery.expression.aggregate import EMBED_AGGREGATES
+from joinery.expression.group_aggregate import GROUP_AGGREGATES, MOST_VALUES
 from joinery.expression.sketch import bloom_of, precision_of, steps_of
 from joinery.expression.typed import Aggregate, Expression
 from joinery.model.type import Field, Struct
@@ -32,8 +33,11 @@ from joinery.solutions.spark_state.needed import expressions_of, time_read
 
 # Over rows that go, the values themselves are kept.
 BY_VALUE = frozenset(
-    """min max first last collect count_distinct approx_top_k distinct_sketch merge_distinct
-    merge_quantile""".split()
+    {
+        "count_distinct",
+        *(name for name, each in EMBED_AGGREGATES.items() if not each.adds_up),
+        *(name for name, each in GROUP_AGGREGATES.items() if not each.adds_up),
+    }
 )
 ORDERED = frozenset({"first", "last", "collect"})
 
