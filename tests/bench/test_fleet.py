@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("duckdb")
 import joinery as jn
 from fleet_compare import Sent, difference
 from fleet_log import History, LogFiles

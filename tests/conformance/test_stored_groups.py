@@ -9,6 +9,8 @@ from tempfile import mkdtemp
 from typing import Any
 
 import pytest
+from tests.conformance.group_cases import CASES, supported
+from tests.oracle.groups import Log, cuts, random_log, truth
 
 from joinery.plan.build import build_plan
 from joinery.plan.product import Product
@@ -22,10 +24,6 @@ from joinery.testing.changes import insert
 from joinery.testing.conformance.runner import load_text
 from joinery.testing.driver import Driver
 from joinery.testing.stores import Break, StoreRunner
-
-pytest.importorskip("duckdb")
-from tests.conformance.group_cases import CASES, supported
-from tests.oracle.groups import Log, cuts, random_log, truth
 
 SOLUTIONS = ("kv", "rdbms-store")
 NULLS = """

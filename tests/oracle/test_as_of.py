@@ -6,14 +6,12 @@ import random
 from itertools import pairwise
 
 import pytest
+from tests.oracle.as_of import random_log, truth
+from tests.oracle.compare import each_seed
 
 from joinery.plan.build import build_plan
 from joinery.testing.conformance.runner import load_text
 from joinery.testing.driver import Driver
-
-pytest.importorskip("duckdb")
-from tests.oracle.as_of import random_log, truth
-from tests.oracle.compare import each_seed
 
 
 @pytest.mark.parametrize("seed", each_seed(range(40), few=15))

@@ -8,12 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.oracle.as_of import random_log
 from tests.oracle.compare import failures, trial_of_logs, trials
 
 from joinery.spark.testing import SparkRunner
-
-pytest.importorskip("duckdb")
-from tests.oracle.as_of import random_log
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-pytest.importorskip("duckdb")
 import joinery as jn
 from fleet_compare import differences
 from fleet_log import History, LogFiles

@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.oracle.compare import each_seed
+from tests.oracle.groups import cuts, random_log, truth
 
 import joinery as jn
 from joinery.testing.driver import Driver
-
-pytest.importorskip("duckdb")
-from tests.oracle.compare import each_seed
-from tests.oracle.groups import cuts, random_log, truth
 
 
 def same(expected: Any, found: Any) -> bool:

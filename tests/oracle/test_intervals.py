@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from tests.oracle.compare import each_seed
+from tests.oracle.intervals import Log, cuts, random_forgetting, random_log, random_partial, truth
 
 from joinery.plan.build import build_plan
 from joinery.testing.changes import RowChange
 from joinery.testing.conformance.runner import load_text
 from joinery.testing.driver import Driver
-
-pytest.importorskip("duckdb")
-from tests.oracle.compare import each_seed
-from tests.oracle.intervals import Log, cuts, random_forgetting, random_log, random_partial, truth
 
 
 @pytest.mark.parametrize("seed", each_seed(range(80), few=20))

@@ -10,14 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.oracle.compare import BATCHES, Trial, failures, prefix, trials
+from tests.oracle.intervals import Log, random_forgetting, random_log, random_partial, truth
 
 from joinery.plan.build import build_plan
 from joinery.spark.testing import SparkRunner
 from joinery.testing.conformance.runner import joined, load_text, prefixed
-
-pytest.importorskip("duckdb")
-from tests.oracle.intervals import Log, random_forgetting, random_log, random_partial, truth
-
 from joinery.testing.conformance.suite import parse
 
 if TYPE_CHECKING:

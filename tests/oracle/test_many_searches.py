@@ -13,10 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
-pytest.importorskip("duckdb")
 import duckdb
+import pytest
 from tests.oracle.searches import BROKEN, condition
 
 import joinery as jn

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.oracle.compare import each_seed
+from tests.oracle.pairs import Logs, Pair, random_logs, truth
 
 from joinery.plan.build import build_plan
 from joinery.solutions.protocol import Sent
@@ -17,10 +19,6 @@ from joinery.testing.conformance.stream_suite import (
     joined,
     prefixed,
 )
-
-pytest.importorskip("duckdb")
-from tests.oracle.compare import each_seed
-from tests.oracle.pairs import Logs, Pair, random_logs, truth
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

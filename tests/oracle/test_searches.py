@@ -5,8 +5,6 @@ from __future__ import annotations
 import random
 
 import pytest
-
-pytest.importorskip("duckdb")
 from tests.oracle.compare import each_seed
 from tests.oracle.searches import random_search, truth
 

@@ -9,8 +9,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
-
-pytest.importorskip("duckdb")
 from tests.oracle.compare import BATCHES, Trial, failures, prefix, trials
 from tests.oracle.searches import Log, random_search, random_text_search
 

@@ -13,10 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
-pytest.importorskip("duckdb")
 import duckdb
+import pytest
 
 import joinery as jn
 

@@ -9,6 +9,7 @@ from itertools import chain
 from random import Random
 from typing import Any
 
+import duckdb
 import pytest
 from tests.oracle.compare import chosen_seeds, each_seed
 from tests.oracle.stream_history import Log, cut, orders, rows, versions
@@ -154,7 +155,6 @@ def test_rolling_columns_end_as_a_query_over_the_whole_log_gives(seed: int) -> N
 
 def rolled(log: Log) -> dict[Any, str]:
     """Return each order's values as DuckDB computes them."""
-    duckdb = pytest.importorskip("duckdb")
     rows = [(each.columns["id"], each.columns["sku"], each.columns["at"]) for each in log]
     with duckdb.connect() as database:
         database.execute("create table log (id bigint, sku varchar, t timestamptz)")

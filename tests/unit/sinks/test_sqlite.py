@@ -319,7 +319,7 @@ def test_keys_that_cannot_be_listed_on_a_full_disk_are_waited_for(
 def test_a_disk_without_room_for_the_files_beside_the_database_is_waited_for(
     stage: Stage, tmp_path: Path
 ) -> None:
-    resource = pytest.importorskip("resource")
+    resource = pytest.importorskip("resource", reason="Unix alone has it")
     sink = SqliteSink(tmp_path / "out/documents.db", "ticket")
     allowed = resource.getrlimit(resource.RLIMIT_FSIZE)
 
