@@ -18,6 +18,7 @@ from joinery.plan.product import Product
 from joinery.solutions.stored.driver import StoreDriver
 from joinery.solutions.stored.state import NOBODY, Owner, StoreError, StoreSolution
 from joinery.solutions.stored.tactic import Tactic
+from joinery.solutions.trigger.custom import CustomSql, custom_sql, custom_statements
 from joinery.solutions.trigger.listen import Listener
 from joinery.solutions.trigger.postgres import (
     PostgresIngestState,
@@ -37,12 +38,7 @@ from joinery.solutions.trigger.tactic import (
     StatementTactic,
     fields_of,
 )
-from joinery.solutions.trigger.views import (
-    CustomSql,
-    custom_sql,
-    custom_statements,
-    views_of,
-)
+from joinery.solutions.trigger.views import views_of
 
 if TYPE_CHECKING:
     from joinery.solutions.choose import SolutionPlace

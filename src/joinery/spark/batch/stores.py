@@ -45,8 +45,8 @@ from joinery.solutions.stored.state import (
     StoreSolution,
     WrappingSolution,
 )
+from joinery.solutions.trigger.custom import own_statements
 from joinery.solutions.trigger.options import TriggerOptions
-from joinery.solutions.trigger.views import own_statements
 from joinery.spark.source.feed import ChangeFeed
 from joinery.spark.source.source import BatchLabel, Topic, batch_time_us
 
