@@ -6,7 +6,6 @@ Reads are eventually consistent unless `consistent: true`, which costs twice the
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Mapping, Sequence
 from datetime import date
@@ -25,9 +24,11 @@ from joinery.lookups.protocol import (
 )
 from joinery.lookups.value import RowReader, answers_of, json_value
 from joinery.project.option import Target, flag, options, text
+from joinery.retry import Patience
 
 _MOST_KEYS = 100
 _TRIES = 6
+_BUSY = Patience(first_s=0.05)
 _LONGEST = {"HASH": 2_048, "RANGE": 1_024}
 """How many bytes a key's attribute may have."""
 _PASSING = (
@@ -80,7 +81,7 @@ class DynamoStore:
         read = TypeDeserializer().deserialize
         asked: Mapping[str, Any] = {self._name: self._request(held)}
         items: list[dict[str, Any]] = []
-        for attempt in range(_TRIES):
+        for attempt in range(1, _TRIES + 1):
             given = self._call(lambda asked=asked: self._client.batch_get_item(RequestItems=asked))
             items += (
                 {name: read(value) for name, value in item.items()}
@@ -89,7 +90,7 @@ class DynamoStore:
             asked = given.get("UnprocessedKeys") or {}
             if not asked:
                 return answers_of(self._key, self._rows, items)
-            time.sleep(random.uniform(0, 0.05 * 2**attempt))
+            time.sleep(_BUSY.wait_s(attempt))
         raise LookupUnavailableError(
             f"could not read from {self.target}",
             detail="It left keys unread in request after request.",

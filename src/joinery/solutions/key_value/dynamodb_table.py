@@ -16,7 +16,6 @@ What requests to DynamoDB were made, what capacity they took, and what that cost
 
 from __future__ import annotations
 
-import random
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,6 +27,7 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 from joinery.clients.dynamodb import DynamoError, ask
+from joinery.retry import Patience
 from joinery.slices import slices
 from joinery.solutions.price import Prices
 from joinery.solutions.stored.state import StoreError, StoreFencedError, StoreUnavailableError
@@ -105,8 +105,7 @@ _WRITTEN_AT_ONCE = 25
 _BYTES_A_REQUEST = 12 << 20
 _BYTES_A_VALUE = 350_000
 _TRIES = 14
-_FIRST_WAIT_S = 0.05
-_LONGEST_WAIT_S = 10.0
+_BUSY = Patience(first_s=0.05, longest_s=10.0)
 _RAISE_CAPACITY = "Raise the table's capacity, or make it on-demand."
 
 
@@ -280,7 +279,7 @@ class DynamoTable:
         return answer
 
     def _wait(self, attempt: int) -> None:
-        self._pause(random.uniform(0, min(_LONGEST_WAIT_S, _FIRST_WAIT_S * 2**attempt)))
+        self._pause(_BUSY.wait_s(attempt + 1))
 
     def _together(self, act: Callable[[A], B], many: Iterable[A]) -> list[B]:
         return list(self._threads.map(act, list(many)))
