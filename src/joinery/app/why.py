@@ -98,12 +98,19 @@ def _why_row(spec: ProjectSpec, product: Product, form: RowForm, logs: Logs, tex
         raise WhyError(
             f'no record of {form.relation.name} leads to a row "{text}" of {product.name}',
             detail=" ".join(logs.unread(form.relation)),
-            hint=f"Its key is {columns}"
-            + (f"; keys look like {', '.join(log.known)}." if log.known else "."),
+            hint=f"Its key is {columns}{_keys_like(log)}.",
         )
     return RowAnswering(product, told, logs.naming).answer(
         ordered=logs.ordered, read=logs.read, left=logs.left, gone=logs.gone
     )
+
+
+def _keys_like(log: RowLog) -> str:
+    """Return what keys of a product look like: those of the group that was asked for, or groups."""
+    if log.near:
+        return f"; its group has {', '.join(log.near)}"
+    verb = "begin with" if log.begins else "look like"
+    return f"; keys {verb} {', '.join(log.known)}" if log.known else ""
 
 
 def where_to(project: ProjectLike, row: str, *products: str, records: int = RECORDS) -> list[Reach]:

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from joinery.provenance.row_maker import RowForm
 
 _DECODE = json.JSONDecoder(parse_float=Decimal).decode
-_SHOWN = 3
+SHOWN = 3
+"""So many groups, or rows of one, are named to who asks for one that is not there."""
 
 
 def identity_of(relation: Relation, change: Change) -> Any:
@@ -40,6 +41,7 @@ class Grouping:
 
     Attributes:
         known: The first groups that were met, for those who name none.
+        begins: Whether keys have more behind their group, such as the start of a window.
     """
 
     def __init__(self, form: RowForm) -> None:
@@ -53,7 +55,7 @@ class Grouping:
             count = len(self._by)
         fields = form.key.fields
         self._types = [each.type for each in fields[:count]]
-        self._more = len(fields) > count
+        self.begins = len(fields) > count
         self.known: list[str] = []
 
     def of(self, row: Row) -> Key:
@@ -70,7 +72,7 @@ class Grouping:
             group = self.of(row)
             if group not in named:
                 named[group] = self._is_named(text, group)
-                if len(self.known) < _SHOWN:
+                if len(self.known) < SHOWN:
                     self.known.append(map_key_text(group, self._types) if group else "[]")
             if named[group]:
                 found.add(identity)
@@ -102,7 +104,7 @@ class Grouping:
             == told[: len(typed)]
         ):
             return True
-        if self._more:
+        if self.begins:
             return text.startswith("".join(f"{each}," for each in parts))
         return text == ",".join(parts)
 

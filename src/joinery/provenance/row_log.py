@@ -11,14 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from joinery.model.change import Change, Key, Row
 from joinery.plan.pattern import PatternForm
 from joinery.plan.product import Product
-from joinery.provenance.grouping import Grouping, identity_of, records
+from joinery.provenance.grouping import SHOWN, Grouping, identity_of, records
 from joinery.provenance.row_maker import RowForm, RowMaker, RowPart, row_maker
 from joinery.provenance.told import names_key
-from joinery.semantics.render import document_json
+from joinery.semantics.render import document_json, map_key_text
 
 _REFUSED = frozenset(("document_too_large", "overflow"))
 """Why a row is kept from the sinks; other dead letters are of records."""
@@ -75,19 +76,23 @@ class RowLog:
 
     Attributes:
         known: Some groups, for those who name none.
+        begins: Whether a group is only what keys begin with.
+        near: Some rows of the group, for those who name its group but none of its rows.
     """
 
     def __init__(self, product: Product, form: RowForm, *, max_document_bytes: int | None) -> None:
         self._product, self._form, self._most = product, form, max_document_bytes
         self._fields = product.key.fields
         self.known: Sequence[str] = ()
+        self.begins = False
+        self.near: Sequence[str] = ()
 
     def tell(self, changes: Sequence[Change], text: str) -> ToldRow | None:
         """Return what the logs tell of the row that a text names; None where they tell of none."""
         relation, grouping = self._form.relation, Grouping(self._form)
         own = (each for each in changes if each.relation == relation.name)
         identities = grouping.identities(own, text)
-        self.known = grouping.known
+        self.known, self.begins = grouping.known, grouping.begins
         beside = {each.name for each in self._product.form.relations} - {relation.name}
 
         def concerns(change: Change) -> bool:
@@ -127,6 +132,7 @@ class RowLog:
             if left <= 0:
                 follow.take(last if left < 0 else None)
         follow.take(last)
+        self.near = follow.standing()
         return follow.told(skipped)
 
 
@@ -164,6 +170,11 @@ class _Following:
         parts = list(self._maker.parts(key)) if there else []
         notes = list(self._maker.notes(key))
         return ToldRow(key, text, refused, parts, notes, altered, since, last)
+
+    def standing(self) -> list[str]:
+        """Return the keys of some rows that stand, as they are asked for."""
+        keys = (each for each, text in self._standing.items() if text is not None)
+        return [map_key_text(each, self._types) for each in islice(keys, SHOWN)]
 
     def _key(self) -> Key | None:
         """Return the key that the text names: of several the one that stands."""

@@ -78,3 +78,32 @@ def test_records_of_other_groups_are_let_go(each: int, monkeypatch: pytest.Monke
     assert ('{"shop":"own","sum":3}', (0, OTHERS + 2)) == (told.text, told.last.change.place)
     assert made.most < 20
     assert made.walks >= 3
+
+
+WINDOWED = """\
+relations:
+  sale: {append: true, fields: {shop: string, price: int, at: timestamp}, time: at}
+products:
+  total: {aggregate: sale, by: [shop], window: {tumbling: 1h}, values: {sum: sum(price)}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "near"),
+    [
+        ("own,2026-03-01T09:00:00Z", ['["own","2026-03-01T10:00:00Z"]']),
+        ("own", []),
+        ("nobody,2026-03-01T10:00:00Z", []),
+    ],
+)
+def test_who_names_no_row_is_told_those_of_the_group_or_what_keys_begin_with(
+    asked: str, near: list[str]
+) -> None:
+    product = build_plan(load_text(WINDOWED)).products[0]
+    assert isinstance(product.form, RowForm)
+    (relation,) = product.relations
+    sale = insert("sale", shop="own", price=1, at="2026-03-01T10:30:00Z").change(relation)
+    log = RowLog(product, product.form, max_document_bytes=None)
+
+    assert log.tell([replace(sale, place=(0, 0))], asked) is None
+    assert (near, ["own"], True) == (log.near, log.known, log.begins)
