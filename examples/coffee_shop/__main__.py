@@ -163,7 +163,7 @@ class Visit:
             say(
                 f"  {name}: {each.keys} keys, {each.hits} from the cache, {each.requests} requests,"
                 f" {each.wholes} of them for the whole table;"
-                f" pipeline A made {each.invalidated} answers be asked anew;"
+                f" pipeline A invalidated {each.invalidated} answers;"
                 f" the oldest answer was {each.oldest_s:.1f} s old"
             )
 

@@ -99,7 +99,7 @@ def drop(
         slot = f'no slot and no publication "{database.slot}", ' if _has_slot(chosen) else ""
         sys.stdout.write(f'there was nothing to drop of source "{name}": {slot}no {spool.path}\n')
         return
-    sys.stdout.write(f"removed {', '.join(found)}; joinery run --rebuild reads the tables anew\n")
+    sys.stdout.write(f"removed {', '.join(found)}; joinery run --rebuild reads the tables again\n")
 
 
 @source.command("read-again")
@@ -122,8 +122,8 @@ def read_again(
         )
         return
     sys.stdout.write(
-        f"{', '.join(tables)} of {database.shown} will be read once more, beside the log, while"
-        " joinery run or joinery capture goes on; joinery source status shows when that is over\n"
+        f"{', '.join(tables)} of {database.shown} will be read again, alongside the log, while"
+        " joinery run or joinery capture is active; joinery source status shows when that is done\n"
     )
 
 

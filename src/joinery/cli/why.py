@@ -129,7 +129,7 @@ def _unread(left: Mapping[str, int], gone: Mapping[str, str]) -> Iterator[str]:
     for name, count in left.items():
         yield f"warning: {count:,} more records of {name} were not read; --records takes more"
     for name, what in gone.items():
-        yield f"warning: the log of {name} no longer has {what}; what stood there is not shown"
+        yield f"warning: the log of {name} no longer has {what}; what it contained is not shown"
 
 
 def _reached(found: list[Reach]) -> Iterator[str]:
