@@ -156,7 +156,7 @@ def resume(
 ) -> None:
     """Resume a paused capture where it stopped."""
     if _spool(file, name)[1].resume():
-        sys.stdout.write(f'source "{name}" is running again\n')
+        sys.stdout.write(f'source "{name}" is no longer paused\n')
     else:
         sys.stdout.write(f'source "{name}" was not paused\n')
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Literal
 
 Identity = Literal["default", "full", "index", "nothing"]
@@ -17,6 +19,24 @@ class TableName:
 
     def __str__(self) -> str:
         return f"{self.schema}.{self.table}" if self.schema else self.table
+
+
+def nearest_table(name: TableName, known: Sequence[TableName]) -> TableName | None:
+    """Return the table that a misspelled name may mean; None where none is like it.
+
+    Names are compared without their schemas: `public.zzz` is not like `public.part` for these.
+
+    Example:
+        >>> known = [TableName("public", "customer"), TableName("hr", "person")]
+        >>> str(nearest_table(TableName("", "persn"), known))
+        'hr.person'
+        >>> nearest_table(TableName("public", "zzz"), known) is None
+        True
+    """
+    near = get_close_matches(name.table, [each.table for each in known], n=1)
+    alike = [each for each in known if near and each.table == near[0]]
+    own = [each for each in alike if each.schema == name.schema]
+    return next(iter((*own, *alike)), None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from difflib import get_close_matches
 
 from joinery.clients.mysql import MysqlAddress, MysqlError, MysqlLink
-from joinery.model.table import Column, DatabaseSchema, ForeignKey, SourceTable, TableName
+from joinery.model.table import (
+    Column,
+    DatabaseSchema,
+    ForeignKey,
+    SourceTable,
+    TableName,
+    nearest_table,
+)
 
 _TYPE = re.compile(r"(\w+)(?:\(([^)]*)\))?(.*)", re.DOTALL)
 _MAX_DIGITS = 38
@@ -142,11 +148,11 @@ def _table(link: MysqlLink, address: MysqlAddress, name: str) -> SourceTable:
     known = dict(_known(link, (wanted.schema,)))
     if wanted not in known:
         names = [str(each) for each in known]
-        near = get_close_matches(str(wanted), names, n=1)
+        near = nearest_table(wanted, [*known])
         raise MysqlError(
             f'the database {address.shown} has no table "{name}" that its user may read',
             detail=f"It has {_some(names)}." if names else "It has none.",
-            hint=f'Use "{near[0]}".' if near else "",
+            hint=f'Use "{near}".' if near else "",
         )
     if known[wanted] != "BASE TABLE":
         raise MysqlError(

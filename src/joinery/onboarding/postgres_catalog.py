@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from joinery.clients.postgres import DatabaseError, open_link, shown
@@ -21,6 +20,7 @@ from joinery.model.table import (
     Identity,
     SourceTable,
     TableName,
+    nearest_table,
 )
 
 if TYPE_CHECKING:
@@ -228,13 +228,13 @@ def _table(link: psycopg.Connection[tuple[Any, ...]], url: str, name: str) -> So
     schema, _, table = name.rpartition(".")
     found = link.execute(_TABLES, {"schema": schema, "table": table}).fetchall()
     if not found:
-        known = [f"{each}.{other}" for each, other in link.execute(_NAMES).fetchall()]
-        listed = f"It has {_some(known)}." if known else "It has none."
-        near = get_close_matches(name if schema else f"public.{name}", known, n=1)
+        known = [TableName(*each) for each in link.execute(_NAMES).fetchall()]
+        listed = f"It has {_some([*map(str, known)])}." if known else "It has none."
+        near = nearest_table(TableName(schema or "public", table), known)
         raise DatabaseError(
             f'the database {shown(url)} has no table "{name}"',
             detail=listed,
-            hint=f'Use "{near[0]}".' if near else "",
+            hint=f'Use "{near}".' if near else "",
         )
     if found[0][3] not in ("r", "p"):
         raise DatabaseError(
