@@ -8,12 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.conformance.apart import apart
 
 from joinery.plan.build import build_plan
 from joinery.plan.product import Plan
 from joinery.project.product import ProjectSpec, with_solution
 from joinery.spark.testing import SparkRunner
 from joinery.testing import conformance
+from joinery.testing.conformance import all_cases
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,4 +37,5 @@ def test_every_case_holds(solution: str, spark: SparkSession, tmp_path: Path) ->
     def planner(spec: ProjectSpec) -> Plan:
         return build_plan(with_solution(spec, solution))
 
-    conformance.check(SparkRunner(spark, tmp_path, replay=True, planner=planner))
+    for part in apart(all_cases()):
+        conformance.check(SparkRunner(spark, tmp_path, replay=True, planner=planner), part)

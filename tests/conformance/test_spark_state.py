@@ -1,15 +1,15 @@
-"""The conformance suite on `spark-state`: all cases in one query, restarted after each batch."""
+"""The conformance suite on `spark-state`: many cases to a query, restarted after each batch."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.conformance.apart import problems_of
 
 from joinery.plan.build import build_plan
 from joinery.plan.support import missing
 from joinery.spark.testing import SparkRunner
-from joinery.testing import conformance
 from joinery.testing.conformance import (
     Case,
     aggregate_cases,
@@ -65,19 +65,19 @@ THROUGH = tuple(filter(runs, (*through_cases(), *through_aggregate_cases())))
 VERSIONS = (*history_cases(), *as_of_cases())
 GROUPS = tuple(filter(runs, CASES))
 PATTERNS = (*pattern_cases(), *waiting_pattern_cases())
+OTHERS = (*THROUGH, *VERSIONS, *fold_cases(), *PATTERNS)
 
 
 @pytest.fixture(scope="module")
 def problems(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     runner = SparkRunner(spark, tmp_path_factory.mktemp("conformance"), replay=True)
-    return {each.case.sentence: each.problem for each in conformance.examine(runner)}
+    return problems_of(runner, all_cases())
 
 
 @pytest.fixture(scope="module")
 def group_problems(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     runner = SparkRunner(spark, tmp_path_factory.mktemp("groups"), replay=True)
-    examined = conformance.examine(runner, GROUPS)
-    return {each.case.sentence: each.problem for each in examined}
+    return problems_of(runner, GROUPS)
 
 
 @pytest.mark.parametrize("case", GROUPS, ids=str)
@@ -86,59 +86,29 @@ def test_spark_state_keeps_groups(case: Case, group_problems: dict[str, str]) ->
 
 
 @pytest.fixture(scope="module")
-def through_problems(
-    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, str]:
-    runner = SparkRunner(spark, tmp_path_factory.mktemp("through"), replay=True)
-    examined = conformance.examine(runner, THROUGH)
-    return {each.case.sentence: each.problem for each in examined}
+def other_problems(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    runner = SparkRunner(spark, tmp_path_factory.mktemp("others"), replay=True)
+    return problems_of(runner, OTHERS)
 
 
 @pytest.mark.parametrize("case", THROUGH, ids=str)
-def test_spark_state_embeds_through_a_relation(
-    case: Case, through_problems: dict[str, str]
-) -> None:
-    assert through_problems[case.sentence] == ""
-
-
-@pytest.fixture(scope="module")
-def history_problems(
-    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, str]:
-    runner = SparkRunner(spark, tmp_path_factory.mktemp("histories"), replay=True)
-    examined = conformance.examine(runner, VERSIONS)
-    return {each.case.sentence: each.problem for each in examined}
+def test_spark_state_embeds_through_a_relation(case: Case, other_problems: dict[str, str]) -> None:
+    assert other_problems[case.sentence] == ""
 
 
 @pytest.mark.parametrize("case", VERSIONS, ids=str)
-def test_spark_state_keeps_versions(case: Case, history_problems: dict[str, str]) -> None:
-    assert history_problems[case.sentence] == ""
-
-
-@pytest.fixture(scope="module")
-def fold_problems(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    runner = SparkRunner(spark, tmp_path_factory.mktemp("folds"), replay=True)
-    examined = conformance.examine(runner, fold_cases())
-    return {each.case.sentence: each.problem for each in examined}
+def test_spark_state_keeps_versions(case: Case, other_problems: dict[str, str]) -> None:
+    assert other_problems[case.sentence] == ""
 
 
 @pytest.mark.parametrize("case", fold_cases(), ids=str)
-def test_spark_state_folds_events(case: Case, fold_problems: dict[str, str]) -> None:
-    assert fold_problems[case.sentence] == ""
-
-
-@pytest.fixture(scope="module")
-def pattern_problems(
-    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, str]:
-    runner = SparkRunner(spark, tmp_path_factory.mktemp("patterns"), replay=True)
-    examined = conformance.examine(runner, PATTERNS)
-    return {each.case.sentence: each.problem for each in examined}
+def test_spark_state_folds_events(case: Case, other_problems: dict[str, str]) -> None:
+    assert other_problems[case.sentence] == ""
 
 
 @pytest.mark.parametrize("case", PATTERNS, ids=str)
-def test_spark_state_finds_patterns(case: Case, pattern_problems: dict[str, str]) -> None:
-    assert pattern_problems[case.sentence] == ""
+def test_spark_state_finds_patterns(case: Case, other_problems: dict[str, str]) -> None:
+    assert other_problems[case.sentence] == ""
 
 
 @pytest.mark.parametrize("case", all_cases(), ids=str)

@@ -1,4 +1,4 @@
-"""The cases of streams on Spark: all in one query, restarted after each batch."""
+"""The cases of streams on Spark: many to a query, restarted after each batch."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.conformance.apart import apart
 
 from joinery.project.product import ProjectSpec
 from joinery.solutions.protocol import Sent
@@ -39,7 +40,8 @@ def cases() -> list[StreamCase]:
 def problems(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("streams")
     runner = Runner(SparkStreamRunner(SparkRunner(spark, folder, replay=True)))
-    return {case.sentence: problem for case, problem in examine_streams(runner, cases())}
+    examined = (examine_streams(runner, part) for part in apart(cases()))
+    return {case.sentence: problem for part in examined for case, problem in part}
 
 
 @pytest.mark.parametrize("case", cases(), ids=str)

@@ -10,6 +10,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from tests.conformance.apart import apart, problems_of
 from tests.conformance.group_cases import CASES as GROUP_CASES
 from tests.oracle.beside import Beside
 from tests.oracle.compare import chosen_seeds, failures, make_crowded_trial, make_trial
@@ -99,8 +100,7 @@ def schemas(postgres: Service) -> Schemas:
 
 @pytest.fixture(scope="module")
 def problems(schemas: Schemas) -> dict[str, str]:
-    outcomes = conformance.examine(schemas.over(replay=True))
-    return {each.case.sentence: each.problem for each in outcomes}
+    return problems_of(schemas.over(replay=True), all_cases())
 
 
 @pytest.mark.parametrize("case", all_cases(), ids=str)
@@ -110,7 +110,8 @@ def test_postgres_holds(case: Case, problems: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("crashes", [2, pytest.param(6, marks=pytest.mark.exhaustive)])
 def test_all_cases_hold_through_crashes(crashes: int, schemas: Schemas) -> None:
-    conformance.check(schemas.over(replay=True, crashes=crashes))
+    for part in apart(all_cases()):
+        conformance.check(schemas.over(replay=True, crashes=crashes), part)
 
     assert schemas.runner.crashed > 0
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from tests.conformance.apart import apart, problems_of
 from tests.oracle.compare import chosen_seeds, failures, make_crowded_trial, make_trial
 from tests.services.captured import until
 from tests.unit.solutions.trigger.shop import PROJECT, product
@@ -91,8 +92,7 @@ def schemas(postgres: Service) -> Schemas:
 
 @pytest.fixture(scope="module")
 def problems(schemas: Schemas) -> dict[str, str]:
-    outcomes = conformance.examine(schemas.over(replay=True))
-    return {each.case.sentence: each.problem for each in outcomes}
+    return problems_of(schemas.over(replay=True), all_cases())
 
 
 @pytest.mark.parametrize("case", all_cases(), ids=str)
@@ -107,7 +107,8 @@ def test_most_cases_are_built_in_the_database(problems: dict[str, str], schemas:
 
 
 def test_all_cases_hold_through_crashes(schemas: Schemas) -> None:
-    conformance.check(schemas.over(replay=True, crashes=1))
+    for part in apart(all_cases()):
+        conformance.check(schemas.over(replay=True, crashes=1), part)
 
     assert schemas.runner.crashed > 0
 
