@@ -14,7 +14,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 /** Whole chains of nodes against a recomputation, under random changes and random order. */
 class ChainTest {
-  private static final int SEEDS = Integer.getInteger("seeds", 300);
+  private static final int SEEDS = Seeds.of(60);
   private static final long START = 1_700_000_000_000_000L;
 
   static List<Shapes.Sample> shapes() {

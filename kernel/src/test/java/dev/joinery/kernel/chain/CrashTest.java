@@ -20,7 +20,7 @@ import org.junit.jupiter.params.provider.MethodSource;
  * nothing of, and all of them come again, in another order or in batches.
  */
 class CrashTest {
-  private static final int SEEDS = Integer.getInteger("seeds", 100);
+  private static final int SEEDS = Seeds.of(20);
   private static final long START = 1_700_000_000_000_000L;
 
   static List<Shapes.Sample> shapes() {

@@ -22,7 +22,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 /** What was deleted is forgotten after its retention, and nobody can tell from the documents. */
 class ExpiryTest {
-  private static final int SEEDS = Integer.getInteger("seeds", 30);
+  private static final int SEEDS = Seeds.of(10);
   private static final long START = 1_700_000_000_000_000L;
   private static final long SECOND = 1_000_000;
   private static final long RETENTION = 60 * SECOND;

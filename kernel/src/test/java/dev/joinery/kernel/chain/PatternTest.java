@@ -31,7 +31,7 @@ import org.junit.jupiter.api.Test;
  * of {@code patterns.yaml} beside it.
  */
 class PatternTest {
-  private static final int SEEDS = Integer.getInteger("seeds", 200);
+  private static final int SEEDS = Seeds.of(40);
   private static final long START = 1_700_000_000_000_000L;
   private static final long MINUTE = 60_000_000L;
   private static final Table TABLE =

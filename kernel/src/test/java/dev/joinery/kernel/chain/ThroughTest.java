@@ -26,7 +26,7 @@ import org.junit.jupiter.api.Test;
  * overtake each other. The program is the planner's, of {@code timeline.yaml} beside it.
  */
 class ThroughTest {
-  private static final int SEEDS = Integer.getInteger("seeds", 300);
+  private static final int SEEDS = Seeds.of(60);
   private static final long START = 1_700_000_000_000_000L;
   private static final int KEYS = 9;
   private static final int LIMIT = 2;
