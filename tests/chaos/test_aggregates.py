@@ -8,16 +8,21 @@ import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from tests.chaos.crash import POINTS
-from tests.chaos.runs import CHAOS, crash, run_once
+from tests.chaos.runs import CHAOS, crash
+from tests.session_run import run_to_end
 from tests.time.cases import logs, project_text
 
 import joinery as jn
 from joinery.testing.settings.compare import by_reference, late_rows
 from joinery.testing.settings.layout import write_files
 from joinery.testing.settings.output import newest_documents, rows_reported_late
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
 
@@ -73,22 +78,24 @@ def assert_as_expected(folder: Path, expected: Expected) -> None:
 @pytest.mark.parametrize(
     "point", [each if each == IN_EVERY_TEST else pytest.param(each, marks=CHAOS) for each in POINTS]
 )
-def test_a_kill_leaves_no_trace_in_groups(tmp_path: Path, point: str) -> None:
+def test_a_kill_leaves_no_trace_in_groups(spark: SparkSession, tmp_path: Path, point: str) -> None:
     expected = prepare(tmp_path)
 
     crash(tmp_path, point, batch=2)
-    run_once(tmp_path)
+    run_to_end(spark, tmp_path)
 
     assert_as_expected(tmp_path, expected)
 
 
 @CHAOS
 @pytest.mark.parametrize("seed", [1, 2])
-def test_a_run_that_is_killed_in_each_batch_leaves_no_trace(tmp_path: Path, seed: int) -> None:
+def test_a_run_that_is_killed_in_each_batch_leaves_no_trace(
+    spark: SparkSession, tmp_path: Path, seed: int
+) -> None:
     expected, pick = prepare(tmp_path, seed), random.Random(seed)
 
     for batch in range(5):
         crash(tmp_path, pick.choice([each for each in POINTS if each != "after-commit"]), batch)
-    run_once(tmp_path)
+    run_to_end(spark, tmp_path)
 
     assert_as_expected(tmp_path, expected)

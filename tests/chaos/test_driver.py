@@ -8,11 +8,16 @@ import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from tests.chaos.crash import CHECKPOINT, POINTS
 from tests.chaos.runs import CHAOS, LIMIT_S, RUN, crash, run_once
 from tests.chaos.world import World, assert_documents, make_world, write_project
+from tests.session_run import run_to_end
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
 
@@ -34,11 +39,13 @@ def wait_for(condition: Callable[[], bool], what: str) -> None:
 @pytest.mark.parametrize(
     "point", [each if each == IN_EVERY_TEST else pytest.param(each, marks=CHAOS) for each in POINTS]
 )
-def test_a_kill_leaves_no_trace_in_the_documents(tmp_path: Path, world: World, point: str) -> None:
+def test_a_kill_leaves_no_trace_in_the_documents(
+    spark: SparkSession, tmp_path: Path, world: World, point: str
+) -> None:
     write_project(tmp_path, world)
 
     crash(tmp_path, point, batch=1)
-    run_once(tmp_path)
+    run_to_end(spark, tmp_path)
 
     assert_documents(tmp_path, world.documents())
 

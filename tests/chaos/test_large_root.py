@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import random
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.chaos.runs import crash, run_once
+from tests.chaos.runs import crash
 from tests.chaos.world import emissions
+from tests.session_run import run_to_end
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -80,13 +84,15 @@ def document(user: int, standing: dict[str, Rows]) -> dict[str, Any]:
     }
 
 
-def test_a_kill_leaves_no_trace_in_a_row_with_thousands_of_children(tmp_path: Path) -> None:
+def test_a_kill_leaves_no_trace_in_a_row_with_thousands_of_children(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     (tmp_path / "joinery.yaml").write_text(PROJECT)
     standing = write_changes(tmp_path)
 
     crash(tmp_path, "during-stage", batch=1)
     crash(tmp_path, "before-commit", batch=2)
-    run_once(tmp_path)
+    run_to_end(spark, tmp_path)
 
     told = list(emissions(tmp_path))
     assert {n: document(n, standing) for n in range(USERS)} == {

@@ -5,11 +5,16 @@ from __future__ import annotations
 import signal
 import subprocess
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from tests.chaos.crash import STORE_POINTS
-from tests.chaos.runs import CHAOS, CRASH, LIMIT_S, run_once
+from tests.chaos.runs import CHAOS, CRASH, LIMIT_S
 from tests.chaos.world import assert_documents, make_world, write_project
+from tests.session_run import run_to_end
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
 
@@ -20,7 +25,9 @@ IN_EVERY_TEST = "store-written"
     "point",
     [each if each == IN_EVERY_TEST else pytest.param(each, marks=CHAOS) for each in STORE_POINTS],
 )
-def test_a_kill_between_calls_of_a_store_leaves_no_trace(tmp_path: Path, point: str) -> None:
+def test_a_kill_between_calls_of_a_store_leaves_no_trace(
+    spark: SparkSession, tmp_path: Path, point: str
+) -> None:
     world = make_world(seed=7)
     write_project(tmp_path, world)
 
@@ -33,7 +40,7 @@ def test_a_kill_between_calls_of_a_store_leaves_no_trace(tmp_path: Path, point: 
         check=False,
         start_new_session=True,
     )
-    run_once(tmp_path, "--solution", "kv")
+    run_to_end(spark, tmp_path, solution="kv")
 
     assert killed.returncode == -signal.SIGKILL, f"{point} was not reached: {killed.stderr}"
     assert_documents(tmp_path, world.documents())

@@ -6,13 +6,17 @@ import json
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.services.live_run import LiveRun, live_run
+from tests.services.captured import until
 from tests.services.log import Log
+from tests.session_run import going
 
 from joinery.dev.service import Service
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.services, pytest.mark.spark]
 PROJECT = """\
@@ -55,13 +59,8 @@ def sent(folder: Path, product: str) -> list[tuple[str, int | None]]:
     return [(each["key"]["page"], each["value"] and each["value"]["n"]) for each in lines]
 
 
-def overtaken(run: LiveRun) -> int:
-    batches = (each for each in run.lines() if each["event"] == "batch")
-    return sum(each.get("counters", {}).get("minutes", {}).get("overtaken", 0) for each in batches)
-
-
 def test_a_silent_partition_holds_no_window_open_and_is_overtaken_when_it_speaks_again(
-    kafka: Service, tmp_path: Path
+    kafka_spark: SparkSession, kafka: Service, tmp_path: Path
 ) -> None:
     topic, log = f"views-{uuid.uuid4().hex[:8]}", Log(kafka.address, {})
     log.create(topic, 2)
@@ -75,21 +74,21 @@ def test_a_silent_partition_holds_no_window_open_and_is_overtaken_when_it_speaks
         log.put(topic, view("10:02:00", "other"), partition=0)
         return bool(sent(tmp_path, "minutes"))
 
-    def counted() -> bool:
-        return overtaken(run) > 0
+    with going(kafka_spark, tmp_path) as run:
 
-    with live_run(tmp_path) as run:
-        run.until(closes, "a window that closes")
+        def overtaken() -> int:
+            return run.progress.counters.get("minutes", {}).get("overtaken", 0)
+
+        until(closes)
         log.put(topic, view("10:00:30"), partition=1)
-        run.until(counted, "a row that is overtaken")
+        until(overtaken)
         log.put(topic, view("10:03:00"), view("10:04:00"), partition=1)
         log.put(topic, view("10:04:00"), partition=0)
-        run.until(lambda: len(sent(tmp_path, "minutes")) >= 3, "windows of both")
-        assert 0 == run.stop()
+        until(lambda: len(sent(tmp_path, "minutes")) >= 3)
 
     assert [("home", 3)] == sent(tmp_path, "minutes")[:1]
     assert ("home", 1) in sent(tmp_path, "minutes")
-    assert 1 == overtaken(run)
+    assert 1 == overtaken()
     # The last minute of the home page: none of it, once the other partition had gone on alone.
     assert ("home", None) in sent(tmp_path, "last")
 
@@ -117,7 +116,7 @@ products:
 
 
 def test_what_did_not_happen_is_told_by_the_partitions_that_go_on(
-    kafka: Service, tmp_path: Path
+    kafka_spark: SparkSession, kafka: Service, tmp_path: Path
 ) -> None:
     topic, log = f"within-{uuid.uuid4().hex[:8]}", Log(kafka.address, {})
     log.create(f"{topic}-search", 1)
@@ -139,8 +138,7 @@ def test_what_did_not_happen_is_told_by_the_partitions_that_go_on(
         log.put(f"{topic}-click", {**click, "id": 2, "at": "2026-03-01T11:00:00Z"}, partition=0)
         return len(outcomes()) == 10
 
-    with live_run(tmp_path) as run:
-        run.until(told, "ten searches without a click")
-        assert 0 == run.stop()
+    with going(kafka_spark, tmp_path):
+        until(told)
 
     assert [(each, []) for each in range(10)] == sorted(outcomes())

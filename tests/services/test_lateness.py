@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.services.log import Log
+from tests.session_run import run_to_end
 from tests.spark.lateness import late_of, log_of, minutes, newest, told
 
 import joinery as jn
@@ -84,7 +85,9 @@ def test_the_rows_told_late_are_those_of_each_partition(
     assert partitions == len(run.progress.latest["hours"].event_times["views"].newest_us)
 
 
-def test_a_run_that_is_killed_goes_on_with_the_times_it_had(kafka: Service, tmp_path: Path) -> None:
+def test_a_run_that_is_killed_goes_on_with_the_times_it_had(
+    kafka_spark: SparkSession, kafka: Service, tmp_path: Path
+) -> None:
     parts, late = prepare(tmp_path, Log(kafka.address, {}), 2, rows=2_000)
     file = str(tmp_path / "joinery.yaml")
     command = [sys.executable, "-m", "joinery.cli.main", "run", file, "--once"]
@@ -101,6 +104,6 @@ def test_a_run_that_is_killed_goes_on_with_the_times_it_had(kafka: Service, tmp_
     assert batches == 3
     assert not holds(tmp_path, parts, late)
 
-    subprocess.run(command, check=True, timeout=300, stdout=subprocess.DEVNULL)
+    run_to_end(kafka_spark, tmp_path)
 
     assert holds(tmp_path, parts, late)

@@ -8,13 +8,16 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from tests.oracle.compare import make_trial
 from tests.services.live_run import LiveRun, Topic, live_run
 from tests.services.live_truth import ends, missing, record, settled, sink_topic
 from tests.services.log import Log
+from tests.session_run import run_to_end
 
+import joinery as jn
 from joinery.delivery.control import Action, ControlLog
 from joinery.delivery.query_paths import QueryPaths
 from joinery.dev.service import Service
@@ -24,6 +27,10 @@ from joinery.project.kind import SinkSpec, SourceSpec
 from joinery.project.load import dump_spec
 from joinery.project.product import ProjectSpec
 from joinery.project.run import RunSpec
+from joinery.spark.real_time.rules import RealTimeRefusedError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.services, pytest.mark.spark]
 
@@ -121,12 +128,11 @@ def test_documents_follow_single_changes_and_what_is_unusable_goes_to_its_topic(
 
 
 def test_a_checkpoint_goes_from_batches_to_real_time_and_back(
-    project: Path, log: Log, at: str
+    kafka_spark: SparkSession, project: Path, log: Log, at: str
 ) -> None:
     profiles = Topic(log.bootstrap, f"{at}.profile")
     customers(log, at, [1], "Ann")
-    with live_run(project, "--once") as run:
-        assert 0 == run.process.wait(300), run.said()
+    run_to_end(kafka_spark, project)
     orders(log, at, (10, 1, "tea"))
     with live_run(project, "--real-time") as run:
         go_live(run)
@@ -134,8 +140,7 @@ def test_a_checkpoint_goes_from_batches_to_real_time_and_back(
         run.until(lambda: told(profiles) == {1: "Ann cup,tea"}, "an order in real time")
         assert 0 == run.stop(), run.said()
     orders(log, at, (10, 1, "ale"))
-    with live_run(project, "--once") as run:
-        assert 0 == run.process.wait(300), run.said()
+    run_to_end(kafka_spark, project)
     assert {1: "Ann ale,cup"} == told(profiles)
     profiles.check_versions()
 
@@ -149,14 +154,16 @@ def test_a_machine_with_too_few_slots_is_told_how_many_are_needed(project: Path)
     assert "the session has 3" in run.said()
 
 
-def test_the_slots_of_a_product_that_is_paused_are_counted_too(project: Path) -> None:
+def test_the_slots_of_a_product_that_is_paused_are_counted_too(
+    kafka_spark: SparkSession, project: Path
+) -> None:
     paths = QueryPaths.of(project / ".joinery" / "checkpoint", "profile")
     ControlLog(paths.control_file).ask(Action.now("pause"))
-    with live_run(project, "--real-time", "--master", "local[3]") as run:
-        code = run.process.wait(300)
+    file = project / "joinery.yaml"
+    file.write_text(f"{file.read_text()}  real_time: true\n")
 
-    assert 2 == code, run.said()
-    assert 'query "profile" needs' in run.said()
+    with pytest.raises(RealTimeRefusedError, match='query "profile" needs'):
+        jn.run(kafka_spark, jn.load(file))
 
 
 @pytest.mark.exhaustive

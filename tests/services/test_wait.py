@@ -13,14 +13,16 @@ from urllib.request import urlopen
 
 import psycopg
 import pytest
-from tests.services.live_run import live_run
 from tests.services.log import Log
+from tests.session_run import going
 
 import joinery as jn
 from joinery.dev.service import Service
 from joinery.observe.frontier import WaitTimeoutError
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from joinery.audit.verdict import DiffReport
 
 pytestmark = [pytest.mark.services, pytest.mark.spark]
@@ -42,6 +44,7 @@ products:
     root: customer
     embed: {{orders: {{many: orders, on: {{customer_id: id}}, fields: [id]}}}}
     sink: [{{files: {{path: out}}}}, {{sqlite: {{path: out.db}}}}]
+run: {{http: "{http}"}}
 """
 
 
@@ -92,20 +95,21 @@ def fill(url: str, topic: str) -> None:
 
 
 def test_what_was_written_is_read_after_waiting_for_it(
-    kafka: Service, tables: str, tmp_path: Path
+    kafka_spark: SparkSession, kafka: Service, tables: str, tmp_path: Path
 ) -> None:
     topic, log = f"orders-{uuid.uuid4().hex[:8]}", Log(kafka.address, {})
     log.create(topic)
     file, data = tmp_path / "joinery.yaml", tmp_path / "data" / "customer"
-    file.write_text(PROJECT.format(bootstrap=log.bootstrap, topic=topic), encoding="utf-8")
-    data.mkdir(parents=True)
-    (data / "1.jsonl").write_text('{"id":7,"name":"Ada"}\n', encoding="utf-8")
-    found = []
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         http = f"127.0.0.1:{free.getsockname()[1]}"
+    text = PROJECT.format(bootstrap=log.bootstrap, topic=topic, http=http)
+    file.write_text(text, encoding="utf-8")
+    data.mkdir(parents=True)
+    (data / "1.jsonl").write_text('{"id":7,"name":"Ada"}\n', encoding="utf-8")
+    found = []
 
-    with live_run(tmp_path, "--set", f"run.http={http}") as run:
+    with going(kafka_spark, tmp_path):
         jn.wait(file, "profile", "customer/1.jsonl", timeout="2m")
         for number in range(3):
             log.put(topic, {"id": number, "customer_id": 7})
@@ -125,7 +129,6 @@ def test_what_was_written_is_read_after_waiting_for_it(
         spoil(tmp_path)
         fill(tables, topic)
         database = causes(jn.diff(file, database=tables))
-        assert 0 == run.stop()
 
     assert [[[0]] * 2, [[0, 1]] * 2, [[0, 1, 2]] * 2] == found
     assert [("exact", [], []), ("exact", [], [])] == right == repaired

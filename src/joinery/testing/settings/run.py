@@ -32,15 +32,25 @@ def by_command(folder: Path, setting: Setting) -> None:
     Raises:
         SettingError: It failed, or ended before it could be killed.
     """
-    command = [sys.executable, "-m", "joinery.cli.main", "run", str(folder / PROJECT), "--once"]
-    command += ["--until-closed"] if _waits(load(folder / PROJECT)) else []
-    if setting.killed and not (folder / OUT).exists():
-        _kill(command, after_batches=3)
+    command = _command(folder)
+    if setting.killed:
+        _kill_once(folder)
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=_PATIENCE_S, check=False, cwd=folder
     )
     if done.returncode != 0:
         raise SettingError(f"{setting.name}: the run failed", detail=done.stderr[-2000:])
+
+
+def _command(folder: Path) -> list[str]:
+    command = [sys.executable, "-m", "joinery.cli.main", "run", str(folder / PROJECT), "--once"]
+    return command + (["--until-closed"] if _waits(load(folder / PROJECT)) else [])
+
+
+def _kill_once(folder: Path) -> None:
+    """Start a run and kill it in the midst, unless that was done before."""
+    if not (folder / OUT).exists():
+        _kill(_command(folder), after_batches=3)
 
 
 def _kill(command: Sequence[str], *, after_batches: int) -> None:
@@ -67,7 +77,7 @@ def _kill(command: Sequence[str], *, after_batches: int) -> None:
 
 
 def in_session(spark: SparkSession) -> Runner:
-    """Return what runs projects in a session that is there; one to be killed has its own process.
+    """Return what runs projects in a session that is there; what is killed has its own process.
 
     Args:
         spark: With the Kafka connector where partitions are asked for.
@@ -75,11 +85,10 @@ def in_session(spark: SparkSession) -> Runner:
 
     def runner(folder: Path, setting: Setting) -> None:
         if setting.killed:
-            by_command(folder, setting)
-        else:
-            project = load(folder / PROJECT)
-            begun = run(spark, project, once=True, until_closed=_waits(project))
-            begun.await_termination(_PATIENCE_S)
+            _kill_once(folder)
+        project = load(folder / PROJECT)
+        begun = run(spark, project, once=True, until_closed=_waits(project))
+        begun.await_termination(_PATIENCE_S)
 
     return runner
 
