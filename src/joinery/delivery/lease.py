@@ -182,6 +182,7 @@ class Lease:
         while (stood := self._read()) and stood.alive and stood.orphaned:
             time.sleep(_POLL_S)
         self._changing.check()
+        self._renewing.prepare()
         other = holder_in(self._beside) if self._beside else None
         taken, at = _fresh(), _Moment.now()
 
@@ -261,7 +262,7 @@ class Lease:
         self._held = None
 
     def _renew(self) -> None:
-        pause_s = RENEW_S
+        pause_s = max(0.0, RENEW_S - self._renewed_at.age_s)
         while not self._ended.wait(pause_s):
             begun = time.monotonic()
             if not self._renewed():

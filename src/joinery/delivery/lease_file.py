@@ -23,7 +23,7 @@ from joinery.errors import RunError
 from joinery.files import write_whole
 from joinery.place.object_path import ObjectPath
 from joinery.place.place import RENEWAL_ANSWER_S, Place
-from joinery.place.s3 import Found
+from joinery.place.s3 import Found, client_of
 
 LAPSE_S = 10.0
 _LOCK_WAIT_S = 5.0
@@ -101,6 +101,9 @@ class LeaseFile(Protocol):
     def hurried(self) -> LeaseFile:
         """Return the same file for renewals, which are worth little once they are late."""
 
+    def prepare(self) -> None:
+        """Make what a change needs, which takes up to a second: a first renewal cannot wait."""
+
 
 def lease_file(place: Place, query: str) -> LeaseFile:
     """Return the file of the lease on a query."""
@@ -138,6 +141,9 @@ class LockedFile:
     def hurried(self) -> LockedFile:
         """Return itself."""
         return self
+
+    def prepare(self) -> None:
+        """Need nothing."""
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -187,6 +193,10 @@ class ConditionalFile:
     def hurried(self) -> ConditionalFile:
         """Return it with other patience, knowing what this one knows."""
         return ConditionalFile(self.file.within(RENEWAL_ANSWER_S, _RENEW_TRIES), self._seen)
+
+    def prepare(self) -> None:
+        """Make the client of the store."""
+        client_of(self.file.options)
 
 
 def holder_in(file: Place) -> Holder | None:
