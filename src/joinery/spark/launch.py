@@ -344,7 +344,7 @@ def _command(java: Java, home: Path, settings: Mapping[str, str]) -> list[str]:
     told = {**_SUBMITTED, **settings}
     return [
         str(java.program),
-        *("-cp", os.pathsep.join((f"{home / 'jars'}{os.sep}*", str(kernel_jar())))),
+        *("-cp", class_path(home)),
         f"-Xmx{settings.get('spark.driver.memory', '1g')}",
         *shlex.split(settings.get(_JAVA_OPTIONS, "")),
         *_JVM,
@@ -352,6 +352,11 @@ def _command(java: Java, home: Path, settings: Mapping[str, str]) -> list[str]:
         *(f"-D{name}={value}" for name, value in told.items()),
         _MAIN,
     ]
+
+
+def class_path(home: Path | None = None) -> str:
+    """Return the jars of Spark, then the kernel's: the archive holds for this order alone."""
+    return os.pathsep.join((f"{(home or spark_home()) / 'jars'}{os.sep}*", str(kernel_jar())))
 
 
 def remove_log(log: Path) -> None:

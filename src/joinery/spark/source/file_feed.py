@@ -1,12 +1,13 @@
 """Change files and topics, decoded in a JVM of its own, without a Spark session.
 
-A second, not twenty. Files are listed and read, and records decoded, by the classes of a run.
+A second, not twenty. Files are listed and read, and records decoded, by the classes of a run,
+which an archive of them, where there is one, lets this JVM have as soon as a run's.
 """
 
 from __future__ import annotations
 
 import json
-import os
+import shlex
 import subprocess
 import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -26,7 +27,7 @@ from joinery.plan.relation import Relation
 from joinery.project.captured import CAPTURED, as_files
 from joinery.project.kind import SourceSpec
 from joinery.project.product import ProjectSpec
-from joinery.spark.jar import kernel_jar, spark_home
+from joinery.spark.launch import archive_option, class_path
 from joinery.spark.reading import formats_json, sealing_json
 from joinery.spark.source.change_log import ChangeLog
 from joinery.spark.source.feed import feed_program
@@ -218,10 +219,9 @@ def _readers(relations: Sequence[Relation], source: str, topic: str) -> list[int
 
 
 def _ask(request: Mapping[str, Any]) -> dict[str, Any]:
-    jars = os.pathsep.join((str(kernel_jar()), str(spark_home() / "jars" / "*")))
     opened = [f"--add-opens=java.base/{each}=ALL-UNNAMED" for each in _OPENED]
     done = subprocess.run(
-        [java(), *_JVM, *opened, "-cp", jars, _FEED],
+        [java(), *shlex.split(archive_option()), *_JVM, *opened, "-cp", class_path(), _FEED],
         input=json.dumps(request),
         capture_output=True,
         text=True,
