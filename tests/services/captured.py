@@ -10,6 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 import psycopg
+from tests.looking import rest
 
 from joinery.dev.service import Service
 
@@ -29,10 +30,12 @@ REBUILD_MOMENTS = (
 
 def until(condition: Callable[[], object], limit_s: float = _LIMIT_S) -> None:
     """Wait until a condition holds."""
-    deadline = time.monotonic() + limit_s
+    begun = time.monotonic()
+    deadline = begun + limit_s
     while not condition():
         assert time.monotonic() < deadline, "it takes too long"
-        time.sleep(0.02)
+        rest(begun, 0.02)
+        begun = time.monotonic()
 
 
 @contextmanager

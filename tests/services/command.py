@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.looking import rest
+
 import joinery
 
 LIMIT_S = 300
@@ -38,11 +40,13 @@ class Command:
 
     def wait_for(self, condition: Callable[[], object]) -> None:
         """Wait until something holds, or the command has ended."""
-        deadline = time.monotonic() + LIMIT_S
+        begun = time.monotonic()
+        deadline = begun + LIMIT_S
         while not condition():
             assert self.process.poll() is None, f"the command has ended: {self.ended()}"
             assert time.monotonic() < deadline, "it takes too long"
-            time.sleep(0.05)
+            rest(begun, 0.05)
+            begun = time.monotonic()
 
     def end(self) -> tuple[int, str]:
         """Ask the command to end; return its exit code and what it wrote as errors."""

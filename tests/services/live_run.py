@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from confluent_kafka import Consumer, TopicPartition
+from tests.looking import rest
 
 WAIT_S = 300.0
 
@@ -42,12 +43,14 @@ class LiveRun:
 
     def until(self, condition: Callable[[], bool], what: str | Callable[[], str]) -> None:
         """Wait until a condition holds while the run goes on; `what` tells what is missing."""
-        deadline = time.monotonic() + WAIT_S
+        begun = time.monotonic()
+        deadline = begun + WAIT_S
         while not condition():
             assert self.process.poll() is None, self.said()
             if time.monotonic() > deadline:
                 raise AssertionError(f"waited for {what if isinstance(what, str) else what()}")
-            time.sleep(0.1)
+            rest(begun, 0.1)
+            begun = time.monotonic()
 
     def stop(self) -> int:
         """End it as a user does, and return its exit code."""
