@@ -21,8 +21,13 @@ _ENDING_S = 10.0
 # What a test shares with those beside it: two cores, and servers that start on them.
 _SHARE_THE_MACHINE = ("spark", "services", "chaos")
 # Java's second compiler pays in the long run only (docs/design/performance.md): in the session of
-# all tests, not in the runs and captures that a test starts for some seconds.
-_SHORT_JVM, _LONG_JVM = "-XX:TieredStopAtLevel=1", "-XX:TieredStopAtLevel=4"
+# all tests, for what is called ten times as often as it asks for by itself; not in the runs and
+# captures that a test starts for some seconds.
+_SHORT_JVM = "-XX:TieredStopAtLevel=1"
+_LONG_JVM = (
+    "-XX:TieredStopAtLevel=4 -XX:Tier4InvocationThreshold=50000 -XX:Tier4CompileThreshold=150000"
+    " -XX:Tier4MinInvocationThreshold=6000 -XX:Tier4BackEdgeThreshold=400000"
+)
 
 
 def pytest_configure() -> None:
