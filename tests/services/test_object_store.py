@@ -23,6 +23,7 @@ from joinery.dead_letters.open import dead_letter_writer
 from joinery.delivery import lease as module
 from joinery.delivery import store_hold
 from joinery.delivery.control import Action, ControlLog
+from joinery.delivery.held_row import HeldRow
 from joinery.delivery.hold import Hold
 from joinery.delivery.lease import Lease, LeaseLateError
 from joinery.delivery.lease_file import LAPSE_S, LeaseHeldError, holder_in
@@ -549,7 +550,8 @@ def batch_of(part: Path, random: Random, number: int) -> StagedBatch:
     """Return a batch with one to three documents of five."""
     keys = random.sample(range(5), random.randint(1, 3))
     rows = [StagedRow(f'{{"id":{key}}}', f'{{"id":{key}}}', number + 1) for key in keys]
-    part.write_text("".join(each.line() for each in rows))
+    told = [HeldRow(each, *random.choice(((None, None), ("a", "b"), ("", "a")))) for each in rows]
+    part.write_text("".join(each.line() for each in told))
     shape = Struct((Field("id", LONG),))
     return StagedBatch(
         product="p",

@@ -11,6 +11,7 @@ from tests.spark.customers import write
 
 import joinery as jn
 from joinery.spark.batch.ready import FILE_NAME
+from joinery.spark.batch.run import Run, RunOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,6 +43,14 @@ def sent(folder: Path, product: str = "profile") -> list[tuple[int, list[str]]]:
         for line in file.read_text().splitlines()
     ]
     return [(each["key"]["id"], [one["item"] for one in each["value"]["orders"]]) for each in lines]
+
+
+def lines_of(folder: Path) -> list[dict[str, Any]]:
+    """Return the emissions in order, without their versions."""
+    files = sorted((folder / "out" / "profile").glob("*.jsonl"))
+    lines = [json.loads(line) for file in files for line in file.read_text().splitlines()]
+    assert all(set(each) == {"key", "value", "version"} for each in lines)
+    return [{"key": each["key"], "value": each["value"]} for each in lines]
 
 
 def project_of(folder: Path, delay: str) -> Any:
@@ -121,3 +130,43 @@ def test_a_key_that_settles_is_sent_once(spark: SparkSession, tmp_path: Path) ->
 
     assert run.progress.totals.batches > 1
     assert sorted(sent(tmp_path)) == [(1, ["i0", "i1", "i2", "i3", "i4"]), (2, [])]
+
+
+@pytest.mark.parametrize("solution", ["spark-state", "rdbms-store"])
+def test_what_changes_back_or_comes_and_goes_while_it_waits_is_not_sent(
+    solution: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    project = project_of(tmp_path, f"solution: {solution}\n    emit: {{settle: 1h}}")
+    jn.run(spark, project, once=True).await_termination()
+    before = lines_of(tmp_path)
+
+    changed = [{"id": 1, "name": "Eve"}, {"id": 3, "name": "Cy"}]
+    back = [{"id": 1, "name": "Ada"}, {"id": 3, "__deleted": True}]
+    write(tmp_path, "customer", "2", *changed, *back, {"id": 2, "name": "Bo"})
+    run = jn.run(spark, project, once=True)
+    run.await_termination()
+    write(tmp_path, "customer", "3", {"id": 2, "__deleted": True})
+    jn.run(spark, project, once=True).await_termination()
+
+    assert run.progress.totals.batches > 1
+    renamed = {"key": {"id": 2}, "value": {"id": 2, "name": "Bo", "orders": []}}
+    assert [*before, renamed, {"key": {"id": 2}, "value": None}] == lines_of(tmp_path)
+
+
+def test_a_rebuilt_query_that_settles_goes_on_from_what_the_rebuild_sent(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    project = project_of(tmp_path, "emit: {settle: 1h}")
+    jn.run(spark, project, once=True).await_termination()
+    rebuild = Run(project.spec, project.plan, RunOptions(once=True, rebuild=True))
+    rebuild.prepare()
+    rebuild.start(spark)
+    rebuild.await_termination()
+    before = lines_of(tmp_path)
+
+    changed = [{"id": 1, "name": "Eve"}, {"id": 2, "name": "Bo"}]
+    write(tmp_path, "customer", "2", *changed, {"id": 1, "name": "Ada"})
+    jn.run(spark, project, once=True).await_termination()
+
+    renamed = {"key": {"id": 2}, "value": {"id": 2, "name": "Bo", "orders": []}}
+    assert [*before, renamed] == lines_of(tmp_path)

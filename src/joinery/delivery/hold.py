@@ -6,10 +6,14 @@ once. `SettlingOutlet` (`emit: {settle: …}`) sends at most one document a key 
 settles: it leaves once its key has not changed for that long, and after ten times that at the
 latest, so a key that never rests is still seen. A thread flushes what is due, also while no
 batch comes; a flush goes out as what is sent after the last batch of which documents were held.
+A document that is due and is what the sink holds is left out: it has changed and changed back,
+or come and gone. What the sink holds is told by the line that a key began to wait with.
 
 Invariant: of one key the newest version stays, and what was taken from a batch that runs again
-is held once. What the opening batch sends is forgotten only when a later batch begins, so it
-sends the same when it runs again. A flush that was begun is written whole before the next one,
+is held once. No document is left out unless the sink holds the same: a batch that may have been
+sent before tells nothing of that, nor does a line that does not know what it replaces. What the
+opening batch sends is forgotten only when a later batch begins, so it sends the same when it runs
+again. A flush that was begun is written whole before the next one,
 in the same place, also after a crash; no two flushes, and no flush and a batch, share a place.
 """
 
@@ -25,23 +29,33 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from joinery.delivery.held_row import HeldRow, read_held
 from joinery.delivery.outlet import Delaying, Outlet, SinkResult
 from joinery.sinks.key import canonical_key
-from joinery.sinks.line import StagedRow, read_rows
+from joinery.sinks.line import StagedRow
 from joinery.sinks.protocol import SinkError, StagedBatch
 
 _TABLES = (
     """CREATE TABLE IF NOT EXISTS held (key TEXT PRIMARY KEY, value TEXT,
-        version INTEGER NOT NULL, first_at REAL NOT NULL, changed_at REAL NOT NULL)
-        WITHOUT ROWID""",
+        version INTEGER NOT NULL, first_at REAL NOT NULL, changed_at REAL NOT NULL,
+        before TEXT, after TEXT) WITHOUT ROWID""",
     """CREATE TABLE IF NOT EXISTS leaving (key TEXT PRIMARY KEY, value TEXT,
         version INTEGER NOT NULL) WITHOUT ROWID""",
     "CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value) WITHOUT ROWID",
 )
-_PUT = """INSERT INTO held VALUES (?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET
-    value = excluded.value, version = excluded.version, changed_at = excluded.changed_at
-    WHERE excluded.version > version"""
-_DUE = "changed_at <= :quiet OR first_at <= :old"
+_COLUMNS = 7
+_TOLD = ("before", "after")
+_TAKEN = "taken"
+# What another told of the sink is not believed where a line comes that does not know it.
+_PUT = """INSERT INTO held VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET
+    value = iif(excluded.version > version, excluded.value, value),
+    changed_at = iif(excluded.version > version, excluded.changed_at, changed_at),
+    before = iif(excluded.after IS NULL, NULL, before),
+    after = iif(excluded.version > version, excluded.after, after),
+    version = max(excluded.version, version)
+    WHERE excluded.version > version OR (excluded.version < version AND excluded.after IS NULL)"""
+_DUE = "(changed_at <= :quiet OR first_at <= :old)"
+_DIFFERS = "(before IS NULL OR before <> after)"
 
 
 class FlushPlace(NamedTuple):
@@ -70,6 +84,9 @@ class Hold:
         database.execute("PRAGMA journal_mode = WAL")
         for table in _TABLES:
             database.execute(table)
+        known = {row[1] for row in database.rows("PRAGMA table_info(held)")}
+        for column in (each for each in _TOLD if each not in known):  # of an earlier version
+            database.execute(f"ALTER TABLE held ADD COLUMN {column} TEXT")
 
     def close(self) -> None:
         """Close the file."""
@@ -77,21 +94,56 @@ class Hold:
             self._database.close()
             self._database = None
 
-    def put(self, batch: StagedBatch, now: float) -> None:
-        """Hold the documents of a batch, and which it was; all of that or nothing."""
-        self.hold(read_rows(batch.files), batch.query_id, batch.batch_id, now)
+    def put(self, batch: StagedBatch, now: float, *, begun: int = -1) -> None:
+        """Hold the documents of a batch, and which it was; all of that or nothing.
 
-    def hold(self, rows: Iterable[StagedRow], query_id: str, batch_id: int, now: float) -> None:
-        """Hold documents, and of which batch they are; see `put`."""
-        held = ((key, text, version, now, now) for key, text, version in rows)
+        Args:
+            batch: The batch.
+            now: Seconds since 1970.
+            begun: The last batch that was begun before this run. Whatever of such a batch the
+                sink holds, it may hold now: documents were not always held, or not here.
+        """
+        again = self.is_again(batch.batch_id, begun)
+        held = read_held(batch.files)
+        self.hold(held, batch.query_id, batch.batch_id, now, again=again)
+
+    def is_again(self, batch_id: int, begun: int) -> bool:
+        """Return whether a batch may have been sent before; see `put`."""
+        taken = self.number(_TAKEN)
+        return batch_id <= max(begun, -1 if taken is None else taken)
+
+    def hold(
+        self, rows: Iterable[HeldRow], query_id: str, batch_id: int, now: float, *, again: bool
+    ) -> None:
+        """Hold documents, and of which batch they are; see `put`.
+
+        Args:
+            rows: The documents.
+            query_id: Whose batch it is.
+            batch_id: Its number.
+            now: Seconds since 1970.
+            again: What a key replaces that is not held is not known: the batch may have been
+                sent before.
+        """
+        held = ((*row, now, now, None if again else before, after) for row, before, after in rows)
         with self._opened.transaction() as database:
+            taken = self._fact(database, _TAKEN)
             database.executemany(_PUT, held)
             self._set(database, "query_id", query_id)
             self._set(database, "batch_id", batch_id)
+            self._set(database, _TAKEN, batch_id if taken is None else max(batch_id, taken))
 
-    def write_held(self, target: Path) -> int:
-        """Write all documents that are held as staged lines; return how many."""
-        return write_rows(target, self.rows())
+    def write_held(self, target: Path, *, telling: bool = False) -> int:
+        """Write all documents that are held as staged lines; return how many.
+
+        Args:
+            target: The file.
+            telling: Lines tell what they replace.
+        """
+        if not telling:
+            return write_rows(target, self.rows())
+        told = self._opened.rows("SELECT key, value, version, before, after FROM held ORDER BY key")
+        return write_rows(target, (HeldRow(StagedRow(*row[:3]), *row[3:]) for row in told))
 
     def missing(self, keys: Iterable[str]) -> Iterator[str]:
         """Yield those keys, as JSON texts, of which no document is held."""
@@ -119,7 +171,8 @@ class Hold:
     def leave(self, now: float, *, quiet: float, old: float) -> bool:
         """Move what is due into the flush that is under way; False if nothing is.
 
-        Nothing moves while an earlier flush stands: it is to be written first, as it was.
+        What the sink holds already is forgotten instead. Nothing moves while an earlier flush
+        stands: it is to be written first, as it was.
 
         Args:
             now: When the flush begins, seconds since 1970.
@@ -130,10 +183,12 @@ class Hold:
         with self._opened.transaction() as database:
             if database.first("SELECT 1 FROM leaving LIMIT 1"):
                 return True
-            database.execute(
-                f"INSERT INTO leaving SELECT key, value, version FROM held WHERE {_DUE}", due
-            )
-            moved = database.execute(f"DELETE FROM held WHERE {_DUE}", due).rowcount
+            moved = database.execute(
+                "INSERT INTO leaving SELECT key, value, version FROM held"
+                f" WHERE {_DUE} AND {_DIFFERS}",
+                due,
+            ).rowcount
+            database.execute(f"DELETE FROM held WHERE {_DUE}", due)
             if moved:
                 self._place_flush(database, now)
         return moved > 0
@@ -157,9 +212,10 @@ class Hold:
         facts: Iterable[Sequence[object]],
     ) -> None:
         """Let the tables have the rows that `state` gave, and no others."""
+        told = ((*row, *[None] * (_COLUMNS - len(row))) for row in held)  # of an earlier version
         with self._opened.transaction() as database:
             for table, rows, columns in (
-                ("held", held, "?, ?, ?, ?, ?"),
+                ("held", told, "?, ?, ?, ?, ?, ?, ?"),
                 ("leaving", leaving, "?, ?, ?"),
                 ("fact", facts, "?, ?"),
             ):
@@ -298,7 +354,7 @@ class _Database:
             raise _failed(self._path, error) from error
 
 
-def write_rows(target: Path, rows: Iterable[StagedRow]) -> int:
+def write_rows(target: Path, rows: Iterable[StagedRow | HeldRow]) -> int:
     """Write rows as staged lines; return how many."""
     count = 0
     with target.open("w", encoding="utf-8", newline="\n") as lines:
@@ -316,20 +372,29 @@ def _failed(path: Path, error: Exception) -> SinkError:
     )
 
 
+def _none_begun() -> int:
+    """Return the last batch that was begun where none was."""
+    return -1
+
+
 class HoldingOutlet:
     """An outlet in front of another, whose documents wait in a hold meanwhile.
 
     Args:
         inner: Where the documents go.
         hold: Where they wait until then.
+        begun: Returns the last batch that was begun before this run; asked for at its start.
     """
 
-    def __init__(self, inner: Outlet, hold: Hold) -> None:
+    def __init__(self, inner: Outlet, hold: Hold, begun: Callable[[], int] = _none_begun) -> None:
         self._inner = inner
         self._hold = hold
+        self._begun = begun
+        self._last_begun = -1
 
     def open(self) -> None:
         """Open the hold, then all sinks."""
+        self._last_begun = self._begun()
         self._hold.open()
         self._inner.open()
 
@@ -351,11 +416,22 @@ class GatedOutlet(HoldingOutlet):
         inner: Where the documents go once the gate is open.
         hold: Where they wait until then.
         reached: Tells whether a batch, by its id, ends at or behind all the ends.
+        begun: Returns the last batch that was begun before this run.
+        telling: Lines tell `inner` what they replace.
     """
 
-    def __init__(self, inner: Outlet, hold: Hold, reached: Callable[[int], bool]) -> None:
-        super().__init__(inner, hold)
+    def __init__(
+        self,
+        inner: Outlet,
+        hold: Hold,
+        reached: Callable[[int], bool],
+        *,
+        begun: Callable[[], int] = _none_begun,
+        telling: bool = False,
+    ) -> None:
+        super().__init__(inner, hold, begun)
         self._reached = reached
+        self._telling = telling
 
     def write(self, batch: StagedBatch) -> Sequence[SinkResult]:
         """Hold `batch`, or write it with all that was held."""
@@ -363,7 +439,7 @@ class GatedOutlet(HoldingOutlet):
         if opened is not None and batch.batch_id > opened:
             self._hold.forget_held()
             return self._inner.write(batch)
-        self._hold.put(batch, time.time())
+        self._hold.put(batch, time.time(), begun=self._last_begun)
         if not self._reached(batch.batch_id):
             return ()
         self._hold.remember(_OPENED, batch.batch_id)
@@ -376,7 +452,7 @@ class GatedOutlet(HoldingOutlet):
     def _send_held(self, batch: StagedBatch) -> Sequence[SinkResult]:
         with tempfile.TemporaryDirectory(prefix="joinery-ready-") as folder:
             whole = Path(folder, "part-00000.jsonl")
-            held = self._hold.write_held(whole)
+            held = self._hold.write_held(whole, telling=self._telling)
             return self._inner.write(replace(batch, files=(whole,) if held else ()))
 
 
@@ -392,6 +468,7 @@ class SettlingOutlet(HoldingOutlet):
         hold: Where they wait until then.
         settle_s: For how long a key must not change.
         delaying: Makes the batch of a flush, and is told what became of it.
+        begun: Returns the last batch that was begun before this run.
     """
 
     def __init__(
@@ -401,8 +478,9 @@ class SettlingOutlet(HoldingOutlet):
         *,
         settle_s: float,
         delaying: Delaying,
+        begun: Callable[[], int] = _none_begun,
     ) -> None:
-        super().__init__(inner, hold)
+        super().__init__(inner, hold, begun)
         self._settle_s = settle_s
         self._longest_s = settle_s * _LONGEST
         self._delaying = delaying
@@ -423,7 +501,7 @@ class SettlingOutlet(HoldingOutlet):
     def write(self, batch: StagedBatch) -> Sequence[SinkResult]:
         """Hold the documents of `batch`, replacing older ones that wait."""
         with self._mutex:
-            self._hold.put(batch, time.time())
+            self._hold.put(batch, time.time(), begun=self._last_begun)
         self._changed.set()
         return ()
 

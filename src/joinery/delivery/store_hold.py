@@ -18,10 +18,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, assert_never
 
+from joinery.delivery.held_row import HeldRow, parse_held, read_held
 from joinery.delivery.hold import Hold
 from joinery.place.object_path import ObjectPath
 from joinery.place.place import matching
-from joinery.sinks.line import StagedRow, parse_line, read_rows
 from joinery.sinks.protocol import FencedError, SinkError, StagedBatch
 
 _EACH = 1 << 16  # What it costs to read an object, in bytes that could be read meanwhile.
@@ -69,14 +69,19 @@ class StoreHold(Hold):
             self.close()
             raise
 
-    def put(self, batch: StagedBatch, now: float) -> None:
+    def put(self, batch: StagedBatch, now: float, *, begun: int = -1) -> None:
         """Hold the documents of a batch, and which it was; all of that or nothing.
 
         A batch without documents leaves no trace.
         """
-        if not (rows := list(read_rows(batch.files))):
+        if not (rows := list(read_held(batch.files))):
             return
-        facts = {"query_id": batch.query_id, "batch_id": batch.batch_id, "now": now}
+        facts = {
+            "query_id": batch.query_id,
+            "batch_id": batch.batch_id,
+            "now": now,
+            "again": self.is_again(batch.batch_id, begun),
+        }
         self._do({"do": _Change.PUT, **facts}, rows)
 
     def forget_held(self) -> None:
@@ -92,7 +97,7 @@ class StoreHold(Hold):
         if not self.has_due(quiet=quiet, old=old):
             return False
         self._do({"do": _Change.LEAVE, "now": now, "quiet": quiet, "old": old})
-        return True
+        return self._opened.first("SELECT 1 FROM leaving LIMIT 1") is not None
 
     def forget_leaving(self) -> None:
         """Forget the flush that is under way: it was written."""
@@ -102,7 +107,7 @@ class StoreHold(Hold):
         """Keep a fact beside the documents."""
         self._do({"do": _Change.REMEMBER, "name": name, "value": value})
 
-    def _do(self, what: dict[str, Any], rows: Iterable[StagedRow] = ()) -> None:
+    def _do(self, what: dict[str, Any], rows: Iterable[HeldRow] = ()) -> None:
         kept = list(rows)
         self._append(what, (each.line() for each in kept))
         self._done(what, kept)
@@ -131,11 +136,12 @@ class StoreHold(Hold):
         else:
             self._since_cost += max(size, _EACH)
 
-    def _done(self, what: dict[str, Any], rows: Iterable[StagedRow]) -> None:
+    def _done(self, what: dict[str, Any], rows: Iterable[HeldRow]) -> None:
         """Make a change in the file."""
         match _Change(what["do"]):
             case _Change.PUT:
-                self.hold(rows, what["query_id"], what["batch_id"], what["now"])
+                again = what.get("again", False)  # an earlier version did not say
+                self.hold(rows, what["query_id"], what["batch_id"], what["now"], again=again)
             case _Change.LEAVE:
                 super().leave(what["now"], quiet=what["quiet"], old=what["old"])
             case _Change.FORGET_LEAVING:
@@ -171,8 +177,8 @@ class StoreHold(Hold):
             )
 
 
-def _read(place: ObjectPath) -> tuple[dict[str, Any], list[StagedRow], int]:
+def _read(place: ObjectPath) -> tuple[dict[str, Any], list[HeldRow], int]:
     """Return what an object tells: what is done, with which documents; and its size."""
     content = place.read_bytes()
     first, _, rest = content.decode().partition("\n")
-    return json.loads(first), [parse_line(each) for each in rest.split("\n") if each], len(content)
+    return json.loads(first), [parse_held(each) for each in rest.split("\n") if each], len(content)

@@ -183,7 +183,7 @@ class StoreDriver:
             shared = cast(SharedState, self._state).share()
         outlets = {each.name: each for each in self._outlets}
         requests = [
-            Request(name, keys, timestamp_us, shared)
+            Request(name, keys, timestamp_us, shared, outlet.settles)
             for name, outlet in outlets.items()
             for keys in slices(outlet.ordered(roots[name]), self._size(roots[name], team))
         ]
@@ -350,6 +350,7 @@ class _Outlet:
 
     def __init__(self, product: Product, tactic: Tactic) -> None:
         self.name = product.name
+        self.settles = product.settle_ms is not None
         self.tactic = tactic
         relation = stored_root(product).relation
         types = [relation.type_of(column) for column in relation.key]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from joinery.model.change import Key
-from joinery.semantics.document import NEVER_SENT, Built, SentDocument, next_sent
+from joinery.semantics.document import NEVER_SENT, Built, SentDocument, next_sent, text_hash
 from joinery.semantics.rows import Findings
 from joinery.solutions.stored.state import Emitted
 
@@ -25,12 +25,14 @@ class Request(NamedTuple):
         keys: Of the roots, in their order.
         timestamp_us: The batch's time.
         shared: What `SharedState.share` returned; None in the process that writes.
+        telling: What the documents replace is told, too.
     """
 
     product: str
     keys: Sequence[Key]
     timestamp_us: int
     shared: object = None
+    telling: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +63,25 @@ def emit(request: Request, built: Mapping[Key, Built], state: SentReader) -> Emi
     emitting = _Emitting()
     for key in request.keys:
         emitting.add(key, sent.get(key, NEVER_SENT), built.get(key), request.timestamp_us)
-    return Emitted(emitting.documents, emitting.dead, emitting.silent)
+    before = _known(sent, emitting.documents) if request.telling else {}
+    return Emitted(emitting.documents, emitting.dead, emitting.silent, before)
+
+
+def _known(sent: Mapping[Key, SentDocument], roots: Iterable[Key]) -> dict[Key, str]:
+    """Return hashes of what sinks hold; a document that is back after a dead letter is sent."""
+    held = ((root, sent.get(root, NEVER_SENT)) for root in roots)
+    return {root: text_hash(each.text) for root, each in held if not each.failing}
 
 
 def joined(parts: Iterable[Emitted]) -> Emitted:
     """Return what several slices send, as one."""
-    whole = _Emitting()
+    whole, before = _Emitting(), dict[Key, str]()
     for each in parts:
         whole.documents.update(each.documents)
         whole.dead.update(each.dead)
         whole.silent.update(each.silent)
-    return Emitted(whole.documents, whole.dead, whole.silent)
+        before.update(each.before)
+    return Emitted(whole.documents, whole.dead, whole.silent, before)
 
 
 @dataclass(slots=True)

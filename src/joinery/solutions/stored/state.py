@@ -140,11 +140,14 @@ class Emitted:
         dead: Reason and detail of documents that became dead letters.
         silent: What is to be remembered of roots of which sinks receive nothing, such as
             that they fail; `sent` gives it like `documents`, `emitted` may leave it out.
+        before: Of a product that settles, what sinks held before, by hashes; `emitted` leaves
+            it out, and it lacks a root where that is not known.
     """
 
     documents: Mapping[Key, SentDocument] = field(default_factory=dict)
     dead: Mapping[Key, tuple[str, str]] = field(default_factory=dict)
     silent: Mapping[Key, SentDocument] = field(default_factory=dict)
+    before: Mapping[Key, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

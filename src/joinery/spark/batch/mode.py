@@ -147,20 +147,30 @@ def _declared_outlet(
     """
     outlet: Outlet = DirectOutlet(sinks)
     places = _holds_of(checkpoint, product)
+    begun = partial(_last_begun, checkpoint)
     if product.settle_ms is not None:
         outlet = SettlingOutlet(
             outlet,
             _hold_at(places[_SETTLE], here),
             settle_s=product.settle_ms / 1000,
             delaying=delaying,
+            begun=begun,
         )
     if product.ready:
         outlet = GatedOutlet(
             outlet,
             _hold_at(places[_READY], here),
             partial(ends.reached, product.ready),
+            begun=begun,
+            telling=product.settle_ms is not None,
         )
     return outlet
+
+
+def _last_begun(checkpoint: Place) -> int:
+    """Return the last batch that a query has begun; -1 where it has begun none."""
+    number, _ = last_batch(checkpoint)
+    return -1 if number is None else number
 
 
 def _holds_of(checkpoint: Place, product: Product) -> dict[str, Place]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -141,7 +141,8 @@ def open_level_kernel(
     if query.streams is not None:
         folder = spec.path_of(".")
         return open_stream_kernel(spark, query.streams, query.relations, folder, lookups)
-    return open_kernel(spark, query.program, query.relations)
+    settling = frozenset(each.name for each in query.products if each.settle_ms is not None)
+    return replace(open_kernel(spark, query.program, query.relations), telling=settling)
 
 
 _RELAY = "dev.joinery.kernel.door.Relay"

@@ -28,10 +28,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyspark.sql import DataFrame
 
+from joinery.delivery.held_row import told_line
 from joinery.files import write_whole
 from joinery.model.progress import Waiting
 from joinery.plan.product import Product
 from joinery.project.product import ProjectSpec
+from joinery.semantics.document import text_hash
 from joinery.solutions.choose import SolutionPlace, open_solution
 from joinery.solutions.spark_state.fingerprint import SPARK_STATE
 from joinery.solutions.stored.groups import key_text
@@ -260,13 +262,17 @@ def write_outcome(
     at = (_EPOCH + timedelta(microseconds=time_us)).isoformat().replace("+00:00", "Z")
     for product in products:
         emitted = outcome.emitted.get(product.name, Emitted())
-        text = key_text(product)
+        text, before = key_text(product), emitted.before
         if emitted.documents:
             _write(
                 folder / product.name / _PART,
                 (
-                    f'{{"key":{text(key)},'
-                    f'"value":{sent.text or "null"},"version":{sent.version}}}\n'
+                    told_line(
+                        f'{{"key":{text(key)},'
+                        f'"value":{sent.text or "null"},"version":{sent.version}}}\n',
+                        before.get(key),
+                        text_hash(sent.text) if before else None,
+                    )
                     for key, sent in emitted.documents.items()
                 ),
             )

@@ -146,6 +146,7 @@ public final class SinkRows
       }
       byte[] version = utf8(Long.toString(in.readLong()));
       in.readBlob();
+      in.readBlob();
       text.clear();
       keys[product].write(BinaryRow.of(in.readBlob(), program.key().length()), text);
       byte[] key = text.toByteArray();

@@ -6,6 +6,7 @@ import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.message.Counters;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.RawChange;
+import dev.joinery.kernel.message.Replacement;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.render.ByteSink;
 import dev.joinery.kernel.render.JsonWriter;
@@ -18,6 +19,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HexFormat;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
@@ -64,6 +66,7 @@ public final class Stage
   private final Staging staging;
   private final Set<String> readByTasks;
   private final Set<String> leftToTasks;
+  private final Set<String> telling;
 
   public Stage(List<Program.ProductProgram> products, String folder) {
     this(products, List.of(), folder);
@@ -82,7 +85,7 @@ public final class Stage
       Staging staging,
       Set<String> readByTasks,
       Set<String> leftToTasks) {
-    this(products, List.of(), folder, staging, readByTasks, leftToTasks);
+    this(products, List.of(), folder, staging, readByTasks, leftToTasks, Set.of());
   }
 
   /** Writes the changes of {@code relations}, too. */
@@ -90,7 +93,7 @@ public final class Stage
       List<Program.ProductProgram> products,
       List<Program.RelationProgram> relations,
       String folder) {
-    this(products, relations, folder, Staging.onDisk(folder), Set.of(), Set.of());
+    this(products, relations, folder, Staging.onDisk(folder), Set.of(), Set.of(), Set.of());
   }
 
   private Stage(
@@ -99,13 +102,20 @@ public final class Stage
       String folder,
       Staging staging,
       Set<String> readByTasks,
-      Set<String> leftToTasks) {
+      Set<String> leftToTasks,
+      Set<String> telling) {
     this.products = products;
     this.relations = relations;
     this.folder = folder;
     this.staging = staging;
     this.readByTasks = readByTasks;
     this.leftToTasks = leftToTasks;
+    this.telling = telling;
+  }
+
+  /** The same, where lines of some products tell what they replace at a sink. */
+  public Stage telling(Set<String> some) {
+    return new Stage(products, relations, folder, staging, readByTasks, leftToTasks, some);
   }
 
   /** Makes room for a batch; called by the driver before any task begins. */
@@ -218,7 +228,8 @@ public final class Stage
     private void document(int kind, ByteReader in) throws IOException {
       int product = in.readVarInt();
       if (lines[product] == null) {
-        lines[product] = new Lines(products.get(product));
+        Program.ProductProgram of = products.get(product);
+        lines[product] = new Lines(of, telling.contains(of.name()));
       }
       String name = products.get(product).name();
       line.clear();
@@ -314,10 +325,12 @@ public final class Stage
     private static final byte[] VALUE = ",\"value\":".getBytes(StandardCharsets.UTF_8);
     private static final byte[] NULL = "null".getBytes(StandardCharsets.UTF_8);
     private static final byte[] VERSION = ",\"version\":".getBytes(StandardCharsets.UTF_8);
+    private static final String REPLACED = ",\"before\":\"%s\",\"after\":\"%s\"";
     private final JsonWriter key;
     private final JsonWriter value;
     private final int keyColumns;
     private final int valueColumns;
+    private final boolean telling;
     private final LineIndex index = new LineIndex();
     private Slice place;
     private int keyTo;
@@ -325,11 +338,12 @@ public final class Stage
     private long tombstones;
     private long bytes;
 
-    Lines(Program.ProductProgram product) {
+    Lines(Program.ProductProgram product, boolean telling) {
       this.key = new JsonWriter(product.key());
       this.value = new JsonWriter(product.value());
       this.keyColumns = columns(product.key());
       this.valueColumns = columns(product.value());
+      this.telling = telling;
     }
 
     void count(int kind, ByteSink line) {
@@ -359,6 +373,7 @@ public final class Stage
     public void write(int kind, ByteReader in, ByteSink out) {
       long version = in.readLong();
       place = in.readBlob();
+      Slice replaced = in.readBlob();
       out.append(KEY);
       key.write(BinaryRow.of(in.readBlob(), keyColumns), out);
       keyTo = out.size();
@@ -370,6 +385,12 @@ public final class Stage
       }
       out.append(VERSION);
       out.append(Long.toString(version).getBytes(StandardCharsets.UTF_8));
+      if (telling && !replaced.isEmpty()) {
+        Replacement told = Replacement.read(replaced);
+        String before = told.held() ? HexFormat.of().toHexDigits(told.before()) : "";
+        String after = told.holds() ? HexFormat.of().toHexDigits(told.after()) : "";
+        out.append(REPLACED.formatted(before, after).getBytes(StandardCharsets.UTF_8));
+      }
       out.append('}');
       out.append('\n');
     }

@@ -154,8 +154,17 @@ public final class Message {
     return start(OWN_REMOVE, timestamp, 9).writeLong(epoch).toBytes();
   }
 
+  /** A document of which is not told what it replaces. */
   public static byte[] document(long timestamp, int product, long version, Slice key, Slice value) {
     return line(timestamp, product, version, null, key, value);
+  }
+
+  /** A document; {@code replaced} is a {@link Replacement}, or that it is not known. */
+  public static byte[] document(
+      long timestamp, int product, long version, Slice replaced, Slice key, Slice value) {
+    ByteWriter out = start(DOCUMENT, timestamp, key.length() + value.length() + 48);
+    out.writeVarInt(product).writeLong(version).writeByte(0).writeBlob(replaced);
+    return out.writeBlob(key).writeRaw(value).toBytes();
   }
 
   /** A document of a stream; {@code place} is null where its key comes once in a batch. */
@@ -168,14 +177,18 @@ public final class Message {
     } else {
       place.write(out.writeByte(Event.Place.BYTES));
     }
+    out.writeBlob(Replacement.UNKNOWN);
     return out.writeBlob(key).writeRaw(value).toBytes();
   }
 
-  public static byte[] tombstone(long timestamp, int product, long version, Slice key) {
-    return start(TOMBSTONE, timestamp, key.length() + 24)
+  /** A tombstone; {@code replaced} is a {@link Replacement}, or that it is not known. */
+  public static byte[] tombstone(
+      long timestamp, int product, long version, Slice replaced, Slice key) {
+    return start(TOMBSTONE, timestamp, key.length() + 32)
         .writeVarInt(product)
         .writeLong(version)
         .writeByte(0)
+        .writeBlob(replaced)
         .writeBlob(key)
         .toBytes();
   }

@@ -52,6 +52,9 @@ sealed interface Delivery {
   /** What is sent from now on stands above a number, where nothing is known of what was sent. */
   void beginAbove(long number);
 
+  /** What was sent may be forgotten, so the receiver may hold what is not known. */
+  void forgotten();
+
   /**
    * The sink may hold a document of this root that was never committed; all that was sent under a
    * number, or one below it, was.
@@ -107,6 +110,11 @@ sealed interface Delivery {
     @Override
     public void beginAbove(long number) {
       last.beginAbove(number);
+    }
+
+    @Override
+    public void forgotten() {
+      last.forgotten();
     }
 
     @Override
@@ -186,6 +194,9 @@ sealed interface Delivery {
 
     @Override
     public void beginAbove(long number) {}
+
+    @Override
+    public void forgotten() {}
 
     @Override
     public void reopen(ByteReader pending, long committed) {

@@ -83,6 +83,9 @@ public final class Fold implements Node {
     long committed = stored == null ? state.highestForgottenBefore() : delivery.highest();
     if (stored == null) {
       delivery.beginAbove(state.highestForgotten());
+      if (keeping.forgets() && state.highestForgotten() > 0) {
+        delivery.forgotten();
+      }
     }
     Slice knownState = leaveFormer(forgetOver(storedState), messages);
     boolean timed = isTimed(knownState);

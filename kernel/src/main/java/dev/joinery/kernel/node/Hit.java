@@ -2,6 +2,8 @@ package dev.joinery.kernel.node;
 
 import dev.joinery.kernel.bytes.ByteReader;
 import dev.joinery.kernel.bytes.ByteWriter;
+import dev.joinery.kernel.bytes.Slice;
+import dev.joinery.kernel.message.Replacement;
 
 /**
  * A match as the sink has it.
@@ -34,6 +36,13 @@ record Hit(boolean sent, boolean failed, int failures, long hash) {
   /** The same match, whose document may not go. */
   Hit failing(int times) {
     return new Hit(sent, true, times, hash);
+  }
+
+  /** What a document, or a tombstone, replaces at the sink. */
+  Slice replacedBy(boolean holds, long content) {
+    return sent && failed
+        ? Replacement.UNKNOWN
+        : new Replacement(sent, hash, holds, content).toBytes();
   }
 
   /** Whether a document has to be sent in its place. */

@@ -10,6 +10,7 @@ import dev.joinery.kernel.message.DeadLetter;
 import dev.joinery.kernel.message.DocumentLimit;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
+import dev.joinery.kernel.message.Replacement;
 import dev.joinery.kernel.program.Buckets;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.program.SearchProgram;
@@ -353,26 +354,30 @@ public final class Search implements Node {
       }
       long content = Hash.longOf(value.array(), value.offset(), value.length());
       if (last.differs(content)) {
-        send(query.key(), key, value);
+        send(query.key(), key, value, last.replacedBy(true, content));
       }
       return new Hit(true, false, failures, content);
     }
 
     private void leave(Slice query, Slice key, Hit hit) {
       if (hit.sent()) {
-        send(query, key, null);
+        send(query, key, null, hit.replacedBy(false, 0));
       }
     }
 
-    /** {@code value} is null where the two match no more. */
-    private void send(Slice query, Slice key, Slice value) {
+    /**
+     * Sends a match; the sink may hold any that is to be sent again.
+     *
+     * @param value null where the two match no more
+     */
+    private void send(Slice query, Slice key, Slice value, Slice replaced) {
       version = sending;
-      again.remove(new Match(query, key));
+      Slice known = again.remove(new Match(query, key)) ? Replacement.UNKNOWN : replaced;
       Slice row = document.key(query, key);
       outbox.emit(
           value == null
-              ? Message.tombstone(timestamp, program.product(), sending, row)
-              : Message.document(timestamp, program.product(), sending, row, value));
+              ? Message.tombstone(timestamp, program.product(), sending, known, row)
+              : Message.document(timestamp, program.product(), sending, known, row, value));
     }
 
     private void sendAgain(Match match) {
@@ -380,10 +385,10 @@ public final class Search implements Node {
       Searched found = stored == null ? null : Searched.read(stored);
       Hit hit = found == null ? null : found.hits.get(match.query());
       if (hit == null || !hit.sent()) {
-        send(match.query(), match.document(), null);
+        send(match.query(), match.document(), null, Replacement.UNKNOWN);
       } else if (!hit.failed()) {
         Slice value = document.of(all.get(match.query()).row(), found.row);
-        send(match.query(), match.document(), value);
+        send(match.query(), match.document(), value, Replacement.UNKNOWN);
       }
     }
   }

@@ -8,12 +8,13 @@ import dev.joinery.kernel.message.Counters;
 import dev.joinery.kernel.message.DocumentLimit;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
+import dev.joinery.kernel.message.Replacement;
 import java.util.function.Supplier;
 
 /**
  * The document that a key was last sent with: remembers its version and its hash; sends the next
- * where it differs, under a version above all that the key ever had. Products that read this one
- * are told the same.
+ * where it differs, under a version above all that the key ever had, and what that replaces.
+ * Products that read this one are told the same.
  *
  * <p>It is read for one address at a time. Keys are asked for only where something is sent.
  */
@@ -23,6 +24,7 @@ final class SentDocument {
   private static final int FAILED = 2;
   private static final int LIMITED = 4;
   private static final int FORMER = 8;
+  private static final int NONE = 16;
 
   private final int product;
   private final DocumentLimit limit;
@@ -34,6 +36,8 @@ final class SentDocument {
   private boolean limited;
   /** The sink holds the document of another row that had the key before, and none since. */
   private boolean former;
+  /** What the sink holds is known: the document of the hash where one was sent, else none. */
+  private boolean known;
 
   private long version;
   private long hash;
@@ -73,6 +77,7 @@ final class SentDocument {
     former = (flags & FORMER) != 0;
     version = in == null ? 0 : in.readLong();
     hash = sent ? in.readLong() : 0;
+    known = sent || version == 0 || (flags & NONE) != 0;
   }
 
   /** Whether a document of so many bytes may not be sent. */
@@ -85,7 +90,8 @@ final class SentDocument {
         (sent ? SENT : 0)
             | (failed ? FAILED : 0)
             | (limited ? LIMITED : 0)
-            | (former ? FORMER : 0);
+            | (former ? FORMER : 0)
+            | (known && !sent ? NONE : 0);
     out.writeByte(flags).writeLong(version);
     if (sent) {
       out.writeLong(hash);
@@ -107,19 +113,27 @@ final class SentDocument {
     version = number;
   }
 
+  /** What was sent may be forgotten, so the sink may hold what is not known. */
+  void forgotten() {
+    known = false;
+  }
+
   /** What was sent stays as it is: nothing is known of it from now on but its version. */
   void leave() {
     sent = false;
     failed = false;
     limited = false;
     former = false;
+    known = false;
   }
 
   /** Another row has the key: what was sent stays until that one is sent, or goes. */
   void beginAnew() {
     boolean stands = sent || former;
+    boolean none = known && !stands;
     leave();
     former = stands;
+    known = none;
   }
 
   /** The row went that has the key: a document that stands is gone, be it of another before it. */
@@ -132,6 +146,7 @@ final class SentDocument {
   void reopen(ByteReader in) {
     version = Math.max(version, in.readLong());
     pending = in.rest();
+    known = false;
   }
 
   /** The same, where all that was sent under a version, or one below it, was committed. */
@@ -147,11 +162,13 @@ final class SentDocument {
     failed = false;
     limited = false;
     if (sent || pending != null) {
+      Slice replaced = replaced(false, 0);
       sent = false;
+      known = true;
       version = Math.max(timestamp, version + 1);
-      Slice known = key.get();
-      Slice gone = known == null ? pending : known;
-      outbox.emit(Message.tombstone(timestamp, product, version, gone));
+      Slice told = key.get();
+      Slice gone = told == null ? pending : told;
+      outbox.emit(Message.tombstone(timestamp, product, version, replaced, gone));
       readers.tell(gone, null, version, timestamp, outbox);
     }
   }
@@ -182,13 +199,20 @@ final class SentDocument {
     Slice row = document.row();
     long content = Hash.longOf(row.array(), row.offset(), row.length());
     if (!sent || wasFailed || pending != null || content != hash) {
+      // What may be sent again after a dead letter is sent, also where it is the same.
+      Slice replaced = wasFailed && sent ? Replacement.UNKNOWN : replaced(true, content);
       sent = true;
       former = false;
+      known = true;
       hash = content;
       version = Math.max(timestamp, version + 1);
-      Slice known = key.get();
-      outbox.emit(Message.document(timestamp, product, version, known, row));
-      readers.tell(known, row, version, timestamp, outbox);
+      Slice keyRow = key.get();
+      outbox.emit(Message.document(timestamp, product, version, replaced, keyRow, row));
+      readers.tell(keyRow, row, version, timestamp, outbox);
     }
+  }
+
+  private Slice replaced(boolean holds, long after) {
+    return known ? new Replacement(sent, hash, holds, after).toBytes() : Replacement.UNKNOWN;
   }
 }

@@ -48,7 +48,7 @@ public final class OutputReader implements Serializable {
     if (!isDocument(message)) {
       return null;
     }
-    ByteReader in = afterVersion(message);
+    ByteReader in = afterReplaced(message);
     return BinaryRow.of(in.readBlob(), product.key().length());
   }
 
@@ -57,7 +57,7 @@ public final class OutputReader implements Serializable {
     if (Message.kind(message) != Message.DOCUMENT || !isDocument(message)) {
       return null;
     }
-    ByteReader in = afterVersion(message);
+    ByteReader in = afterReplaced(message);
     in.readBlob();
     return BinaryRow.of(in.rest(), product.value().length());
   }
@@ -122,10 +122,11 @@ public final class OutputReader implements Serializable {
     }
   }
 
-  private static ByteReader afterVersion(byte[] message) {
+  private static ByteReader afterReplaced(byte[] message) {
     ByteReader in = Message.body(message);
     in.readVarInt();
     in.readLong();
+    in.readBlob();
     in.readBlob();
     return in;
   }

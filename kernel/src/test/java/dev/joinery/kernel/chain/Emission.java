@@ -4,6 +4,7 @@ import dev.joinery.kernel.bytes.BinaryRow;
 import dev.joinery.kernel.bytes.ByteReader;
 import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.message.Message;
+import dev.joinery.kernel.message.Replacement;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.render.ByteSink;
 import dev.joinery.kernel.render.JsonWriter;
@@ -17,6 +18,7 @@ public record Emission(String product, String key, long version, String value) {
     Program.ProductProgram product = program.products().get(in.readVarInt());
     long version = in.readLong();
     in.readBlob();
+    in.readBlob();
     String key = json(product.key(), in.readBlob());
     boolean gone = Message.kind(message) == Message.TOMBSTONE;
     return new Emission(
@@ -29,7 +31,18 @@ public record Emission(String product, String key, long version, String value) {
     int product = in.readVarInt();
     in.readLong();
     in.readBlob();
+    in.readBlob();
     return product + " " + java.util.HexFormat.of().formatHex(in.readBlob().toBytes());
+  }
+
+  /** What a document or a tombstone tells that it replaces; null where it does not know. */
+  static Replacement replacementOf(byte[] message) {
+    ByteReader in = Message.body(message);
+    in.readVarInt();
+    in.readLong();
+    in.readBlob();
+    Slice told = in.readBlob();
+    return told.isEmpty() ? null : Replacement.read(told);
   }
 
   private static String json(StructType type, Slice row) {

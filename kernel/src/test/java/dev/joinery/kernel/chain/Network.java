@@ -1,11 +1,14 @@
 package dev.joinery.kernel.chain;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
 import dev.joinery.kernel.bytes.Address;
 import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.ingress.PendingRoots;
 import dev.joinery.kernel.message.Marks;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
+import dev.joinery.kernel.message.Replacement;
 import dev.joinery.kernel.node.Deadlines;
 import dev.joinery.kernel.state.Expiry;
 import dev.joinery.kernel.state.MemoryState;
@@ -15,10 +18,12 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Comparator;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.Set;
 import java.util.stream.Stream;
 import scala.Tuple2;
 
@@ -34,6 +39,12 @@ final class Network {
   private final Map<Channel, ArrayDeque<byte[]>> inFlight = new LinkedHashMap<>();
   private final List<Channel> busy = new ArrayList<>();
   private final List<Emission> emissions = new ArrayList<>();
+
+  /** By key, the hash that a document told of itself which was sent last and stands. */
+  private Map<String, Long> held = new HashMap<>();
+
+  /** Keys of which something was sent that told nothing. */
+  private final Set<String> unknown = new HashSet<>();
   private final List<NoteStore> notes = new ArrayList<>();
   private Expiry[] expiries;
   private Expiry[] windows;
@@ -339,10 +350,11 @@ final class Network {
     return copy;
   }
 
-  /** Loses everything since a checkpoint, and what was in flight. */
+  /** Loses everything since a checkpoint, and what was in flight; no sink is known any more. */
   void restore(Map<Slice, MemoryState> checkpoint) {
     states.clear();
     checkpoint.forEach((address, state) -> states.put(address, state.copy()));
+    held = null;
     inFlight.clear();
     busy.clear();
   }
@@ -369,6 +381,29 @@ final class Network {
     int kind = Message.kind(message);
     if (kind == Message.DOCUMENT || kind == Message.TOMBSTONE) {
       emissions.add(Emission.read(chain.program(), message));
+      if (held != null) {
+        checkReplaced(message);
+      }
+    }
+  }
+
+  /** Fails where a document knows what it replaces, and that is not what was sent last. */
+  private void checkReplaced(byte[] message) {
+    Replacement told = Emission.replacementOf(message);
+    String key = Emission.keyOf(message);
+    if (told == null) {
+      held.remove(key);
+      unknown.add(key);
+      return;
+    }
+    if (!unknown.remove(key)) {
+      Long before = told.held() ? (Long) told.before() : null;
+      assertEquals(held.get(key), before, key);
+    }
+    if (told.holds()) {
+      held.put(key, told.after());
+    } else {
+      held.remove(key);
     }
   }
 

@@ -9,6 +9,7 @@ import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.message.Counters;
 import dev.joinery.kernel.message.Event;
 import dev.joinery.kernel.message.Message;
+import dev.joinery.kernel.message.Replacement;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.render.ByteSink;
 import java.io.IOException;
@@ -152,6 +153,28 @@ class StageTest {
 
     IOException told = assertThrows(IOException.class, () -> keep(ended));
     assertTrue(told.getMessage().endsWith("has 8 bytes, and 16 were written to it"));
+  }
+
+  @Test
+  void aLineTellsWhatItReplacesWhereThatIsKnownAndItsProductIsToTell() throws IOException {
+    Slice replaced = new Replacement(true, 10, false, 0).toBytes();
+
+    String line = "{\"key\":{},\"value\":null,\"version\":7";
+    String told = ",\"before\":\"000000000000000a\",\"after\":\"\"";
+    assertEquals(List.of(line + told + "}"), tombstone(replaced, Set.of("p")));
+    assertEquals(List.of(line + "}"), tombstone(Replacement.UNKNOWN, Set.of("p")));
+    assertEquals(List.of(line + "}"), tombstone(replaced, Set.of()));
+  }
+
+  /** Stages a tombstone; returns its lines. */
+  private List<String> tombstone(Slice replaced, Set<String> telling) throws IOException {
+    Program.ProductProgram product = new Program.ProductProgram("p", NONE, NONE);
+    stage = new Stage(List.of(product), folder.toString()).telling(telling);
+    byte[] message = Message.tombstone(1, 0, 7, replaced, Slice.EMPTY);
+    InternalRow row = new GenericInternalRow(new Object[] {message});
+    stage.open();
+    stage.keep(List.of(stage.write(0, 1, List.of(row).iterator())));
+    return Files.readAllLines(folder.resolve("p").resolve("part-00000.jsonl"));
   }
 
   @Test
