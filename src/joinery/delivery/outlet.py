@@ -1,6 +1,6 @@
 """The way of a product's staged batches to its sinks, which wait for their targets.
 
-`DirectOutlet` passes a batch on to its sinks; the outlets of `joinery.delivery.hold` wrap an
+`DirectOutlet` passes a batch on to its sinks; the outlets of `joinery.delivery.held_outlet` wrap an
 outlet and hold documents back. `PatientSink` tries until its target is there.
 
 Invariant: nothing reaches a sink once the batch's lease is lost. Before each attempt after the

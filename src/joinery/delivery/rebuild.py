@@ -18,7 +18,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from joinery.delivery.hold import Hold, HoldingOutlet, write_rows
+from joinery.delivery.held_outlet import HoldingOutlet
+from joinery.delivery.hold import Hold, write_rows
 from joinery.delivery.lease import Lease
 from joinery.delivery.outlet import DirectOutlet, SinkResult
 from joinery.model.warning import RunWarning

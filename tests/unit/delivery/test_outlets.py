@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from joinery.delivery.hold import GatedOutlet, Hold, SettlingOutlet
+from joinery.delivery.held_outlet import GatedOutlet, SettlingOutlet
+from joinery.delivery.hold import Hold
 from joinery.delivery.outlet import Delaying, DirectOutlet, SinkResult
 from joinery.delivery.timed import SinkTimes, TimedSink
 from joinery.model.type import Atomic, Field, Struct

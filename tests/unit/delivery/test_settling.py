@@ -10,8 +10,9 @@ from random import Random
 
 import pytest
 
+from joinery.delivery.held_outlet import GatedOutlet, SettlingOutlet
 from joinery.delivery.held_row import HeldRow, parse_held
-from joinery.delivery.hold import GatedOutlet, Hold, SettlingOutlet
+from joinery.delivery.hold import Hold
 from joinery.delivery.outlet import Delaying, DirectOutlet
 from joinery.model.type import LONG, Field, Struct
 from joinery.semantics.document import text_hash

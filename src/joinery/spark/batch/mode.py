@@ -19,7 +19,8 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from joinery.delivery.hold import GatedOutlet, Hold, SettlingOutlet
+from joinery.delivery.held_outlet import GatedOutlet, SettlingOutlet
+from joinery.delivery.hold import Hold
 from joinery.delivery.outlet import Delaying, DirectOutlet, Outlet
 from joinery.delivery.query_paths import QueryPaths, rebuild_paths
 from joinery.delivery.rebuild import RebuildOutlet, Swap
