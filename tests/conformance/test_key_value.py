@@ -20,7 +20,7 @@ from joinery.solutions.stored.driver import StoreDriver
 from joinery.solutions.stored.reading import Task
 from joinery.testing import conformance
 from joinery.testing.conformance import Case, all_cases
-from joinery.testing.stores import Break, Opener, StoreRunner
+from joinery.testing.stores import Break, Opener, StoreRunner, check_replaced
 
 SEEDS = chosen_seeds(10)
 
@@ -93,3 +93,7 @@ def test_documents_made_elsewhere_from_rocksdb_are_the_same_through_crashes(tmp_
     runner = StoreRunner(open_, replay=True, crashes=2)
 
     assert [] == failures(make_trial([SEEDS[0]]), runner)
+
+
+def test_what_a_document_that_settles_replaces_is_told() -> None:
+    check_replaced(in_memory())

@@ -14,7 +14,13 @@ from joinery.solutions.stored.state import JoinState
 from joinery.testing import conformance
 from joinery.testing.conformance import Case, all_cases
 from joinery.testing.driver import MemoryState
-from joinery.testing.stores import Break, Opener, StoreRunner, check_late_record
+from joinery.testing.stores import (
+    Break,
+    Opener,
+    StoreRunner,
+    check_late_record,
+    check_replaced,
+)
 
 SEEDS = chosen_seeds(30)
 
@@ -62,3 +68,7 @@ def test_a_record_that_is_put_back_replaces_nothing_newer() -> None:
 
 def test_many_wide_rows_at_few_join_values() -> None:
     assert [] == failures(make_crowded_trial([0]), StoreRunner(opener()))
+
+
+def test_what_a_document_that_settles_replaces_is_told() -> None:
+    check_replaced(opener())

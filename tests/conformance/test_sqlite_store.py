@@ -22,7 +22,7 @@ from joinery.solutions.stored.reading import Task
 from joinery.solutions.stored.state import StoreSolution
 from joinery.testing import conformance
 from joinery.testing.conformance import Case, all_cases
-from joinery.testing.stores import Break, StoreRunner
+from joinery.testing.stores import Break, StoreRunner, check_replaced
 
 SEEDS = chosen_seeds(6)
 
@@ -99,3 +99,11 @@ def test_many_wide_rows_at_few_join_values(files: Files) -> None:
     runner = files.over(StoreRunner(files.open))
 
     assert [] == failures(make_crowded_trial([0]), runner)
+
+
+def test_what_a_document_that_settles_replaces_is_told(files: Files, tmp_path: Path) -> None:
+    files.path = tmp_path / "state.db"
+
+    check_replaced(files.open)
+    files.path = tmp_path / "shared.db"
+    check_replaced(files.open_shared)

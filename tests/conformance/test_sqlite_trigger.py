@@ -24,7 +24,7 @@ from joinery.solutions.trigger.statement.sqlite import SqliteDialect
 from joinery.solutions.trigger.tactic import StatementTactic
 from joinery.testing import conformance
 from joinery.testing.conformance import Case, all_cases
-from joinery.testing.stores import Break, StoreRunner
+from joinery.testing.stores import Break, StoreRunner, check_replaced
 
 SEEDS = chosen_seeds(4)
 
@@ -102,3 +102,9 @@ def test_random_projects_send_what_the_reference_sends(files: Files) -> None:
 
 def test_many_wide_rows_at_few_join_values(files: Files) -> None:
     assert [] == failures(make_crowded_trial([0]), files.over(StoreRunner(files.open)))
+
+
+def test_what_a_document_that_settles_replaces_is_told(files: Files, tmp_path: Path) -> None:
+    files.path = tmp_path / "state.db"
+
+    check_replaced(files.open)

@@ -21,6 +21,7 @@ from joinery.model.change import Change, Key
 from joinery.plan.build import build_plan
 from joinery.plan.product import Product
 from joinery.project.product import ProjectSpec
+from joinery.semantics.document import text_hash
 from joinery.solutions.protocol import Sent
 from joinery.solutions.stored.groups import key_text
 from joinery.solutions.stored.state import Batch, BatchResult, Emitted, Forwarding, StoreSolution
@@ -204,6 +205,29 @@ relations:
 products:
   things: {root: thing}
 """
+
+
+def check_replaced(open_: Opener) -> None:
+    """Examine that of a product that settles it is told what its documents replace.
+
+    Raises:
+        ReplayDiffersError: It was not, or something else was told.
+    """
+    runner = StoreRunner(open_)
+    products = build_plan(load_text(_SETTLING)).products
+    rows = [{"name": "old"}, {"name": "new"}, {"name": "old"}, None, {"name": "new"}]
+    held: str | None = None
+    for number, row in enumerate(rows):
+        change = Change("thing", {"id": 1}, row, place=(0, number))
+        batch = Batch("query", number, 1, (number + 1) * BATCH_US)
+        emitted = runner.apply(products, [change], batch).emitted["things"]
+        [(key, sent)] = emitted.documents.items()
+        if emitted.before.get(key) != text_hash(held):
+            raise ReplayDiffersError(f"batch {number + 1} told something else to be replaced")
+        held = sent.text
+
+
+_SETTLING = f"{_LATE.rstrip()[:-1]}, emit: {{settle: 1s}}}}\n"
 
 
 def sent_of(emitted: Mapping[str, Emitted], products: Sequence[Product]) -> Sent:
