@@ -21,7 +21,7 @@ from joinery.sinks.line import StagedRow, read_rows
 from joinery.sinks.protocol import Guarantee, SinkError, StagedBatch, Written
 
 SHAPE = Struct((Field("id", LONG),))
-KEYS = ("1", "2", "3")
+KEYS = ("1", "2")
 
 
 class Target:
@@ -296,8 +296,8 @@ class Story:
         self.reference.settle(KEYS)
 
     def batch(self, outlet: SettlingOutlet, *, breaks: bool) -> SettlingOutlet:
-        some = self.random.sample(KEYS, self.random.randrange(3))
-        documents = {key: self.random.choice((None, '"a"', '"b"')) for key in some}
+        some = self.random.sample(KEYS, self.random.randint(1, 2))
+        documents = {key: self.random.choice((None, '"a"')) for key in some}
         before = dict(self.query.sent)
         batch = self.query.stage(documents)
         self.reference.take(
@@ -323,6 +323,7 @@ class Story:
             outlet.close()
             return self.query.outlet(self.target, begun=self.query.number)
         outlet.drain()
+        assert self.expected == self.target.documents
         return outlet
 
     @property
@@ -330,7 +331,7 @@ class Story:
         return {f'{{"id":{key}}}': text for key, text in self.reference.sink.items()}
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(6))
 def test_the_sink_receives_what_the_reference_sends(
     seed: int, query: Query, target: Target
 ) -> None:
@@ -349,7 +350,7 @@ def test_the_sink_receives_what_the_reference_sends(
     assert story.expected == target.documents
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(6))
 def test_whatever_breaks_off_the_sink_ends_with_what_the_reference_holds(
     seed: int, query: Query, target: Target
 ) -> None:
