@@ -141,11 +141,11 @@ def test_what_changes_back_or_comes_and_goes_while_it_waits_is_not_sent(
     before = lines_of(tmp_path)
 
     changed = [{"id": 1, "name": "Eve"}, {"id": 3, "name": "Cy"}]
-    back = [{"id": 1, "name": "Ada"}, {"id": 3, "__deleted": True}]
-    write(tmp_path, "customer", "2", *changed, *back, {"id": 2, "name": "Bo"})
+    write(tmp_path, "customer", "2", *changed, {"id": 1, "name": "Ada"}, {"id": 2, "name": "Bo"})
+    write(tmp_path, "customer", "3", {"id": 3, "__deleted": True})
     run = jn.run(spark, project, once=True)
     run.await_termination()
-    write(tmp_path, "customer", "3", {"id": 2, "__deleted": True})
+    write(tmp_path, "customer", "4", {"id": 2, "__deleted": True})
     jn.run(spark, project, once=True).await_termination()
 
     assert run.progress.totals.batches > 1

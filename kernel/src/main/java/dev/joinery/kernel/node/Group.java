@@ -103,6 +103,9 @@ public final class Group implements Node {
     failures = in != null && in.hasMore() ? in.readVarInt() : 0;
     if (in == null) {
       last.beginAbove(state.highestForgotten());
+      if (program.isForgetting() && last.version() > 0) {
+        last.forgotten();
+      }
     }
   }
 

@@ -158,12 +158,16 @@ public final class Pattern implements Node {
     /** Whether it will be looked at for rows that are forgotten. */
     private boolean noted;
 
+    /** Whether there may have been matches that are forgotten. */
+    private final boolean lost;
+
     Sequence(Slice key, State state) {
       byte[] stored = state.read();
       ByteReader in = stored == null ? null : new ByteReader(stored);
       this.state = state;
       shown = Arrays.copyOf(by.decode(key), program.by() + 1);
       version = in == null ? state.highestForgotten() : in.readLong();
+      lost = in == null && version > 0 && program.isForgetting();
       committed = in == null ? state.highestForgottenBefore() : version;
       retention.read(in);
       watermark = in == null ? Marks.UNKNOWN : in.readLong();
@@ -366,6 +370,9 @@ public final class Pattern implements Node {
         }
         last.read(sent == null ? null : new ByteReader(sent));
         last.beginAbove(version);
+        if (sent == null && lost) {
+          last.forgotten();
+        }
         if (reopened != null) {
           last.reopen(new ByteReader(reopened));
         }

@@ -67,6 +67,9 @@ public final class Session implements Node {
   /** Whether it will be looked at for sessions that are forgotten. */
   private boolean noted;
 
+  /** Whether there may have been sessions that are forgotten. */
+  private boolean lost;
+
   /** The watermark that was told last, less what is allowed; all is over where none is waited for. */
   private long watermark;
 
@@ -151,6 +154,7 @@ public final class Session implements Node {
     byte[] stored = state.read();
     ByteReader in = stored == null ? null : new ByteReader(stored);
     version = in == null ? state.highestForgotten() : in.readLong();
+    lost = in == null && version > 0 && program.isForgetting();
     retention.read(in);
     watermark = deadlines == null ? Long.MAX_VALUE : in == null ? Marks.UNKNOWN : in.readLong();
     sessions = Sessions.read(in, state, SESSIONS, shape);
@@ -285,6 +289,9 @@ public final class Session implements Node {
     private void read(long start, Sessions.Kept known) {
       last.read(known == null ? null : new ByteReader(known.sent()));
       last.beginAbove(version);
+      if (known == null && lost) {
+        last.forgotten();
+      }
       Slice reopened = pending.get(start);
       if (reopened != null) {
         last.reopen(new ByteReader(reopened));

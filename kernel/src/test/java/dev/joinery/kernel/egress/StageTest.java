@@ -169,12 +169,13 @@ class StageTest {
   /** Stages a tombstone; returns its lines. */
   private List<String> tombstone(Slice replaced, Set<String> telling) throws IOException {
     Program.ProductProgram product = new Program.ProductProgram("p", NONE, NONE);
-    stage = new Stage(List.of(product), folder.toString()).telling(telling);
+    Path batch = Files.createTempDirectory(folder, "batch");
+    stage = new Stage(List.of(product), batch.toString()).telling(telling);
     byte[] message = Message.tombstone(1, 0, 7, replaced, Slice.EMPTY);
     InternalRow row = new GenericInternalRow(new Object[] {message});
     stage.open();
     stage.keep(List.of(stage.write(0, 1, List.of(row).iterator())));
-    return Files.readAllLines(folder.resolve("p").resolve("part-00000.jsonl"));
+    return Files.readAllLines(batch.resolve("p").resolve("part-00000.jsonl"));
   }
 
   @Test
