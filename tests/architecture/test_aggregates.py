@@ -7,8 +7,11 @@ from pathlib import Path
 
 from joinery.expression.aggregate import EMBED_AGGREGATES
 from joinery.expression.functions import AGGREGATES
+from joinery.expression.group_aggregate import GROUP_AGGREGATES
 
 ROOT = Path(__file__).resolve().parents[2]
+OF_SKETCHES = {"merge_distinct", "merge_quantile"}
+"""Aggregates over sketches, which no text of a case can hold; the oracle has them on Spark."""
 KERNEL = ROOT / "kernel/src/main/java/dev/joinery/kernel/node/Aggregate.java"
 
 
@@ -30,6 +33,18 @@ def test_the_docs_have_a_row_for_each_aggregate() -> None:
         for names, takes, gives in rows
         for name in names.split(",")
     }
+
+
+def test_a_case_of_conformance_has_each_aggregate() -> None:
+    cases = ROOT / "src/joinery/testing/conformance"
+    values = (cases / "cases/values.py").read_text(encoding="utf-8")
+    groups = "".join(
+        each.read_text(encoding="utf-8") for each in (cases / "aggregate_cases").glob("*.py")
+    )
+    missing = {each for each in EMBED_AGGREGATES if not re.search(rf"\b{each}\(", values)}
+    missing |= {each for each in GROUP_AGGREGATES if not re.search(rf"\b{each}\(", groups)}
+
+    assert OF_SKETCHES == missing
 
 
 def test_every_aggregate_is_one_of_sparks() -> None:
