@@ -225,7 +225,21 @@ def test_a_key_without_a_document_is_told(
 
     out, err = capsys.readouterr()
     assert json.loads(out)["key"] == {"id": 1}
-    assert 'product "profile" has no document with the key 2' in err
+    assert 'product "profile" has no document with the key 2\nKeys look like 1.\n' in err
+
+
+def test_a_key_that_lacks_columns_is_told_with_keys_as_they_are_written(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = PROJECT.replace("key: [number]", "key: [customer_id, number]")
+    project.write_text(
+        text.replace("root: customer\n    embed: {orders", "root: order\n#   {orders")
+    )
+
+    assert run_preview(PreviewArguments("profile", project, keys=["7"])) == 1
+
+    err = capsys.readouterr().err
+    assert 'product "profile" has no document with the key 7\nKeys look like [1,7], [1,8].' in err
 
 
 def test_records_beyond_the_bound_are_told(

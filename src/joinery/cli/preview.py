@@ -23,7 +23,7 @@ from joinery.project.load import load_spec
 from joinery.project.product import ProjectSpec
 from joinery.provenance.told import names_key
 from joinery.semantics.json_text import json_line, read_json
-from joinery.semantics.render import document_json
+from joinery.semantics.render import document_json, map_key_text
 from joinery.testing.case import Target
 from joinery.testing.case_load import Targets, check_project
 from joinery.testing.case_run import key_label
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from joinery.spark.frames.file_preview import FilePreview
 
 _WIDTH = 96
+_KEYS = 3
 
 
 def pretty_json(text: str, width: int = _WIDTH) -> str:
@@ -127,6 +128,8 @@ def run_preview(arguments: PreviewArguments) -> int:
     absent = _absent(chosen, target, arguments.keys)
     for key in absent:
         sys.stderr.write(f"{target} has no {_noun(target)} with the key {key}\n")
+    if absent and (known := _known(found.documents, target)):
+        sys.stderr.write(f"Keys look like {known}.\n")
     return FAILED if absent else DONE
 
 
@@ -164,6 +167,16 @@ def _chosen(
 
 def _absent(documents: Sequence[DocumentChange], target: Target, keys: Sequence[str]) -> list[str]:
     return [key for key in keys if not any(_named(key, each, target) for each in documents)]
+
+
+def _known(documents: Sequence[DocumentChange], target: Target) -> str:
+    """Return a few keys as `--key` takes them; nothing where a key has no column."""
+    columns = target.key.fields
+    if not columns:
+        return ""
+    types = [each.type for each in columns]
+    keys = ([each.key[column.name] for column in columns] for each in islice(documents, _KEYS))
+    return ", ".join(map_key_text(key, types) for key in keys)
 
 
 def _named(text: str, document: DocumentChange, target: Target) -> bool:
