@@ -238,3 +238,95 @@ def test_a_key_that_is_not_there_may_be_a_dead_letter(folder: Path) -> None:
         jn.why(folder, "profile", 7)
 
     assert "1 records of customer are dead letters" in str(told.value.detail)
+
+
+READING = (
+    PROJECT.replace("    values: {n: count(*)}\n", "    values: {n: count(*)}\n    group: all\n")
+    + """\
+  shop_page:
+    root: totals
+    group: all
+    sink: {files: {path: out}}
+  sizes:
+    aggregate: shop_page
+    by: [n]
+    values: {shops: count(*)}
+    group: all
+    sink: {files: {path: out}}
+"""
+)
+
+
+@pytest.mark.parametrize(("product", "key"), [("shop_page", "a"), ("sizes", 1)])
+def test_a_product_that_reads_another_is_refused(
+    folder: Path, tmp_path: Path, product: str, key: object
+) -> None:
+    shutil.copytree(folder / "data", tmp_path / "data")
+    (tmp_path / "joinery.yaml").write_text(READING)
+
+    with pytest.raises(WhyError, match=f'product "{product}" reads another product'):
+        jn.why(tmp_path, product, key)
+
+
+def test_where_a_row_goes_leaves_out_products_that_read_others(
+    folder: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(folder / "data", tmp_path / "data")
+    (tmp_path / "joinery.yaml").write_text(READING)
+
+    reached = jn.where_to(tmp_path, "order:a,1")
+
+    assert {"profile", "receipt"} == {each.product for each in reached}
+
+
+VISITS = """\
+name: visits
+sources: {changes: {files: {path: data}}}
+relations:
+  view: {append: true, fields: {page: string, at: timestamp}, time: at}
+products:
+  pages: {aggregate: view, by: [page], values: {n: count(*)}, sink: {files: {path: out}}}
+  hours:
+    aggregate: view
+    by: [page]
+    window: {tumbling: 1h}
+    values: {n: count(*)}
+    sink: {files: {path: out}}
+  kept: {use: x}
+"""
+VIEWS = (
+    '{"page":"a","at":"2026-03-01T12:00:00Z"}',
+    '{"page":"a","at":"2026-03-01T10:00:00Z"}',
+    '{"page":"a"}',
+)
+
+
+@pytest.fixture
+def visits(tmp_path: Path) -> Path:
+    hours = VISITS.partition("  hours:")[2].partition("  kept:")[0]
+    strict = f"  strict:{hours}    emit: {{late: drop}}\n"
+    (tmp_path / "joinery.yaml").write_text(VISITS.partition("  kept:")[0] + strict)
+    (tmp_path / "data/view").mkdir(parents=True)
+    (tmp_path / "data/view/1.jsonl").write_text("\n".join(VIEWS) + "\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("product", "key", "notes"),
+    [
+        ("pages", "a", []),
+        ("hours", "a,2026-03-01T10:00:00Z", ["1 record of its group came without a time"]),
+        (
+            "strict",
+            "a,2026-03-01T12:00:00Z",
+            [
+                "1 record of its group came late and did not count",
+                "1 record of its group came without a time",
+            ],
+        ),
+    ],
+)
+def test_notes_tell_what_is_not_in_the_row_alone(
+    visits: Path, product: str, key: str, notes: list[str]
+) -> None:
+    assert notes == list(jn.why(visits, product, key).notes)

@@ -54,7 +54,7 @@ def asked_product(spec: ProjectSpec, name: str, asked: str = "why") -> Product:
     if rooted and any(each.as_of is not None for each in found.root.walk()):
         what = f"embeds versions (as_of), which {asked} does not cover yet"
         raise WhyError(f'product "{name}" {what}')
-    if any(each.product is not None for each in found.relations):
+    if found.reads:
         what = f"reads another product, which {asked} does not cover yet"
         raise WhyError(f'product "{name}" {what}')
     return found

@@ -182,12 +182,12 @@ def _asked(product: Product, row: str) -> tuple[Relation, str]:
 
 
 def _with_documents(spec: ProjectSpec) -> dict[str, set[str]]:
-    """Return the relations that each product with documents reads, by its name."""
+    """Return the relations that each product with documents of relations alone reads, by name."""
     plan, problems, _ = examine(spec)
     raise_all(problems)
     assert plan is not None
     return {
         each.name: {one.name for one in each.relations}
         for each in plan.products
-        if isinstance(each.form, DocumentForm)
+        if isinstance(each.form, DocumentForm) and not each.reads
     }

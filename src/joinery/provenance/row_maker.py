@@ -100,6 +100,7 @@ class _GroupMaker(_Hearing):
     def __init__(
         self, product: Product, form: AggregateForm | PatternForm, most_bytes: int | None
     ) -> None:
+        self._form = form
         self._relation = form.relation
         self._reference = AggregateReference(product, form, most_bytes)
         super().__init__(form.relation, self._reference.watermarks)
@@ -141,10 +142,12 @@ class _GroupMaker(_Hearing):
                 yield RowPart(role, self._by[identity])
 
     def notes(self, key: Key) -> Iterator[str]:
-        """Yield how many records of the group came too late, or tell no time."""
-        yield from _told(self._counted, "late", "came after their window was closed")
+        """Yield how many records of the group came too late, or tell no time that is needed."""
+        if self._form.emit.late != "correct":
+            yield from _told(self._counted, "late", "came late and did not count")
         yield from _told(self._counted, "too_late", "came after their window was forgotten")
-        yield from _told(self._counted, "event_without_time", "tell no time")
+        if isinstance(self._form, PatternForm) or self._form.window is not None:
+            yield from _told(self._counted, "event_without_time", "came without a time")
 
 
 class _FoldMaker(_Hearing):
