@@ -330,3 +330,33 @@ def test_notes_tell_what_is_not_in_the_row_alone(
     visits: Path, product: str, key: str, notes: list[str]
 ) -> None:
     assert notes == list(jn.why(visits, product, key).notes)
+
+
+TWICE = """\
+name: visits
+sources: {changes: {files: {path: data}}}
+relations:
+  view: {append: true, key: [id], fields: {id: long, page: string, at: timestamp}, time: at}
+products:
+  twice:
+    pattern: view
+    by: [page]
+    match: "A B"
+    within: 1h
+    sink: {files: {path: out}}
+  both: {pattern: view, match: "A B", within: 1h, sink: {files: {path: out}}}
+"""
+
+
+@pytest.mark.parametrize(("product", "key"), [("twice", 'a,{"id":7}'), ("both", '{"id":7}')])
+def test_a_match_is_named_by_its_columns_with_commas(
+    tmp_path: Path, product: str, key: str
+) -> None:
+    (tmp_path / "joinery.yaml").write_text(TWICE)
+    (tmp_path / "data/view").mkdir(parents=True)
+    rows = ({"id": at, "page": "a", "at": f"2026-03-01T10:0{at}:00Z"} for at in (7, 8))
+    (tmp_path / "data/view/1.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in rows))
+
+    found = jn.why(tmp_path, product, key)
+
+    assert ["A", "B"] == [each.path for each in found.parts]

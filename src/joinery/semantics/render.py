@@ -89,13 +89,17 @@ def _or_null(render: Render) -> Render:
 def map_key_text(values: Sequence[Any], types: Sequence[DataType]) -> str:
     """Return the text of a key, under which an `as: map` embed holds its object.
 
-    One column gives its own text, several the JSON text of their array.
+    One column gives its own text, an object that of its JSON, several the JSON text of their array.
 
     Example:
-        >>> from joinery.model.type import LONG, STRING
+        >>> from joinery.model.type import LONG, STRING, Field
         >>> map_key_text([7], [LONG]), map_key_text(["a", 7], [STRING, LONG])
         ('7', '["a",7]')
+        >>> map_key_text([{"id": 7}], [Struct((Field("id", LONG),))])
+        '{"id":7}'
     """
+    if len(values) == 1 and isinstance(types[0], Struct):
+        return document_json(values[0], types[0])
     if len(values) == 1:
         return "null" if values[0] is None else scalar_text(values[0], types[0])
     return "[" + ",".join(document_json(v, t) for v, t in zip(values, types, strict=True)) + "]"
