@@ -135,7 +135,7 @@ public class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[], byte
       for (int i = 0; i < opened.length; i++) {
         long retention = program.windowRetentionMicros(level, i);
         if (retention >= 0) {
-          Expiry expiry = new Expiry(values, Address.WINDOWS - i, retention);
+          Expiry expiry = opened(new Expiry(values, Address.WINDOWS - i, retention));
           opened[i] = new WindowExpiry(expiry, watermarks.of(program.relations().get(i).name()));
         }
       }
@@ -148,9 +148,24 @@ public class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[], byte
   /** Read at a task's first message, when Spark has opened its state. */
   private Expiry expiry() {
     if (expiry == null) {
-      expiry = new Expiry(values, nodes.program().tombstoneRetentionMicros());
+      expiry = opened(new Expiry(values, nodes.program().tombstoneRetentionMicros()));
     }
     return expiry;
+  }
+
+  /** A level that is told an address at a time does not know when it has heard the last. */
+  Expiry opened(Expiry expiry) {
+    return expiry;
+  }
+
+  /** Writes what there is to be forgotten and is not written yet. */
+  void writeNotes() {
+    if (expiry != null) {
+      expiry.write();
+    }
+    for (WindowExpiry each : windows == null ? new WindowExpiry[0] : forgetful) {
+      each.expiry().write();
+    }
   }
 
   private State stateOf(byte[] address) {

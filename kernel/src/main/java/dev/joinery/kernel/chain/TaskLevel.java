@@ -5,6 +5,7 @@ import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.spark.RowGroups;
 import dev.joinery.kernel.spark.TaskRows;
 import dev.joinery.kernel.spark.WholeTask;
+import dev.joinery.kernel.state.Expiry;
 import java.util.NoSuchElementException;
 import org.apache.spark.TaskContext;
 import org.apache.spark.broadcast.Broadcast;
@@ -25,6 +26,7 @@ import scala.collection.Iterator;
 public final class TaskLevel extends Level implements WholeTask {
   private static final int ADDRESS = 1;
   private final Broadcast<SharedProgram> shared;
+  private boolean handling;
 
   public TaskLevel(Broadcast<SharedProgram> shared, int level) {
     super(shared, level, new Counting.EachTask());
@@ -36,6 +38,7 @@ public final class TaskLevel extends Level implements WholeTask {
       byte[] none, Iterator<byte[]> values, TimerValues timers) {
     begin();
     if (((Iterator<?>) values).next() instanceof TaskRows task) {
+      handling = true;
       return asObjects(new Handling(task.rows()));
     }
     throw new IllegalStateException("a level of a run was planned as one of a user's session");
@@ -45,6 +48,11 @@ public final class TaskLevel extends Level implements WholeTask {
   public Iterator<Tuple2<byte[], byte[]>> handleExpiredTimer(
       byte[] address, TimerValues timers, ExpiredTimerInfo expired) {
     return asObjects(new Sending(wake(address, timers)));
+  }
+
+  @Override
+  Expiry opened(Expiry expiry) {
+    return handling ? expiry.writingAtEnd() : expiry;
   }
 
   @Override
@@ -112,6 +120,8 @@ public final class TaskLevel extends Level implements WholeTask {
           tellMessages();
           if (!groups.hasNext()) {
             ours.close();
+            writeNotes();
+            handling = false;
             return false;
           }
           take(groups.next());

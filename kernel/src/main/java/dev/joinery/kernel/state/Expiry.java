@@ -21,7 +21,8 @@ import java.util.TreeMap;
  * own, beside the state it tells of. Lists are kept by period, a thirty-second of the retention, or
  * of a shorter span that a note is about; a head holds the number of lists of each period, some of
  * which may not be there yet, and the highest number that was forgotten. So a note costs one small
- * write, a task one small read, and nothing is ever searched for.
+ * write, a task one small read, and nothing is ever searched for. A task that tells when it ends
+ * ({@link #writingAtEnd}) writes a list once it is full, or at the end.
  *
  * <p>Each message that is handled pays for two notes whose time has come. So state never holds much
  * more than what was noted within the retention, and no batch has much more to do than its
@@ -35,6 +36,8 @@ import java.util.TreeMap;
  */
 public final class Expiry {
   static final int LIST_BYTES = 128;
+  /** Of a list that is written once. */
+  private static final int WHOLE_LIST_BYTES = 2048;
   private static final int LISTS_AT_ONCE = 16;
   private static final int PERIODS = 32;
   private static final long LEAST_PERIOD_MICROS = 1_000_000;
@@ -64,6 +67,11 @@ public final class Expiry {
   private final Map<Long, OpenList> open = new HashMap<>();
   private long highest;
   private long before;
+  private boolean waits;
+  private boolean headWaits;
+
+  /** What was forgotten before it was paid for: lists are taken whole. */
+  private int owed;
 
   /** A list that is still written to, and how many more are already counted in the head. */
   private static final class OpenList {
@@ -89,6 +97,24 @@ public final class Expiry {
       before = highest;
       while (in.hasMore()) {
         lists.put(in.readLong(), in.readVarInt());
+      }
+    }
+  }
+
+  /** Leaves writing to {@link #write}, which the task calls once its messages have been taken. */
+  public Expiry writingAtEnd() {
+    waits = true;
+    return this;
+  }
+
+  /** Writes what waits; from now on each note is written as it is made. */
+  public void write() {
+    if (waits) {
+      waits = false;
+      open.forEach(this::writeList);
+      open.clear();
+      if (headWaits) {
+        writeHead();
       }
     }
   }
@@ -128,10 +154,21 @@ public final class Expiry {
   private void append(byte[] address, Slice entry, long timestamp, long micros) {
     long period = (Math.floorDiv(timestamp, micros) + 1) * micros;
     OpenList list = open.computeIfAbsent(period, each -> new OpenList());
-    if (list.bytes.size() == 0 || list.bytes.size() >= LIST_BYTES) {
+    if (list.bytes.size() == 0) {
+      begin(list, period);
+    } else if (list.bytes.size() >= (waits ? WHOLE_LIST_BYTES : LIST_BYTES)) {
+      if (waits) {
+        writeList(period, list);
+      }
       begin(list, period);
     }
     list.bytes.writeBlob(address).writeBlob(entry);
+    if (!waits) {
+      writeList(period, list);
+    }
+  }
+
+  private void writeList(long period, OpenList list) {
     store.put(listOf(number, period, list.number), list.bytes.toBytes());
   }
 
@@ -140,9 +177,10 @@ public final class Expiry {
     list.bytes.reset();
     list.number++;
     if (list.left-- == 0) {
+      int more = waits ? 1 : LISTS_AT_ONCE;
       list.number = lists.getOrDefault(period, 0);
-      list.left = LISTS_AT_ONCE - 1;
-      lists.put(period, list.number + LISTS_AT_ONCE);
+      list.left = more - 1;
+      lists.put(period, list.number + more);
       writeHead();
     }
   }
@@ -152,11 +190,11 @@ public final class Expiry {
     if (lists.isEmpty() || lists.firstKey() > timestamp) {
       return;
     }
-    int left = messages * NOTES_A_MESSAGE;
-    while (left > 0 && !lists.isEmpty() && lists.firstKey() <= timestamp) {
+    owed -= messages * NOTES_A_MESSAGE;
+    while (owed < 0 && !lists.isEmpty() && lists.firstKey() <= timestamp) {
       Map<Slice, List<Slice>> due = new LinkedHashMap<>();
       for (Note note : takeList(lists.firstKey())) {
-        left--;
+        owed++;
         if (fresh.contains(note)) {
           append(note.address().toBytes(), note.entry(), timestamp, periodMicros);
         } else {
@@ -165,11 +203,15 @@ public final class Expiry {
       }
       due.forEach((address, entries) -> forgetting.expire(address.toBytes(), entries, timestamp));
     }
+    owed = Math.max(owed, 0);
     writeHead();
   }
 
   private List<Note> takeList(long period) {
-    open.remove(period);
+    OpenList unwritten = open.remove(period);
+    if (waits && unwritten != null) {
+      writeList(period, unwritten);
+    }
     int last = lists.get(period) - 1;
     byte[] address = listOf(number, period, last);
     byte[] list = store.get(address);
@@ -190,7 +232,10 @@ public final class Expiry {
   }
 
   private void writeHead() {
-    store.put(headOf(number), head(highest, lists));
+    headWaits = waits;
+    if (!waits) {
+      store.put(headOf(number), head(highest, lists));
+    }
   }
 
   /** What a head is: the highest number that was forgotten, and how many lists a period has. */

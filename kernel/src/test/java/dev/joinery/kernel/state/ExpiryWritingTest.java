@@ -1,0 +1,114 @@
+package dev.joinery.kernel.state;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.joinery.kernel.bytes.ByteWriter;
+import dev.joinery.kernel.bytes.Slice;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import org.junit.jupiter.api.Test;
+
+/** Notes that are written one by one, and those that are written at a task's end. */
+class ExpiryWritingTest {
+  private static final long SECOND = 1_000_000;
+  private static final int OVER = 1_000;
+
+  /** What is stored, and how often something was written. */
+  private static final class Stored implements Expiry.Store {
+    private final Map<Slice, byte[]> values = new HashMap<>();
+    private int writes;
+
+    @Override
+    public byte[] get(byte[] address) {
+      return values.get(Slice.of(address));
+    }
+
+    @Override
+    public void put(byte[] address, byte[] bytes) {
+      writes++;
+      values.put(Slice.of(address), bytes);
+    }
+
+    @Override
+    public void remove(byte[] address) {
+      values.remove(Slice.of(address));
+    }
+  }
+
+  private final Stored stored = new Stored();
+
+  private Expiry task() {
+    return new Expiry(stored, 32 * SECOND);
+  }
+
+  private static byte[] address(int number) {
+    return new ByteWriter(32).writeInt(number).writeLong(number).writeLong(number).toBytes();
+  }
+
+  private static void note(Expiry expiry, int from, int to) {
+    for (int i = from; i < to; i++) {
+      expiry.noteLater(address(i), Slice.EMPTY, i * SECOND / 10);
+    }
+  }
+
+  private static Set<Integer> due(Expiry expiry, long time, int messages) {
+    Set<Integer> found = new TreeSet<>();
+    expiry.advance(
+        time,
+        messages,
+        (address, entries, now) -> found.add(java.nio.ByteBuffer.wrap(address).getInt()));
+    return found;
+  }
+
+  @Test
+  void aTaskWritesAListOnceAndLosesNoNote() {
+    Expiry task = task().writingAtEnd();
+    note(task, 0, OVER);
+    assertEquals(0, stored.writes);
+    task.write();
+
+    assertTrue(stored.writes < OVER / 5, stored.writes + " writes");
+    assertEquals(OVER, due(task(), OVER * SECOND, OVER).size());
+    assertEquals(0, due(task(), OVER * SECOND, OVER).size());
+  }
+
+  @Test
+  void whatIsDueBeforeTheEndIsTold() {
+    Expiry task = task().writingAtEnd();
+    note(task, 0, 20);
+
+    assertEquals(20, due(task, OVER * SECOND, OVER).size());
+    task.write();
+    assertEquals(0, due(task(), OVER * SECOND, OVER).size());
+  }
+
+  @Test
+  void aNoteOfATimerAfterTheEndIsWrittenAtOnce() {
+    Expiry task = task().writingAtEnd();
+    note(task, 0, 10);
+    task.write();
+    note(task, 10, 20);
+
+    assertEquals(20, due(task(), OVER * SECOND, OVER).size());
+  }
+
+  @Test
+  void aMessagePaysForTwoNotesWhateverTheListsHold() {
+    Expiry task = task().writingAtEnd();
+    for (int i = 0; i < OVER; i++) {
+      task.noteLater(address(i), Slice.EMPTY, 0);
+    }
+    task.write();
+    Expiry next = task();
+
+    int told = 0;
+    for (int i = 0; i < 100; i++) {
+      told += due(next, OVER * SECOND, 1).size();
+    }
+
+    assertTrue(told >= 200 && told < 300, told + " notes");
+  }
+}
