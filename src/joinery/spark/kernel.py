@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from joinery.vault.door import VaultAddress
 
 _KERNEL = "dev.joinery.kernel.door.Kernel"
+_LOGS_READ = "dev.joinery.kernel.spark.LogsRead"
 _PROGRESS_LOG = "dev.joinery.kernel.door.ProgressLog"
 
 
@@ -122,11 +123,14 @@ class Kernel:
         roots = (pending.batch, str(pending.roots)) if pending else ()
         return DataFrame(self._jvm_kernel.chain(reading, *roots), self.session)
 
-    def chain_to(
-        self, raw: DataFrame, topics: Sequence[Collection[Topic]], ended: int
-    ) -> DataFrame:
-        """Return the same, and send in batch `ended` what waits for the time of a log."""
-        return DataFrame(self._jvm_kernel.chainTo(self.reading(raw, topics), ended), self.session)
+    def chain_to_end(self, raw: DataFrame, topics: Sequence[Collection[Topic]]) -> DataFrame:
+        """Return the same, and send what waits for the time of a log in a batch that ends them."""
+        return DataFrame(self._jvm_kernel.chainToEnd(self.reading(raw, topics)), self.session)
+
+    def reads_to_end(self, query_id: str) -> bool:
+        """Return whether the batch that a query is at reads all that its logs had at its start."""
+        logs = class_of(self.session, _LOGS_READ)
+        return bool(logs.toTheirEnds(self.session._jsparkSession, query_id))
 
     def real_time(self) -> RealTimeKernel:
         """Return the kernel as real-time mode runs it."""

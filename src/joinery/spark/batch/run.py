@@ -22,6 +22,7 @@ from joinery.plan.stream import outputs_of
 from joinery.plan.support import refuse_unsupported
 from joinery.project.product import ProjectSpec
 from joinery.spark.batch.captures import Captures
+from joinery.spark.batch.ending import LogsEnded
 from joinery.spark.batch.going import note_start
 from joinery.spark.batch.held import Held
 from joinery.spark.batch.mode import KeepCurrent, Rebuild, RunMode
@@ -37,7 +38,6 @@ from joinery.spark.batch.progress import (
 from joinery.spark.batch.query import QueryRun
 from joinery.spark.batch.setup import check_rebuildable, make_queries, select_queries
 from joinery.spark.batch.start import (
-    LogsEnded,
     OverdueTimers,
     QueryStarter,
     has_deadlines,
@@ -294,6 +294,12 @@ class Run:
             query.lease.add_process(process)
         reads = {each.name: sources_of(self._spec, each.products) for each in self._queries}
         groups = KafkaGroups(spark, (each for every in reads.values() for each in every))
+        checkpoints = {each: self._mode.paths(each).checkpoint for each in reads}
+        ended = {
+            each.name: LogsEnded(checkpoints[each.name], each.lease.check)
+            for each in self._queries
+            if self._until_closed and has_deadlines(each.lowered.program)
+        }
         starter = QueryStarter(
             spark=spark,
             spec=self._spec,
@@ -304,19 +310,14 @@ class Run:
             once=self._once,
             warn=self._board.warn,
             vault=self._held.door,
+            ended=ended,
         )
-        checkpoints = {each: self._mode.paths(each).checkpoint for each in reads}
         topics = KafkaWatch(spark, self._spec, reads, checkpoints, self._board.warn)
         files = FileWatch(self._spec, reads, checkpoints, self._board.warn, self._board.ignore)
         overdue = {
             each.name: OverdueTimers(checkpoints[each.name], each.lease.check)
             for each in self._queries
             if self._has_timers(each)
-        }
-        ended = {
-            each.name: LogsEnded(checkpoints[each.name], each.lease.check)
-            for each in self._queries
-            if self._until_closed and has_deadlines(each.lowered.program)
         }
         watch = Watch(
             self._queries,

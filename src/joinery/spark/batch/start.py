@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -50,6 +50,7 @@ from joinery.solutions.spark_state.stream_program import (
     Seen,
 )
 from joinery.solutions.spark_state.versioning import History
+from joinery.spark.batch.ending import EndingKernel, LogsEnded
 from joinery.spark.batch.mode import RunMode
 from joinery.spark.batch.query import QueryRun
 from joinery.spark.batch.query_kernel import open_batch_kernel, open_level_kernel
@@ -61,7 +62,6 @@ from joinery.spark.real_time.run import RealTimeRun
 from joinery.spark.real_time.uncommitted import RealTimeMark
 from joinery.spark.recovery.checkpoint import (
     begin_empty_batch,
-    begin_ended_batch,
     committed_positions,
     ended_batch,
     last_batch,
@@ -99,6 +99,7 @@ class QueryStarter:
         once: Whether a query ends at the end that its logs have when it starts.
         warn: Takes what someone should look at.
         vault: The door at which tasks ask for keys; None where nothing is personal.
+        ended: By query, the end of its logs, where the run is to close what is open then.
     """
 
     spark: SparkSession
@@ -110,6 +111,7 @@ class QueryStarter:
     once: bool
     warn: Callable[[RunWarning], None]
     vault: VaultDoor | None = None
+    ended: Mapping[str, LogsEnded] = field(default_factory=dict)
 
     def start_all(self, queries: Sequence[QueryRun]) -> dict[str, StreamingQuery]:
         """Start all queries, or none."""
@@ -181,11 +183,11 @@ class QueryStarter:
         records = quarantine.apply(raw.frame, raw.topics)
         if self.vault is not None and isinstance(kernel, Kernel | StreamKernel):
             kernel = kernel.sealing(self.vault.address, _spools(self.spec))
-        ended = ended_batch(checkpoint)
-        if ended is not None and isinstance(kernel, Kernel):
-            chain = kernel.chain_to(records, raw.topics, ended)
-        else:
-            chain = kernel.chain(records, raw.topics, pending)
+        logs = self.ended.get(query.name) if at_end else None
+        begun = ended_batch(checkpoint) is not None
+        if isinstance(kernel, Kernel) and (begun or (logs is not None and pending is None)):
+            kernel = EndingKernel(kernel, checkpoint, logs)
+        chain = kernel.chain(records, raw.topics, pending)
         writer = (
             chain.writeStream.queryName(query.name)
             .outputMode("update")
@@ -300,33 +302,6 @@ class OverdueTimers:
 def has_deadlines(program: KernelProgram) -> bool:
     """Return whether a node of a program waits for the time of a log."""
     return any(isinstance(each, Closing) for each in program.nodes)
-
-
-@dataclass(slots=True)
-class LogsEnded:
-    """The end of a query's logs, after which it runs a batch that closes what is open.
-
-    Attributes:
-        checkpoint: The query's.
-        check: Raises once another run has taken over.
-    """
-
-    checkpoint: Place
-    check: Callable[[], None]
-    _told: bool = False
-
-    def begin_batch(self) -> bool:
-        """Have a query that has read its logs run such a batch when it starts; once.
-
-        Returns:
-            Whether there is one: not where the query has read nothing yet.
-        """
-        last, committed = last_batch(self.checkpoint)
-        if self._told or last is None or not committed:
-            return False
-        self._told = True
-        begin_ended_batch(self.checkpoint, round(time.time() * 1000), self.check)
-        return True
 
 
 def _waits(query: StreamingQuery) -> bool:

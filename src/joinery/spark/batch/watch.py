@@ -20,10 +20,11 @@ from typing import TYPE_CHECKING, Any
 from joinery.errors import JoineryError, RunError
 from joinery.model.progress import Progress, Waiting
 from joinery.project.quantity import duration_text
+from joinery.spark.batch.ending import LogsEnded
 from joinery.spark.batch.pause import Pauses, paused_warning
 from joinery.spark.batch.progress import ProgressBoard
 from joinery.spark.batch.query import BatchRefusedError, QueryRun
-from joinery.spark.batch.start import LogsEnded, OverdueTimers
+from joinery.spark.batch.start import OverdueTimers
 from joinery.spark.real_time.run import RealTimeRun
 from joinery.spark.recovery.attempt import (
     QueryFailedError,

@@ -110,16 +110,26 @@ def begin_ended_batch(checkpoint: Place, now_ms: int, check: Callable[[], None])
     """
     last = max(numbers_in(checkpoint / "offsets"))
     begin_empty_batch(checkpoint, now_ms, check)
-    write_whole(checkpoint / ENDED, json.dumps({"batch": last + 1}), synced=True)
+    end_with_batch(checkpoint, last + 1)
+
+
+def end_with_batch(checkpoint: Place, batch: int) -> None:
+    """Note that all logs of the query end with a batch."""
+    write_whole(checkpoint / ENDED, json.dumps({"batch": batch}), synced=True)
 
 
 def ended_batch(checkpoint: Place) -> int | None:
-    """Return the last batch for which all logs have ended, where it is not committed yet."""
+    """Return the last batch with which all logs ended, where it is not committed yet."""
+    batch = last_ended_batch(checkpoint)
+    return None if batch in numbers_in(checkpoint / "commits") else batch
+
+
+def last_ended_batch(checkpoint: Place) -> int | None:
+    """Return the last batch with which all logs ended."""
     file = checkpoint / ENDED
     if not file.exists():
         return None
-    batch = int(json.loads(file.read_text(encoding="utf-8"))["batch"])
-    return None if batch in numbers_in(checkpoint / "commits") else batch
+    return int(json.loads(file.read_text(encoding="utf-8"))["batch"])
 
 
 def _settings(checkpoint: Place, batch_id: int) -> dict[str, Any]:

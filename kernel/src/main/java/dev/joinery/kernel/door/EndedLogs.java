@@ -1,6 +1,5 @@
 package dev.joinery.kernel.door;
 
-import dev.joinery.kernel.ingress.Ingress;
 import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.node.Deadlines;
 import dev.joinery.kernel.program.Program;
@@ -21,13 +20,14 @@ import scala.Tuple2;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Tells, in one batch, all that wait for a deadline that every log has ended. It has a row of its
- * own, so that it is called in a batch that reads nothing, too.
- *
- * @param batch its number
+ * Tells, in the batch with which every log ends, all that wait for a deadline that they have. It has
+ * a row of its own, so that it is called in a batch that reads nothing, too.
  */
-record EndedLogs(Program program, long batch)
+record EndedLogs(Program program)
     implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>> {
+  /** Under which a batch's thread tells its tasks whether the logs end with it. */
+  static final String ENDING = "joinery.ending";
+
   /** What is to go down the chain beside what was read, in {@code session}. */
   Dataset<Tuple2<byte[], byte[]>> wire(SparkSession session) {
     return oneRow((org.apache.spark.sql.classic.SparkSession) session)
@@ -48,8 +48,7 @@ record EndedLogs(Program program, long batch)
   @Override
   public Iterator<Tuple2<byte[], byte[]>> call(Iterator<Row> rows) {
     Outbox outbox = new Outbox();
-    boolean now =
-        Long.toString(batch).equals(TaskContext.get().getLocalProperty(Ingress.BATCH));
+    boolean now = "true".equals(TaskContext.get().getLocalProperty(ENDING));
     rows.forEachRemaining(
         row -> {
           if (now) {

@@ -76,14 +76,13 @@ public final class Kernel {
   }
 
   /**
-   * The same, and tells in one batch what waits for the time of a log that it has ended.
-   *
-   * @param ended the batch
+   * The same, and tells in a batch of which its thread says so what waits for the time of a log that
+   * it has ended.
    */
-  public Dataset<Row> chainTo(Reading reading, long ended) {
+  public Dataset<Row> chainToEnd(Reading reading) {
     Dataset<Tuple2<byte[], byte[]>> wire = wire(ingress(reading), reading);
     SparkSession session = reading.raw().sparkSession();
-    return levels(wire.union(new EndedLogs(program, ended).wire(session))).toDF();
+    return levels(wire.union(new EndedLogs(program).wire(session))).toDF();
   }
 
   /**

@@ -1,6 +1,7 @@
 package dev.joinery.kernel.files;
 
 import dev.joinery.kernel.admission.BatchSize;
+import dev.joinery.kernel.admission.BoundedLog;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -28,7 +29,8 @@ final class FilesStream
     implements MicroBatchStream,
         SupportsTriggerAvailableNow,
         SupportsRealTimeMode,
-        ReportsSourceMetrics {
+        ReportsSourceMetrics,
+        BoundedLog {
   private static final long COMPLETE_WITHIN_MS = 60_000;
   private static final long LOOK_MS = 50;
 
@@ -91,6 +93,11 @@ final class FilesStream
     FilesOffset end = cut.end(from, options.topics(), most.rows(), most.bytes());
     size.took(lines(end) - lines(from), bytes(end) - bytes(from), bytes(end) < known());
     return end.equals(from) && from.topics.isEmpty() ? null : end;
+  }
+
+  @Override
+  public boolean endsAt(Offset offset) {
+    return frozen && bytes(FilesOffset.of(offset).completedIn(catalog)) >= known();
   }
 
   /** Returns the bytes that all topics have. */

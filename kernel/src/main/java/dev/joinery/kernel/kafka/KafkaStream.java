@@ -4,6 +4,7 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.joinery.kernel.admission.BatchSize;
+import dev.joinery.kernel.admission.BoundedLog;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
@@ -23,7 +24,7 @@ import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow
  * read next; before any was read, a batch takes a few.
  */
 final class KafkaStream
-    implements MicroBatchStream, SupportsTriggerAvailableNow, ReportsSourceMetrics {
+    implements MicroBatchStream, SupportsTriggerAvailableNow, ReportsSourceMetrics, BoundedLog {
   /** Records of a batch while nobody knows how large they are: each may have some mebibytes. */
   static final long UNKNOWN_RECORDS = 250;
 
@@ -32,6 +33,7 @@ final class KafkaStream
   private final MicroBatchStream topics;
   private final BatchSize size;
   private final RecordSizes sizes;
+  private boolean bounded;
 
   /**
    * @param topics the connector's stream, which also supports what this one does
@@ -45,6 +47,17 @@ final class KafkaStream
   @Override
   public void prepareForTriggerAvailableNow() {
     ((SupportsTriggerAvailableNow) topics).prepareForTriggerAvailableNow();
+    bounded = true;
+  }
+
+  @Override
+  public boolean endsAt(Offset offset) {
+    if (!bounded) {
+      return false;
+    }
+    Offset end =
+        ((SupportsTriggerAvailableNow) topics).latestOffset(offset, ReadLimit.allAvailable());
+    return end == null || records(offset, end) == 0;
   }
 
   @Override
@@ -60,8 +73,8 @@ final class KafkaStream
 
   @Override
   public Offset latestOffset(Offset start, ReadLimit limit) {
-    SupportsTriggerAvailableNow bounded = (SupportsTriggerAvailableNow) topics;
-    Offset all = bounded.latestOffset(start, ReadLimit.allAvailable());
+    SupportsTriggerAvailableNow connector = (SupportsTriggerAvailableNow) topics;
+    Offset all = connector.latestOffset(start, ReadLimit.allAvailable());
     if (all == null || limit instanceof ReadAllAvailable) {
       return all;
     }
@@ -71,7 +84,7 @@ final class KafkaStream
     }
     long left = records(start, all);
     long most = most(size.next(left));
-    Offset end = left <= most ? all : bounded.latestOffset(start, ReadLimit.maxRows(most));
+    Offset end = left <= most ? all : connector.latestOffset(start, ReadLimit.maxRows(most));
     long taken = records(start, end);
     size.took(taken, (long) (taken * size.meanBytes()), taken < left);
     return end;
