@@ -140,7 +140,7 @@ def test_what_changes_back_or_comes_and_goes_while_it_waits_is_not_sent(
     jn.run(spark, project, once=True).await_termination()
     before = lines_of(tmp_path)
 
-    changed = [{"id": 1, "name": "Eve"}, {"id": 3, "name": "Cy"}]
+    changed: list[dict[str, object]] = [{"id": 1, "name": "Eve"}, {"id": 3, "name": "Cy"}]
     write(tmp_path, "customer", "2", *changed, {"id": 1, "name": "Ada"}, {"id": 2, "name": "Bo"})
     write(tmp_path, "customer", "3", {"id": 3, "__deleted": True})
     run = jn.run(spark, project, once=True)
@@ -164,7 +164,7 @@ def test_a_rebuilt_query_that_settles_goes_on_from_what_the_rebuild_sent(
     rebuild.await_termination()
     before = lines_of(tmp_path)
 
-    changed = [{"id": 1, "name": "Eve"}, {"id": 2, "name": "Bo"}]
+    changed: list[dict[str, object]] = [{"id": 1, "name": "Eve"}, {"id": 2, "name": "Bo"}]
     write(tmp_path, "customer", "2", *changed, {"id": 1, "name": "Ada"})
     jn.run(spark, project, once=True).await_termination()
 
