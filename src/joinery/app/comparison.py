@@ -104,9 +104,10 @@ def checked(
         options: How.
 
     Raises:
-        DiffError: Nothing can be compared.
+        DiffError: Nothing can be compared, or an option cannot be meant.
         DatabaseError: A database does not let us in.
     """
+    _ = options.share, options.wait_s
     found, refused = [], list[NotCompared]()
     errors = list[DiffError]()
     for name in products or with_documents(spec):

@@ -27,7 +27,8 @@ def run_diff(
     """Compare, and print what was found.
 
     Returns:
-        0; 3 where documents differ; 2 where one of the products that are named cannot be compared.
+        0; 3 where documents differ; 2 where one of the products that are named cannot be compared,
+        or nothing was.
 
     Raises:
         ProjectErrors: The project is wrong.
@@ -49,7 +50,8 @@ def run_diff(
         sys.stdout.writelines(f"{line}\n" for line in found.lines())
     if found.differ:
         return FOUND
-    return WRONG if {each.product for each in found.refused}.intersection(products) else DONE
+    refused = {each.product for each in found.refused}
+    return WRONG if refused.intersection(products) or not found.parts else DONE
 
 
 def refuse_arguments(given: Sequence[str]) -> None:

@@ -13,6 +13,9 @@ from joinery.app.against import against_of
 from joinery.app.auditor import Auditor
 from joinery.app.comparison import DiffOptions, checked
 from joinery.audit.error import DiffError
+from joinery.audit.verdict import DiffReport, NotCompared
+from joinery.cli.diff import run_diff
+from joinery.cli.project import WRONG
 from joinery.plan.build import build_plan
 from joinery.project.audit import AuditSpec
 from joinery.project.load import load_spec
@@ -114,3 +117,37 @@ def test_the_spool_of_mysql_is_compared_with(spec: ProjectSpec) -> None:
             reached.append(against.applied.reach(0))
 
     assert [True, True, False] == reached
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (DiffOptions(sample="200%"), '"200%" is not a share of the documents'),
+        (DiffOptions(sample="half"), '"half" is not a share of the documents'),
+        (DiffOptions(wait="soon"), '"soon" is not a duration'),
+    ],
+)
+def test_an_option_that_cannot_be_meant_is_refused_before_anything_is_compared(
+    options: DiffOptions, said: str, spec: ProjectSpec
+) -> None:
+    with pytest.raises(DiffError, match=said):
+        checked(spec, ("person",), options)
+
+
+def test_a_comparison_that_compared_nothing_is_not_told_as_one_that_found_nothing(
+    spec: ProjectSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = DiffReport((), (NotCompared("person", "files", "its logs are gone"),))
+    monkeypatch.setattr("joinery.cli.diff.diff", lambda *_, **__: refused)
+
+    assert WRONG == run_diff(
+        Path("joinery.yaml"),
+        (),
+        database="",
+        sample="",
+        rate="",
+        resume=False,
+        repair=False,
+        wait="1m",
+        as_json=False,
+    )
