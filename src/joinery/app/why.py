@@ -137,7 +137,8 @@ def where_to(project: ProjectLike, row: str, *products: str, records: int = RECO
         known = {each: known[each] for each in products}
     if not reading:
         read = ", ".join(sorted(set().union(*known.values())))
-        raise WhyError(f'no document reads a relation "{relation}"', hint=f"They read {read}.")
+        hint = f"They read {read}." if read else "The project has no product with documents."
+        raise WhyError(f'no document reads a relation "{relation}"', hint=hint)
     relations = tuple(dict.fromkeys(one for each in reading for one in each.relations))
     logs, rows = Logs.of(spec, *reading, records=records), LiveRows(relations)
     for change in logs.changes:

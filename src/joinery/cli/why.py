@@ -88,6 +88,8 @@ def _only(file: Path) -> str:
     names = [each.name for each in load_spec(file).products]
     if len(names) == 1:
         return names[0]
+    if not names:
+        raise WhyError("the project has no product; why does not cover streams")
     raise WhyError(
         "which product?", detail=f"The project has {', '.join(names)}.", hint="Use --product P."
     )

@@ -1,0 +1,38 @@
+"""What `joinery why` says where a project has nothing that it covers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from joinery.app.logs import WhyError
+from joinery.app.why import where_to
+from joinery.cli.why import _only
+
+PROJECT = """\
+name: meters
+sources: {changes: {files: {path: data}}}
+relations:
+  reading: {append: true, key: [id], fields: {id: long}}
+streams:
+  seen: {from: reading, steps: [], sink: {files: {path: out}}}
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    (tmp_path / "joinery.yaml").write_text(PROJECT, encoding="utf-8")
+    return tmp_path / "joinery.yaml"
+
+
+def test_a_project_of_streams_has_no_product_to_choose(file: Path) -> None:
+    with pytest.raises(WhyError, match="no product; why does not cover streams"):
+        _only(file)
+
+
+def test_a_project_of_streams_has_no_document_for_a_row(file: Path) -> None:
+    with pytest.raises(WhyError) as refused:
+        where_to(file, "reading:1")
+
+    assert "The project has no product with documents." == refused.value.hint
