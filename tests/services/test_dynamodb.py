@@ -7,7 +7,7 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from botocore.exceptions import ClientError
@@ -168,9 +168,7 @@ def test_it_is_opened_by_name_and_tells_its_requests(endpoint: str, tmp_path: Pa
 def test_a_value_of_a_slot_is_queried_once_a_batch(client: Any, name: str, tmp_path: Path) -> None:
     driver = opener(unclosed(client), name, tmp_path)([PRODUCT], lambda each: each)
     assert isinstance(driver, StoreDriver)
-    state = driver._state
-    assert isinstance(state, SingleTableState)
-    table = state._table
+    table = cast(SingleTableState, driver._state)._table  # which counts, and forwards the rest
     changes = [insert("user", email=f"{n}", name=f"n{n}") for n in range(30)]
     changes += [insert("star", name=f"n{n % 30}", repo=n) for n in range(90)]
     relations = {each.name: each for each in PRODUCT.relations}
