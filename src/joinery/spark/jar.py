@@ -171,6 +171,8 @@ def _build_folder() -> Path:
 
 
 def _build(jar: Path, kind: str, class_path: Sequence[Path]) -> None:
+    named = "kernel" if kind == "main" else kind
+    sys.stderr.write(f"building the {named}, once after a change of its sources (about a minute)\n")
     with tempfile.TemporaryDirectory(dir=jar.parent, prefix=".building-") as scratch:
         classes = Path(scratch, "classes")
         _compile(_sources(kind), classes, class_path)
