@@ -22,7 +22,7 @@ ALLOWED: dict[str, set[str]] = {
     "message": {"bytes", "program", "render"},
     "state": {"bytes"},
     "search": {"bytes"},
-    "spark": {"bytes", "message", "program", "render"},
+    "spark": {"admission", "bytes", "message", "program", "render"},
     "node": {"bytes", "message", "program", "render", "search", "state"},
     "stream": {"bytes", "format", "message", "node", "program", "state"},
     "chain": {"bytes", "message", "node", "program", "spark", "state", "stream"},
