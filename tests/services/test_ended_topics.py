@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.services.log import Log
+from tests.services.page_counts import sent
 
 import joinery as jn
 from joinery.dev.service import Service
@@ -42,14 +42,12 @@ run: {{max_rows_per_batch: 4}}
 
 def run_once(
     spark: SparkSession, folder: Path, *, until_closed: bool = True
-) -> tuple[int, Sequence[tuple[str, int]]]:
+) -> tuple[int, Sequence[tuple[str, int | None]]]:
     """Run once; return how many batches that took, and all that was sent so far."""
     project = jn.load(folder / "joinery.yaml")
     run = jn.run(spark, project, once=True, until_closed=until_closed)
     run.await_termination()
-    files = sorted((folder / "out" / "minutes").glob("*.jsonl"))
-    lines = [json.loads(line) for each in files for line in each.read_text().splitlines()]
-    return run.progress.totals.batches, sorted((x["key"]["page"], x["value"]["n"]) for x in lines)
+    return run.progress.totals.batches, sorted(sent(folder, "minutes"))
 
 
 def test_the_last_batch_of_topics_closes_what_is_open_and_one_of_nothing_closes_nothing(

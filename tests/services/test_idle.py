@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.services.captured import until
 from tests.services.log import Log
+from tests.services.page_counts import sent
 from tests.session_run import going
 
 from joinery.dev.service import Service
@@ -50,13 +51,6 @@ products:
 
 def view(clock: str, page: str = "home") -> Mapping[str, Any]:
     return {"page": page, "at": f"2026-03-01T{clock}Z"}
-
-
-def sent(folder: Path, product: str) -> list[tuple[str, int | None]]:
-    """Return the page and the count of each line that a product sent, in order."""
-    files = sorted((folder / "out" / product).glob("*.jsonl"))
-    lines = [json.loads(line) for each in files for line in each.read_text().splitlines()]
-    return [(each["key"]["page"], each["value"] and each["value"]["n"]) for each in lines]
 
 
 def test_a_silent_partition_holds_no_window_open_and_is_overtaken_when_it_speaks_again(
