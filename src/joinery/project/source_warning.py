@@ -129,23 +129,36 @@ def _folders(folder: Path) -> Iterator[Path]:
         yield from (each for each in folder.iterdir() if each.is_dir() and each.name[0] not in "._")
 
 
-def spec_warnings(spec: ProjectSpec) -> Iterator[RunWarning]:
-    """Yield what goes nowhere, and what the folders of its sources lack."""
-    yield from _without_sink(spec)
+def spec_warnings(spec: ProjectSpec, names: Collection[str] | None = None) -> Iterator[RunWarning]:
+    """Yield what goes nowhere of the products and streams named, and what folders of sources lack.
+
+    Args:
+        spec: The project.
+        names: Left out for all.
+    """
+    yield from _without_sink(spec, names)
     yield from source_warnings(spec)
 
 
-def _without_sink(spec: ProjectSpec) -> Iterator[RunWarning]:
+def _without_sink(spec: ProjectSpec, names: Collection[str] | None) -> Iterator[RunWarning]:
     """Yield the products and streams that go nowhere, and that no other one goes on from."""
     for product in spec.products:
-        if not product.sinks and product.name not in spec.read_products:
+        if (
+            _is_among(product.name, names)
+            and not product.sinks
+            and product.name not in spec.read_products
+        ):
             location = spec.locate(("products", product.name), key=True)
             yield _nowhere(f'product "{product.name}"', location)
     read = {name for each in spec.streams for name in each.reads}
     for stream in spec.streams:
-        if not stream.sinks and stream.name not in read:
+        if _is_among(stream.name, names) and not stream.sinks and stream.name not in read:
             location = spec.locate(("streams", stream.name), key=True)
             yield _nowhere(f'stream "{stream.name}"', location)
+
+
+def _is_among(name: str, names: Collection[str] | None) -> bool:
+    return names is None or name in names
 
 
 def _nowhere(about: str, location: Location | None) -> RunWarning:

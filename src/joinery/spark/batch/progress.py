@@ -316,7 +316,7 @@ def start_warnings(
     for each in plan.warnings:
         if involved is None or _is_of(each, involved):
             yield _declared(each)
-    yield from spec_warnings(spec)
+    yield from spec_warnings(spec, involved)
 
 
 def _with_read(spec: ProjectSpec, names: Collection[str]) -> set[str]:
