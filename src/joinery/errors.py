@@ -70,7 +70,8 @@ class PlanError(JoineryError):
     """A declaration is readable, and cannot hold against its relations.
 
     Attributes:
-        declared: Where it stands in a project, such as `("products", "orders", "fields")`.
+        declared: The path of the declaration in its project, such as
+            `("products", "orders", "fields")`.
     """
 
     code = "PLAN"

@@ -67,7 +67,7 @@ class GatedOutlet(HoldingOutlet):
         hold: Where they wait until then.
         reached: Tells whether a batch, by its id, ends at or behind all the ends.
         begun: Returns the last batch that was begun before this run.
-        telling: Lines tell `inner` what they replace.
+        hashed: `inner` holds documents, too, and takes lines that say what they replace.
     """
 
     def __init__(
@@ -77,11 +77,11 @@ class GatedOutlet(HoldingOutlet):
         reached: Callable[[int], bool],
         *,
         begun: Callable[[], int] = _none_begun,
-        telling: bool = False,
+        hashed: bool = False,
     ) -> None:
         super().__init__(inner, hold, begun)
         self._reached = reached
-        self._telling = telling
+        self._hashed = hashed
 
     def write(self, batch: StagedBatch) -> Sequence[SinkResult]:
         """Hold `batch`, or write it with all that was held."""
@@ -102,7 +102,7 @@ class GatedOutlet(HoldingOutlet):
     def _send_held(self, batch: StagedBatch) -> Sequence[SinkResult]:
         with tempfile.TemporaryDirectory(prefix="joinery-ready-") as folder:
             whole = Path(folder, "part-00000.jsonl")
-            held = self._hold.write_held(whole, telling=self._telling)
+            held = self._hold.write_held(whole, hashed=self._hashed)
             return self._inner.write(replace(batch, files=(whole,) if held else ()))
 
 

@@ -1,7 +1,7 @@
 """A staged line of a product that settles: a document, and what it replaces at the sink.
 
-What it replaces, and what it is itself, are told by hashes of whoever decides that a document
-changed; the empty text stands for no document. A line has both or neither: it has neither where
+Both are given as hashes, made by the part that decides whether a document has changed; the empty
+text stands for no document. A line has both or neither: it has neither where
 the sink may hold something that is not known.
 """
 

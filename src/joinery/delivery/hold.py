@@ -1,7 +1,7 @@
 """Documents held back between their batch and their sinks, on disk, the newest a key.
 
-What the sink holds of a key is told by the line that it began to wait with. What leaves and is
-the same is left out: a document that has changed and changed back, or come and gone.
+The first line of a key that waits says what the sink holds of it. A document that leaves and is the
+same is left out: a document that has changed and changed back, or come and gone.
 
 Invariant: of one key the newest version stays, and what was taken from a batch that runs again
 is held once. No document is left out unless the sink holds the same: a batch that may have been
@@ -123,14 +123,14 @@ class Hold:
             self._set(database, "batch_id", batch_id)
             self._set(database, _TAKEN, batch_id if taken is None else max(batch_id, taken))
 
-    def write_held(self, target: Path, *, telling: bool = False) -> int:
+    def write_held(self, target: Path, *, hashed: bool = False) -> int:
         """Write all documents that are held as staged lines; return how many.
 
         Args:
             target: The file.
-            telling: Lines tell what they replace.
+            hashed: Lines say what they replace, by hashes.
         """
-        if not telling:
+        if not hashed:
             return write_rows(target, self.rows())
         told = self._opened.rows("SELECT key, value, version, before, after FROM held ORDER BY key")
         return write_rows(target, (HeldRow(StagedRow(*row[:3]), *row[3:]) for row in told))

@@ -57,7 +57,7 @@ class Personal:
         indexes: Of those that are joined on, the column with the blind index, which an erasure
             empties.
         keys: Of those that rows or subjects are known by, the column with the blind index that
-            stands in place of it, also once it is erased.
+            replaces it, even after an erasure.
     """
 
     subject: str

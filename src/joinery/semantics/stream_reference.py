@@ -53,7 +53,7 @@ class StreamReference:
     Args:
         streams: One stream, or several that share their relations.
         sealed: Whether changes come as a run decodes them, with personal columns sealed.
-        place_of: Names where a change stands in its log, which identifies an event without a key;
+        place_of: Returns a change's place in its log, which identifies an event without a key;
             by default each batch counts as a file of the topic.
     """
 

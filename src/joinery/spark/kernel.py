@@ -86,7 +86,7 @@ class Kernel:
         spools: The sources whose lines a capture may have sealed.
         apart: Where tasks leave the parts of batches, where they do not see the driver's disk; None
             where they do.
-        telling: The products whose lines tell what they replace at a sink.
+        settling: The products that settle, whose staged lines say what they replace at a sink.
     """
 
     session: SparkSession
@@ -96,7 +96,7 @@ class Kernel:
     vault: VaultAddress | None = None
     spools: frozenset[str] = frozenset()
     apart: PartsApart | None = None
-    telling: frozenset[str] = frozenset()
+    settling: frozenset[str] = frozenset()
 
     def sealing(self, vault: VaultAddress, spools: frozenset[str]) -> Self:
         """Return the kernel with what it seals by; see its attributes."""
@@ -163,13 +163,15 @@ class Kernel:
 
     def _staged(self, batch: DataFrame, folder: Path) -> dict[str, Any]:
         counts: dict[str, Any]
-        telling = sorted(self.telling)
+        settling = sorted(self.settling)
         if self.apart is None:
-            counts = json.loads(self._jvm_kernel.stage(batch._jdf, str(folder), telling))
+            counts = json.loads(self._jvm_kernel.stage(batch._jdf, str(folder), settling))
             return counts
         store = self.apart.folder / folder.name
         readers = sorted(self.apart.read_by_tasks), sorted(self.apart.left_to_tasks)
-        staged = self._jvm_kernel.stageApart(batch._jdf, str(folder), str(store), *readers, telling)
+        staged = self._jvm_kernel.stageApart(
+            batch._jdf, str(folder), str(store), *readers, settling
+        )
         told = json.loads(staged)
         counts, attempts = told["counts"], told["attempts"]
         parts = {name: _placed(store, name, each) for name, each in attempts.items()}

@@ -232,7 +232,7 @@ def test_what_waited_for_a_gate_is_compared_with_what_was_sent_before_it_waited(
         Hold(tmp_path / "ready.sqlite"),
         lambda batch_id: batch_id >= 3,
         begun=lambda: 0,
-        telling=True,
+        hashed=True,
     )
     inner.close()
     gate.open()

@@ -25,14 +25,14 @@ class Request(NamedTuple):
         keys: Of the roots, in their order.
         timestamp_us: The batch's time.
         shared: What `SharedState.share` returned; None in the process that writes.
-        telling: What the documents replace is told, too.
+        settles: Answers say what the documents replace at the sink, too.
     """
 
     product: str
     keys: Sequence[Key]
     timestamp_us: int
     shared: object = None
-    telling: bool = False
+    settles: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def emit(request: Request, built: Mapping[Key, Built], state: SentReader) -> Emi
     emitting = _Emitting()
     for key in request.keys:
         emitting.add(key, sent.get(key, NEVER_SENT), built.get(key), request.timestamp_us)
-    before = _known(sent, emitting.documents) if request.telling else {}
+    before = _known(sent, emitting.documents) if request.settles else {}
     return Emitted(emitting.documents, emitting.dead, emitting.silent, before)
 
 

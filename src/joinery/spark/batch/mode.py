@@ -163,7 +163,7 @@ def _declared_outlet(
             _hold_at(places[_READY], here),
             partial(ends.reached, product.ready),
             begun=begun,
-            telling=product.settle_ms is not None,
+            hashed=product.settle_ms is not None,
         )
     return outlet
 

@@ -142,7 +142,7 @@ def open_level_kernel(
         folder = spec.path_of(".")
         return open_stream_kernel(spark, query.streams, query.relations, folder, lookups)
     settling = frozenset(each.name for each in query.products if each.settle_ms is not None)
-    return replace(open_kernel(spark, query.program, query.relations), telling=settling)
+    return replace(open_kernel(spark, query.program, query.relations), settling=settling)
 
 
 _RELAY = "dev.joinery.kernel.door.Relay"

@@ -198,15 +198,15 @@ public final class Kernel {
    * Runs a batch of the chain once, and writes its documents below {@code folder}, a folder a
    * product, and its dead letters.
    *
-   * @param telling products whose lines tell what they replace at a sink
+   * @param settling products that settle, whose lines say what they replace at a sink
    * @return what was counted, as JSON: {@code {"documents": {product: {upserts, tombstones,
    *     bytes}}, "relations": {relation: {read, dead, stale, …}}, "counters": {product: {…}},
    *     "dead_letters": {"": {count}}}}
    */
-  public String stage(Dataset<Row> chain, String folder, List<String> telling)
+  public String stage(Dataset<Row> chain, String folder, List<String> settling)
       throws IOException {
     Stage stage = new Stage(program.products(), folder);
-    return stage(chain, stage.telling(Set.copyOf(telling)));
+    return stage(chain, stage.settling(Set.copyOf(settling)));
   }
 
   /**
@@ -214,7 +214,7 @@ public final class Kernel {
    *
    * @param readByTasks products whose documents tasks read there
    * @param leftToTasks those of them that nobody else reads, whose documents stay there
-   * @param telling products whose lines tell what they replace at a sink
+   * @param settling products that settle, whose lines say what they replace at a sink
    * @return {@code {"counts": …, "attempts": {product: {partition: attempt}}}}: the same, and the
    *     attempts whose parts count, each at {@code store/attempt/product}
    */
@@ -224,14 +224,14 @@ public final class Kernel {
       String store,
       List<String> readByTasks,
       List<String> leftToTasks,
-      List<String> telling)
+      List<String> settling)
       throws IOException {
     Configuration settings = classic(chain).sparkSession().sessionState().newHadoopConf();
     Staging staging = Staging.inStore(store, settings);
     Set<String> some = Set.copyOf(readByTasks);
     Set<String> all = Set.copyOf(leftToTasks);
     Stage stage = new Stage(program.products(), folder, staging, some, all);
-    Staged staged = staged(chain, stage.telling(Set.copyOf(telling)));
+    Staged staged = staged(chain, stage.settling(Set.copyOf(settling)));
     ObjectNode told = JsonNodeFactory.instance.objectNode();
     told.putRawValue("counts", new RawValue(staged.counts().toJson()));
     told.set("attempts", attempts(staged.parts(), some));

@@ -66,7 +66,7 @@ public final class Stage
   private final Staging staging;
   private final Set<String> readByTasks;
   private final Set<String> leftToTasks;
-  private final Set<String> telling;
+  private final Set<String> settling;
 
   public Stage(List<Program.ProductProgram> products, String folder) {
     this(products, List.of(), folder);
@@ -103,18 +103,18 @@ public final class Stage
       Staging staging,
       Set<String> readByTasks,
       Set<String> leftToTasks,
-      Set<String> telling) {
+      Set<String> settling) {
     this.products = products;
     this.relations = relations;
     this.folder = folder;
     this.staging = staging;
     this.readByTasks = readByTasks;
     this.leftToTasks = leftToTasks;
-    this.telling = telling;
+    this.settling = settling;
   }
 
   /** The same, where lines of some products tell what they replace at a sink. */
-  public Stage telling(Set<String> some) {
+  public Stage settling(Set<String> some) {
     return new Stage(products, relations, folder, staging, readByTasks, leftToTasks, some);
   }
 
@@ -229,7 +229,7 @@ public final class Stage
       int product = in.readVarInt();
       if (lines[product] == null) {
         Program.ProductProgram of = products.get(product);
-        lines[product] = new Lines(of, telling.contains(of.name()));
+        lines[product] = new Lines(of, settling.contains(of.name()));
       }
       String name = products.get(product).name();
       line.clear();
@@ -330,7 +330,7 @@ public final class Stage
     private final JsonWriter value;
     private final int keyColumns;
     private final int valueColumns;
-    private final boolean telling;
+    private final boolean settling;
     private final LineIndex index = new LineIndex();
     private Slice place;
     private int keyTo;
@@ -338,12 +338,12 @@ public final class Stage
     private long tombstones;
     private long bytes;
 
-    Lines(Program.ProductProgram product, boolean telling) {
+    Lines(Program.ProductProgram product, boolean settling) {
       this.key = new JsonWriter(product.key());
       this.value = new JsonWriter(product.value());
       this.keyColumns = columns(product.key());
       this.valueColumns = columns(product.value());
-      this.telling = telling;
+      this.settling = settling;
     }
 
     void count(int kind, ByteSink line) {
@@ -385,7 +385,7 @@ public final class Stage
       }
       out.append(VERSION);
       out.append(Long.toString(version).getBytes(StandardCharsets.UTF_8));
-      if (telling && !replaced.isEmpty()) {
+      if (settling && !replaced.isEmpty()) {
         Replacement told = Replacement.read(replaced);
         String before = told.held() ? HexFormat.of().toHexDigits(told.before()) : "";
         String after = told.holds() ? HexFormat.of().toHexDigits(told.after()) : "";

@@ -167,10 +167,10 @@ class StageTest {
   }
 
   /** Stages a tombstone; returns its lines. */
-  private List<String> tombstone(Slice replaced, Set<String> telling) throws IOException {
+  private List<String> tombstone(Slice replaced, Set<String> settling) throws IOException {
     Program.ProductProgram product = new Program.ProductProgram("p", NONE, NONE);
     Path batch = Files.createTempDirectory(folder, "batch");
-    stage = new Stage(List.of(product), batch.toString()).telling(telling);
+    stage = new Stage(List.of(product), batch.toString()).settling(settling);
     byte[] message = Message.tombstone(1, 0, 7, replaced, Slice.EMPTY);
     InternalRow row = new GenericInternalRow(new Object[] {message});
     stage.open();
