@@ -49,12 +49,13 @@ def documents(redis: Service, prefix: str) -> dict[int, str]:
     return {each["id"]: each["name"] for each in told}
 
 
-def test_tasks_write_to_redis_unless_the_driver_is_to(
+def test_tasks_write_to_redis_where_they_are_to_and_the_driver_small_batches(
     spark: SparkSession, tmp_path: Path, redis: Service
 ) -> None:
-    by_tasks = started(spark, tmp_path / "a", f'{{redis: {{url: "{redis.address}", prefix: a}}}}')
+    sink = f'{{redis: {{url: "{redis.address}", prefix: a, parallel: tasks}}}}'
+    by_tasks = started(spark, tmp_path / "a", sink)
     by_tasks.await_termination()
-    sink = f'{{redis: {{url: "{redis.address}", prefix: b, parallel: driver}}}}'
+    sink = f'{{redis: {{url: "{redis.address}", prefix: b}}}}'
     by_driver = started(spark, tmp_path / "b", sink)
     by_driver.await_termination()
 

@@ -2,8 +2,9 @@
 
 A part is one staged file, which a task that does not see it copies from beside the checkpoint.
 The driver gives tasks the names of files, and gets back what became of them; no document passes
-it but those that a target refuses. A task makes the sink from the same options as the driver did,
-and keeps it open for the next batch.
+it but those that a target refuses, and small batches where the project does not say
+`parallel: tasks`. A task makes the sink from the same options as the driver did, and keeps it open
+for the next batch.
 
 What a task meets comes back as its outcome and never fails the task, so the driver waits for a
 target that is away, as for any sink, and then has only those parts written that were not.
@@ -37,6 +38,9 @@ from joinery.sinks.protocol import (
     make_sink,
 )
 
+SMALL_BYTES = 256 << 10
+"""A batch no larger is written by the driver where the project leaves that open: handing it to
+tasks takes longer than writing it."""
 _NOT_ATOMIC = "each task commits its parts of a batch"
 
 
@@ -167,16 +171,24 @@ class TaskWrittenSink(WrappingSink):
     """Has the parts of each batch written by tasks.
 
     Args:
-        sink: The driver's own, which is made ready for each batch but given no document.
+        sink: The driver's own, which is made ready for each batch.
         maker: What `sink` was made from.
         tasks: Write the parts; where they cannot, `sink` is given the whole batch.
         watch: Returns what tells tasks whether the run may still write.
+        small_bytes: `sink` is given a batch that is staged on this disk and no larger.
     """
 
     def __init__(
-        self, sink: Sink, maker: SinkMaker, tasks: Tasks, watch: Callable[[], LeaseWatch]
+        self,
+        sink: Sink,
+        maker: SinkMaker,
+        tasks: Tasks,
+        watch: Callable[[], LeaseWatch],
+        *,
+        small_bytes: int = -1,
     ) -> None:
         super().__init__(sink)
+        self._small_bytes = small_bytes
         self._maker = maker
         self._tasks = tasks
         self._watch = watch
@@ -198,6 +210,8 @@ class TaskWrittenSink(WrappingSink):
         sink = self._sink
         # What is sent again between batches is on the driver's disk, and no batch of its own.
         if batch.after or self._tasks.missing or not isinstance(sink, TaskSink):
+            return super().write(batch)
+        if not batch.apart and _size(batch.files) <= self._small_bytes:
             return super().write(batch)
         self._begin(batch)
         sink.begin(batch)
@@ -226,6 +240,10 @@ class TaskWrittenSink(WrappingSink):
             PartWork(self._maker, replace(batch, files=(file,), check=check), part_of(file))
             for file in batch.files
         ]
+
+
+def _size(files: Sequence[Path]) -> int:
+    return sum(each.stat().st_size for each in files)
 
 
 def part_of(file: Path) -> int:

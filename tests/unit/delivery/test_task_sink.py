@@ -20,8 +20,14 @@ from joinery.delivery.task_sink import (
     write_part,
     writes_by_tasks,
 )
-from joinery.errors import FencedError, SinkError, SinkOptionError, SinkUnavailableError
+from joinery.errors import (
+    FencedError,
+    SinkError,
+    SinkOptionError,
+    SinkUnavailableError,
+)
 from joinery.model.type import LONG, Field, Struct
+from joinery.place.object_path import ObjectPath
 from joinery.retry import Patience
 from joinery.sinks.line import read_rows
 from joinery.sinks.protocol import Guarantee, Sink, StagedBatch, Writer, Written
@@ -94,10 +100,11 @@ class Held(LeaseWatch):
         """Nobody has taken over."""
 
 
-def sink_of(target: Target, missing: str = "") -> TaskWrittenSink:
+def sink_of(target: Target, missing: str = "", small_bytes: int = -1) -> TaskWrittenSink:
     maker = Made("made", "p", {}, Path(), target)
     watch = Held(Path(), "nobody", "p")
-    return TaskWrittenSink(target, maker, HereTasks(missing), lambda: watch)
+    tasks = HereTasks(missing)
+    return TaskWrittenSink(target, maker, tasks, lambda: watch, small_bytes=small_bytes)
 
 
 @pytest.fixture
@@ -119,6 +126,30 @@ def test_each_part_is_written_once_between_begin_and_end(batch: StagedBatch) -> 
 
     assert Written(older=3, by_tasks=3) == written
     assert ["begin", "open", "part 12", "part 3", "part 0", "end"] == target.calls
+
+
+@pytest.mark.parametrize("missing_bytes", [0, 1])
+def test_a_small_batch_is_written_by_the_driver(batch: StagedBatch, missing_bytes: int) -> None:
+    target, size = Target(), sum(each.stat().st_size for each in batch.files)
+
+    sink_of(target, small_bytes=size - missing_bytes).write(batch)
+
+    assert ("write" in target.calls) is (missing_bytes == 0)
+
+
+def test_a_small_batch_that_only_tasks_see_is_written_by_them(batch: StagedBatch) -> None:
+    class AskedTasks(HereTasks):
+        def write(self, work: Sequence[PartWork]) -> Sequence[PartOutcome]:
+            return [PartOutcome(each.part, Written(by_tasks=1)) for each in work]
+
+    target, part = Target(), (3, ObjectPath("bucket", "part-00003.jsonl"))
+    maker, watch = Made("made", "p", {}, Path(), target), Held(Path(), "nobody", "p")
+    sink = TaskWrittenSink(target, maker, AskedTasks(), lambda: watch, small_bytes=1 << 20)
+
+    written = sink.write(replace(batch, files=(), apart=(part,)))
+
+    assert Written(by_tasks=1) == written
+    assert ["begin", "end"] == target.calls
 
 
 def test_after_an_outage_only_what_is_left_is_written(batch: StagedBatch) -> None:

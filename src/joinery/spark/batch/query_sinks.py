@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from joinery.delivery.lease import Lease
 from joinery.delivery.outlet import Delaying, OneAttempt, Outlet, PatientSink
 from joinery.delivery.spool import SpoolingSink, SpoolPlace
-from joinery.delivery.task_sink import SinkMaker, Tasks, TaskWrittenSink
+from joinery.delivery.task_sink import SMALL_BYTES, SinkMaker, Tasks, TaskWrittenSink
 from joinery.delivery.timed import SinkTimes, TimedSink
 from joinery.plan.product import Product
 from joinery.sinks.protocol import Sink, StagedBatch
@@ -103,7 +103,14 @@ class QuerySinks:
             if maker is None:
                 yield sink
             else:
-                yield TaskWrittenSink(sink, maker, self._tasks, lambda: self._lease.watch)
+                asked = maker.options.get("parallel") == "tasks"
+                yield TaskWrittenSink(
+                    sink,
+                    maker,
+                    self._tasks,
+                    lambda: self._lease.watch,
+                    small_bytes=-1 if asked else SMALL_BYTES,
+                )
 
     def _patient(
         self, product: str, sink: Sink, place: SpoolPlace | None, delaying: Delaying
