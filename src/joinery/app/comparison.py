@@ -17,8 +17,10 @@ from joinery.audit.found_file import FoundFile, found_path
 from joinery.audit.key import KeyTexts
 from joinery.audit.look import Comparison, Found, Pace
 from joinery.audit.verdict import Difference, NotCompared, ProductDiff
+from joinery.delivery.query_paths import QueryPaths
 from joinery.errors import SinkError
 from joinery.observe.audit_note import AuditNote
+from joinery.place.place import numbers_in
 from joinery.plan.product import DocumentForm, Product
 from joinery.plan.relation import Computed
 from joinery.project.product import ProjectSpec
@@ -153,11 +155,18 @@ class ProductComparison:
         """Look whether it can be compared: its columns with those of the database, its sink.
 
         Raises:
-            DiffError: It cannot.
+            DiffError: It cannot, or no run has sent anything yet.
             DatabaseError: The database does not let us in.
         """
-        with self._against(), closing(self._reader()):
-            pass
+        self._reader().close()
+        checkpoint = QueryPaths.of(self._checkpoint, self.product.query).checkpoint
+        if not numbers_in(checkpoint / "offsets"):
+            raise DiffError(
+                f'product "{self.product.name}" cannot be compared: it has never run',
+                detail=f"{self._checkpoint} has no batch of it.",
+                hint="Run it first: joinery run.",
+            )
+        self._against().close()
 
     def run(self) -> ProductDiff:
         """Compare, and return what was found."""

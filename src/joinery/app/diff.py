@@ -6,6 +6,7 @@ from joinery.app.comparison import DiffOptions, checked
 from joinery.app.project import ProjectLike, project_of
 from joinery.audit.error import DiffError
 from joinery.audit.verdict import DiffReport, NotCompared
+from joinery.errors import SinkError
 from joinery.project.audit import per_second
 
 
@@ -39,7 +40,7 @@ def diff(
         ProjectErrors: The file has problems.
         DiffError: Nothing can be compared. Where only a part cannot be, the report says what.
         DiffFailedError: The database went away; `resume` goes on.
-        SinkError: A sink is away.
+        SinkError: The sink cannot be read, and nothing else is to be compared.
     """
     spec = project_of(project).spec
     options = DiffOptions(
@@ -55,7 +56,7 @@ def diff(
     for each in found:
         try:
             parts.append(each.run())
-        except DiffError as error:  # Its logs can no longer be compared with.
+        except (DiffError, SinkError) as error:  # Its logs, or its sink, can no longer be read.
             if len(found) == 1:
                 raise
             refused.append(NotCompared.of(each.product.name, each.kind, error))

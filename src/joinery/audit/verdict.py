@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from decimal import Decimal
 from typing import Literal, Self
 
-from joinery.errors import JoineryError
+from joinery.errors import JoineryError, SinkError
 
 Cause = Literal["sink", "input", "joinery", "unknown"]
 CAUSES: tuple[Cause, ...] = ("sink", "input", "joinery", "unknown")
@@ -179,17 +179,20 @@ class NotCompared:
         sink: The kind of the sink; empty for all of the product's.
         why: In words.
         hint: What helps; empty where nothing is known to.
+        failed: Whether it should have been: its sink is away, or its table is not as it was made.
     """
 
     product: str
     sink: str
     why: str
     hint: str = ""
+    failed: bool = False
 
     @classmethod
     def of(cls, product: str, sink: str, error: JoineryError) -> Self:
         """Return what an error says cannot be compared."""
-        return cls(product, sink, " ".join(filter(None, (error.message, error.detail))), error.hint)
+        why = " ".join(filter(None, (error.message, error.detail)))
+        return cls(product, sink, why, error.hint, isinstance(error, SinkError))
 
     def lines(self) -> Iterator[str]:
         """Yield it for people."""

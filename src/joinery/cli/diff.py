@@ -9,7 +9,7 @@ from pathlib import Path
 
 from joinery.app.diff import diff
 from joinery.audit.error import DiffError
-from joinery.cli.project import DONE, FOUND, WRONG
+from joinery.cli.project import DONE, FAILED, FOUND, WRONG
 
 
 def run_diff(
@@ -27,8 +27,8 @@ def run_diff(
     """Compare, and print what was found.
 
     Returns:
-        0; 3 where documents differ; 2 where one of the products that are named cannot be compared,
-        or nothing was.
+        0; 3 where documents differ; 1 where a sink could not be read; 2 where one of the products
+        that are named cannot be compared, or nothing was.
 
     Raises:
         ProjectErrors: The project is wrong.
@@ -50,6 +50,8 @@ def run_diff(
         sys.stdout.writelines(f"{line}\n" for line in found.lines())
     if found.differ:
         return FOUND
+    if any(each.failed for each in found.refused):
+        return FAILED
     refused = {each.product for each in found.refused}
     return WRONG if refused.intersection(products) or not found.parts else DONE
 

@@ -5,12 +5,8 @@ column a field and `joinery_version`. A delete is remembered in `<table>__delete
 older document cannot come back.
 
 Invariant: documents, the memory of deletes and (query id, batch id, epoch) change in one
-transaction, and a lower epoch is refused.
-
-The table of one product in SQLite, and the statements that keep it.
-
-Invariant: all statements take the key's values, then the document or a delete's version,
-then the version.
+transaction, and a lower epoch is refused. All statements of a table take the key's values, then
+the document or a delete's version, then the version.
 """
 
 from __future__ import annotations
@@ -102,14 +98,14 @@ class SqliteTable:
             f"INSERT INTO {self._place} ({columns}) SELECT {values} WHERE NOT EXISTS"
             f" (SELECT 1 FROM {self._side} WHERE {self._same} AND version >= {self._last})"
             f" ON CONFLICT ({self._keys}) DO UPDATE SET {changed}"
-            f" WHERE excluded.{version} > {self._place}.{version}"
+            f" WHERE {_older(f'{self._place}.{version}', f'excluded.{version}')}"
         )
 
     @property
     def delete(self) -> str:
         """Delete a document that is older."""
-        version = quoted(self._version)
-        return f"DELETE FROM {self._place} WHERE {self._same} AND {version} < {self._document}"
+        older = _older(quoted(self._version), self._document)
+        return f"DELETE FROM {self._place} WHERE {self._same} AND {older}"
 
     @property
     def remember(self) -> str:
@@ -171,6 +167,11 @@ class SqliteTable:
     def _same(self) -> str:
         pairs = zip(self._key, self._numbered, strict=True)
         return " AND ".join(f"{quoted(each.name)} = {at}" for each, at in pairs)
+
+
+def _older(standing: str, given: str) -> str:
+    """Return the condition that a version is below another, as is what somebody wrote there."""
+    return f"({standing} < {given} OR typeof({standing}) <> 'integer')"
 
 
 def _typed_key(key: tuple[Field, ...]) -> list[tuple[str, str]]:

@@ -15,7 +15,7 @@ from joinery.app.comparison import DiffOptions, checked
 from joinery.audit.error import DiffError
 from joinery.audit.verdict import DiffReport, NotCompared
 from joinery.cli.diff import run_diff
-from joinery.cli.project import WRONG
+from joinery.cli.project import FAILED, WRONG
 from joinery.plan.build import build_plan
 from joinery.project.audit import AuditSpec
 from joinery.project.load import load_spec
@@ -51,7 +51,59 @@ class Run:
 @pytest.fixture
 def spec(tmp_path: Path) -> ProjectSpec:
     (tmp_path / "joinery.yaml").write_text(PROJECT, encoding="utf-8")
+    for each in ("person", "shown", "stock"):
+        begin(tmp_path, each)
     return load_spec(tmp_path)
+
+
+def begin(folder: Path, product: str) -> None:
+    """Leave what a run of a product leaves that has begun its first batch."""
+    log = folder / ".joinery" / "checkpoint" / product / "offsets"
+    log.mkdir(parents=True)
+    (log / "0").write_text("v1\n{}\n", encoding="utf-8")
+
+
+def test_a_product_that_never_ran_is_not_compared(tmp_path: Path) -> None:
+    text = PROJECT.replace("console: {}", "sqlite: {path: shown.db}")
+    (tmp_path / "joinery.yaml").write_text(text, encoding="utf-8")
+    begin(tmp_path, "person")
+
+    found = jn.diff(tmp_path, "person", "shown")
+
+    assert [("shown", False)] == [(each.product, each.failed) for each in found.refused]
+    assert "it has never run" in found.refused[0].why
+    with pytest.raises(DiffError, match=r'"shown" cannot be compared: it has never run'):
+        jn.diff(tmp_path, "shown")
+
+
+def test_a_sink_that_cannot_be_read_hinders_no_other(tmp_path: Path) -> None:
+    text = PROJECT.replace("sink: {console: {}}", "sink: {sqlite: {path: shown.db}}")
+    (tmp_path / "joinery.yaml").write_text(text, encoding="utf-8")
+    begin(tmp_path, "person")
+    begin(tmp_path, "shown")
+
+    found = jn.diff(tmp_path, "shown", "person")
+
+    assert ["person"] == [each.product for each in found.parts]
+    assert [("shown", "sqlite", True)] == [
+        (each.product, each.sink, each.failed) for each in found.refused
+    ]
+    assert FAILED == compare_all(tmp_path)
+
+
+def compare_all(folder: Path) -> int:
+    """Return the exit code of `joinery diff`."""
+    return run_diff(
+        folder,
+        ("shown", "person"),
+        database="",
+        sample="",
+        rate="",
+        resume=False,
+        repair=False,
+        wait="1m",
+        as_json=False,
+    )
 
 
 def test_a_sink_that_cannot_be_read_is_refused_before_any_product_is_compared(
@@ -60,7 +112,7 @@ def test_a_sink_that_cannot_be_read_is_refused_before_any_product_is_compared(
     with pytest.raises(DiffError, match=r'product "shown" cannot be compared.*console'):
         jn.diff(tmp_path, "shown")
 
-    assert not (tmp_path / ".joinery").exists()
+    assert ["checkpoint"] == [each.name for each in (tmp_path / ".joinery").iterdir()]
 
 
 def test_what_cannot_be_compared_is_told_and_the_rest_is_compared(spec: ProjectSpec) -> None:
@@ -140,14 +192,4 @@ def test_a_comparison_that_compared_nothing_is_not_told_as_one_that_found_nothin
     refused = DiffReport((), (NotCompared("person", "files", "its logs are gone"),))
     monkeypatch.setattr("joinery.cli.diff.diff", lambda *_, **__: refused)
 
-    assert WRONG == run_diff(
-        Path("joinery.yaml"),
-        (),
-        database="",
-        sample="",
-        rate="",
-        resume=False,
-        repair=False,
-        wait="1m",
-        as_json=False,
-    )
+    assert WRONG == compare_all(Path("joinery.yaml"))

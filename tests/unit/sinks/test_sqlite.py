@@ -135,6 +135,19 @@ def test_a_null_is_a_row_of_its_own_beside_numbers(
     assert {'{"number":1}', '{"number":null}'} == set(sink.keys(stage(batch_id=1, key=key)))
 
 
+@pytest.mark.parametrize("version", ["abc", None, 9.5, b""])
+def test_a_version_that_is_no_number_is_older_than_any(
+    version: object, sink: SqliteSink, stage: Stage, tmp_path: Path
+) -> None:
+    sink.write(stage(upsert("ann", 1, "a", version=5), upsert("bob", 2, "b", version=5)))
+    with sqlite3.connect(tmp_path / "out/documents.db") as database:
+        database.execute("UPDATE ticket SET version = ?", [version])
+
+    sink.write(stage(upsert("ann", 1, "c", version=6), tombstone("bob", 2, version=6), batch_id=1))
+
+    assert [("ann", 1, '{"title":"c"}', 6)] == rows(tmp_path)
+
+
 def test_an_older_version_never_replaces_a_newer_one(
     sink: SqliteSink, stage: Stage, tmp_path: Path
 ) -> None:
