@@ -167,6 +167,28 @@ def test_a_text_with_a_nul_is_shown_as_it_is(options: dict[str, object]) -> None
     assert [upsert(1, {"id": 1, "name": "a\0b", "stars": []})] == emitted
 
 
+BY_NAME = """
+relations:
+  user: {key: [name], fields: {name: string}}
+  star: {key: [id], fields: {id: long, user: string}}
+products:
+  profile:
+    root: user
+    embed: {stars: {many: star, on: {user: name}, fields: [id]}}
+    sink: {files: {path: out}}
+"""
+
+
+def test_the_first_text_with_a_nul_may_be_a_join_value(options: dict[str, object]) -> None:
+    named = build_plan(load_text(BY_NAME)).products[0]
+    pipeline = Driver(named, solution="rdbms-trigger", options=options)
+    pipeline.send(insert("user", name="ada"))
+
+    emitted = pipeline.send(insert("star", id=1, user="a\0b"), insert("user", name="a\0b"))
+
+    assert [upsert("a\0b", {"name": "a\0b", "stars": [{"id": 1}]})] == emitted
+
+
 # -- the queue
 
 

@@ -31,6 +31,7 @@ from joinery.solutions.relational.postgres_database import (
     escaped_cells,
     failure,
     from_cell,
+    needs_escape,
     to_cell,
     unescaped_cells,
 )
@@ -76,8 +77,8 @@ class PostgresTriggerState(PostgresState):
     def select(self, sql: str, given: Given, relation: Relation) -> Sequence[tuple[Any, ...]]:
         """Run a statement over a temporary table of what it is given."""
         with self._told():
-            self._give(given)
-            return self._keyed(sql, relation)
+            escaped = self._give(given)
+            return self._keyed(sql, relation, escaped=escaped)
 
     def define(self, statements: Iterable[str]) -> None:
         """Run statements that make something beside the tables, all or none."""
@@ -120,26 +121,34 @@ class PostgresTriggerState(PostgresState):
             return str(error).splitlines()[0]
         return ""
 
-    def _keyed(self, sql: str, relation: Relation) -> Sequence[tuple[Any, ...]]:
+    def _keyed(
+        self, sql: str, relation: Relation, *, escaped: bool = False
+    ) -> Sequence[tuple[Any, ...]]:
         """Run a statement and return its rows, the key of `relation` read."""
         cells = self._link.execute(sql.encode()).fetchall()
-        if self._escaped:
+        if escaped or self._escaped:
             cells = [*map(unescaped_cells, cells)]
         key_of, width = key_reader(relation), len(relation.key)
         keys = rows_from(fields_of(relation, relation.key), from_cell)(cells)
         return [(key_of(key), *cell[width:]) for key, cell in zip(keys, cells, strict=True)]
 
-    def _give(self, given: Given) -> None:
+    def _give(self, given: Given) -> bool:
+        """Put into a temporary table what a statement is given; return whether it is escaped.
+
+        The first text with a NUL is given before its row is written, so before texts are escaped.
+        """
         table = f"pg_temp.{quoted(given.table)}"
         typed = ", ".join(f"{quoted(e.name)} {column_type(e.type)}" for e in given.fields)
         convert = values_to_cells(given.fields, to_cell)
         cells = [*given.values] if convert is None else [*map(convert, given.values)]
-        if self._escaped:
+        escaped = self._escaped or needs_escape(cells, given.fields)
+        if escaped:
             cells = [*map(escaped_cells, cells)]
         self._link.execute(f"CREATE TEMPORARY TABLE IF NOT EXISTS {table} ({typed})")
         self._link.execute(f"TRUNCATE {table}")
         copy_rows(self._link, table, given.fields, cells)
         self._link.execute(f"ANALYZE {table}")
+        return escaped
 
 
 def _connected(url: str) -> psycopg.Connection[tuple[Any, ...]]:
