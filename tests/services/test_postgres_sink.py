@@ -304,6 +304,46 @@ def test_numbers_that_json_lacks_are_read_from_a_column_as_documents_have_them(
     assert [True] * 3 == [same(text, held[key].value) for key, text in documents.items()]
 
 
+def test_in_columns_the_key_may_have_a_version_and_a_document(
+    postgres: Service, tmp_path: Path
+) -> None:
+    key = Struct((Field("version", LONG), Field("document", STRING)))
+    sink = make_sink(
+        "postgres",
+        "revision",
+        {"url": postgres.address, "table": "revision", "mode": "columns"},
+        Path(),
+    )
+    sink.open()
+
+    def write(value: str, version: int) -> None:
+        file = tmp_path / f"{version}.jsonl"
+        told = f'{{"key":{{"version":1,"document":"a"}},"value":{value},"version":{version}}}\n'
+        file.write_text(told, encoding="utf-8")
+        sink.write(
+            StagedBatch(
+                product="revision",
+                query="revision",
+                query_id="q1",
+                batch_id=version,
+                files=(file,),
+                key=key,
+                value=Struct((*key.fields, Field("title", STRING))),
+                epoch=1,
+            )
+        )
+
+    write('{"version":1,"document":"a","title":"first"}', 5)
+    write("null", 7)
+    write('{"version":1,"document":"a","title":"late"}', 6)
+    write('{"version":1,"document":"a","title":"second"}', 8)
+
+    sink.close()
+    with psycopg.connect(postgres.address) as connection:
+        kept = connection.execute("SELECT * FROM revision").fetchall()
+    assert [(1, "a", "second", 8)] == kept
+
+
 def test_a_table_of_other_types_is_one_clear_error(postgres: Service, tmp_path: Path) -> None:
     table = f"other_{uuid.uuid4().hex[:8]}"
     with psycopg.connect(postgres.address, autocommit=True) as connection:

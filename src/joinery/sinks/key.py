@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -39,6 +39,18 @@ def stored_values(key: Struct, told: Mapping[str, Any]) -> list[Any]:
         told: Its values by name.
     """
     return [told[each.name] for each in key.fields] or [0]
+
+
+def free_name(name: str, taken: Collection[str]) -> str:
+    """Return the name of a column that a sink adds to those of a key.
+
+    Example:
+        >>> free_name("version", ["id"]), free_name("version", ["id", "version"])
+        ('version', 'joinery_version')
+    """
+    while name in taken:
+        name = f"joinery_{name}"
+    return name
 
 
 def key_of_stored(key: Struct, values: Sequence[object]) -> str:

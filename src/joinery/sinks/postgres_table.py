@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from joinery.model.type import Atomic, DataType, Decimal, Field, Struct
-from joinery.sinks.key import stored_key
+from joinery.sinks.key import free_name, stored_key
 from joinery.sinks.postgres_nulls import (
     nullable_columns,
     replicate_whole_rows,
@@ -95,6 +95,8 @@ class PostgresTable:
         names = {each.name for each in self._key}
         self._fields = tuple(each for each in value.fields if each.name not in names)
         self._version = "version" if mode == "jsonb" else "joinery_version"
+        self._deleted_version = free_name("version", names)
+        self._staged_document = free_name("document", names)
         self._check_names()
 
     @property
@@ -122,8 +124,8 @@ class PostgresTable:
         if not self._standing(connection, self._side):
             connection.execute(self._create_side(nullable))
         connection.execute(
-            SQL("CREATE INDEX IF NOT EXISTS {} ON {} (version)").format(
-                Identifier(f"{self.name}__forget"), self._side
+            SQL("CREATE INDEX IF NOT EXISTS {} ON {} ({})").format(
+                Identifier(f"{self.name}__forget"), self._side, self._gone_at
             )
         )
         if nullable and not standing:
@@ -164,36 +166,43 @@ class PostgresTable:
 
         staged, side, table = Identifier(STAGED), self._side, self._at()
         keys = _listed(each.name for each in self._key)
-        version = Identifier(self._version)
         names = [each.name for each in self._key]
         same_side = _same(side, staged, names, nulls)
         same_table = _same(table, staged, names, nulls)
         typed = SQL(", ").join(
             SQL("{} {}").format(Identifier(name), SQL(type)) for name, type in _typed(self._key)
         )
+        named = {
+            "staged": staged,
+            "side": side,
+            "table": table,
+            "keys": keys,
+            "own": Identifier(self._version),
+            "version": self._gone_at,
+            "document": Identifier(self._staged_document),
+        }
         return Statements(
-            stage=SQL("CREATE TEMP TABLE {} ({}, document jsonb, version bigint)").format(
-                staged, typed
-            ),
-            copy=SQL("COPY {} ({}, document, version) FROM STDIN").format(staged, keys),
+            stage=SQL(
+                "CREATE TEMP TABLE {staged} ({typed}, {document} jsonb, {version} bigint)"
+            ).format(**named, typed=typed),
+            copy=SQL("COPY {staged} ({keys}, {document}, {version}) FROM STDIN").format(**named),
             upsert=self._upsert(staged, side, same_side),
             delete=SQL(
-                "DELETE FROM {table} USING {staged}"
-                " WHERE {staged}.document IS NULL AND {same} AND {table}.{own} < {staged}.version"
-            ).format(table=table, staged=staged, same=same_table, own=version),
+                "DELETE FROM {table} USING {staged} WHERE {staged}.{document} IS NULL"
+                " AND {same} AND {table}.{own} < {staged}.{version}"
+            ).format(**named, same=same_table),
             remember=SQL(
-                "INSERT INTO {side} ({keys}, version) SELECT {keys}, version FROM {staged}"
-                " WHERE document IS NULL ON CONFLICT ({keys}) DO UPDATE"
-                " SET version = EXCLUDED.version WHERE {side}.version < EXCLUDED.version"
-            ).format(side=side, keys=keys, staged=staged),
+                "INSERT INTO {side} ({keys}, {version}) SELECT {keys}, {version} FROM {staged}"
+                " WHERE {document} IS NULL ON CONFLICT ({keys}) DO UPDATE"
+                " SET {version} = EXCLUDED.{version} WHERE {side}.{version} < EXCLUDED.{version}"
+            ).format(**named),
             older=SQL(
-                "SELECT count(*) FROM {staged} WHERE document IS NOT NULL AND ("
-                "EXISTS (SELECT FROM {table} WHERE {same} AND {table}.{own} > {staged}.version)"
+                "SELECT count(*) FROM {staged} WHERE {document} IS NOT NULL AND ("
+                "EXISTS (SELECT FROM {table}"
+                " WHERE {same} AND {table}.{own} > {staged}.{version})"
                 " OR EXISTS (SELECT FROM {side}"
-                " WHERE {gone} AND {side}.version > {staged}.version))"
-            ).format(
-                staged=staged, table=table, same=same_table, own=version, side=side, gone=same_side
-            ),
+                " WHERE {gone} AND {side}.{version} > {staged}.{version}))"
+            ).format(**named, same=same_table, gone=same_side),
             clear=SQL("TRUNCATE {}").format(staged),
         )
 
@@ -201,7 +210,16 @@ class PostgresTable:
         """Return the statement that forgets deletes with a version below `before`."""
         from psycopg.sql import SQL, Literal
 
-        return SQL("DELETE FROM {} WHERE version < {}").format(self._side, Literal(before))
+        return SQL("DELETE FROM {} WHERE {} < {}").format(
+            self._side, self._gone_at, Literal(before)
+        )
+
+    @property
+    def _gone_at(self) -> Composable:
+        """The column of a version, in what is staged and in the memory of deletes."""
+        from psycopg.sql import Identifier
+
+        return Identifier(self._deleted_version)
 
     def keys(self) -> Composed:
         """Return the query for the root keys of all documents."""
@@ -273,9 +291,9 @@ class PostgresTable:
         chosen: list[Composable] = [SQL("{}.{}").format(staged, Identifier(name)) for name in keys]
         chosen += self._shown(staged)
         return SQL(
-            "INSERT INTO {table} AS kept ({names}) SELECT {chosen}, {staged}.version"
-            " FROM {staged}{fields} WHERE {staged}.document IS NOT NULL AND NOT EXISTS"
-            " (SELECT FROM {side} WHERE {same} AND {side}.version >= {staged}.version)"
+            "INSERT INTO {table} AS kept ({names}) SELECT {chosen}, {staged}.{gone_at}"
+            " FROM {staged}{fields} WHERE {staged}.{document} IS NOT NULL AND NOT EXISTS"
+            " (SELECT FROM {side} WHERE {same} AND {side}.{gone_at} >= {staged}.{gone_at})"
             " ON CONFLICT ({keys}) DO UPDATE SET {changed}"
             " WHERE kept.{version} < EXCLUDED.{version}"
         ).format(
@@ -289,6 +307,8 @@ class PostgresTable:
             keys=_listed(keys),
             changed=SQL(", ").join(SQL("{0} = EXCLUDED.{0}").format(Identifier(n)) for n in rest),
             version=Identifier(self._version),
+            gone_at=self._gone_at,
+            document=Identifier(self._staged_document),
         )
 
     def _shown(self, staged: Composable) -> list[Composable]:
@@ -296,7 +316,7 @@ class PostgresTable:
         from psycopg.sql import SQL, Identifier
 
         if self._mode == "jsonb":
-            return [SQL("{}.document").format(staged)]
+            return [SQL("{}.{}").format(staged, Identifier(self._staged_document))]
         return [
             SQL("decode(field.{}, 'base64')" if _binary(each) else "field.{}").format(
                 Identifier(each.name)
@@ -316,8 +336,8 @@ class PostgresTable:
             )
             for each in self._fields
         )
-        return SQL(" CROSS JOIN LATERAL jsonb_to_record({}.document) AS field ({})").format(
-            staged, typed
+        return SQL(" CROSS JOIN LATERAL jsonb_to_record({}.{}) AS field ({})").format(
+            staged, Identifier(self._staged_document), typed
         )
 
     def _create(self, nullable: frozenset[str], *, lz4: bool) -> Composed:
@@ -332,10 +352,10 @@ class PostgresTable:
     def _create_side(self, nullable: frozenset[str]) -> Composed:
         from psycopg.sql import SQL
 
-        columns = (*_typed(self._key), ("version", "bigint"))
+        columns = (*_typed(self._key), (self._deleted_version, "bigint"))
         return SQL("CREATE TABLE {} ({}, {})").format(
             self._side,
-            self._defined(columns, nullable, version="version"),
+            self._defined(columns, nullable, version=self._deleted_version),
             self._unique(nullable),
         )
 
@@ -409,8 +429,9 @@ class PostgresTable:
         if len(set(names)) != len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise SinkError(
-                f'"{twice}" names both a key column and one that table "{self.name}" needs',
-                hint="Use the other mode, jsonb or columns.",
+                f'"{twice}" is a column that the sink adds to table "{self.name}", and one of the'
+                " product's",
+                hint="Give that field another name, or use the other mode, jsonb or columns.",
             )
 
 

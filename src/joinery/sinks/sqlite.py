@@ -11,6 +11,7 @@ the document or a delete's version, then the version.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +22,7 @@ from joinery.clients.sql import quoted
 from joinery.clients.sqlite import passes
 from joinery.model.type import Array, Atomic, DataType, Decimal, Field, Map, Struct
 from joinery.project.option import Target, check_path, options, path_in, text, word
-from joinery.sinks.key import stored_key, stored_values
+from joinery.sinks.key import free_name, stored_key, stored_values
 from joinery.sinks.line import read_rows
 from joinery.sinks.protocol import (
     FencedError,
@@ -56,6 +57,8 @@ class SqliteTable:
         keys = {each.name for each in self._key}
         self._fields = tuple(each for each in value.fields if each.name not in keys)
         self._version = "version" if mode == "document" else "joinery_version"
+        self._deleted_version = free_name("version", [each.lower() for each in keys])
+        self._check_names()
 
     @property
     def columns(self) -> tuple[tuple[str, str], ...]:
@@ -76,17 +79,22 @@ class SqliteTable:
             f"CREATE TABLE IF NOT EXISTS {self._place} ({defined}, PRIMARY KEY ({keys}))"
         )
         database.execute(
-            f"CREATE TABLE IF NOT EXISTS {self._side} ({sides}, version INTEGER NOT NULL,"
+            f"CREATE TABLE IF NOT EXISTS {self._side} ({sides},"
+            f" {self._deleted_version} INTEGER NOT NULL,"
             f" PRIMARY KEY ({keys})) WITHOUT ROWID"
         )
         self._migrate(database)
 
-    @property
-    def upsert(self) -> str:
-        """Insert a document, or replace an older one; not below its delete."""
+    def upsert(self, *, zeros: bool) -> str:
+        """Insert a document, or replace an older one; not below its delete.
+
+        Args:
+            zeros: Whether texts of the document have the character U+0000, at which the
+                functions of SQLite end them.
+        """
         shown = {"document": self._document}
         if self._mode == "columns":
-            shown = {each.name: self._extracted(each) for each in self._fields}
+            shown = {each.name: self._extracted(each, zeros) for each in self._fields}
         names = [each.name for each in self._key]
         columns = ", ".join(quoted(name) for name in (*names, *shown, self._version))
         values = ", ".join((*self._numbered, *shown.values(), self._last))
@@ -96,7 +104,8 @@ class SqliteTable:
         version = quoted(self._version)
         return (
             f"INSERT INTO {self._place} ({columns}) SELECT {values} WHERE NOT EXISTS"
-            f" (SELECT 1 FROM {self._side} WHERE {self._same} AND version >= {self._last})"
+            f" (SELECT 1 FROM {self._side} WHERE {self._same}"
+            f" AND {self._deleted_version} >= {self._last})"
             f" ON CONFLICT ({self._keys}) DO UPDATE SET {changed}"
             f" WHERE {_older(f'{self._place}.{version}', f'excluded.{version}')}"
         )
@@ -111,9 +120,10 @@ class SqliteTable:
     def remember(self) -> str:
         """Remember a delete's version."""
         values = ", ".join((*self._numbered, self._document))
+        version = self._deleted_version
         return (
             f"INSERT INTO {self._side} VALUES ({values}) ON CONFLICT ({self._keys})"
-            " DO UPDATE SET version = excluded.version WHERE excluded.version > version"
+            f" DO UPDATE SET {version} = excluded.{version} WHERE excluded.{version} > {version}"
         )
 
     def _migrate(self, database: sqlite3.Connection) -> None:
@@ -132,10 +142,29 @@ class SqliteTable:
             column = f"{quoted(name)} {wanted[name]}"
             database.execute(f"ALTER TABLE {self._place} ADD COLUMN {column}")
 
-    def _extracted(self, field: Field) -> str:
+    def _check_names(self) -> None:
+        names = [name.lower() for name, _ in self.columns]
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise SinkError(
+                f'table "{self._name}" would have two columns of the name "{twice}"',
+                detail="SQLite does not distinguish names by case, and the sink adds"
+                f" {self._added} to the columns of the key.",
+                hint="Give the field another name, or use the other mode, document or columns.",
+            )
+
+    @property
+    def _added(self) -> str:
+        return "document and version" if self._mode == "document" else "joinery_version"
+
+    def _extracted(self, field: Field, zeros: bool) -> str:
         """Return the value of a field of the document; what SQLite has no type for, as text."""
+        as_text = isinstance(field.type, Array | Map | Struct | Decimal)
+        if _no_path(field.name) or (zeros and not as_text):
+            name = "'" + field.name.replace("'", "''") + "'"
+            return f"joinery_field({self._document}, {name}, {as_text:d})"
         path = "'$." + quoted(field.name).replace("'", "''") + "'"
-        if isinstance(field.type, Array | Map | Struct | Decimal):
+        if as_text:
             return f"nullif({self._document} -> {path}, 'null')"
         return f"{self._document} ->> {path}"
 
@@ -174,6 +203,24 @@ def _older(standing: str, given: str) -> str:
     return f"({standing} < {given} OR typeof({standing}) <> 'integer')"
 
 
+def _no_path(name: str) -> bool:
+    """Return whether a field's name is one that no path of SQLite leads to."""
+    return json.dumps(name, ensure_ascii=False)[1:-1] != name
+
+
+def _field(document: str, name: str, as_text: int) -> str | int | float | None:
+    """Return a field of a compact JSON object: its value, or its text as it stands."""
+    at = 1
+    while document[at] != "}":
+        found, at = _JSON.raw_decode(document, at)
+        value, end = _JSON.raw_decode(document, at + 1)
+        if found == name:
+            told: str | int | float | None = value
+            return document[at + 1 : end] if as_text and value is not None else told
+        at = end + (document[end] == ",")
+    return None
+
+
 def _typed_key(key: tuple[Field, ...]) -> list[tuple[str, str]]:
     """Return the columns of a key: a primary key of one INTEGER takes nothing but numbers."""
     return [(name, "INT" if kind == "INTEGER" else kind) for name, kind in _typed(key)]
@@ -195,6 +242,8 @@ _FENCE = """CREATE TABLE IF NOT EXISTS joinery_batches (
     table_name TEXT, query_id TEXT, batch_id INTEGER NOT NULL, epoch INTEGER NOT NULL,
     PRIMARY KEY (table_name, query_id))"""
 _WAIT_S = 30.0
+_ZERO = "\\u0000"
+_JSON = json.JSONDecoder()
 _GUARANTEE = Guarantee(
     summary="The table holds the newest document of each key; a batch is one transaction.",
 )
@@ -223,6 +272,7 @@ class SqliteSink:
             self._database.execute("PRAGMA journal_mode = WAL")
             # What an erasure took out of a document must not be left in the file.
             self._database.execute("PRAGMA secure_delete = ON")
+            self._database.create_function("joinery_field", 3, _field, deterministic=True)
             self._database.execute(_FENCE)
         except (sqlite3.Error, OSError) as error:
             raise self._failed(error) from error
@@ -271,7 +321,9 @@ class SqliteSink:
         table = self._prepared(database, batch)
         self._fence(database, batch)
         gone: list[tuple[object, ...]] = []
-        database.executemany(table.upsert, _upserts(batch, gone))
+        kept: list[tuple[object, ...]] = []
+        database.executemany(table.upsert(zeros=False), _upserts(batch, gone, kept))
+        database.executemany(table.upsert(zeros=True), kept)
         database.executemany(table.delete, gone)
         database.executemany(table.remember, gone)
 
@@ -344,11 +396,18 @@ class SqliteOptions:
         return SqliteReader(path_in(folder, self.path), self.table or product, key)
 
 
-def _upserts(batch: StagedBatch, gone: list[tuple[object, ...]]) -> Iterator[tuple[object, ...]]:
-    """Yield the parameters of each upsert; put those of the tombstones into `gone`."""
+def _upserts(
+    batch: StagedBatch, gone: list[tuple[object, ...]], zeros: list[tuple[object, ...]]
+) -> Iterator[tuple[object, ...]]:
+    """Yield the parameters of each upsert.
+
+    Those of the tombstones are put into `gone`, those of documents with a U+0000 into `zeros`.
+    """
     for row in read_rows(batch.files):
         values = map(stored_value, stored_values(batch.key, row.key_values()))
         if row.value is None:
             gone.append((*values, row.version))
+        elif _ZERO in row.value:
+            zeros.append((*values, row.value, row.version))
         else:
             yield (*values, row.value, row.version)

@@ -416,6 +416,80 @@ def test_in_columns_a_field_that_the_product_gained_becomes_a_column(
     assert [("ann", 1, "a", 6, 0)] == rows(tmp_path)
 
 
+def test_in_columns_a_name_and_a_text_are_kept_whatever_characters_they_have(
+    columns: SqliteSink, stage: Stage, tmp_path: Path
+) -> None:
+    value = Struct(
+        (
+            Field('5" disk', STRING),
+            Field("back\\slash", Decimal(12, 2)),
+            Field("a\tb", Array(STRING)),
+            Field("plain", STRING),
+            Field("it's", BOOLEAN),
+        )
+    )
+    document = (
+        '{"5\\" disk":"a\\"b","back\\\\slash":1.50,"a\\tb":["\\u0000"],'
+        '"plain":"x\\u0000y","it\'s":true}'
+    )
+
+    columns.write(wide(stage, document, value=value))
+    columns.write(wide(stage, document.replace("\\u0000", ""), value=value, version=6))
+
+    with sqlite3.connect(tmp_path / "out/documents.db") as database:
+        kept = database.execute("SELECT * FROM ticket").fetchall()
+    assert [("ann", 1, 'a"b', "1.50", '[""]', "xy", 1, 6)] == kept
+
+
+def test_in_columns_a_text_goes_on_after_a_zero(
+    columns: SqliteSink, stage: Stage, tmp_path: Path
+) -> None:
+    columns.write(wide(stage, '{"title":"x\\u0000y","open":false,"price":1.50,"tags":["\\u0000"]}'))
+
+    expected = ("ann", 1, "x\0y", 0, "1.50", '["\\u0000"]', None, 5)
+    assert [expected] == rows(tmp_path)
+
+
+def test_in_columns_the_key_may_have_a_version_and_a_document(
+    columns: SqliteSink, stage: Stage, tmp_path: Path
+) -> None:
+    key = Struct((Field("version", LONG), Field("document", STRING)))
+    line = '{{"key":{{"version":1,"document":"a"}},"value":{},"version":{}}}'
+
+    def write(value: str, version: int) -> None:
+        batch = stage(line.format(value, version), batch_id=version, key=key)
+        columns.write(replace(batch, value=VALUE))
+
+    write('{"title":"first"}', 5)
+    write("null", 7)
+    write('{"title":"late"}', 6)
+    write('{"title":"second"}', 8)
+
+    with sqlite3.connect(tmp_path / "out/documents.db") as database:
+        kept = database.execute("SELECT * FROM ticket").fetchall()
+    assert [(1, "a", "second", 8)] == kept
+
+
+@pytest.mark.parametrize(
+    ("mode", "key", "value"),
+    [
+        ("document", "Version", "title"),
+        ("document", "document", "title"),
+        ("columns", "owner", "Owner"),
+        ("columns", "owner", "JOINERY_VERSION"),
+    ],
+)
+def test_columns_that_sqlite_cannot_tell_apart_are_refused(
+    stage: Stage, tmp_path: Path, mode: str, key: str, value: str
+) -> None:
+    made = make_sink("sqlite", "ticket", {"path": "out.db", "mode": mode}, tmp_path)
+    made.open()
+    batch = stage(key=Struct((Field(key, STRING),)))
+
+    with pytest.raises(SinkError, match="two columns of the name"):
+        made.write(replace(batch, value=Struct((Field(value, STRING),))))
+
+
 def test_a_table_of_another_form_is_refused(
     sink: SqliteSink, columns: SqliteSink, stage: Stage
 ) -> None:

@@ -137,8 +137,8 @@ def columns_of_table(database: sqlite3.Connection, table: str) -> dict[str, Colu
     return {name: Column(type, bool(key)) for _, name, type, _, _, key in told}
 
 
-def check_names(names: Iterable[str]) -> None:
-    """Refuse tables whose names differ by case alone, which are one table.
+def check_names(names: Iterable[str], what: str = "tables") -> None:
+    """Refuse tables, or columns of one, whose names differ by case alone: they are one.
 
     Raises:
         StoreError: Two do.
@@ -148,8 +148,8 @@ def check_names(names: Iterable[str]) -> None:
         other = known.setdefault(name.lower(), name)
         if other != name:
             raise StoreError(
-                f'SQLite cannot tell the tables "{other}" and "{name}" apart',
-                hint="Rename the relation or the product, or keep join state in PostgreSQL.",
+                f'SQLite cannot tell the {what} "{other}" and "{name}" apart',
+                hint="Rename one, or use another solution, or keep join state in PostgreSQL.",
             )
 
 

@@ -31,6 +31,7 @@ from joinery.solutions.relational.layout import (
 )
 from joinery.solutions.relational.sqlite_database import (
     Column,
+    check_names,
     columns_of_table,
     declared_type,
     found,
@@ -55,6 +56,7 @@ class SqliteTable:
         self._table = table
         self._relation = table.relation
         self._fields = {each.name: each for each in table.columns}
+        check_names(self._fields, f'columns of "{table.relation.name}",')
         self._key_fields = [self._fields[column] for column in table.relation.key]
         self._rest = [each for each in table.columns if each.name not in table.relation.key]
         self._key_of = key_reader(table.relation)

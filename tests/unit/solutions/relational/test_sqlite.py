@@ -217,8 +217,12 @@ def test_a_column_of_another_type_is_refused(state: SqliteState, path: Path) -> 
 def test_columns_that_differ_by_case_alone_are_refused(tmp_path: Path) -> None:
     other = relation("user", "id", Field("id", LONG), Field("Name", INT), Field("name", INT))
 
-    with pytest.raises(StoreError, match="could not use the database"):
+    with pytest.raises(StoreError) as refused:
         SqliteState([product(other, STAR)], tmp_path / "state.db")
+
+    assert (
+        'SQLite cannot tell the columns of "user", "Name" and "name" apart' == refused.value.message
+    )
 
 
 def test_relations_that_differ_by_case_alone_are_refused(tmp_path: Path) -> None:
