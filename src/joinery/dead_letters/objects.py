@@ -17,7 +17,7 @@ from joinery.dead_letters.dead_letter import Resolution, parse_resolution, resol
 from joinery.errors import SinkUnavailableError
 from joinery.files import append_decided, join_synced
 from joinery.place.object_path import ObjectPath
-from joinery.place.s3 import Listed, ObjectStoreError
+from joinery.place.store import Listed, ObjectStoreError
 
 _MARKS, _LETTERS = ".marks.jsonl", "[!.]*.jsonl"
 _MOST_LOOKED_AT = 1000  # objects

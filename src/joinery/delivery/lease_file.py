@@ -23,7 +23,7 @@ from joinery.errors import RunError
 from joinery.files import write_whole
 from joinery.place.object_path import ObjectPath
 from joinery.place.place import RENEWAL_ANSWER_S, Place
-from joinery.place.s3 import Found, client_of
+from joinery.place.store import Found
 
 LAPSE_S = 10.0
 _LOCK_WAIT_S = 5.0
@@ -196,7 +196,7 @@ class ConditionalFile:
 
     def prepare(self) -> None:
         """Make the client of the store."""
-        client_of(self.file.options)
+        self.file.prepare()
 
 
 def holder_in(file: Place) -> Holder | None:

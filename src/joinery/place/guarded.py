@@ -15,7 +15,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from joinery.place.object_path import ObjectPath
-from joinery.place.s3 import LARGE_BYTES, ObjectStoreError
+from joinery.place.s3 import LARGE_BYTES
+from joinery.place.store import ObjectStoreError
 from joinery.slices import slices
 
 _ANSWER_S = 2.0  # to connect, and as long for the answer: less than half of a lease's lapse

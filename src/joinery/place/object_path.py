@@ -1,4 +1,4 @@
-"""A name in an object store, with as much of `pathlib.Path` as files beside a checkpoint need.
+"""A name in an object store or HDFS, with as much of `pathlib.Path` as a checkpoint's files need.
 
 A folder is there as long as a name below it is, so none is made.
 """
@@ -13,9 +13,10 @@ from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Self
 
-from joinery.place.s3 import Bucket, ConflictError, Found, Listed, ObjectStoreError, S3Options
+from joinery.place.hdfs import HdfsOptions
+from joinery.place.s3 import S3Options
+from joinery.place.store import ConflictError, Found, Listed, ObjectStoreError, Store
 
-SCHEME = "s3a"
 _MOST_LOOKS = 20
 _PAUSE_S, _LONGEST_PAUSE_S = 0.01, 0.5
 
@@ -25,28 +26,28 @@ class ObjectPath:
     """A file or folder.
 
     Attributes:
-        bucket: The bucket.
+        bucket: The bucket, or what stands for it: the name node, or the name of several.
         key: Without slashes at its ends; empty for all of the bucket.
         options: How the store is reached.
     """
 
     bucket: str
     key: str
-    options: S3Options = field(default=S3Options(), compare=False, repr=False)
+    options: S3Options | HdfsOptions = field(default=S3Options(), compare=False, repr=False)
 
     @classmethod
-    def of(cls, address: str, options: S3Options) -> Self:
+    def of(cls, address: str, options: S3Options | HdfsOptions) -> Self:
         """Return what an address names.
 
         Example:
             >>> str(ObjectPath.of("s3a://bucket/folder/", S3Options()) / "file.json")
             's3a://bucket/folder/file.json'
         """
-        bucket, _, key = address.removeprefix(f"{SCHEME}://").partition("/")
+        bucket, _, key = address.removeprefix(f"{options.scheme}://").partition("/")
         return cls(bucket, key.strip("/"), options)
 
     def __str__(self) -> str:
-        return f"{SCHEME}://{self.bucket}/{self.key}".rstrip("/")
+        return f"{self.options.scheme}://{self.bucket}/{self.key}".rstrip("/")
 
     def __truediv__(self, name: str) -> Self:
         return self._named(f"{self.key}/{name}".lstrip("/"))
@@ -109,7 +110,7 @@ class ObjectPath:
 
     def is_dir(self) -> bool:
         """Return whether something is in it."""
-        return next(self._store.keys(self._below, most=1), None) is not None
+        return self._store.any_below(self._below)
 
     def within(self, answer_s: float, tries: int) -> Self:
         """Return the same, of which the store is asked with other patience."""
@@ -125,11 +126,7 @@ class ObjectPath:
 
     def glob(self, pattern: str) -> Iterator[Self]:
         """Yield the files below a folder whose names match, part for part."""
-        wanted = pattern.split("/")
-        for key in self._store.keys(self._below):
-            parts = key.removeprefix(self._below).split("/")
-            if len(parts) == len(wanted) and all(map(fnmatchcase, parts, wanted)):
-                yield self._named(key)
+        return map(self._named, self._store.matching(self._below, pattern.split("/")))
 
     def listed(self) -> Iterator[tuple[Self, Listed]]:
         """Yield the files below a folder, with what the store's listing tells of each."""
@@ -200,48 +197,28 @@ class ObjectPath:
             FileExistsError: It is there, with other content.
         """
         try:
-            self._store.replace(self.key, content, None)
+            self._store.create(self.key, content)
         except ConflictError as error:
             if self.read_bytes() != content:  # else it may be this very call that has put it
                 raise FileExistsError(str(self)) from error
 
     def check_conditions(self) -> None:
-        """See that the store keeps the conditions of puts; needs a name that nobody else has.
+        """See that the store lets one change a file of those who saw the same.
+
+        Needs a name that nobody else has.
 
         Raises:
             ObjectStoreError: It does not: of two who write at once, both would be told they did.
         """
-        try:
-            self._puts(b"first", None)
-            if self._puts(b"again", None):
-                raise self._deaf("If-None-Match")
-            seen = self._store.read(self.key).tag
-            if not self._puts(b"second", seen):
-                raise self._deaf("If-Match", "It rejects one that holds.")
-            if self._puts(b"late", seen):
-                raise self._deaf("If-Match")
-        finally:
-            self._store.delete(self.key)
+        self._store.check_conditions(self.key)
 
-    def _puts(self, content: bytes, seen: str | None) -> bool:
-        """Return whether a conditional put was made; its answer may have been lost."""
-        try:
-            self._store.replace(self.key, content, seen)
-        except ConflictError:
-            return self.read_bytes() == content
-        return True
-
-    def _deaf(self, header: str, detail: str = "") -> ObjectStoreError:
-        return ObjectStoreError(
-            f"the store of {SCHEME}://{self.bucket} ignores the condition of a put: {header}",
-            detail=detail or "Two runs could overwrite each other there.",
-            hint="Use a store that knows If-None-Match and If-Match, such as S3, and nothing"
-            " between that alters ETags.",
-        )
+    def prepare(self) -> None:
+        """Make what the first request needs, which may take a second."""
+        self._store.prepare()
 
     def remove(self) -> None:
         """Delete all files below a folder."""
-        self._store.delete_all(list(self._store.keys(self._below)))
+        self._store.delete_below(self._below)
 
     def remove_files(self, files: Sequence[Self]) -> None:
         """Delete some files of the same bucket."""
@@ -261,6 +238,15 @@ class ObjectPath:
         """
         self._store.copy(self.key, target.key, size)
 
+    @property
+    def can_rename(self) -> bool:
+        """Whether a folder gets another name at once; else its files are copied."""
+        return self._store.can_rename
+
+    def rename(self, target: Self) -> None:
+        """Give a folder another name, where it can be renamed."""
+        self._store.rename(self.key, target.key)
+
     def copy_to(self, folder: Path, left_out: Sequence[str]) -> None:
         """Copy all files below into a folder of this machine.
 
@@ -268,14 +254,14 @@ class ObjectPath:
             folder: Where they go.
             left_out: Patterns of the names of files and folders that are not copied.
         """
-        for key in self._store.keys(self._below):
-            name = key.removeprefix(self._below)
+        for listed in self._store.objects(self._below):
+            name = listed.key.removeprefix(self._below)
             parts = name.split("/")
             left = any(fnmatchcase(part, each) for part in parts for each in left_out)
             if parts[-1] and not left:  # others only mark a folder
                 target = folder / name
                 target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(self._named(key).read_bytes())
+                target.write_bytes(self._named(listed.key).read_bytes())
 
     @property
     def _below(self) -> str:
@@ -286,8 +272,8 @@ class ObjectPath:
         return PurePosixPath(self.key)
 
     @property
-    def _store(self) -> Bucket:
-        return Bucket(self.bucket, self.options)
+    def _store(self) -> Store:
+        return self.options.store(self.bucket)
 
     def _named(self, key: str) -> Self:
         return replace(self, key=key)

@@ -1,4 +1,4 @@
-"""A file or folder on a disk or in an object store.
+"""A file or folder on a disk, in an object store or in HDFS.
 
 What is only ever on a disk says so by asking for `local`, and refuses the rest by name.
 """
@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from joinery.errors import RunError
-from joinery.place.object_path import SCHEME, ObjectPath
+from joinery.place.object_path import ObjectPath
 
 Place = Path | ObjectPath
 """Both read alike; what writes, `joinery.files`, tells them apart."""
@@ -18,7 +18,7 @@ RENEWAL_ANSWER_S = 4.0
 
 
 class LocalOnlyError(RunError):
-    """Something needs a checkpoint on a disk, and it is in an object store."""
+    """Something needs a checkpoint on a disk, and it is in an object store or HDFS."""
 
     code = "RUN_LOCAL_ONLY"
 
@@ -31,17 +31,17 @@ def local(place: Place, what: str) -> Path:
         what: What needs that, as the beginning of a sentence.
 
     Raises:
-        LocalOnlyError: It is in an object store.
+        LocalOnlyError: It is not.
     """
     if isinstance(place, Path):
         return place
-    raise local_only(what)
+    raise local_only(what, place)
 
 
-def local_only(what: str) -> LocalOnlyError:
-    """Return the error for what needs a checkpoint on a disk."""
+def local_only(what: str, place: ObjectPath) -> LocalOnlyError:
+    """Return the error for what needs a checkpoint on a disk, where it is not."""
     return LocalOnlyError(
-        f"{what} needs a checkpoint on a disk, and run.checkpoint is at {SCHEME}://",
+        f"{what} needs a checkpoint on a disk, and run.checkpoint is at {place.options.scheme}://",
         hint="Set run.checkpoint to a folder that the driver and all executors see.",
     )
 

@@ -13,14 +13,16 @@ the client tries again: whoever is told reads the object before deciding.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from joinery.errors import RunError
+from joinery.place.store import ConflictError, Found, Listed, ObjectStoreError
 from joinery.slices import slices
 
 if TYPE_CHECKING:
@@ -34,16 +36,6 @@ _CONFLICTS = {"409", "412", "PreconditionFailed", "ConditionalRequestConflict", 
 _PREFIX = "spark.hadoop."
 
 
-class ObjectStoreError(RunError, OSError):
-    """An object store cannot be asked, or refuses."""
-
-    code = "RUN_OBJECT_STORE"
-
-
-class ConflictError(Exception):
-    """An object is not what it was when it was read."""
-
-
 @dataclass(frozen=True, slots=True)
 class S3Options:
     """How a store is reached; None leaves it to AWS's own rules.
@@ -54,6 +46,8 @@ class S3Options:
         answer_s: How long an answer is waited for.
         tries: How often a request is made that fails or is refused.
     """
+
+    scheme: ClassVar = "s3a"
 
     endpoint: str | None = None
     region: str | None = None
@@ -92,6 +86,15 @@ class S3Options:
             path_style=str(said("path.style.access")).lower() == "true",
         )
 
+    @property
+    def server(self) -> str:
+        """Names the store among those that have a bucket of the same name."""
+        return self.endpoint or ""
+
+    def store(self, name: str) -> Bucket:
+        """Return one of its buckets."""
+        return Bucket(name, self)
+
 
 def _url(endpoint: str | None, scheme: str) -> str | None:
     return endpoint if endpoint is None or "://" in endpoint else f"{scheme}://{endpoint}"
@@ -107,36 +110,16 @@ def hadoop_settings() -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """An object as it was read.
-
-    Attributes:
-        tag: Changes with the object.
-    """
-
-    content: bytes
-    tag: str
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Listed:
-    """An object as a listing tells of it.
-
-    Attributes:
-        tag: Changes with the object.
-    """
-
-    key: str
-    size: int
-    tag: str
-
-
-@dataclass(frozen=True, slots=True)
 class Bucket:
     """One bucket of a store."""
 
     name: str
     options: S3Options
+    can_rename: ClassVar = False
+
+    def prepare(self) -> None:
+        """Make the client, which takes up to a second."""
+        client_of(self.options)
 
     def read(self, key: str) -> Found:
         """Return an object.
@@ -191,6 +174,10 @@ class Bucket:
             else:
                 self._client.copy(source, self.name, target)
 
+    def create(self, key: str, content: bytes) -> None:
+        """Put an object if there is none."""
+        self.replace(key, content, None)
+
     def replace(self, key: str, content: bytes, seen: str | None) -> str:
         """Put an object if it is still as it was seen; return its tag.
 
@@ -206,6 +193,44 @@ class Bucket:
         with self._errors("write", key, conditional=True):
             told = self._client.put_object(Bucket=self.name, Key=key, Body=content, **condition)
             return str(told["ETag"])
+
+    def check_conditions(self, key: str) -> None:
+        """See that the store keeps the conditions of puts.
+
+        Raises:
+            ObjectStoreError: It does not: of two who write at once, both would be told they did.
+        """
+        try:
+            self._puts(key, b"first", None)
+            if self._puts(key, b"again", None):
+                raise self._deaf("If-None-Match")
+            seen = self.read(key).tag
+            if not self._puts(key, b"second", seen):
+                raise self._deaf("If-Match", "It rejects one that holds.")
+            if self._puts(key, b"late", seen):
+                raise self._deaf("If-Match")
+        finally:
+            self.delete(key)
+
+    def _puts(self, key: str, content: bytes, seen: str | None) -> bool:
+        """Return whether a conditional put was made; its answer may have been lost."""
+        try:
+            self.replace(key, content, seen)
+        except ConflictError:
+            return self.read(key).content == content
+        return True
+
+    def _deaf(self, header: str, detail: str = "") -> ObjectStoreError:
+        return ObjectStoreError(
+            f"the store of s3a://{self.name} ignores the condition of a put: {header}",
+            detail=detail or "Two runs could overwrite each other there.",
+            hint="Use a store that knows If-None-Match and If-Match, such as S3, and nothing"
+            " between that alters ETags.",
+        )
+
+    def rename(self, key: str, target: str) -> None:
+        """Refuse: there are no folders that have names."""
+        raise NotImplementedError
 
     def delete(self, key: str) -> None:
         """Delete an object, if there is one."""
@@ -228,6 +253,21 @@ class Bucket:
         for page in self._pages(prefix):
             for each in page.get("Contents", ()):
                 yield Listed(each["Key"], each["Size"], each["ETag"])
+
+    def delete_below(self, prefix: str) -> None:
+        """Delete the objects whose names begin with `prefix`."""
+        self.delete_all(list(self.keys(prefix)))
+
+    def any_below(self, prefix: str) -> bool:
+        """Return whether a name begins with `prefix`."""
+        return next(self.keys(prefix, most=1), None) is not None
+
+    def matching(self, prefix: str, pattern: Sequence[str]) -> Iterator[str]:
+        """Yield the names that begin with `prefix` and match from there on, part for part."""
+        for key in self.keys(prefix):
+            parts = key.removeprefix(prefix).split("/")
+            if len(parts) == len(pattern) and all(map(fnmatchcase, parts, pattern)):
+                yield key
 
     def keys(self, prefix: str, *, most: int | None = None) -> Iterator[str]:
         """Yield the names that begin with `prefix`, in order."""

@@ -24,7 +24,7 @@ def scratch_of(checkpoint: ObjectPath, project: Path) -> Path:
         checkpoint: The checkpoint.
         project: The folder of the project.
     """
-    address = f"{checkpoint.options.endpoint or ''} {checkpoint}"
+    address = f"{checkpoint.options.server} {checkpoint}"
     name = hashlib.sha256(address.encode()).hexdigest()[:_DIGITS]
     beside = project / _FOLDER / name
     if not _writable(beside):

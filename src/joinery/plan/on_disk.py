@@ -32,11 +32,12 @@ class _Needs:
 
 def disk_refusals(spec: ProjectSpec, plan: Plan) -> Iterator[JoineryError]:
     """Yield a problem for each part that needs a disk, where the checkpoint is on none."""
-    if isinstance(spec.checkpoint, FilePath):
+    checkpoint = spec.checkpoint
+    if isinstance(checkpoint, FilePath):
         return
     of_products = chain.from_iterable(map(_of, outputs_of(plan)))
     for each in (*_of_project(spec), *of_products):
-        told = local_only(each.what)
+        told = local_only(each.what, checkpoint)
         yield PlanError(
             told.message,
             code="PLAN_NOT_YET",

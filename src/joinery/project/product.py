@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 from joinery.errors import Location, SpecError
-from joinery.place.object_path import SCHEME, ObjectPath
+from joinery.place.hdfs import HdfsOptions
+from joinery.place.object_path import ObjectPath
 from joinery.place.place import Place
 from joinery.place.s3 import S3Options, hadoop_settings
 from joinery.place.scratch import scratch_of
@@ -198,10 +199,16 @@ class ProjectSpec:
 
     def place_of(self, text: str) -> Place:
         """Return the path that `text` names, or what it is the address of."""
-        if not text.startswith(f"{SCHEME}://"):
-            return self.path_of(text)
-        # Those of the environment as well, which a task on another machine does not see.
-        return ObjectPath.of(text, S3Options.of({**hadoop_settings(), **dict(self.run.spark)}))
+        scheme, _, rest = text.partition("://")
+        settings = dict(self.run.spark)
+        match scheme:
+            case S3Options.scheme:
+                # Those of the environment as well, which a task on another machine does not see.
+                return ObjectPath.of(text, S3Options.of({**hadoop_settings(), **settings}))
+            case HdfsOptions.scheme:
+                return ObjectPath.of(text, HdfsOptions.of(rest.partition("/")[0], settings))
+            case _:
+                return self.path_of(text)
 
     @property
     def scratch(self) -> Path:

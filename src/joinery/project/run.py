@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from joinery.place.object_path import SCHEME
 from joinery.project.audit import AuditSpec
 from joinery.project.kind import Options, SinkSpec, read_sink, read_solutions, sink_data
 from joinery.project.kinds import SINKS
@@ -21,7 +20,9 @@ from joinery.project.value import DURATION, FLAG, PLAIN, SIZE, TEXT, At, Pairs, 
 
 _SHORTEST_INTERVAL_MS = 5000
 _CHECKPOINT = ".joinery/checkpoint"
-_OBJECTS = re.compile(rf"{SCHEME}://[a-z0-9][a-z0-9.-]+(/[^/]+)*/?")
+_STORES = re.compile(
+    r"s3a://[a-z0-9][a-z0-9.-]+(/[^/]+)*/?|hdfs://[A-Za-z0-9][A-Za-z0-9._-]*(:[0-9]+)?(/[^/]+)+/?"
+)
 _WEEK_MS = 7 * 24 * 60 * 60 * 1000
 
 
@@ -45,7 +46,7 @@ def _alone(value: Value) -> Value:
 
 def _read_checkpoint(at: At, tree: Tree) -> str:
     folder = at.reader.text(tree, at.part)
-    if folder and not _OBJECTS.fullmatch(folder):
+    if folder and not _STORES.fullmatch(folder):
         check_path(at.reader, tree, at.part)
     return folder or _CHECKPOINT
 

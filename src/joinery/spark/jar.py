@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 from joinery.artifact import Artifact, fetch, version
 from joinery.capture.program import libraries
 from joinery.errors import RunError
+from joinery.place.s3 import S3Options
 from joinery.project.product import ProjectSpec
 
 if TYPE_CHECKING:
@@ -299,12 +300,18 @@ def _went_live(spec: ProjectSpec) -> bool:
     return isinstance(spec.checkpoint, Path) and any(spec.checkpoint.glob("*/real_time.json"))
 
 
+def needs_s3a(spec: ProjectSpec) -> bool:
+    """Return whether a project's checkpoint is in an object store."""
+    checkpoint = spec.checkpoint
+    return not isinstance(checkpoint, Path) and checkpoint.options.scheme == S3Options.scheme
+
+
 def connector_jars(spec: ProjectSpec) -> tuple[Path, ...]:
     """Return the jars that a project's sources, sinks and checkpoint need, fetched at first use."""
     reads = any(each.kind == "kafka" for each in spec.sources)
     sends = spec.run.real_time or _went_live(spec)
     kafka = kafka_jars() if reads or sends else ()
-    return kafka if isinstance(spec.checkpoint, Path) else (*kafka, *s3_jars())
+    return (*kafka, *s3_jars()) if needs_s3a(spec) else kafka
 
 
 def s3_jars() -> tuple[Path, ...]:

@@ -57,6 +57,9 @@ RUN_SETTINGS: Mapping[str, str] = {
 """What a run needs besides."""
 _LOCAL_FILES = "dev.joinery.kernel.spark.LocalCheckpoint"
 _OBJECTS = "dev.joinery.kernel.spark.ObjectCheckpoint"
+_RENAMED = (
+    "org.apache.spark.sql.execution.streaming.checkpointing.FileContextBasedCheckpointFileManager"
+)
 # A third of a short run is just-in-time compilation; smaller inlining halves that
 # (docs/design/performance.md).
 _LOCAL_JVM = (
@@ -89,12 +92,16 @@ _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
 def checkpoint_settings(spec: ProjectSpec) -> dict[str, str]:
     """Return the settings of a session whose checkpoints are where a project says."""
-    if isinstance(spec.checkpoint, Path):
+    place = spec.checkpoint
+    if isinstance(place, Path):
         return {}
+    # Both have checksums of their own.
+    settings = {"spark.sql.streaming.checkpoint.fileChecksum.enabled": "false"}
+    if place.can_rename:
+        return {**settings, "spark.sql.streaming.checkpointFileManagerClass": _RENAMED}
     return {
+        **settings,
         "spark.sql.streaming.checkpointFileManagerClass": _OBJECTS,
-        # The store has checksums of its own.
-        "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
         # Files of a checkpoint are read from their beginning to their end.
         "spark.hadoop.fs.s3a.input.stream.type": "classic",
         # Files are put by the client that puts all others, not by the SDK's second one.

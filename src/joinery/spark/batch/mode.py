@@ -121,7 +121,7 @@ class KeepCurrent:
             remove_folder(rebuild_paths(self.scratch, query).checkpoint)
         checkpoint = self.paths(query).checkpoint
         _claim(checkpoint, query, plan)
-        if isinstance(checkpoint, Path):
+        if isinstance(checkpoint, Path) or checkpoint.can_rename:
             relocate(checkpoint)
 
     def needs_ends(self, products: Sequence[Product]) -> bool:

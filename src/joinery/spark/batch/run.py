@@ -45,7 +45,7 @@ from joinery.spark.batch.start import (
 )
 from joinery.spark.batch.tasks import SparkTasks
 from joinery.spark.batch.watch import WaitedTooLongError, WaitLimit, Watch
-from joinery.spark.jar import require_s3a
+from joinery.spark.jar import needs_s3a, require_s3a
 from joinery.spark.jvm import require_classic
 from joinery.spark.launch import RUN_SETTINGS, checkpoint_settings
 from joinery.spark.partitions import PARTITIONS, choose_partitions, partitions_warning
@@ -344,10 +344,11 @@ class Run:
         return watch, times
 
     def _check_store(self, spark: SparkSession) -> None:
-        """See that a session reaches the checkpoint, where that is in an object store."""
+        """See that a session reaches the checkpoint, where that is on no disk."""
         if isinstance(self._spec.checkpoint, Path):
             return
-        require_s3a(spark)
+        if needs_s3a(self._spec):
+            require_s3a(spark)
         master = spark.sparkContext.master or ""
         if master != "local" and not master.startswith("local["):
             for query in self._queries:

@@ -19,7 +19,7 @@ from pathlib import Path
 from joinery.errors import RunError
 from joinery.place.object_path import ObjectPath
 from joinery.place.place import Place
-from joinery.place.s3 import ObjectStoreError
+from joinery.place.store import ObjectStoreError
 
 _MARK = ".staged"
 

@@ -210,7 +210,7 @@ def staging_apart(kernel: BatchKernel, apart: PartsApart) -> BatchKernel:
     """
     if isinstance(kernel, Kernel | StreamKernel):
         return kernel.staging_apart(apart)
-    raise local_only("a query that stages on the driver's disk")
+    raise local_only("a query that stages on the driver's disk", apart.folder)
 
 
 def _spools(spec: ProjectSpec) -> frozenset[str]:

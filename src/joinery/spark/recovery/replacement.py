@@ -1,7 +1,8 @@
 """Puts a checkpoint that is marked as finished in the place of its query's, and keeps that one.
 
-On a disk the two folders change places by their names. In an object store, where objects cannot be
-renamed, their files are copied, and the mark says how far that is: the next run goes on there.
+On a disk and in HDFS the two folders change places by their names. In an object store, where
+objects cannot be renamed, their files are copied, and the mark says how far that is: the next run
+goes on there.
 
 Invariant: a checkpoint that is marked takes its place before the query runs or is rebuilt again,
 whoever starts it; one that is not marked never does. Nothing of the one before is removed before it
@@ -50,7 +51,10 @@ def put_in_place(root: Place, query: str, check: Callable[[], None] = lambda: No
     if isinstance(root, Path) and isinstance(fresh, Path) and isinstance(standing, Path):
         _rename(fresh, standing, root / _REPLACED, query)
     elif isinstance(fresh, ObjectPath) and isinstance(standing, ObjectPath):
-        _copy(fresh, standing, root / _REPLACED, query, check)
+        if fresh.can_rename:
+            _rename_in_turn(fresh, standing, root / _REPLACED, query, check)
+        else:
+            _copy(fresh, standing, root / _REPLACED, query, check)
     return True
 
 
@@ -76,6 +80,25 @@ def _rename(fresh: Path, standing: Path, replaced: Path, query: str) -> None:
     fresh.rename(standing)
     for held in (standing / HELD).glob("rebuild-*"):
         held.unlink()
+    (standing / MARK).unlink()
+
+
+def _rename_in_turn(
+    fresh: ObjectPath,
+    standing: ObjectPath,
+    replaced: Place,
+    query: str,
+    check: Callable[[], None],
+) -> None:
+    """Rename both folders, each if the lease is held; the mark goes with the second."""
+    if standing.exists():
+        kept = replaced / f"{query}-{datetime.now(UTC):%Y%m%dT%H%M%S%f}"
+        assert isinstance(kept, ObjectPath)  # below the same root
+        check()
+        standing.rename(kept)
+    check()
+    fresh.rename(standing)
+    (standing / HELD).remove()
     (standing / MARK).unlink()
 
 

@@ -13,8 +13,10 @@ import java.util.stream.Stream;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FSDataOutputStream;
+import org.apache.hadoop.fs.FileContext;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Options;
 
 /** A folder of small files, each put in place complete. */
 interface LogFolder {
@@ -111,9 +113,9 @@ interface LogFolder {
       }
       org.apache.hadoop.fs.Path aside = path("." + name + ".tmp");
       put(aside, content);
-      if (!system().rename(aside, path(name))) {
-        throw new IOException("could not rename " + aside);
-      }
+      // What a batch wrote that was not committed may be there: a plain rename would refuse.
+      FileContext.getFileContext(folder.toUri(), configuration)
+          .rename(aside, path(name), Options.Rename.OVERWRITE);
     }
 
     private void put(org.apache.hadoop.fs.Path path, byte[] content) throws IOException {

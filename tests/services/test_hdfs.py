@@ -1,0 +1,321 @@
+"""A checkpoint in HDFS: what a run keeps there, and a run that is killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.chaos.world import assert_documents, make_world, write_project
+from tests.services import test_object_store as store
+from tests.services.hdfs_server import hdfs as hdfs_service
+from tests.services.hdfs_server import hdfs_settings
+from tests.services.s3_server import BadNetwork
+from tests.session_run import run_to_end
+
+import joinery as jn
+from joinery.delivery import lease as module
+from joinery.delivery.lease import Lease
+from joinery.delivery.lease_file import LeaseHeldError, holder_in
+from joinery.dev.process import HOST
+from joinery.dev.service import Service
+from joinery.errors import FencedError
+from joinery.files import append_line, write_whole
+from joinery.place.hdfs import HdfsOptions
+from joinery.place.object_path import ObjectPath
+from joinery.place.store import ObjectStoreError
+from joinery.spark.launch import checkpoint_settings
+from joinery.spark.recovery.replacement import put_in_place
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.services, pytest.mark.spark]
+
+RUN = [sys.executable, "-m", "joinery.cli.main", "run", "--once"]
+AWAY_S = 4.0
+POISON = '{"id": "one", "name": "x", "rev": 1}\n'
+
+# What holds in an object store holds here, too.
+test_a_file_reads_as_it_was_written = store.test_a_file_reads_as_it_was_written
+test_a_folder_lists_what_is_in_it = store.test_a_folder_lists_what_is_in_it
+test_a_folder_is_copied_in_part = store.test_a_folder_is_copied_without_what_is_left_out
+test_a_folder_is_removed = store.test_a_folder_is_removed_with_all_that_is_in_it
+test_lines_of_many_writers_all_stand = store.test_lines_of_many_writers_all_stand
+test_of_those_who_ask_one_is_first = store.test_of_those_who_ask_the_same_one_is_first
+test_dead_letters_stand_once = store.test_dead_letters_of_a_batch_that_runs_again_stand_once
+test_open_dead_letters_are_told = store.test_open_dead_letters_are_told_to_who_looks
+test_replaced_letters = store.test_dead_letters_of_a_run_that_was_replaced_are_not_kept
+test_of_two_drivers_at_once_one_writes = store.test_of_two_drivers_that_start_at_once_one_writes
+test_of_two_one_has_what_was_released = (
+    store.test_of_two_drivers_one_takes_over_a_lease_that_was_released
+)
+test_of_two_one_has_what_lapsed = store.test_of_two_drivers_one_takes_over_a_lease_that_has_lapsed
+test_a_file_is_put_first_by_one = store.test_a_file_is_put_first_by_one
+test_an_empty_batch = store.test_an_empty_batch_does_not_take_the_place_of_another_run_s
+test_a_run_removes_its_own_parts = store.test_a_run_that_ends_removes_its_own_parts_alone
+test_who_clears_leaves_what_is_new = (
+    store.test_a_run_that_is_replaced_while_it_clears_leaves_what_another_has_staged
+)
+test_documents_that_are_gone_are_told = store.test_documents_that_wait_and_are_gone_are_told
+test_of_two_that_hold_one_is_told = (
+    store.test_of_two_runs_that_hold_documents_one_is_told_of_the_other
+)
+test_a_rebuild_asks_a_run_to_end = store.test_a_rebuild_asks_a_run_to_end_through_the_store
+test_a_run_that_was_replaced_is_told_so = store.test_a_run_that_was_replaced_is_told_so
+
+
+@pytest.fixture(scope="module")
+def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """HDFS; `hdfs.address` is that of its root."""
+    with hdfs_service(tmp_path_factory.mktemp("hdfs")).started() as service:
+        yield service
+
+
+@pytest.fixture
+def settings(hdfs: Service) -> dict[str, str]:
+    """What `run.spark` says of HDFS."""
+    return hdfs_settings(hdfs)
+
+
+@pytest.fixture
+def folder(hdfs: Service, settings: dict[str, str], request: pytest.FixtureRequest) -> ObjectPath:
+    """A folder of the test's own."""
+    return place(f"{hdfs.address}/{request.node.name}", settings)
+
+
+@pytest.fixture
+def rounds() -> int:
+    """How often two drivers are started at once."""
+    return 20
+
+
+@pytest.fixture
+def network(hdfs: Service) -> Iterator[BadNetwork]:
+    """What is between here and the name node."""
+    with BadNetwork(hdfs.ports["web"]).open() as opened:
+        yield opened
+
+
+def place(address: str, settings: dict[str, str]) -> ObjectPath:
+    authority = address.removeprefix("hdfs://").partition("/")[0]
+    return ObjectPath.of(address, HdfsOptions.of(authority, settings))
+
+
+def over(network: BadNetwork, folder: ObjectPath) -> ObjectPath:
+    """Return a folder as it is seen through a network."""
+    return at(network.port, folder)
+
+
+def at(port: int, folder: ObjectPath) -> ObjectPath:
+    """Return a folder as a name node at a port shows it."""
+    return replace(folder, options=HdfsOptions((f"{HOST}:{port}",), user="root"))
+
+
+def test_a_file_that_is_changed_on_a_condition_is_one_file(folder: ObjectPath) -> None:
+    append_line(folder / "a" / "lines", "one")
+    append_line(folder / "a" / "lines", "two")
+    write_whole(folder / "a" / "b" / "other", "x", synced=True)
+
+    found = {str(each): listed.size for each, listed in folder.listed()}
+
+    assert {f"{folder}/a/lines": 10, f"{folder}/a/b/other": 1} == found
+    assert (folder / "a" / "lines").is_file()
+    assert not (folder / "a" / "b").is_file()
+    assert [folder / "a" / "lines"] == list(folder.glob("a/l*"))
+    (folder / "a" / "lines").unlink()
+    assert not (folder / "a" / "lines").exists()
+
+
+def test_what_is_under_way_is_not_there(folder: ObjectPath) -> None:
+    write_whole(folder / "a" / ".joinery-1", "x", synced=True)
+
+    assert [] == list((folder / "a").iterdir())
+    assert [] == list(folder.listed())
+
+
+def test_a_lease_is_kept_where_answers_are_lost(
+    folder: ObjectPath, network: BadNetwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "RENEW_S", 0.05)
+    network.lost, network.cut, network.refused = 0.2, 0.1, 0.1
+    lease = Lease(over(network, folder) / "q.lease", "q")
+
+    lease.take()
+    while network.spoilt < 20:
+        lease.check()
+        time.sleep(0.05)
+    network.mend()
+    lease.check()
+
+    with pytest.raises(LeaseHeldError):
+        Lease(folder / "q.lease", "q").take()
+    lease.release()
+    assert lease.lost is None
+
+
+def test_lines_stand_once_where_answers_are_lost(folder: ObjectPath, network: BadNetwork) -> None:
+    network.lost = 0.3
+    lines = over(network, folder).within(10.0, 9) / "lines"
+
+    for each in range(10):
+        append_line(lines, str(each))
+
+    assert [str(each) for each in range(10)] == (folder / "lines").read_text().split()
+
+
+def test_the_other_name_node_is_asked_where_one_does_not_answer(
+    folder: ObjectPath, network: BadNetwork
+) -> None:
+    write_whole(folder / "file", "x", synced=True)
+    network.refused = 1.0
+    web = folder.options
+    assert isinstance(web, HdfsOptions)
+    both = (f"{HOST}:{network.port}", *web.name_nodes)
+
+    read = [(replace(folder, options=replace(web, name_nodes=both)) / "file").read_bytes()] * 2
+
+    assert [b"x", b"x"] == read
+    assert network.asked == 1
+
+
+def test_a_name_node_that_is_away_is_told_in_one_line(
+    folder: ObjectPath, network: BadNetwork
+) -> None:
+    network.cut = 1.0
+    away = over(network, folder).within(1.0, 2)
+
+    with pytest.raises(ObjectStoreError) as told:
+        write_whole(away / "file", "1", synced=True)
+
+    assert told.value.message == f"could not write {folder}/file"
+    assert f"{HOST}:{network.port}: " in told.value.detail
+    assert "dfs.namenode.http-address" in told.value.hint
+    assert isinstance(told.value, OSError)
+
+
+@pytest.mark.parametrize("broken_at", range(2))
+def test_a_rebuild_that_is_interrupted_while_it_takes_its_place_is_whole_afterwards(
+    folder: ObjectPath, broken_at: int
+) -> None:
+    store.finished_rebuild(folder)
+    checks = count()
+
+    def check() -> None:
+        if next(checks) == broken_at:
+            raise FencedError("another run has taken over")
+
+    with pytest.raises(FencedError):
+        put_in_place(folder, "q", check)
+    assert put_in_place(folder, "q")
+
+    assert {"offsets/0": "new", "state/0/new.zip": "new"} == store.contents(folder / "q")
+    (kept,) = (folder / "_replaced").iterdir()
+    before = dict.fromkeys(("offsets/0", "offsets/1", "state/0/old.zip"), "old")
+    assert before == store.contents(kept)
+    assert not (folder / "_rebuild" / "q").exists()
+    assert not put_in_place(folder, "q")
+
+
+def test_a_name_node_that_stands_still_for_a_while_does_not_end_a_run(
+    folder: ObjectPath, hdfs: Service
+) -> None:
+    lost = threading.Event()
+    lease = Lease(folder / "q.lease", "q", lost.set)
+    lease.take()
+
+    away(hdfs)
+    lease.check()
+
+    standing = holder_in(folder / "q.lease")
+    assert standing is not None
+    assert standing.owner == lease.owner
+    assert not lost.is_set()
+    lease.release()
+
+
+def away(hdfs: Service) -> None:
+    """Let HDFS stand still for longer than a renewal waits for an answer."""
+    hdfs.suspend()
+    time.sleep(AWAY_S)
+    hdfs.resume()
+
+
+def test_a_run_that_is_killed_goes_on_and_loses_nothing_while_hdfs_stands_still(
+    tmp_path: Path, spark: SparkSession, hdfs: Service, folder: ObjectPath, settings: dict[str, str]
+) -> None:
+    world = make_world(seed=17)
+    write_project(tmp_path, world)
+    user = sorted((tmp_path / "data" / "user").iterdir())[-1]
+    user.write_text(user.read_text() + POISON)
+    small = {"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2"}
+    said = f"run: {{checkpoint: '{folder}', spark: {json.dumps(settings | small)}, "
+    file = tmp_path / "joinery.yaml"
+    file.write_text(file.read_text().replace("run: {", said))
+    project = jn.load(file)
+
+    with begun(tmp_path) as first:
+        until_committed(folder, 0, first)
+        with pytest.raises(LeaseHeldError, match='another run of "profile" is active'):
+            run_to_end(spark, tmp_path)
+        away(hdfs)
+        until_committed(folder, 1, first)
+    with set_in(spark, checkpoint_settings(project.spec)):
+        run_to_end(spark, tmp_path)
+
+    assert_documents(tmp_path, world.documents())
+    (shown,) = jn.status(project).products
+    assert shown.state == "ended"
+    assert shown.dead == 1
+    assert not (tmp_path / ".joinery" / "checkpoint").exists()
+    assert not (tmp_path / ".joinery" / "dead_letters").exists()
+
+
+@contextmanager
+def set_in(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """Change settings of a session for the length of a block."""
+    before = {name: spark.conf.get(name) for name in settings}
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            spark.conf.set(name, str(value))
+
+
+@contextmanager
+def begun(folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """Have a run going for the length of a block, then kill it."""
+    run = subprocess.Popen(
+        RUN,
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable},
+    )
+    try:
+        yield run
+    finally:
+        os.killpg(run.pid, signal.SIGKILL)
+        run.communicate()
+
+
+def until_committed(checkpoint: ObjectPath, batch: int, run: subprocess.Popen[str]) -> None:
+    """Wait until a run has committed a batch."""
+    while not (checkpoint / "profile" / "commits" / f"{batch}").is_file():
+        assert run.poll() is None, run.communicate()
+        time.sleep(0.05)
