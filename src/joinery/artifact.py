@@ -52,7 +52,6 @@ VERSIONS = {
     "dynamodb": "2.6.1",
     "opensearch": "2.19.1.0",
     "lucene": "9.12.3",
-    "hadoop": "3.5.0",
     "mariadb": "11.4.5",
 }
 

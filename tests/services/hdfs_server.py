@@ -31,7 +31,7 @@ class HdfsRecipe:
 
     def prepare(self, folder: Path, ports: Mapping[str, int]) -> Launch:
         """Fetch the cluster at the first start, whose jar is beside Spark's Hadoop client."""
-        (cluster,) = fetch("hdfs", Artifact(_GROUP, _CLUSTER, version("hadoop")))
+        (cluster,) = fetch("hdfs", Artifact(_GROUP, _CLUSTER, version("hadoop-aws")))
         data = folder / "data"
         at = ("-nnport", str(ports["client"]), "-nnhttpport", str(ports["web"]))
         options = ("-nomr", *at, f"-Dhdfs.minidfs.basedir={data}", *self._first(data))

@@ -1,4 +1,4 @@
-"""Dead letters in an object store: JSON lines, an object a batch and query; marks beside them.
+"""Dead letters in a store: JSON lines, an object a batch and query; marks beside them.
 
 Invariant: as of a folder. An object is named by its checkpoint and its batch, so a batch that
 runs again replaces its own.

@@ -1,6 +1,6 @@
 """The file of a lease: who holds it, changed by one run at a time.
 
-On a disk a lock of the file's own keeps the others out meanwhile. In an object store the file is
+On a disk a lock of the file's own keeps the others out meanwhile. In an object store or HDFS it is
 put on the condition that it is still what was read, so of those who saw the same one writes.
 """
 
@@ -169,7 +169,7 @@ class _Seen:
 
 @dataclass(frozen=True, slots=True)
 class ConditionalFile:
-    """In an object store, which puts a file on a condition: that it is as it was last seen.
+    """In a store that puts a file on a condition: that it is as it was last seen.
 
     So what changes it alone need not read it first.
     """

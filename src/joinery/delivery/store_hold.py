@@ -1,4 +1,4 @@
-"""Documents that wait where the checkpoint is in an object store: what was done to a hold.
+"""Documents that wait where the checkpoint is on no disk: what was done to a hold.
 
 Each change of a hold is an object there, put before it is made in a file of the driver's. They are
 numbered, and each is put on the condition that there is none of its number. To open the hold, on

@@ -23,6 +23,7 @@ _CHECKPOINT = ".joinery/checkpoint"
 _STORES = re.compile(
     r"s3a://[a-z0-9][a-z0-9.-]+(/[^/]+)*/?|hdfs://[A-Za-z0-9][A-Za-z0-9._-]*(:[0-9]+)?(/[^/]+)+/?"
 )
+_FORMS = {"s3a": "s3a://bucket/folder", "hdfs": "hdfs://name:8020/folder"}
 _WEEK_MS = 7 * 24 * 60 * 60 * 1000
 
 
@@ -47,7 +48,11 @@ def _alone(value: Value) -> Value:
 def _read_checkpoint(at: At, tree: Tree) -> str:
     folder = at.reader.text(tree, at.part)
     if folder and not _STORES.fullmatch(folder):
-        check_path(at.reader, tree, at.part)
+        if form := _FORMS.get(folder.partition("://")[0]):
+            message = f'{at.part} cannot be "{folder}"'
+            at.reader.refuse("SPEC_VALUE", message, tree.mark.value, hint=f"Write {form}.")
+        else:
+            check_path(at.reader, tree, at.part)
     return folder or _CHECKPOINT
 
 
@@ -127,13 +132,14 @@ class RunSpec(Part):
     checkpoint: str = key(
         _CHECKPOINTS,
         "The folder of Spark's checkpoints, or its address in an"
-        " [object store](cluster.md#object-stores), `s3a://bucket/folder`.",
+        " [object store](cluster.md#object-stores), `s3a://bucket/folder`, or in"
+        " [HDFS](cluster.md#hdfs), `hdfs://name:8020/folder`.",
         default=_CHECKPOINT,
     )
     dead_letters: SinkSpec = key(
         _alone(_DEAD_LETTERS),
         "Where records that cannot be used are kept; by default files in `.joinery/dead_letters`,"
-        " or beside a checkpoint in an object store.",
+        " or beside a checkpoint in an object store or HDFS.",
         default=SinkSpec("files", (("path", ".joinery/dead_letters"),)),
         shown=False,
     )

@@ -406,33 +406,42 @@ run:
 
 
 def test_a_path_is_no_address(tmp_path: Path) -> None:
-    address = "hdfs://name:8020/place"
+    address = "abfs://name/place"
     text = f"run: {{checkpoint: {address}}}\nsources: {{s: {{files: {{path: {address}}}}}}}\n"
 
     found = [each for each in problems(tmp_path, text) if "SPEC_VALUE" in each]
 
-    why = "is no path: addresses of hdfs:// are not taken"
+    why = "is no path: addresses of abfs:// are not taken"
     assert [
         f'1:19 SPEC_VALUE "checkpoint" of "run" {why}',
         f'2:29 SPEC_VALUE "path" of "files" of source "s" {why}',
     ] == found
 
 
-def test_a_checkpoint_may_be_in_an_object_store_and_a_source_may_not(tmp_path: Path) -> None:
-    address = "s3a://bucket/place"
+@pytest.mark.parametrize("address", ["s3a://bucket/place", "hdfs://name:8020/place"])
+def test_a_checkpoint_may_be_in_a_store_and_a_source_may_not(tmp_path: Path, address: str) -> None:
     text = f"run: {{checkpoint: {address}}}\nsources: {{s: {{files: {{path: {address}}}}}}}\n"
 
     found = [each for each in problems(tmp_path, text) if "SPEC_VALUE" in each]
 
-    why = "is no path: addresses of s3a:// are not taken"
+    why = f"is no path: addresses of {address.partition(':')[0]}:// are not taken"
     assert [f'2:29 SPEC_VALUE "path" of "files" of source "s" {why}'] == found
 
 
-@pytest.mark.parametrize("address", ["s3a://", "s3a://B/x", "s3a://bucket//x", "s3://bucket/x"])
-def test_an_address_without_a_bucket_is_none(tmp_path: Path, address: str) -> None:
+@pytest.mark.parametrize(
+    "address", ["s3a://", "s3a://B/x", "s3a://bucket//x", "hdfs:///x", "hdfs://name:8020"]
+)
+def test_an_address_of_a_store_names_what_it_is_in(tmp_path: Path, address: str) -> None:
     found = problems(tmp_path, f"run: {{checkpoint: '{address}'}}\n")
 
-    assert [each for each in found if 'SPEC_VALUE "checkpoint" of "run"' in each]
+    wrong = f'SPEC_VALUE "checkpoint" of "run" cannot be "{address}"'
+    assert [each for each in found if wrong in each]
+
+
+def test_an_address_of_another_store_is_no_path(tmp_path: Path) -> None:
+    found = problems(tmp_path, "run: {checkpoint: 's3://bucket/x'}\n")
+
+    assert [each for each in found if 'SPEC_VALUE "checkpoint" of "run" is no path' in each]
 
 
 def test_a_lineage_without_its_url_names_the_key_that_is_missing(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ The mode decides where a query's files are, which checkpoint it may use, and whe
 documents go out. A rebuild has its checkpoint in `<checkpoint>/_rebuild/<query>`. Once all
 its documents were sent it is marked as swapped; then it takes the query's place.
 
-What a rebuild holds is on a disk, beside its checkpoint or, where that is in an object store, on
+What a rebuild holds is on a disk, beside its checkpoint or, where that is in a store, on
 the driver's. There the two belong together by a name that both have: a rebuild that is started
 where its documents are not begins anew.
 """
@@ -104,7 +104,7 @@ class KeepCurrent:
 
     Attributes:
         root: `run.checkpoint`.
-        scratch: The same, or the driver's folder for it where that is in an object store.
+        scratch: The same, or the driver's folder for it where that is in a store.
     """
 
     root: Place
@@ -238,7 +238,7 @@ class Rebuild:
 
     Attributes:
         root: `run.checkpoint`.
-        scratch: The same, or the driver's folder for it where that is in an object store.
+        scratch: The same, or the driver's folder for it where that is in a store.
     """
 
     root: Place

@@ -1,0 +1,69 @@
+"""Where HDFS answers is said as Hadoop's own client is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from joinery.place.hdfs import HdfsOptions
+from joinery.place.object_path import ObjectPath
+from joinery.testing.conformance.runner import load_text
+
+WEB = "dfs.namenode.http-address"
+PROJECT = """\
+relations: {user: {key: [id], fields: {id: long}}}
+products: {person: {root: user, sink: {files: {path: out}}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ({}, "name:9870"),
+        ({WEB: "web:1"}, "web:1"),
+        ({WEB: "0.0.0.0:1"}, "name:1"),
+        ({WEB: ":1"}, "name:1"),
+    ],
+)
+def test_a_name_node_answers_beside_its_port_unless_another_is_said(
+    said: dict[str, str], expected: str
+) -> None:
+    settings = {f"spark.hadoop.{name}": value for name, value in said.items()}
+
+    assert (expected,) == HdfsOptions.of("name:8020", settings).name_nodes
+
+
+def test_what_hadoop_s_files_say_counts_where_the_project_says_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = {
+        "dfs.ha.namenodes.prod": "a, b,c",
+        f"{WEB}.prod.a": "a.example:1",
+        f"{WEB}.prod.b": "b.example:1",
+        "dfs.namenode.rpc-address.prod.c": "c.example:8020",
+    }
+    properties = "".join(
+        f"<property><name>{name}</name><value>{value}</value></property>"
+        for name, value in said.items()
+    )
+    (tmp_path / "hdfs-site.xml").write_text(f"<configuration>{properties}</configuration>")
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
+
+    options = HdfsOptions.of("prod", {f"spark.hadoop.{WEB}.prod.b": "other:2"})
+
+    assert ("a.example:1", "other:2", "c.example:9870") == options.name_nodes
+
+
+def test_hadoop_s_user_is_joinery_s(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HADOOP_USER_NAME", "ada")
+
+    assert HdfsOptions.of("name:8020", {}).user == "ada"
+
+
+def test_a_checkpoint_in_hdfs_has_the_address_that_the_project_says() -> None:
+    spec = load_text(f"run: {{checkpoint: 'hdfs://name:8020/a/b/'}}\n{PROJECT}")
+
+    assert ObjectPath("name:8020", "a/b") == spec.checkpoint
+    assert isinstance(spec.checkpoint, ObjectPath)
+    assert str(spec.checkpoint / "c") == "hdfs://name:8020/a/b/c"
