@@ -291,8 +291,8 @@ def set_in(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
     try:
         yield
     finally:
-        for name, value in before.items():
-            spark.conf.set(name, str(value))
+        for name, stood in before.items():
+            spark.conf.set(name, str(stood))
 
 
 @contextmanager

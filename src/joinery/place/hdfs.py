@@ -381,8 +381,8 @@ class Hdfs:
 
     def _create(self, key: str, content: bytes | BinaryIO, *, of: str, parents: bool) -> None:
         """Put what is of a file under another name, and make that name's folder or not."""
-        how = {"overwrite": "true", "createparent": str(parents).lower()}
-        self._ask("PUT", "CREATE", key, content=content, of=of, **how)
+        told = "true" if parents else "false"
+        self._ask("PUT", "CREATE", key, content=content, of=of, overwrite="true", createparent=told)
 
     def _move_to_new(self, aside: str, key: str) -> None:
         """Move what was put aside to where nothing is."""
