@@ -13,12 +13,13 @@ from typer.testing import CliRunner
 
 import joinery as jn
 from joinery.cli.commands import app
-from joinery.clients.mysql import MysqlAddress, MysqlError
+from joinery.clients.mysql import MysqlAddress
 from joinery.dev.mariadb import mariadb
 from joinery.dev.service import Service
 from joinery.model.table import Column, ForeignKey, TableName
 from joinery.onboarding.mysql_catalog import read_tables
 from joinery.plan.check import check
+from joinery.project.onboard import OnboardError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -102,9 +103,9 @@ def test_a_table_is_read_as_it_is(url: str) -> None:
 
 
 def test_what_is_no_table_is_refused_with_what_is_near(url: str) -> None:
-    with pytest.raises(MysqlError) as near:
+    with pytest.raises(OnboardError) as near:
         read_tables(url, ["costumer"])
-    with pytest.raises(MysqlError) as view:
+    with pytest.raises(OnboardError) as view:
         read_tables(url, ["seen"])
 
     assert 'has no table "costumer" that its user may read' in near.value.message

@@ -15,6 +15,7 @@ from joinery.dev.service import Service
 from joinery.model.table import Column, ForeignKey, SourceTable, TableName
 from joinery.onboarding.postgres_catalog import read_tables
 from joinery.plan.check import check
+from joinery.project.onboard import OnboardError
 
 pytestmark = pytest.mark.services
 
@@ -122,7 +123,7 @@ def test_keys_and_identities_are_read(postgres: Service, at: str) -> None:
     ],
 )
 def test_what_is_no_table_is_refused(postgres: Service, at: str, name: str, message: str) -> None:
-    with pytest.raises(DatabaseError) as caught:
+    with pytest.raises(OnboardError) as caught:
         read(postgres, name.format(at=at))
 
     assert message in caught.value.message

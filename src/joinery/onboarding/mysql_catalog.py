@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 
-from joinery.clients.mysql import MysqlAddress, MysqlError, MysqlLink
+from joinery.clients.mysql import MysqlAddress, MysqlLink
 from joinery.model.table import (
     Column,
     DatabaseSchema,
@@ -21,6 +21,7 @@ from joinery.model.table import (
     TableName,
     nearest_table,
 )
+from joinery.project.onboard import OnboardError
 
 _TYPE = re.compile(r"(\w+)(?:\(([^)]*)\))?(.*)", re.DOTALL)
 _MAX_DIGITS = 38
@@ -104,7 +105,8 @@ def read_tables(url: str, names: Sequence[str]) -> tuple[SourceTable, ...]:
         names: Each as `table`, of that database, or `database.table`.
 
     Raises:
-        MysqlError: The server does not answer, or does not have a table.
+        MysqlError: The server does not answer.
+        OnboardError: It does not have a table.
     """
     address = MysqlAddress.of(url)
     with closing(MysqlLink(address)) as link:
@@ -119,7 +121,8 @@ def read_database(url: str, schemas: Sequence[str] = ()) -> DatabaseSchema:
         schemas: Databases of the same server that are looked at instead, where any is named.
 
     Raises:
-        MysqlError: The server does not answer, or there is no table.
+        MysqlError: The server does not answer.
+        OnboardError: It has no table.
     """
     address = MysqlAddress.of(url)
     looked_at = (*schemas,) or (address.database,)
@@ -127,7 +130,7 @@ def read_database(url: str, schemas: Sequence[str] = ()) -> DatabaseSchema:
         found = [name for name, kind in _known(link, looked_at) if kind == "BASE TABLE"]
         if not found:
             where = f" in {', '.join(schemas)}" if schemas else ""
-            raise MysqlError(
+            raise OnboardError(
                 f"the database {address.shown} has no tables{where} that its user may read",
                 hint="Check its name, and what its user was granted.",
             )
@@ -149,13 +152,13 @@ def _table(link: MysqlLink, address: MysqlAddress, name: str) -> SourceTable:
     if wanted not in known:
         names = [str(each) for each in known]
         near = nearest_table(wanted, [*known])
-        raise MysqlError(
+        raise OnboardError(
             f'the database {address.shown} has no table "{name}" that its user may read',
             detail=f"It has {_some(names)}." if names else "It has none.",
             hint=f'Use "{near}".' if near else "",
         )
     if known[wanted] != "BASE TABLE":
-        raise MysqlError(
+        raise OnboardError(
             f'"{name}" is a view, not a table',
             detail="Its changes are not in the server's log.",
             hint="Name the tables behind it.",

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from joinery.clients.postgres import DatabaseError, open_link, shown
+from joinery.clients.postgres import open_link, shown
 from joinery.model.table import (
     Column,
     DatabaseSchema,
@@ -22,6 +22,7 @@ from joinery.model.table import (
     TableName,
     nearest_table,
 )
+from joinery.project.onboard import OnboardError
 
 if TYPE_CHECKING:
     import psycopg
@@ -194,7 +195,8 @@ def read_tables(url: str, names: Sequence[str]) -> tuple[SourceTable, ...]:
         names: Each as `table`, found as the search path says, or `schema.table`.
 
     Raises:
-        DatabaseError: The database does not answer, or does not have a table.
+        DatabaseError: The database does not answer.
+        OnboardError: It does not have a table.
     """
     with open_link(url) as link:
         return tuple(_table(link, url, name) for name in names)
@@ -208,13 +210,14 @@ def read_database(url: str, schemas: Sequence[str] = ()) -> DatabaseSchema:
         schemas: Those that are looked at; all but the system's where none is named.
 
     Raises:
-        DatabaseError: The database does not answer, or there is no table.
+        DatabaseError: The database does not answer.
+        OnboardError: It has no table.
     """
     with open_link(url) as link:
         found = link.execute(_ALL, {"schemas": list(schemas)}).fetchall()
         if not found:
             where = f" in schema {', '.join(schemas)}" if schemas else ""
-            raise DatabaseError(
+            raise OnboardError(
                 f"the database {shown(url)} has no tables{where}", hint="Check its name."
             )
         return DatabaseSchema(
@@ -231,13 +234,13 @@ def _table(link: psycopg.Connection[tuple[Any, ...]], url: str, name: str) -> So
         known = [TableName(*each) for each in link.execute(_NAMES).fetchall()]
         listed = f"It has {_some([*map(str, known)])}." if known else "It has none."
         near = nearest_table(TableName(schema or "public", table), known)
-        raise DatabaseError(
+        raise OnboardError(
             f'the database {shown(url)} has no table "{name}"',
             detail=listed,
             hint=f'Use "{near}".' if near else "",
         )
     if found[0][3] not in ("r", "p"):
-        raise DatabaseError(
+        raise OnboardError(
             f'"{name}" is a view or a foreign table, not a table',
             detail="Its changes are not in the database's log.",
             hint="Name the tables behind it.",

@@ -31,6 +31,7 @@ from joinery.model.type import (
     Struct,
 )
 from joinery.project.kinds import format_of
+from joinery.project.onboard import OnboardError
 from joinery.project.schema_registry import RegistryOptions
 
 Schema = Mapping[str, Any] | list[Any] | str
@@ -186,7 +187,8 @@ def read_subjects(options: RegistryOptions, subjects: Sequence[str]) -> tuple[So
         subjects: Such as `shop.public.order-value`, or the topic alone.
 
     Raises:
-        RegistryError: The registry does not answer, or does not have a subject.
+        RegistryError: The registry does not answer.
+        OnboardError: It does not have a subject.
     """
     registry = SchemaRegistry(options)
     return tuple(_table(registry, each) for each in subjects)
@@ -196,7 +198,7 @@ def _table(registry: SchemaRegistry, subject: str) -> SourceTable:
     topic = subject.removesuffix(_VALUE)
     schema = registry.latest(topic + _VALUE) or registry.latest(subject)
     if schema is None:
-        raise RegistryError(
+        raise OnboardError(
             f'the schema registry has no subject "{topic + _VALUE}"',
             hint="Name a subject, or a topic whose values have one.",
         )
