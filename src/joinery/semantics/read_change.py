@@ -234,8 +234,11 @@ def _atomic(value: Any, name: str) -> Any:
             return dt.date.fromisoformat(value)
         case ("binary", str()):
             return base64.b64decode(value, validate=True)
-        case ("float" | "double", int() | float() | str()):
-            return float(value) + 0.0  # a negative zero becomes zero, as where a record is decoded
+        # A negative zero becomes zero, as where a record is decoded.
+        case ("float", int() | float() | str()):
+            return single(float(value)) + 0.0
+        case ("double", int() | float() | str()):
+            return float(value) + 0.0
         case _:
             return value
 

@@ -17,6 +17,7 @@ from typing import Any, Literal
 from joinery.errors import JoineryError
 from joinery.expression.convert import micros_of
 from joinery.model.change import Change, Row
+from joinery.model.float_text import single_text
 from joinery.model.type import TIMESTAMP, Array, Atomic, DataType, Decimal, Map, Struct, opened
 from joinery.plan.relation import Relation
 from joinery.project.kinds import FORMATS
@@ -55,6 +56,30 @@ def fits(value: Any, type_: DataType) -> bool:
             return isinstance(value, decimal.Decimal) and abs(value) < 10 ** (precision - scale)
         case Atomic(name):
             return _atomic(value, name)
+
+
+def shown(value: Any, type_: DataType) -> Any:
+    """Return `value`, one of `type_`, with the numbers that a document shows of it.
+
+    A `float` has 32 bits, and a document has the shortest digits that are the same 32 bits.
+
+    Example:
+        >>> shown(0.10000000149011612, Atomic("float"))
+        0.1
+    """
+    if value is None:
+        return None
+    match opened(type_):
+        case Struct(fields):
+            return {field.name: shown(value[field.name], field.type) for field in fields}
+        case Array(element):
+            return [shown(each, element) for each in value]
+        case Map(key, of):
+            return {shown(name, key): shown(each, of) for name, each in value.items()}
+        case Atomic("float"):
+            return float(single_text(value))
+        case _:
+            return value
 
 
 def _atomic(value: Any, name: str) -> bool:

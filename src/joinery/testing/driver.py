@@ -44,7 +44,7 @@ from joinery.solutions.stored.state import (
     StoreFencedError,
     StoreSolution,
 )
-from joinery.testing.changes import ChangeError, RowChange, flat
+from joinery.testing.changes import ChangeError, RowChange, flat, shown
 
 _Index = dict[JoinValue, dict[Key, Row]]
 
@@ -331,8 +331,8 @@ class Driver:
         if document.value is None:
             self._documents.pop(key, None)
         else:
-            self._documents[key] = document.value
-        return Emission(key, document.value, document.version)
+            self._documents[key] = shown(document.value, self.product.output)
+        return Emission(key, self._documents.get(key), document.version)
 
     def _change(self, told: Change | RowChange) -> Change:
         if isinstance(told, Change):

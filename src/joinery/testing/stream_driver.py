@@ -16,7 +16,7 @@ from joinery.plan.stream import Stream
 from joinery.project.quantity import duration_ms
 from joinery.semantics.stream_reference import StreamReference
 from joinery.solutions.protocol import DeadDocument, Emissions
-from joinery.testing.changes import ChangeError, RowChange, flat
+from joinery.testing.changes import ChangeError, RowChange, flat, shown
 from joinery.testing.driver import DriverError, Emission
 
 
@@ -89,13 +89,13 @@ class StreamDriver:
             raise DriverError("there is no batch to replay", hint="Send one first.")
         self._solution = deepcopy(self._before)
         emitted = self._solution.apply(*self._last)
-        return [_emission(each) for each in emitted.documents]
+        return [self._emission(each) for each in emitted.documents]
 
     def _emitted(self, emitted: Emissions) -> list[Emission]:
         """Note what a batch counted and refused, and return what it sends."""
         self.counters.update(emitted.counters)
         self.dead_letters.extend(emitted.dead_letters)
-        return [_emission(each) for each in emitted.documents]
+        return [self._emission(each) for each in emitted.documents]
 
     def _change(self, told: Change | RowChange) -> Change:
         if isinstance(told, Change):
@@ -106,6 +106,11 @@ class StreamDriver:
                 detail=f"It reads {', '.join(self._relations)}.",
             )
         return told.change(self._relations[told.relation])
+
+    def _emission(self, document: DocumentChange) -> Emission:
+        values = tuple(document.key.values())
+        key = values[0] if len(values) == 1 else values
+        return Emission(key, shown(document.value, self.stream.output), document.version)
 
 
 def _plan(stream: object) -> Stream:
@@ -124,9 +129,3 @@ def _micros(after: str) -> int:
     if milliseconds is None:
         raise DriverError(f'"{after}" is not a duration', hint="Write it as 30s or 5m.")
     return milliseconds * 1000
-
-
-def _emission(document: DocumentChange) -> Emission:
-    values = tuple(document.key.values())
-    key = values[0] if len(values) == 1 else values
-    return Emission(key, document.value, document.version)

@@ -114,6 +114,22 @@ def test_values_take_the_types_of_their_columns(driver: Driver) -> None:
     assert [{"line": 1, "total": decimal.Decimal("2.00")}] == orders
 
 
+@pytest.mark.parametrize("solution", ["reference", "memory"])
+def test_a_float_has_the_digits_that_a_run_writes_and_32_bits(solution: str) -> None:
+    ride = jn.relation("ride", key=["id"], fields={"id": "long", "km": "float"})
+    fields = ["id", "km", {"wide": "cast(km as double)"}]
+    driver = Driver(jn.document("ride", ride, fields=fields), solution)
+
+    sent = driver.send(insert("ride", id=1, km=0.1), insert("ride", id=2, km=16777217))
+
+    wide = 0.10000000149011612
+    assert [
+        upsert(1, {"id": 1, "km": 0.1, "wide": wide}),
+        upsert(2, {"id": 2, "km": 16777216.0, "wide": 16777216.0}),
+    ] == sent
+    assert {"id": 1, "km": 0.1, "wide": wide} == driver.documents()[1]
+
+
 def test_a_time_may_be_text() -> None:
     change = insert("order", user_id=1, line=1, at="2026-01-02T03:04:05").change(ORDER)
 
