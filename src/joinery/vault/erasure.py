@@ -15,7 +15,7 @@ import json
 import logging
 import re
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,6 +24,8 @@ from joinery.errors import SpecError
 from joinery.files import write_whole
 from joinery.model.type import PERSONAL, opened
 from joinery.place.place import local
+from joinery.plan.aggregate import AggregateForm
+from joinery.plan.pattern import PatternForm, Rule
 from joinery.plan.product import Plan, Product
 from joinery.plan.relation import Relation
 from joinery.plan.stream import Stream, outputs_of
@@ -139,9 +141,22 @@ def erase(
 
 def _sends_again(output: Product, relation: Relation) -> bool:
     """Return whether what showed a row is sent again once its subject is erased."""
-    if isinstance(output.form, Stream):
-        return output.form.sends_again_for(relation)
-    return relation in output.relations
+    match output.form:
+        case Stream() as stream:
+            return stream.sends_again_for(relation)
+        case AggregateForm():
+            return False  # Of what it reads nothing is personal.
+        case PatternForm(rules=rules):
+            return relation in output.relations and _joined_by_index(rules, relation)
+        case _:
+            return relation in output.relations
+
+
+def _joined_by_index(rules: Iterable[Rule], relation: Relation) -> bool:
+    """Return whether a rule of a pattern is found by what is personal in a relation."""
+    personal = relation.personal
+    indexes = set() if personal is None else {index for _, index in personal.indexes}
+    return any({pair.child, pair.parent} & indexes for rule in rules for pair in rule.on)
 
 
 def keep_erased(root: Path, vault: Vault) -> None:
