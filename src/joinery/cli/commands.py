@@ -16,7 +16,7 @@ from joinery import __version__
 from joinery.cli import operator_commands, project_commands, run_commands
 from joinery.cli.dev import dev
 from joinery.cli.dlq import dlq
-from joinery.cli.help import untyped
+from joinery.cli.help import plain
 from joinery.cli.source import source
 from joinery.errors import SpecError
 
@@ -85,4 +85,4 @@ def command() -> TyperGroup:
     """Return the command line as it is run."""
     found = typer.main.get_command(app)
     assert isinstance(found, TyperGroup)
-    return untyped(found)
+    return plain(found)

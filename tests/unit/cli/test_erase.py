@@ -28,7 +28,8 @@ relations:
 products:
   profile: {root: customer}
   per_tier: {aggregate: customer, by: [tier], values: {customers: count(*)}}
-  looks: {pattern: view, by: [user], order: [id], match: "A A", define: {A: id > 0}, fields: {n: count(A.id)}}
+  looks:
+    {pattern: view, by: [user], order: [id], match: A A, define: {A: id > 0}, fields: {n: count(A)}}
 streams:
   again: {from: click, steps: [LOOKUP, on_change: re_emit, for: 7d}, {select: [id, name]}]}
   kept: {from: click, steps: [LOOKUP}, {select: [id, name, tier]}]}

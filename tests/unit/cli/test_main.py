@@ -67,8 +67,24 @@ def test_every_command_has_its_help(
 
     shown = capsys.readouterr().out
     assert f"Usage: {' '.join(('joinery', *names))}" in shown
+    assert "{" not in shown.partition("\n\n")[0]
     assert "<bool>" not in shown
     assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_usage_tells_what_is_required_and_what_may_be_repeated(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for names in (("pause",), ("dlq", "show"), ("table", "add"), ("run",)):
+        joinery(*names, "--help")
+
+    lines = [each.strip() for each in capsys.readouterr().out.splitlines()]
+    assert [
+        "Usage: joinery pause [OPTIONS] P...",
+        "Usage: joinery dlq show [OPTIONS] [ID]...",
+        "Usage: joinery table add [OPTIONS] SOURCE [TABLE]...",
+        "Usage: joinery run [OPTIONS] [FILE]",
+    ] == [each for each in lines if each.startswith("Usage: ")]
 
 
 def test_init_writes_a_project_that_checks(
