@@ -500,6 +500,7 @@ def test_a_fold_is_shown_as_it_was(bank: Path, as_of: str, balance: int) -> None
         ("12", '"12" is not a moment of these logs'),
         ("exit/9.jsonl/1", '"exit/9.jsonl/1" names no record of the topics that are read'),
         ("entry/9.jsonl/1", 'topic "entry" has no file "9.jsonl"'),
+        ("entry/0.jsonl/3", 'file "0.jsonl" of topic "entry" has no line 3'),
         ("entry/0.jsonl/x", 'position "entry/0.jsonl/x" does not name a line of a file'),
     ],
 )

@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 
-class _Command(TyperCommand):
+class PlainCommand(TyperCommand):
     """A command whose usage is like `wait [OPTIONS] NAME [FILE]...`."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
@@ -40,7 +40,7 @@ def _simplify(command: TyperCommand | TyperGroup, context: typer.Context) -> Non
             option.metavar = (option.name or "").upper()
     inner = command.commands if isinstance(command, TyperGroup) else {}
     for name, each in inner.items():
-        if isinstance(each, TyperCommand):
-            each.__class__ = _Command  # Typer takes the class of a command only one by one.
+        if type(each) is TyperCommand:
+            each.__class__ = PlainCommand  # Typer takes the class of a command only one by one.
         if isinstance(each, TyperCommand | TyperGroup):
             _simplify(each, typer.Context(each, info_name=name, parent=context))

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
 from joinery.cli.argument import DEFAULT, File, Products, ProjectFile
+from joinery.cli.help import PlainCommand
 
 commands = typer.Typer()
 PANEL = "Run"
@@ -18,7 +18,7 @@ _BOOTSTRAP = "--bootstrap-from"
 _EXPORT = "--export"
 
 
-class RunCommand(TyperCommand):
+class RunCommand(PlainCommand):
     """`joinery run`, of whose options one has a second value in one case."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

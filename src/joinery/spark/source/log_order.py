@@ -7,8 +7,10 @@ position of the database where positions order the logs, or one record of a log.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Hashable, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 
 from joinery.errors import SpecError
 from joinery.observe.frontier import Frontier, Position
@@ -178,10 +180,11 @@ def _part(record: Position, read: set[str], found: FileChanges) -> int:
     """Return the first part of the places of a record's partition or file.
 
     Raises:
-        MomentError: There is no such file.
+        MomentError: There is no such file, or it ends before the record.
     """
     if read & found.logged_s.keys():
         return int(record.part)
+    paths = {path.name: path for name in read for path in found.files[name].values()}
     files = {path.name: number for name in read for number, path in found.files[name].items()}
     if record.part not in files:
         known = ", ".join(sorted(files)[:3])
@@ -189,4 +192,18 @@ def _part(record: Position, read: set[str], found: FileChanges) -> int:
             f'topic "{record.topic}" has no file "{record.part}"',
             hint=f"It has files such as {known}." if known else "It has none.",
         )
+    if record.at is not None and record.at > (lines := _lines(paths[record.part])):
+        raise MomentError(
+            f'file "{record.part}" of topic "{record.topic}" has no line {record.at}',
+            hint=f"It has {lines:,} line{'' if lines == 1 else 's'}.",
+        )
     return files[record.part]
+
+
+def _lines(path: Path) -> int:
+    """Return how many lines a change file has; as many as any where it is gone by now."""
+    try:
+        with path.open("rb") as file:
+            return sum(1 for _ in file)
+    except FileNotFoundError:
+        return sys.maxsize
