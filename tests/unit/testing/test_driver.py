@@ -117,7 +117,7 @@ def test_values_take_the_types_of_their_columns(driver: Driver) -> None:
 @pytest.mark.parametrize("solution", ["reference", "memory"])
 def test_a_float_has_the_digits_that_a_run_writes_and_32_bits(solution: str) -> None:
     ride = jn.relation("ride", key=["id"], fields={"id": "long", "km": "float"})
-    fields = ["id", "km", {"wide": "cast(km as double)"}]
+    fields = {"id": "id", "km": "km", "wide": "cast(km as double)"}
     driver = Driver(jn.document("ride", ride, fields=fields), solution)
 
     sent = driver.send(insert("ride", id=1, km=0.1), insert("ride", id=2, km=16777217))
