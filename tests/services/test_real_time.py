@@ -96,62 +96,53 @@ def go_live(run: LiveRun) -> None:
     run.until(run.is_live, "real time")
 
 
-def test_documents_follow_single_changes_and_what_is_unusable_goes_to_its_topic(
-    project: Path, log: Log, at: str
+def test_a_checkpoint_goes_from_batches_to_real_time_where_single_changes_count_and_back(
+    kafka_spark: SparkSession, project: Path, log: Log, at: str
 ) -> None:
     profiles, dead = (
         Topic(log.bootstrap, f"{at}.profile"),
         Topic(log.bootstrap, f"{at}-dead-letters"),
     )
-    customers(log, at, [1, 2], "Ann")
+    customers(log, at, [1], "Ann")
+    run_to_end(kafka_spark, project)
+    customers(log, at, [2], "Ann")
+    orders(log, at, (9, 2, "cup"))
     with live_run(project, "--real-time") as run:
         go_live(run)
-        run.until(lambda: told(profiles) == {1: "Ann ", 2: "Ann "}, "the backlog")
+        run.until(lambda: told(profiles) == {1: "Ann ", 2: "Ann cup"}, "the backlog")
 
         orders(log, at, (10, 1, "tea"))
-        run.until(lambda: told(profiles) == {1: "Ann tea", 2: "Ann "}, "an order")
+        run.until(lambda: told(profiles) == {1: "Ann tea", 2: "Ann cup"}, "an order")
         orders(log, at, (10, 2, "tea"))
-        run.until(lambda: told(profiles) == {1: "Ann ", 2: "Ann tea"}, "an order that moved")
+        run.until(lambda: told(profiles) == {1: "Ann ", 2: "Ann cup,tea"}, "an order that moved")
         log.put(f"{at}.customer", None, key={"id": 1})
-        run.until(lambda: told(profiles) == {2: "Ann tea"}, "a customer that went")
+        run.until(lambda: told(profiles) == {2: "Ann cup,tea"}, "a customer that went")
         log.put(f"{at}.order", "no order")
         run.until(lambda: len(dead.read()) == 1, "a dead letter")
 
         counted = ("read", "dead", "documents", "tombstones")
         run.until(lambda: sum(each.get("dead", 0) for each in run.lines()) == 1, "the counts")
         assert 0 == run.stop(), run.said()
+    orders(log, at, (10, 2, "ale"))
+    run_to_end(kafka_spark, project)
 
+    assert {2: "Ann ale,cup"} == told(profiles)
     profiles.check_versions()
     assert "no order" == dead.records[0].value["value"]
     last = run.lines()[-1]
     assert [6, 1] == [last[each] for each in counted[:2]], run.said()
 
 
-def test_a_checkpoint_goes_from_batches_to_real_time_and_back(
-    kafka_spark: SparkSession, project: Path, log: Log, at: str
+def test_a_machine_with_too_few_slots_is_told_how_many_are_needed(
+    kafka_spark: SparkSession, project: Path
 ) -> None:
-    profiles = Topic(log.bootstrap, f"{at}.profile")
-    customers(log, at, [1], "Ann")
-    run_to_end(kafka_spark, project)
-    orders(log, at, (10, 1, "tea"))
-    with live_run(project, "--real-time") as run:
-        go_live(run)
-        orders(log, at, (11, 1, "cup"))
-        run.until(lambda: told(profiles) == {1: "Ann cup,tea"}, "an order in real time")
-        assert 0 == run.stop(), run.said()
-    orders(log, at, (10, 1, "ale"))
-    run_to_end(kafka_spark, project)
-    assert {1: "Ann ale,cup"} == told(profiles)
-    profiles.check_versions()
+    file = project / "joinery.yaml"
+    file.write_text(f"{file.read_text()}  real_time: true\n")
 
+    with pytest.raises(RealTimeRefusedError, match='query "profile" needs') as refused:
+        jn.run(kafka_spark, jn.load(file))
 
-def test_a_machine_with_too_few_slots_is_told_how_many_are_needed(project: Path) -> None:
-    with live_run(project, "--real-time", "--master", "local[3]") as run:
-        code = run.process.wait(300)
-
-    assert 2 == code, run.said()
-    assert 'query "profile" needs' in run.said()
-    assert "the session has 3" in run.said()
+    assert "the session has 2" in str(refused.value)
 
 
 def test_the_slots_of_a_product_that_is_paused_are_counted_too(

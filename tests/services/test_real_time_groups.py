@@ -103,6 +103,7 @@ def go_live(run: LiveRun) -> None:
     run.until(run.is_live, "real time")
 
 
+@pytest.mark.exhaustive
 def test_groups_follow_single_changes(project: Path, log: Log, at: str) -> None:
     names = ("shops", "hours", "visits")
     sold, viewed, visited = (Topic(log.bootstrap, f"{at}.{each}") for each in names)

@@ -1,4 +1,4 @@
-"""Streams that remember events in real-time mode: rolling columns, pairs, and what was seen."""
+"""Streams and searches in real-time mode: lookups, what is remembered, hits; also after a kill."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.services.live_run import Topic, live_run
+from tests.services.live_market import Market, held
+from tests.services.live_run import LiveRun, Topic, live_run
 from tests.services.live_truth import record
 from tests.services.log import Log
 
@@ -38,7 +39,22 @@ relations:
     key: [id]
     fields: {{id: long, card: string, at: timestamp}}
     time: at
+  order:
+    topic: {at}.order
+    append: true
+    key: [id]
+    fields: {{id: long, customer_id: long, quantity: int}}
+  customer: {{topic: {at}.customer, key: [id], fields: {{id: long, name: string}}}}
+  listing: {{topic: {at}.listing, key: [id], fields: {{id: long, city: string, price: int}}}}
+  saved: {{topic: {at}.saved, key: [id], fields: {{id: long, condition: string, user: string}}}}
 streams:
+  enriched:
+    from: order
+    steps:
+      - {{filter: quantity > 0}}
+      - {{lookup: customer, on: {{id: customer_id}}, fields: [name]}}
+      - {{select: [id, name]}}
+    sink: {{kafka: {{topic: {at}.enriched}}}}
   scored:
     from: payment
     steps:
@@ -57,8 +73,16 @@ streams:
       - {{join: click, on: {{card: card}}, within: [-5m, 5m], fields: {{clicked: at}}}}
       - select: [card, clicked]
     sink: {{kafka: {{topic: {at}.pairs}}}}
+products:
+  hits:
+    search: listing
+    queries: saved
+    query: condition
+    fields: {{price: listing.price, user: saved.user}}
+    sink: {{kafka: {{topic: {at}.hits}}}}
 run:
   checkpoint_interval: 10s
+  dead_letters: {{kafka: {{topic: {at}.dead}}}}
 """
 STREAMS = ("scored", "first", "pairs")
 
@@ -68,7 +92,7 @@ class Shop:
 
     def __init__(self, folder: Path, log: Log) -> None:
         spec = load_spec(folder / "joinery.yaml")
-        self._streams = {each.name: each for each in build_plan(spec).streams}
+        self._streams = {e.name: e for e in build_plan(spec).streams if e.name in STREAMS}
         self._relations = {r.name: r for s in self._streams.values() for r in s.named_relations}
         self._log, self._pick = log, random.Random(6)
         self._told: list[RowChange] = []
@@ -141,35 +165,91 @@ def _text(key: Any) -> str:
 
 
 @pytest.fixture
-def shop(tmp_path: Path, kafka: Service) -> Shop:
-    log = Log(kafka.address, {})
-    text = PROJECT.format(bootstrap=log.bootstrap, at=f"rw-{uuid.uuid4().hex[:8]}")
+def log(kafka: Service) -> Log:
+    return Log(kafka.address, {})
+
+
+@pytest.fixture
+def at(tmp_path: Path, log: Log) -> str:
+    """The prefix of the topics of the project."""
+    prefix = f"rw-{uuid.uuid4().hex[:8]}"
+    text = PROJECT.format(bootstrap=log.bootstrap, at=prefix)
     (tmp_path / "joinery.yaml").write_text(text, encoding="utf-8")
-    return Shop(tmp_path, log)
+    for name in ("order", "customer", "listing", "saved", "dead"):
+        log.create(f"{prefix}.{name}")
+    return prefix
 
 
-def test_events_are_told_with_what_is_remembered_also_after_a_kill(
-    shop: Shop, tmp_path: Path
+def test_events_and_hits_are_told_as_they_come_also_after_a_kill(
+    log: Log, at: str, tmp_path: Path
 ) -> None:
+    shop, market = Shop(tmp_path, log), Market(log, at)
+    events, hits = (Topic(log.bootstrap, f"{at}.{each}") for each in ("enriched", "hits"))
+
+    def right() -> bool:
+        return shop.settled() and held(hits) == market.hits()
+
+    def missing() -> str:
+        return "\n".join([shop.missing(), f"{held(hits)} instead of {market.hits()}"])
+
     shop.some(40)
+    market.list(1, "A", 5)
+    log.put(f"{at}.customer", {"id": 7, "name": "Ada"})
+    order(log, at, 1, 7)
     with live_run(tmp_path, "--real-time") as run:
-        run.until(lambda: live(run.lines()) == {*STREAMS}, "real time")
+        run.until(lambda: live(run.lines()) == {*STREAMS, "enriched", "hits"}, "real time")
+        follow_orders(run, log, at, events)
+        follow_listings(run, market, hits)
         for _ in range(20):
             shop.some(2)
-        run.until(shop.settled, shop.missing)
+        run.until(right, missing)
+        market.some(60)
+        run.until(right, missing)
         enough = shop.count() + 10
+        market.some(30)
         shop.some(60)
         run.until(lambda: shop.count() >= enough, "some events")
         run.kill()
     shop.some(5)
     with live_run(tmp_path, "--real-time") as run:
         shop.some(20)
-        run.until(shop.settled, shop.missing)
+        market.some(30)
+        run.until(right, missing)
         assert 0 == run.stop(), run.said()
 
+    assert {1: "Ada", 3: None, 4: "Ada"}.items() <= named(events).items()
     assert len(shop.expected("first")) < len(shop.expected("scored")), "some were seen before"
-    for each in shop.topics.values():
+    for each in (*shop.topics.values(), hits):
         each.check_versions()
+
+
+def follow_orders(run: LiveRun, log: Log, at: str, events: Topic) -> None:
+    """Have each order enriched as it comes, with the customer that is known by then."""
+    run.until(lambda: named(events) == {1: "Ada"}, "the backlog")
+    order(log, at, 2, 7, quantity=0)
+    order(log, at, 3, 8)
+    order(log, at, 4, 7)
+    run.until(lambda: named(events) == {1: "Ada", 3: None, 4: "Ada"}, "events")
+    log.put(f"{at}.customer", {"id": 8, "name": "Eve"})
+    order(log, at, 5, 8)
+    run.until(lambda: 5 in named(events), "an event after its row")
+
+
+def follow_listings(run: LiveRun, market: Market, hits: Topic) -> None:
+    """Have a search find a listing, and lose it."""
+    market.search(2, "A", 9)
+    run.until(lambda: held(hits) == {(2, 1): (5, "u9")}, "a hit")
+    market.list(1, "B", 5)
+    run.until(lambda: held(hits) == {}, "a hit that went")
+
+
+def order(log: Log, at: str, number: int, customer: int, quantity: int = 1) -> None:
+    row: dict[str, Any] = {"id": number, "customer_id": customer, "quantity": quantity}
+    log.put(f"{at}.order", row)
+
+
+def named(events: Topic) -> dict[int, Any]:
+    return {each["id"]: each["name"] for each in events.newest().values()}
 
 
 def live(lines: Any) -> set[str]:
