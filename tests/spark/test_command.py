@@ -10,11 +10,18 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from tests.services.command import Command, joinery_run, program_run
 
+import joinery as jn
 from joinery.cli.init import run_init
+from joinery.spark.batch.run import Run, RunOptions
+from joinery.spark.batch.watch import WaitedTooLongError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -212,11 +219,8 @@ def _committed(folder: Path, more: str) -> int:
     return 0 if more else len(list(commits))
 
 
-@pytest.mark.parametrize("more", ["", ", spool: true"], ids=["direct", "spool"])
-def test_a_run_gives_up_on_its_sink_after_the_time_that_it_may_wait(
-    more: str, tmp_path: Path
-) -> None:
-    _declare(tmp_path, more)
+def test_a_run_gives_up_on_its_sink_after_the_time_that_it_may_wait(tmp_path: Path) -> None:
+    _declare(tmp_path)
     with joinery_run(tmp_path, "--once", "--wait", "2s") as run:
         code, errors = run.ended()
 
@@ -224,6 +228,21 @@ def test_a_run_gives_up_on_its_sink_after_the_time_that_it_may_wait(
     assert 1 == errors.count("\n"), errors
     assert "error: waited 2s for postgres table profile at 127.0.0.1:1/shop." in errors
     assert "[RUN_WAIT]" in errors
+
+
+def test_a_run_gives_up_on_what_sends_from_its_spool_after_the_time_that_it_may_wait(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    _declare(tmp_path, ", spool: true")
+    project = jn.load(tmp_path / "joinery.yaml")
+    run = Run(project.spec, project.plan, RunOptions(once=True, wait_ms=2000))
+    run.prepare()
+    run.start(spark)
+
+    with pytest.raises(
+        WaitedTooLongError, match=f"waited 2s for postgres table profile at {AWAY[13:]}"
+    ):
+        run.await_termination(LIMIT_S)
 
 
 def _lines(folder: Path) -> list[str]:
