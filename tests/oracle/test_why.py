@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
 import pytest
 from tests.oracle.compare import chosen_seeds, each_seed
 from tests.oracle.history import make_history
@@ -10,10 +14,12 @@ from tests.oracle.shape import make_shape
 from joinery.model.change import Change, Key
 from joinery.plan.build import build_plan
 from joinery.plan.product import DocumentForm, Product
+from joinery.plan.relation import Relation
 from joinery.provenance.absence import Absence
 from joinery.provenance.answer import Answering, Why
 from joinery.provenance.document_log import DocumentLog
 from joinery.provenance.roots import reach_of
+from joinery.provenance.sought import Sought, can_seek
 from joinery.provenance.told import Naming, key_text
 from joinery.semantics.reference import ReferenceSolution
 from joinery.semantics.render import document_json
@@ -64,6 +70,8 @@ def _compare(
         assert log.last is not None
         assert (why.document, log.last.change) == sent
     _tells_each_row(product, log, why)
+    if can_seek(product):
+        _tells_the_same_of_what_is_sought(product, log, why, changes)
 
 
 def _tells_each_row(product: Product, log: DocumentLog, why: Why) -> None:
@@ -81,3 +89,55 @@ def _tells_each_row(product: Product, log: DocumentLog, why: Why) -> None:
             if inside and known is not None and known.seen is not None:
                 reached = reach_of(product, relation.name, known.seen, log.rows)
                 assert root in [each for one in reached for each in one.roots]
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Finds changes of a list by their places in it."""
+
+    changes: list[Change]
+
+    def holding(self, relation: Relation, column: str, values: Collection[Any]) -> set[int]:
+        return {
+            number
+            for number, each in enumerate(self.changes)
+            if each.relation == relation.name
+            and {**(each.after or {}), **each.key}.get(column) in values
+        }
+
+    def change(self, number: int) -> Change:
+        return self.changes[number]
+
+
+def _tells_the_same_of_what_is_sought(
+    product: Product, log: DocumentLog, why: Why, changes: list[Change]
+) -> None:
+    """The changes that are sought for a document, and for a row beside it, tell what all do."""
+    sought = Sought(product, Listed(changes))
+    sought.document(log.key)
+    few = _log_of(product, log.key, changes, sought)
+    assert why == Answering(product, few, Naming()).answer(
+        None, ordered="time", read={}, left={}, gone={}
+    )
+    for relation in product.relations:
+        for key in [*log.rows.keys(relation.name)][:ROOTS]:
+            beside = Sought(product, Listed(changes))
+            beside.document(log.key)
+            beside.row(relation, key)
+            few, text = _log_of(product, log.key, changes, beside), key_text(relation, key)
+            assert [*Absence(product, log, Naming()).told(relation, text)] == [
+                *Absence(product, few, Naming()).told(relation, text)
+            ]
+
+
+def _log_of(product: Product, key: Key, changes: list[Change], sought: Sought) -> DocumentLog:
+    log = DocumentLog(product, key, max_document_bytes=None)
+    log.tell(changes[each] for each in sorted(sought.found))
+    return log
+
+
+def test_most_documents_can_be_sought() -> None:
+    products = [each for seed in SEEDS for each in build_plan(make_shape(seed).project).products]
+    documents = [each for each in products if isinstance(each.form, DocumentForm)]
+
+    assert sum(map(can_seek, documents)) > len(documents) / 2

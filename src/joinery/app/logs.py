@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from joinery.app.log_start import first_offsets, gone_of
 from joinery.delivery.query_paths import QueryPaths
@@ -23,6 +23,9 @@ from joinery.semantics.render import map_key_text
 from joinery.solutions.spark_state.decoded import as_decoded, told_by_deletes
 from joinery.vault.keys import blind_index
 from joinery.vault.tables import open_vault
+
+if TYPE_CHECKING:
+    from joinery.spark.source.change_log import ChangeLog
 
 
 class WhyError(SpecError):
@@ -65,6 +68,7 @@ class Logs:
         records: int,
         at: str = "",
         frontier: Frontier | None = None,
+        about: Callable[[ChangeLog], ChangeLog] | None = None,
     ) -> Self:
         """Return those that some products read, decoded as their queries decode them.
 
@@ -78,6 +82,7 @@ class Logs:
             at: Only what was written up to then, a moment as `in_written_order` takes it; empty
                 for all.
             frontier: Only what a query had applied when it came to this; None for all.
+            about: Returns those of all changes that are asked about; None for all.
 
         Raises:
             WhyError: A format needs a registry, or topics are named by a pattern.
@@ -98,6 +103,8 @@ class Logs:
         decoded = as_decoded(spec, relations, *products)
         told = told_by_deletes(products)
         found = read_files(spec, decoded, most=records, told=told, seen=seen, begun=begun)
+        if about is not None:
+            found = replace(found, changes=about(found.changes))
         ordered, changes = in_written_order(spec, relations, found, at)
         if frontier is not None:
             changes = reached(frontier, relations, found, changes)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING
 
 from joinery.app.document_product import asked_product, document_product
 from joinery.app.logs import Logs, WhyError, asked_key
@@ -23,6 +26,11 @@ from joinery.provenance.roots import Reach, reach_of
 from joinery.provenance.row_answer import RowAnswering
 from joinery.provenance.row_log import RowLog
 from joinery.provenance.row_maker import RowForm
+from joinery.provenance.sought import Sought, can_seek
+from joinery.provenance.told import keys_meant
+
+if TYPE_CHECKING:
+    from joinery.spark.source.change_log import ChangeLog
 
 RECORDS = 1_000_000
 """How many records of a topic are read."""
@@ -69,11 +77,15 @@ def why(
     if absent is not None and isinstance(form, RowForm):
         raise WhyError("--not covers documents only: it says which embed leaves a row out")
     frontier = None if batch is None else _after(spec, product, batch)
-    logs = Logs.of(spec, plan, records=records, at=str(at), frontier=frontier)
     keyed = plan.root.relation.name if isinstance(form, DocumentForm) else product
     text = asked_key(keyed, {each.name: each.type for each in plan.key.fields}, key)
     if isinstance(form, RowForm):
+        logs = Logs.of(spec, plan, records=records, at=str(at), frontier=frontier)
         return _why_row(spec, plan, form, logs, text)
+    rows = [(plan.root.relation, text), *([] if absent is None else [_asked(plan, absent)])]
+    seeks = can_seek(plan) and not str(at)  # A moment may be that of a record of another document.
+    about = partial(_about, plan, rows) if seeks else None
+    logs = Logs.of(spec, plan, records=records, at=str(at), frontier=frontier, about=about)
     log = DocumentLog(
         plan,
         logs.key(plan.root.relation, text),
@@ -87,6 +99,27 @@ def why(
         left=logs.left,
         gone=logs.gone,
     )
+
+
+def _about(product: Product, rows: Sequence[tuple[Relation, str]], changes: ChangeLog) -> ChangeLog:
+    """Return the changes that a document depends on; all where its key may be another's.
+
+    Args:
+        product: The document's.
+        rows: The root and its key as text; then those that are asked for beside it.
+        changes: All that was read.
+    """
+    meant = [(relation, keys_meant(relation, text)) for relation, text in rows]
+    sought = Sought(product, changes.search())
+    for place, (relation, keys) in enumerate(meant):
+        if keys is None:
+            return changes
+        for each in keys:
+            if place:
+                sought.row(relation, each)
+            else:
+                sought.document(each)
+    return changes.only(sought.found) if sought.found else changes
 
 
 def _why_row(spec: ProjectSpec, product: Product, form: RowForm, logs: Logs, text: str) -> Why:

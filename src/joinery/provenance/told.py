@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -15,6 +16,7 @@ from joinery.plan.relation import Relation
 from joinery.provenance.live_rows import Record
 from joinery.semantics.render import document_json, map_key_text
 
+_WHOLE = frozenset({"byte", "short", "int", "long"})
 _DECODE = json.JSONDecoder(parse_float=Decimal).decode
 
 Files = Mapping[str, Mapping[int, str]]
@@ -99,6 +101,33 @@ def key_named(relation: Relation, keys: Collection[Key], text: str) -> Key | Non
     types = [relation.type_of(column) for column in relation.key]
     own = (each for each in keys if map_key_text(each, types) == text)
     return next(own, None) or next((each for each in keys if names_key(text, each, types)), None)
+
+
+def keys_meant(relation: Relation, text: str) -> list[Key] | None:
+    """Return the keys that a text may name; None where only those that are known tell that.
+
+    Args:
+        relation: Whose keys they are.
+        text: As `names_key` takes it.
+    """
+    types = [str(relation.type_of(column)) for column in relation.key]
+    if any(each != "string" and each not in _WHOLE for each in types):
+        return None
+    if len(types) == 1:
+        return [] if (one := _meant(text, types[0])) is None else [(one,)]
+    if text.lstrip().startswith("["):
+        return None
+    parts = text.split(",")
+    if len(parts) != len(types):
+        return None
+    values = tuple(map(_meant, parts, types))
+    return [] if None in values else [values]
+
+
+def _meant(text: str, kind: str) -> str | int | None:
+    if kind == "string":
+        return text
+    return int(text) if re.fullmatch(r"0|-?[1-9][0-9]*", text, re.ASCII) else None
 
 
 def names_key(text: str, values: Sequence[Any], types: Sequence[DataType]) -> bool:

@@ -11,7 +11,8 @@ import mmap
 import shutil
 import tempfile
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Self, overload
 
@@ -19,6 +20,7 @@ from joinery.model.change import Change
 from joinery.plan.relation import Relation
 from joinery.provenance.live_rows import Record
 from joinery.semantics.read_change import change_reader
+from joinery.spark.source.line_search import LineSearch
 
 _HEAD = 5  # Relation, what it does, position, and the two parts of its place.
 _NULL, _NONE = b"null", -(1 << 63)
@@ -28,18 +30,19 @@ class ChangeLog(Sequence[Change]):
     """Some changes of a text, in an order.
 
     Args:
-        lines: Of the text.
-        order: Which of them, by their number.
-        read: Makes changes of lines.
+        text: Of the kernel, a line a change.
+        relations: In the order of the kernel's program.
+        begins: Where the lines begin that count; None for all. In the order of their logs.
     """
 
     def __init__(
         self,
-        lines: _Lines,
-        order: array[int],
-        read: Callable[[Iterable[bytes]], Iterator[Change]],
+        text: mmap.mmap | bytes,
+        relations: Sequence[Relation],
+        begins: Iterable[int] | None = None,
     ) -> None:
-        self._lines, self._order, self._read = lines, order, read
+        self._text, self._relations, self._begins = text, relations, begins
+        self._read = change_reader(relations)
 
     @classmethod
     def of(cls, files: Iterable[Path], relations: Sequence[Relation]) -> Self:
@@ -49,8 +52,7 @@ class ChangeLog(Sequence[Change]):
             files: Of the kernel; a line a change.
             relations: In the order of the kernel's program.
         """
-        lines = _Lines(_together(files), [each.name for each in relations])
-        return cls(lines, array("Q", lines.in_log_order()), change_reader(relations))
+        return cls(_together(files), relations)
 
     def __len__(self) -> int:
         return len(self._order)
@@ -67,6 +69,23 @@ class ChangeLog(Sequence[Change]):
             return self._with(self._order[at])
         return next(self._read([self._lines.line(self._order[at])]))
 
+    @cached_property
+    def _lines(self) -> _Lines:
+        """The heads of all lines are read when one is first asked for: a second for 300,000."""
+        return _Lines(self._text, [each.name for each in self._relations], self._begins)
+
+    @cached_property
+    def _order(self) -> array[int]:
+        return array("Q", self._lines.in_log_order())
+
+    def search(self) -> LineSearch:
+        """Return what finds changes by what they tell."""
+        return LineSearch(self._text, self._relations, self._read)
+
+    def only(self, begins: Iterable[int]) -> Self:
+        """Return those that a search has found, in the order of their logs."""
+        return type(self)(self._text, self._relations, sorted(begins))
+
     def records(self) -> Iterator[Record]:
         """Yield where each change stands, without what it says."""
         return map(self._lines.record, self._order)
@@ -80,7 +99,9 @@ class ChangeLog(Sequence[Change]):
         return self._with(array("Q", (self._order[each] for each in order)))
 
     def _with(self, order: array[int]) -> Self:
-        return type(self)(self._lines, order, self._read)
+        made = type(self)(self._text, self._relations, self._begins)
+        made._lines, made._order = self._lines, order
+        return made
 
 
 class _Lines:
@@ -89,17 +110,25 @@ class _Lines:
     Args:
         text: A change a line.
         names: Of the relations, in the order of the kernel's program.
+        begins: Where the lines begin that count; None for all.
     """
 
-    def __init__(self, text: mmap.mmap | bytes, names: Sequence[str]) -> None:
+    def __init__(
+        self, text: mmap.mmap | bytes, names: Sequence[str], begins: Iterable[int] | None
+    ) -> None:
         self._text, self._names = text, names
-        self._begin, self._relation = array("Q"), array("H")
+        self._begin, self._end, self._relation = array("Q"), array("Q"), array("H")
         self._position, self._major, self._minor = array("q"), array("q"), array("q")
-        at, end = 0, len(text)
-        while at < end:
+        for at in self._all_begins() if begins is None else begins:
             self._begin.append(at)
-            at = self._read(at) + 1
-        self._begin.append(end)
+            self._end.append(self._read(at))
+
+    def _all_begins(self) -> Iterator[int]:
+        """Yield where each line begins, once the one before it was read."""
+        at = 0
+        while at < len(self._text):
+            yield at
+            at = self._end[-1] + 1
 
     def _read(self, at: int) -> int:
         """Read the head of a line; return where the line ends."""
@@ -119,7 +148,7 @@ class _Lines:
 
     def line(self, number: int) -> bytes:
         """Return a line."""
-        return self._text[self._begin[number] : self._begin[number + 1]]
+        return self._text[self._begin[number] : self._end[number]]
 
     def relation(self, number: int) -> str:
         """Return the relation of a line."""

@@ -68,3 +68,25 @@ def test_nothing_written_is_no_change(relations: tuple[Relation, ...], tmp_path:
 
     assert [] == [*ChangeLog.of([tmp_path / "changes"], relations)]
     assert [] == [*ChangeLog.of([], relations)]
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_a_search_finds_what_tells_a_value(
+    many: bool, relations: tuple[Relation, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("joinery.spark.source.line_search._PART", 10_000)
+    written(tmp_path / "changes", 7)
+    log = ChangeLog.of([tmp_path / "changes"], relations)
+    search, values = log.search(), {*range(7, 30 if many else 9)}
+
+    for relation in relations:
+        ids = search.holding(relation, "id", values)
+        wanted = [each for each in log if each.relation == relation.name]
+        assert [*log.only(ids)] == [each for each in wanted if each.key["id"] in values]
+        assert {each.key["id"] for each in map(search.change, ids)} == values
+
+    user, post = (next(e for e in relations if e.name == name) for name in ("user", "post"))
+    texts = search.holding(user, "name", {'ä,[1,"x"]\n', *(str(each) for each in range(9 * many))})
+    assert texts == search.holding(user, "id", {*range(50)})
+    assert not search.holding(post, "user_id", {2, *range(10, 20 * many)})
+    assert not search.holding(user, "name", {"x"})

@@ -1,0 +1,166 @@
+"""The changes that one document depends on, found in logs without going through all of them.
+
+From the root down: all changes of the root's key, the values in them that an embed joins on, the
+changes that have these, all changes of the keys that these are of, and so on.
+
+Invariant: what a `DocumentLog` tells of the key over the changes found, it tells over all of them.
+A column's value was told by some change of its row, so a row that ever joined is found by it; and
+what made it join no more, by its key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, Protocol
+
+from joinery.model.change import Change, Key
+from joinery.model.type import DataType, Decimal
+from joinery.plan.node import Node
+from joinery.plan.product import Product
+from joinery.plan.relation import JoinPair, Relation
+
+_WHOLE = frozenset({"byte", "short", "int", "long"})
+_TOLD_ALIKE = frozenset({"string", "boolean", "date", "timestamp", "timestamp_ntz", "binary"})
+
+
+class Search(Protocol):
+    """Finds changes of logs, each known by a number."""
+
+    def holding(self, relation: Relation, column: str, values: Collection[Any]) -> set[int]:
+        """Return the changes that tell one of some values of a column; more where that is simpler.
+
+        Args:
+            relation: Whose changes they are.
+            column: A declared one, `is_sought` by.
+            values: As rows have them.
+        """
+
+    def change(self, number: int) -> Change:
+        """Return a change that was found."""
+
+
+class Sought:
+    """Finds what documents of a product depend on, each of which adds to what was found.
+
+    Attributes:
+        found: The numbers of the changes.
+    """
+
+    def __init__(self, product: Product, search: Search) -> None:
+        self.found: set[int] = set()
+        self._root, self._search = product.root, search
+        self._followed: dict[str, set[Key]] = {}
+        self._of_key: dict[str, dict[Key, list[Change]]] = {}
+
+    def document(self, key: Key) -> None:
+        """Find what the document of a key depends on."""
+        self._follow(self._root, [key])
+
+    def row(self, relation: Relation, key: Key) -> None:
+        """Find all changes of a row, and of what leads to it."""
+        changes = self._changes(relation, [key])
+        for node in self._root.walk():
+            if node.through is not None and node.relation == relation:
+                between = node.through.relation
+                to = [JoinPair(each.parent, each.child, each.type) for each in node.on]
+                self._changes(between, self._joining(between, to, changes))
+
+    def _follow(self, node: Node, keys: Iterable[Key]) -> None:
+        known = self._followed.setdefault(node.path, set())
+        new = [each for each in dict.fromkeys(keys) if each not in known]
+        known.update(new)
+        changes = self._changes(node.relation, new)
+        for embed in node.embeds:
+            if changes:
+                self._follow(embed, self._below(embed, changes))
+
+    def _below(self, embed: Node, above: Sequence[Change]) -> Collection[Key]:
+        """Return the keys of rows that an embed may show below some rows."""
+        if embed.through is None:
+            return self._joining(embed.relation, embed.on, above)
+        between, bound = embed.through.relation, embed.through.hot_above
+        leading = self._changes(between, self._joining(between, embed.through.on, above))
+        if bound is not None:  # All that lead to the same rows are counted.
+            to = [JoinPair(each.parent, each.parent, each.type) for each in embed.on]
+            self._changes(between, self._joining(between, to, leading))
+        return self._joining(embed.relation, embed.on, leading)
+
+    def _joining(
+        self, relation: Relation, on: Sequence[JoinPair], above: Sequence[Change]
+    ) -> set[Key]:
+        """Return the keys of which some change has a value that rows above had, for each pair."""
+        found: list[set[Key]] = []
+        for pair in on:
+            told = {value for each in above if (value := _value(each, pair.parent)) is not None}
+            held = self._search.holding(relation, pair.child, told) if told else set()
+            changes = map(self._search.change, held)
+            found.append(
+                {tuple(each.key.values()) for each in changes if _value(each, pair.child) in told}
+            )
+        return set.intersection(*found)
+
+    def _changes(self, relation: Relation, keys: Collection[Key]) -> Sequence[Change]:
+        """Return all changes of some keys."""
+        of_key = self._of_key.setdefault(relation.name, {})
+        new = {each for each in keys if each not in of_key}
+        of_key.update((each, []) for each in new)
+        for number in self._of_keys(relation, new) if new else ():
+            change = self._search.change(number)
+            key = tuple(change.key.values())
+            if key in new:
+                of_key[key].append(change)
+                self.found.add(number)
+        return [change for each in keys for change in of_key[each]]
+
+    def _of_keys(self, relation: Relation, keys: Collection[Key]) -> set[int]:
+        columns = zip(relation.key, zip(*keys, strict=True), strict=True)
+        return set.intersection(
+            *(self._search.holding(relation, name, {*values}) for name, values in columns)
+        )
+
+
+def _value(change: Change, column: str) -> Any:
+    return change.key[column] if column in change.key else (change.after or {}).get(column)
+
+
+def can_seek(product: Product) -> bool:
+    """Return whether what a document of a product depends on can be sought by values of columns."""
+    if any(each.personal is not None for each in product.relations):
+        return False
+    return all(
+        _is_sought(each, relation, relation, JoinPair(column, column, relation.type_of(column)))
+        for each in product.root.walk()
+        for relation in each.relations
+        for column in relation.key
+    ) and all(
+        _is_sought(embed, relation, above, pair)
+        for node in product.root.walk()
+        for embed in node.embeds
+        for relation, above, pairs in _joins(node, embed)
+        for pair in pairs
+    )
+
+
+def _joins(node: Node, embed: Node) -> Iterable[tuple[Relation, Relation, Sequence[JoinPair]]]:
+    """Return which relation is joined with which, and by what."""
+    if embed.through is None:
+        return [(embed.relation, node.relation, embed.on)]
+    between = embed.through.relation
+    return [(between, node.relation, embed.through.on), (embed.relation, between, embed.on)]
+
+
+def _is_sought(node: Node, relation: Relation, above: Relation, pair: JoinPair) -> bool:
+    """Return whether a value of the row above is told by the rows below as it is itself."""
+    declared = {each.name for each in relation.columns}, {each.name for each in above.columns}
+    if pair.child not in declared[0] or pair.parent not in declared[1]:
+        return False
+    if not relation.key or node.as_of is not None:
+        return False
+    one, other = relation.type_of(pair.child), above.type_of(pair.parent)
+    return _alike(one, other)
+
+
+def _alike(one: DataType, other: DataType) -> bool:
+    if str(one) in _WHOLE and str(other) in _WHOLE:
+        return True
+    return one == other and (isinstance(one, Decimal) or str(one) in _TOLD_ALIKE)

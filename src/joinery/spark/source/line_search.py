@@ -1,0 +1,90 @@
+"""Finds changes in the lines that the kernel has written by what they tell of a column.
+
+A value has one text in them, so it is looked for as bytes, which takes a second for some hundred
+megabytes, where reading each line takes a minute.
+"""
+
+from __future__ import annotations
+
+import mmap
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Any
+
+from joinery.model.change import Change
+from joinery.model.type import STRING
+from joinery.plan.relation import Relation
+from joinery.semantics.render import document_json
+
+_PART = 16 << 20
+"""Bytes of the text that are searched at a time: a copy of these is searched faster."""
+_FEW = 8
+"""Up to so many values are looked for one by one."""
+_VALUE = rb'("(?:[^"\\]|\\.)*"|[^,}\]]+)'
+_ENDS = (b",", b"}")
+
+
+class LineSearch:
+    """Searches a text; a change is known by the place where its line begins.
+
+    Args:
+        text: A change a line, as `ChangeLines` in `kernel/` writes them.
+        relations: In the order of the kernel's program.
+        read: Makes changes of lines.
+    """
+
+    def __init__(
+        self,
+        text: mmap.mmap | bytes,
+        relations: Sequence[Relation],
+        read: Callable[[Iterable[bytes]], Iterator[Change]],
+    ) -> None:
+        self._text, self._read = text, read
+        self._heads = {each.name: b"[%d," % at for at, each in enumerate(relations)}
+        self._made: dict[int, Change] = {}
+
+    def holding(self, relation: Relation, column: str, values: Collection[Any]) -> set[int]:
+        """Return the changes that tell one of some values of a column."""
+        type_ = relation.type_of(column)
+        name = document_json(column, STRING) + ":"
+        texts = {document_json(each, type_).encode() for each in values}
+        find = _each_of if len(texts) <= _FEW else _among
+        head, found = self._heads[relation.name], set[int]()
+        for begin, part in self._parts():
+            for at in find(part, name.encode(), texts):
+                line = part.rfind(b"\n", 0, at) + 1
+                if part.startswith(head, line):
+                    found.add(begin + line)
+        return found
+
+    def change(self, number: int) -> Change:
+        """Return a change that was found."""
+        if number not in self._made:
+            end = self._text.find(b"\n", number)
+            self._made[number] = next(self._read([self._text[number:end]]))
+        return self._made[number]
+
+    def _parts(self) -> Iterator[tuple[int, bytes]]:
+        """Yield the text in parts of whole lines, each with where it begins."""
+        begin, size = 0, len(self._text)
+        while begin < size:
+            end = self._text.find(b"\n", min(begin + _PART, size - 1)) + 1
+            yield begin, self._text[begin:end]
+            begin = end
+
+
+def _each_of(part: bytes, name: bytes, texts: Collection[bytes]) -> Iterator[int]:
+    for text in texts:
+        token = name + text
+        at = part.find(token)
+        while at >= 0:
+            after = at + len(token)
+            if part[after : after + 1] in _ENDS:
+                yield at
+            at = part.find(token, after)
+
+
+def _among(part: bytes, name: bytes, texts: Collection[bytes]) -> Iterator[int]:
+    for each in re.finditer(re.escape(name) + _VALUE, part):
+        if each[1] in texts:
+            yield each.start()
