@@ -125,9 +125,24 @@ def _tells_the_same_of_what_is_sought(
             beside.document(log.key)
             beside.row(relation, key)
             few, text = _log_of(product, log.key, changes, beside), key_text(relation, key)
+            _reaches_the_same(product, relation, log, key, changes)
             assert [*Absence(product, log, Naming()).told(relation, text)] == [
                 *Absence(product, few, Naming()).told(relation, text)
             ]
+
+
+def _reaches_the_same(
+    product: Product, relation: Relation, log: DocumentLog, key: Key, changes: list[Change]
+) -> None:
+    known = log.rows.known(relation.name, key)
+    if known is None or known.seen is None:
+        return
+    sought = Sought(product, Listed(changes))
+    sought.roots(relation, key)
+    few = _log_of(product, log.key, changes, sought)
+    assert [*reach_of(product, relation.name, known.seen, log.rows)] == [
+        *reach_of(product, relation.name, known.seen, few.rows)
+    ]
 
 
 def _log_of(product: Product, key: Key, changes: list[Change], sought: Sought) -> DocumentLog:

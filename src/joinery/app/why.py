@@ -12,6 +12,7 @@ from joinery.app.document_product import asked_product, document_product
 from joinery.app.logs import Logs, WhyError, asked_key
 from joinery.app.project import ProjectLike, project_of
 from joinery.delivery.query_paths import QueryPaths
+from joinery.model.change import Key
 from joinery.observe.frontier import Frontier, kept
 from joinery.observe.status import queries_of
 from joinery.plan.build import examine
@@ -122,6 +123,19 @@ def _about(product: Product, rows: Sequence[tuple[Relation, str]], changes: Chan
     return changes.only(sought.found) if sought.found else changes
 
 
+def _above(
+    products: Sequence[Product], relation: str, keys: Sequence[Key], changes: ChangeLog
+) -> ChangeLog:
+    """Return the changes that tell which documents some rows go into; all where there is none."""
+    found = set[int]()
+    for product in products:
+        sought = Sought(product, changes.search())
+        for each in keys:
+            sought.roots(next(one for one in product.relations if one.name == relation), each)
+        found |= sought.found
+    return changes.only(found) if found else changes
+
+
 def _why_row(spec: ProjectSpec, product: Product, form: RowForm, logs: Logs, text: str) -> Why:
     """Return why a row of a product without a root looks as it does."""
     log = RowLog(product, form, max_document_bytes=spec.run.max_document_bytes)
@@ -173,7 +187,10 @@ def where_to(project: ProjectLike, row: str, *products: str, records: int = RECO
         hint = f"They read {read}." if read else "The project has no product with documents."
         raise WhyError(f'no document reads a relation "{relation}"', hint=hint)
     relations = tuple(dict.fromkeys(one for each in reading for one in each.relations))
-    logs, rows = Logs.of(spec, *reading, records=records), LiveRows(relations)
+    meant = keys_meant(*_asked(reading[0], row))
+    seeks = meant is not None and all(map(can_seek, reading))
+    about = partial(_above, reading, relation, meant or ()) if seeks else None
+    logs, rows = Logs.of(spec, *reading, records=records, about=about), LiveRows(relations)
     for change in logs.changes:
         rows.apply(change)
     standing = rows.known(relation, logs.key(*_asked(reading[0], row)))

@@ -48,7 +48,7 @@ def reach_of(product: Product, relation: str, row: Row, rows: LiveRows) -> Itera
 
     A limit, or the `where` of a node, may keep it out of some of them all the same.
     """
-    for way in _ways(product.root):
+    for way in ways(product.root):
         node = way[-1]
         path = node.path.partition("/")[2].replace("/", ".")
         starts: list[tuple[tuple[Node, ...], list[Row]]] = []
@@ -63,11 +63,12 @@ def reach_of(product: Product, relation: str, row: Row, rows: LiveRows) -> Itera
             yield Reach(product.name, path, texts)
 
 
-def _ways(node: Node, above: tuple[Node, ...] = ()) -> Iterator[tuple[Node, ...]]:
+def ways(node: Node, above: tuple[Node, ...] = ()) -> Iterator[tuple[Node, ...]]:
+    """Yield the way from a node to each below it, and to itself."""
     way = (*above, node)
     yield way
     for each in node.embeds:
-        yield from _ways(each, way)
+        yield from ways(each, way)
 
 
 def _up(way: tuple[Node, ...], found: list[Row], rows: LiveRows) -> list[Row]:

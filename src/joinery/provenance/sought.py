@@ -15,9 +15,10 @@ from typing import Any, Protocol
 
 from joinery.model.change import Change, Key
 from joinery.model.type import DataType, Decimal
-from joinery.plan.node import Node
+from joinery.plan.node import Node, Through
 from joinery.plan.product import Product
 from joinery.plan.relation import JoinPair, Relation
+from joinery.provenance.roots import ways
 
 _WHOLE = frozenset({"byte", "short", "int", "long"})
 _TOLD_ALIKE = frozenset({"string", "boolean", "date", "timestamp", "timestamp_ntz", "binary"})
@@ -61,9 +62,17 @@ class Sought:
         changes = self._changes(relation, [key])
         for node in self._root.walk():
             if node.through is not None and node.relation == relation:
-                between = node.through.relation
-                to = [JoinPair(each.parent, each.child, each.type) for each in node.on]
-                self._changes(between, self._joining(between, to, changes))
+                self._leading(node, node.through, changes)
+
+    def roots(self, relation: Relation, key: Key) -> None:
+        """Find all changes of a row, and of the rows between it and the roots above it."""
+        changes = self._changes(relation, [key])
+        for way in ways(self._root):
+            node = way[-1]
+            if node.relation == relation:
+                self._climb(way, changes)
+            if node.through is not None and node.through.relation == relation:
+                self._climb(way[:-1], self._above(way[-2], node.through.on, changes))
 
     def _follow(self, node: Node, keys: Iterable[Key]) -> None:
         known = self._followed.setdefault(node.path, set())
@@ -73,6 +82,25 @@ class Sought:
         for embed in node.embeds:
             if changes:
                 self._follow(embed, self._below(embed, changes))
+
+    def _climb(self, way: Sequence[Node], changes: Sequence[Change]) -> None:
+        """Find what stands above rows of the last node of a way."""
+        while len(way) > 1 and changes:
+            node, on = way[-1], way[-1].on
+            if node.through is not None:
+                changes, on = self._leading(node, node.through, changes), node.through.on
+            way = way[:-1]
+            changes = self._above(way[-1], on, changes)
+
+    def _above(
+        self, node: Node, on: Sequence[JoinPair], below: Sequence[Change]
+    ) -> Sequence[Change]:
+        return self._changes(node.relation, self._joining(node.relation, _turned(on), below))
+
+    def _leading(self, node: Node, through: Through, below: Sequence[Change]) -> Sequence[Change]:
+        """Return the changes of what leads to rows of an embed."""
+        keys = self._joining(through.relation, _turned(node.on), below)
+        return self._changes(through.relation, keys)
 
     def _below(self, embed: Node, above: Sequence[Change]) -> Collection[Key]:
         """Return the keys of rows that an embed may show below some rows."""
@@ -117,6 +145,10 @@ class Sought:
         return set.intersection(
             *(self._search.holding(relation, name, {*values}) for name, values in columns)
         )
+
+
+def _turned(on: Sequence[JoinPair]) -> list[JoinPair]:
+    return [JoinPair(each.parent, each.child, each.type) for each in on]
 
 
 def _value(change: Change, column: str) -> Any:
