@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -176,12 +176,10 @@ def where_to(project: ProjectLike, row: str, *products: str, records: int = RECO
     """
     spec = project_of(project).spec
     relation = row.partition(":")[0]
-    known = _with_documents(spec)
-    names = products or [name for name, read in known.items() if relation in read]
+    asked = [document_product(spec, each) for each in products]
+    known = _relations_of(asked) if products else _with_documents(spec)
+    names = [name for name, read in known.items() if relation in read]
     reading = [document_product(spec, each) for each in names]
-    if products:
-        reading = [each for each in reading if relation in {one.name for one in each.relations}]
-        known = {each: known[each] for each in products}
     if not reading:
         read = ", ".join(sorted(set().union(*known.values())))
         hint = f"They read {read}." if read else "The project has no product with documents."
@@ -237,8 +235,9 @@ def _with_documents(spec: ProjectSpec) -> dict[str, set[str]]:
     plan, problems, _ = examine(spec)
     raise_all(problems)
     assert plan is not None
-    return {
-        each.name: {one.name for one in each.relations}
-        for each in plan.products
-        if isinstance(each.form, DocumentForm) and not each.reads
-    }
+    documents = [each for each in plan.products if isinstance(each.form, DocumentForm)]
+    return _relations_of([each for each in documents if not each.reads])
+
+
+def _relations_of(products: Iterable[Product]) -> dict[str, set[str]]:
+    return {each.name: {one.name for one in each.relations} for each in products}

@@ -36,3 +36,27 @@ def test_a_project_of_streams_has_no_document_for_a_row(file: Path) -> None:
         where_to(file, "reading:1")
 
     assert "The project has no product with documents." == refused.value.hint
+
+
+def test_a_product_that_only_spark_can_check_is_not_in_the_way_of_another(tmp_path: Path) -> None:
+    (tmp_path / "joinery.yaml").write_text(
+        """\
+name: meters
+sources: {changes: {files: {path: data}}}
+relations:
+  meter: {key: [id], fields: {id: long, places: "array<long>"}}
+  reading: {key: [id], fields: {id: long}}
+products:
+  odd:
+    root: meter
+    fields: [id, {sum: "aggregate(places, 0L, (a, b) -> a + b)"}]
+    sink: {files: {path: a}}
+  plain: {root: reading, sink: {files: {path: b}}}
+""",
+        encoding="utf-8",
+    )
+
+    with pytest.raises(WhyError) as refused:
+        where_to(tmp_path / "joinery.yaml", "meter:1", "plain")
+
+    assert "They read reading." == refused.value.hint
