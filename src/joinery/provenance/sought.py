@@ -10,7 +10,7 @@ what made it join no more, by its key.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 from joinery.model.change import Change, Key
@@ -117,15 +117,17 @@ class Sought:
         self, relation: Relation, on: Sequence[JoinPair], above: Sequence[Change]
     ) -> set[Key]:
         """Return the keys of which some change has a value that rows above had, for each pair."""
-        found: list[set[Key]] = []
-        for pair in on:
-            told = {value for each in above if (value := _value(each, pair.parent)) is not None}
-            held = self._search.holding(relation, pair.child, told) if told else set()
-            changes = map(self._search.change, held)
-            found.append(
-                {tuple(each.key.values()) for each in changes if _value(each, pair.child) in told}
-            )
-        return set.intersection(*found)
+        told = {each.child: {*_values(above, each.parent)} for each in on}
+        if not all(told.values()):
+            return set()
+        held = {name: self._search.holding(relation, name, told[name]) for name in told}
+        rarest, *others = sorted(told, key=lambda each: len(held[each]))
+        changes = map(self._search.change, held[rarest])
+        keys = {_key(each) for each in changes if _value(each, rarest) in told[rarest]}
+        for name in others:
+            of_keys = self._changes(relation, keys)
+            keys = {_key(each) for each in of_keys if _value(each, name) in told[name]}
+        return keys
 
     def _changes(self, relation: Relation, keys: Collection[Key]) -> Sequence[Change]:
         """Return all changes of some keys."""
@@ -134,7 +136,7 @@ class Sought:
         of_key.update((each, []) for each in new)
         for number in self._of_keys(relation, new) if new else ():
             change = self._search.change(number)
-            key = tuple(change.key.values())
+            key = _key(change)
             if key in new:
                 of_key[key].append(change)
                 self.found.add(number)
@@ -149,6 +151,14 @@ class Sought:
 
 def _turned(on: Sequence[JoinPair]) -> list[JoinPair]:
     return [JoinPair(each.parent, each.child, each.type) for each in on]
+
+
+def _key(change: Change) -> Key:
+    return tuple(change.key.values())
+
+
+def _values(changes: Iterable[Change], column: str) -> Iterator[Any]:
+    return (value for each in changes if (value := _value(each, column)) is not None)
 
 
 def _value(change: Change, column: str) -> Any:
