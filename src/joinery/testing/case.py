@@ -28,9 +28,16 @@ POSITION = "__position"
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a case tests: a product, whose documents stand, or a stream, which sends events."""
+    """What a case tests: a product, whose documents stand, or a stream, which sends events.
+
+    Attributes:
+        plan: The product or stream.
+        project: The names of all relations of its project; rows of those that it does not read
+            may be given, too, and change nothing.
+    """
 
     plan: Product | Stream
+    project: frozenset[str] = frozenset()
 
     @property
     def kind(self) -> str:

@@ -203,6 +203,8 @@ def _changes(reader: Reader, given: Tree | None, what: str, target: Target) -> l
     changes: list[Change] = []
     for entry in reader.entries(given, what) if given is not None else ():
         relation = target.relations.get(entry.name)
+        if relation is None and entry.name in target.project:
+            continue  # So that cases of several products can share their rows.
         if relation is None:
             message = f'{target} reads no relation "{entry.name}"'
             reader.unknown(message, entry.name, list(target.relations), entry.place)
@@ -337,7 +339,7 @@ class Targets:
         made = next(each for each in built if each.name == name)
         if isinstance(made, Product) and made.outbox:
             raise CaseError(f'product "{name}" has an outbox, and no documents to test')
-        return Target(made)
+        return Target(made, frozenset(each.name for each in self._spec.changelogs))
 
 
 def _unknown(kind: str, name: str, known: Sequence[str]) -> CaseError:

@@ -390,6 +390,23 @@ cases:
     assert [(each.expected, each.found) for each in found.differences] == [('"/c"', '"/b"')]
 
 
+def test_rows_of_other_relations_of_the_project_change_nothing(folder: Path) -> None:
+    found = outcome(
+        folder,
+        """\
+product: profile
+cases:
+  - name: rows that two products share
+    given:
+      customer: [{id: 1, name: Ada}]
+      click: [{page: /a}]
+    expect: [{id: 1, name: Ada}]
+""",
+    )
+
+    assert found.passed
+
+
 def test_every_problem_of_a_file_is_told_at_its_place(folder: Path) -> None:
     found = problems(
         folder,
