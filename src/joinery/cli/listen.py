@@ -87,7 +87,15 @@ def _queries(known: Sequence[Product], names: Sequence[str]) -> Mapping[str, Seq
             hint="Write publish: queue in the options of rdbms-trigger.",
         )
     chosen = {each.query for each in queued if not names or each.name in names}
-    return {query: [each for each in queued if each.query == query] for query in sorted(chosen)}
+    found = {query: [each for each in queued if each.query == query] for query in sorted(chosen)}
+    for each in (one for members in found.values() for one in members):
+        if each.settle_ms is not None or each.ready:
+            key = "ready" if each.ready else "emit: settle"
+            raise ListenError(
+                f'product "{each.name}" has {key}, and joinery listen holds no document back',
+                hint=f"Leave out {key}; or leave out publish: queue, and the run publishes.",
+            )
+    return found
 
 
 def _listener(spec: ProjectSpec, products: Sequence[Product]) -> Listener:
