@@ -55,7 +55,9 @@ _TYPES = {
     ),
 }
 _QUOTED = r"`(?:[^`]|``)+`"
-_LIST = rf"\(({_QUOTED}(?:,{_QUOTED})*)\)"
+_LIST = (
+    rf"\(({_QUOTED}(?:, ?{_QUOTED})*)\)"  # foreign keys are written with spaces, indexes without
+)
 _PRIMARY = re.compile(rf"PRIMARY KEY {_LIST}")
 _UNIQUE = re.compile(rf"UNIQUE KEY {_QUOTED} {_LIST}")
 _REFERENCES = re.compile(
