@@ -55,9 +55,7 @@ _TYPES = {
     ),
 }
 _QUOTED = r"`(?:[^`]|``)+`"
-_LIST = (
-    rf"\(({_QUOTED}(?:, ?{_QUOTED})*)\)"  # foreign keys are written with spaces, indexes without
-)
+_LIST = rf"\(({_QUOTED}(?:, ?{_QUOTED})*)\)"  # with a space in foreign keys, without in indexes
 _PRIMARY = re.compile(rf"PRIMARY KEY {_LIST}")
 _UNIQUE = re.compile(rf"UNIQUE KEY {_QUOTED} {_LIST}")
 _REFERENCES = re.compile(
