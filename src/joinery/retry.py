@@ -174,7 +174,7 @@ class Retry:
             self._waiting = Waiting(
                 product=next(iter(self._user.values())),
                 target=self._target(),
-                reason=" ".join(part for part in (error.message, error.detail) if part),
+                reason=". ".join(part for part in (error.message, error.detail) if part),
                 attempts=known.attempts + 1 if known else 1,
                 since=known.since if known else time.time(),
             )

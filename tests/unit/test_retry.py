@@ -108,7 +108,7 @@ def test_a_run_that_ends_while_the_breaker_rests_says_what_was_waited_for() -> N
     with pytest.raises(SinkUnavailableError, match="could not write to redis") as ended:
         resting.until_done(failing(9), "could not write to redis")
 
-    assert "could not reach the target Connection refused." == ended.value.detail
+    assert "could not reach the target. Connection refused." == ended.value.detail
 
 
 def test_a_pause_that_the_end_of_the_run_cuts_short_raises() -> None:

@@ -191,7 +191,7 @@ class NotCompared:
     @classmethod
     def of(cls, product: str, sink: str, error: JoineryError) -> Self:
         """Return what an error says cannot be compared."""
-        why = " ".join(filter(None, (error.message, error.detail)))
+        why = ". ".join(filter(None, (error.message, error.detail)))
         return cls(product, sink, why, error.hint, isinstance(error, SinkError))
 
     def lines(self) -> Iterator[str]:

@@ -52,13 +52,14 @@ def failure(error: Exception, target: str, what: str) -> SinkError:
         what: What could not be done: `could not write to`.
     """
     redis = _driver()
+    detail = f"{str(error).rstrip('.')}."
     denied = isinstance(error, redis.AuthenticationError | redis.exceptions.NoPermissionError)
     passing = isinstance(error, redis.ConnectionError | redis.TimeoutError)
     if not denied and (passing or str(error).lstrip("-").startswith(_PASSING)):
-        return SinkUnavailableError(f"{what} {target}", detail=f"{error}.")
+        return SinkUnavailableError(f"{what} {target}", detail=detail)
     return SinkError(
         f"{target} refused a request",
-        detail=f"{error}.",
+        detail=detail,
         hint="Check the user, the password and the user's permissions.",
     )
 

@@ -167,7 +167,8 @@ class DeadLetterQueue:
         try:
             kept = way(letters)
         except JoineryError as error:
-            why = " ".join(part for part in (error.message, error.detail, error.hint) if part)
+            parts = (f"{error.message}.", error.detail, error.hint)
+            why = " ".join(part for part in parts if part)
             return [NotReplayed(each, why) for each in letters]
         left = {each.letter.id for each in kept}
         self._mark([each for each in letters if each.id not in left], "replayed", by)

@@ -292,7 +292,7 @@ class Asker:
                 Waiting(
                     product=self._user,
                     target=self._store.target,
-                    reason=" ".join(part for part in (error.message, error.detail) if part),
+                    reason=". ".join(part for part in (error.message, error.detail) if part),
                     attempts=self._attempts,
                     since=self._started_at,
                 )

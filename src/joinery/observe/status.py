@@ -378,6 +378,9 @@ def _fresh_s(state: State, mine: ProductTotals, told: QueryStatus, now: float) -
 def _why_behind(told: QueryStatus, now: float) -> str:
     """Return where the time goes, in words."""
     batch = told.batch
+    if told.waiting:
+        away = told.waiting[0]
+        return f"it waits for {away.target}: {away.reason.rstrip('.')}"
     if batch is None:
         return f"its first batch has been running for {now - told.began_at:.0f} s"
     if (lasts := now - batch.ended_at) > 2 * batch.seconds + _BEHIND_S:

@@ -113,7 +113,7 @@ def test_what_is_waited_for_is_told_and_so_is_its_end() -> None:
 
     assert told[-1] is None
     assert told[0] is not None
-    assert "could not reach the target Connection refused." == told[0].reason
+    assert "could not reach the target. Connection refused." == told[0].reason
     assert ("p", "somewhere", 1) == (told[0].product, told[0].target, told[0].attempts)
 
 

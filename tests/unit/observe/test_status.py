@@ -254,6 +254,16 @@ def test_a_batch_that_does_not_end_is_named(spec: ProjectSpec) -> None:
     assert "the batch after 7 has been running for 90 s" == told(spec, stuck).because
 
 
+def test_what_is_waited_for_is_named_before_its_grace_period_is_over(spec: ProjectSpec) -> None:
+    away = Waiting(product="person", target="redis", reason="refused.", attempts=2, since=NOW - 12)
+    status = replace(CAUGHT_UP, caught_up=False, caught_up_at=NOW - 20, waiting=(away,))
+    stuck = replace(status, batch=LastBatch(number=7, ended_at=NOW - 20, seconds=1.0, rows=5))
+
+    found = told(spec, stuck)
+
+    assert ("behind", "it waits for redis: refused") == (found.state, found.because)
+
+
 def test_a_failure_is_told_with_its_code(spec: ProjectSpec) -> None:
     failed = replace(CAUGHT_UP, state="failed", why="the disk is full", code="RUN_FAILED")
 
