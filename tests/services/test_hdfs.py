@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.chaos.world import assert_documents, make_world, write_project
+from tests.chaos.world import World, assert_documents, make_world, write_project
 from tests.services import test_object_store as store
 from tests.services.hdfs_server import hdfs as hdfs_service
 from tests.services.hdfs_server import hdfs_settings
+from tests.services.rescaled import state_goes_on
 from tests.services.s3_server import BadNetwork
 from tests.session_run import run_to_end
 
@@ -35,7 +36,6 @@ from joinery.files import append_line, write_whole
 from joinery.place.hdfs import HdfsOptions
 from joinery.place.object_path import ObjectPath
 from joinery.place.store import ObjectStoreError
-from joinery.spark.launch import checkpoint_settings
 from joinery.spark.recovery.replacement import put_in_place
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.services, pytest.mark.spark]
 
 RUN = [sys.executable, "-m", "joinery.cli.main", "run", "--once"]
-AWAY_S = 4.0
+AWAY_S, LIMIT_S = 4.0, 300
 POISON = '{"id": "one", "name": "x", "rev": 1}\n'
 
 # What holds in an object store holds here, too.
@@ -72,6 +72,7 @@ test_documents_that_are_gone_are_told = store.test_documents_that_wait_and_are_g
 test_of_two_that_hold_one_is_told = (
     store.test_of_two_runs_that_hold_documents_one_is_told_of_the_other
 )
+test_what_waits_goes_along = store.test_documents_that_wait_go_along_with_state_that_was_moved
 test_a_rebuild_asks_a_run_to_end = store.test_a_rebuild_asks_a_run_to_end_through_the_store
 test_a_run_that_was_replaced_is_told_so = store.test_a_run_that_was_replaced_is_told_so
 
@@ -93,6 +94,11 @@ def settings(hdfs: Service) -> dict[str, str]:
 def folder(hdfs: Service, settings: dict[str, str], request: pytest.FixtureRequest) -> ObjectPath:
     """A folder of the test's own."""
     return place(f"{hdfs.address}/{request.node.name}", settings)
+
+
+@pytest.fixture(scope="module")
+def world() -> World:
+    return make_world(seed=17)
 
 
 @pytest.fixture
@@ -253,17 +259,16 @@ def away(hdfs: Service) -> None:
 
 
 def test_a_run_that_is_killed_goes_on_and_loses_nothing_while_hdfs_stands_still(
-    tmp_path: Path, spark: SparkSession, hdfs: Service, folder: ObjectPath, settings: dict[str, str]
+    tmp_path: Path,
+    spark: SparkSession,
+    world: World,
+    hdfs: Service,
+    folder: ObjectPath,
+    settings: dict[str, str],
 ) -> None:
-    world = make_world(seed=17)
-    write_project(tmp_path, world)
+    declare(tmp_path, world, folder, settings)
     user = sorted((tmp_path / "data" / "user").iterdir())[-1]
     user.write_text(user.read_text() + POISON)
-    small = {"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2"}
-    said = f"run: {{checkpoint: '{folder}', spark: {json.dumps(settings | small)}, "
-    file = tmp_path / "joinery.yaml"
-    file.write_text(file.read_text().replace("run: {", said))
-    project = jn.load(file)
 
     with begun(tmp_path) as first:
         until_committed(folder, 0, first)
@@ -271,28 +276,51 @@ def test_a_run_that_is_killed_goes_on_and_loses_nothing_while_hdfs_stands_still(
             run_to_end(spark, tmp_path)
         away(hdfs)
         until_committed(folder, 1, first)
-    with set_in(spark, checkpoint_settings(project.spec)):
-        run_to_end(spark, tmp_path)
+    run_to_end(spark, tmp_path)
 
     assert_documents(tmp_path, world.documents())
-    (shown,) = jn.status(project).products
+    (shown,) = jn.status(tmp_path).products
     assert shown.state == "ended"
     assert shown.dead == 1
     assert not (tmp_path / ".joinery" / "checkpoint").exists()
     assert not (tmp_path / ".joinery" / "dead_letters").exists()
 
 
-@contextmanager
-def set_in(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """Change settings of a session for the length of a block."""
-    before = {name: spark.conf.get(name) for name in settings}
-    for name, value in settings.items():
-        spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name, stood in before.items():
-            spark.conf.set(name, str(stood))
+def test_hdfs_that_is_killed_ends_the_run_with_one_line_and_nothing_is_lost(
+    tmp_path: Path,
+    spark: SparkSession,
+    world: World,
+    hdfs: Service,
+    folder: ObjectPath,
+    settings: dict[str, str],
+) -> None:
+    declare(tmp_path, world, folder, settings)
+
+    with begun(tmp_path) as first:
+        until_committed(folder, 0, first)
+        hdfs.kill()
+        _, errors = first.communicate(timeout=LIMIT_S)
+    hdfs.start()
+    run_to_end(spark, tmp_path)
+
+    told = [each for each in errors.splitlines() if each.startswith("error: ")]
+    assert (1, 1, False) == (first.returncode, len(told), "Traceback" in errors), errors
+    assert_documents(tmp_path, world.documents())
+
+
+def test_state_goes_on_in_another_number_of_partitions(
+    tmp_path: Path, spark: SparkSession, folder: ObjectPath, settings: dict[str, str]
+) -> None:
+    state_goes_on(tmp_path, spark, folder, settings)
+
+
+def declare(folder: Path, world: World, place: ObjectPath, settings: dict[str, str]) -> None:
+    """Write a project whose checkpoint is in HDFS."""
+    write_project(folder, world)
+    small = {"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2"}
+    said = f"run: {{checkpoint: '{place}', spark: {json.dumps(settings | small)}, "
+    file = folder / "joinery.yaml"
+    file.write_text(file.read_text().replace("run: {", said))
 
 
 @contextmanager
@@ -310,8 +338,9 @@ def begun(folder: Path) -> Iterator[subprocess.Popen[str]]:
     try:
         yield run
     finally:
-        os.killpg(run.pid, signal.SIGKILL)
-        run.communicate()
+        if run.poll() is None:
+            os.killpg(run.pid, signal.SIGKILL)
+            run.communicate()
 
 
 def until_committed(checkpoint: ObjectPath, batch: int, run: subprocess.Popen[str]) -> None:

@@ -41,7 +41,7 @@ from joinery.sinks.line import StagedRow
 from joinery.sinks.protocol import FencedError, SinkError, SinkUnavailableError, StagedBatch
 from joinery.spark.batch.staging import Staging
 from joinery.spark.recovery.checkpoint import begin_empty_batch
-from joinery.spark.recovery.replacement import MARK, _Mark, mark_done, put_in_place
+from joinery.spark.recovery.replacement import MARK, RESCALED, _Mark, mark_done, put_in_place
 from joinery.testing.conformance.runner import load_text
 
 pytestmark = pytest.mark.services
@@ -360,6 +360,21 @@ def test_a_rebuild_that_is_interrupted_while_it_takes_its_place_is_whole_afterwa
     assert dict.fromkeys(("offsets/0", "offsets/1", "state/0/old.zip"), "old") == contents(kept)
     assert not (folder / "_rebuild").exists()
     assert not put_in_place(folder, "q")
+
+
+def test_documents_that_wait_go_along_with_state_that_was_moved(folder: ObjectPath) -> None:
+    held = {"offsets/0": "moved", "joinery-held/settle-p/000000000000": "waits"}
+    for name in held:
+        write_whole(folder / "q" / name, "before", synced=True)
+    fresh = rebuild_paths(folder, "q").checkpoint
+    for name, content in {RESCALED: "", **held}.items():
+        write_whole(fresh / name, content, synced=True)
+    mark_done(fresh)
+
+    put_in_place(folder, "q")
+
+    assert held == contents(folder / "q")
+    assert not fresh.exists()
 
 
 @pytest.mark.parametrize("away_at", [1, 4, 6, 7, 9])

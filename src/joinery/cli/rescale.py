@@ -79,7 +79,13 @@ def _tell(spec: ProjectSpec, queries: Mapping[str, Sequence[Product]]) -> int:
 
 
 def _session(spec: ProjectSpec, master: str | None) -> SparkSession:
+    from joinery.spark.jar import needs_s3a, s3_jars
+    from joinery.spark.jvm import add_jars
+    from joinery.spark.launch import checkpoint_settings
     from joinery.spark.session import open_session
 
     log = spec.scratch / "_logs" / "spark.log"
-    return open_session(spec.name, log=log, master=master, settings=dict(spec.run.spark))
+    settings = {**checkpoint_settings(spec), **dict(spec.run.spark)}
+    session = open_session(spec.name, log=log, master=master, settings=settings)
+    add_jars(session, s3_jars() if needs_s3a(spec) else ())
+    return session

@@ -37,10 +37,9 @@ from joinery.solutions.spark_state.program import KernelProgram
 from joinery.spark.batch.ready import Ends
 from joinery.spark.batch.setup import forget_spools
 from joinery.spark.recovery.checkpoint import claim_sources, last_batch
-from joinery.spark.recovery.replacement import HELD, MARK, finish, mark_done, put_in_place
+from joinery.spark.recovery.replacement import BELONGS, HELD, MARK, finish, mark_done, put_in_place
 from joinery.spark.source.source import SourceRead
 
-_BELONGS = "belongs"
 _SETTLE, _READY = "settle", "ready"
 _KEYS = {_SETTLE: "emit: {settle: …}", _READY: "ready"}
 
@@ -255,7 +254,7 @@ class Rebuild:
         if (checkpoint / MARK).exists():
             finish(self.root, query)
         if isinstance(checkpoint, ObjectPath) and not _belong_together(
-            checkpoint / HELD / _BELONGS, held / _BELONGS
+            checkpoint / HELD / BELONGS, held / BELONGS
         ):
             _begin_anew(checkpoint, held, plan.check)
         try:
@@ -291,12 +290,12 @@ def _begin_anew(checkpoint: Place, held: Path, check: Callable[[], None]) -> Non
     if isinstance(checkpoint, Path):
         remove_folder(checkpoint)
         return
-    (held / _BELONGS).unlink(missing_ok=True)
+    (held / BELONGS).unlink(missing_ok=True)
     Guarded(check).remove(checkpoint)
     remove_folder(held)
     name = uuid.uuid4().hex
-    write_whole(held / _BELONGS, name, synced=True)
-    write_whole(checkpoint / HELD / _BELONGS, name, synced=True)
+    write_whole(held / BELONGS, name, synced=True)
+    write_whole(checkpoint / HELD / BELONGS, name, synced=True)
 
 
 def _claim(checkpoint: Place, query: str, plan: Claim) -> None:

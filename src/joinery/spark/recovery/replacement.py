@@ -27,7 +27,11 @@ from joinery.solutions.spark_state.fingerprint import relocate
 
 MARK = "joinery-swapped"
 HELD = "joinery-held"
+BELONGS = "belongs"
+RESCALED = "joinery-rescale"
 _REPLACED = "_replaced"
+# What is of a rebuild or a copy alone.
+_LEFT = (f"{HELD}/{BELONGS}", RESCALED, MARK)
 _MARKED, _KEPT, _COPIED = "", "kept", "copied"
 
 
@@ -98,8 +102,8 @@ def _rename_in_turn(
         standing.rename(kept)
     check()
     fresh.rename(standing)
-    (standing / HELD).remove()
-    (standing / MARK).unlink()
+    for each in _LEFT:
+        (standing / each).unlink()
 
 
 def _copy(
@@ -128,7 +132,7 @@ def _copy(
 
 
 def _goes_along(name: str) -> bool:
-    return name.split("/")[0] not in (MARK, HELD)
+    return name not in _LEFT
 
 
 @dataclass(frozen=True, slots=True)

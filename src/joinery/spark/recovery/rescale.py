@@ -12,14 +12,18 @@ Invariant: until the copy is marked as whole, the query goes on from where it wa
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from joinery.delivery.query_paths import QueryPaths, rebuild_paths
 from joinery.errors import RunError
-from joinery.place.place import local
+from joinery.files import remove_folder, write_whole
+from joinery.place.guarded import Guarded
+from joinery.place.object_path import ObjectPath
+from joinery.place.place import Place
 from joinery.plan.product import Product
 from joinery.project.product import ProjectSpec
 from joinery.solutions.spark_state.fingerprint import SPARK_STATE, relocate
@@ -28,15 +32,10 @@ from joinery.spark.jvm import class_of, load_jar
 from joinery.spark.partitions import MOST
 from joinery.spark.real_time.uncommitted import RealTimeMark
 from joinery.spark.recovery.checkpoint import last_batch, partitions_of
-from joinery.spark.recovery.replacement import mark_done, put_in_place
+from joinery.spark.recovery.replacement import RESCALED, mark_done, put_in_place
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pyspark.sql import SparkSession
-
-
-_WHAT = "joinery rescale"
 
 
 class RescaleError(RunError):
@@ -70,23 +69,28 @@ def rescale(
     """
     if not 1 <= partitions <= MOST:
         raise RescaleError(f"state can have 1 to {MOST} partitions, not {partitions}")
-    root = local(spec.checkpoint, _WHAT)
+    root = spec.checkpoint
+    leases = [paths.lease for paths in (QueryPaths.of(root, query), rebuild_paths(root, query))]
+
+    def check() -> None:
+        for each in leases:
+            each.check()
+
     with ExitStack() as held:
-        for paths in (QueryPaths.of(root, query), rebuild_paths(root, query)):
-            lease = paths.lease
+        for lease in leases:
             lease.take()
             held.callback(lease.release)
-        put_in_place(root, query)
-        before = _partitions(query, products, QueryPaths.of(root, query).on_disk(_WHAT))
+        put_in_place(root, query, check)
+        before = _partitions(query, products, QueryPaths.of(root, query).checkpoint)
         if before == partitions:
             return None
         _refuse_rebuild(root, query)
-        _move(root, query, partitions, session())
-        put_in_place(root, query)
+        _move(_Copy(root, query, check), partitions, session())
+        put_in_place(root, query, check)
         return before
 
 
-def _partitions(query: str, products: Sequence[Product], checkpoint: Path) -> int:
+def _partitions(query: str, products: Sequence[Product], checkpoint: Place) -> int:
     """Return in how many partitions the state of a checkpoint is that can be moved."""
     solution = solution_of(products)
     if solution != SPARK_STATE:
@@ -109,40 +113,82 @@ def _partitions(query: str, products: Sequence[Product], checkpoint: Path) -> in
     return standing
 
 
-def _refuse_rebuild(root: Path, query: str) -> None:
+def _refuse_rebuild(root: Place, query: str) -> None:
     """Refuse where a rebuild was begun: it goes on where it was, and takes the query's place."""
-    if rebuild_paths(root, query).checkpoint.exists():
+    rebuilt = rebuild_paths(root, query).checkpoint
+    if rebuilt.exists() and not (rebuilt / RESCALED).exists():
         raise RescaleError(
             f'a rebuild of query "{query}" is not finished',
             hint="Finish it first: joinery run --rebuild.",
         )
 
 
-def _move(root: Path, query: str, partitions: int, session: SparkSession) -> None:
+@dataclass(frozen=True, slots=True)
+class _Copy:
+    """The copy of a query's checkpoint in which the state is moved.
+
+    Attributes:
+        root: `run.checkpoint`.
+        check: Raises once the leases on the query and on its rebuild are not held.
+    """
+
+    root: Place
+    query: str
+    check: Callable[[], None]
+
+    @property
+    def place(self) -> Place:
+        """Where it is made: in a store, where it waits; what is begun there is marked as such."""
+        if isinstance(self.root, Path):
+            return self.root / "_rescale" / self.query
+        return self._waiting
+
+    def make(self) -> Place:
+        """Copy the checkpoint anew; return where."""
+        standing, fresh = QueryPaths.of(self.root, self.query).checkpoint, self.place
+        if isinstance(standing, ObjectPath) and isinstance(fresh, ObjectPath):
+            guarded = Guarded(self.check)
+            guarded.remove(fresh)
+            write_whole(fresh / RESCALED, "", synced=True)
+            guarded.copy(standing, fresh, standing.sizes())
+        elif isinstance(standing, Path) and isinstance(fresh, Path):
+            shutil.rmtree(fresh, ignore_errors=True)
+            shutil.copytree(standing, fresh)
+        relocate(fresh)
+        return fresh
+
+    def finish(self) -> None:
+        """Have it wait to take the checkpoint's place."""
+        fresh, waiting = self.place, self._waiting
+        mark_done(fresh)
+        if isinstance(fresh, Path) and isinstance(waiting, Path):
+            waiting.parent.mkdir(exist_ok=True)
+            fresh.rename(waiting)
+
+    @property
+    def _waiting(self) -> Place:
+        return rebuild_paths(self.root, self.query).checkpoint
+
+
+def _move(copy: _Copy, partitions: int, session: SparkSession) -> None:
     """Repartition a copy of a query's checkpoint, and have it wait to take its place."""
     from py4j.protocol import Py4JJavaError
     from pyspark.errors.exceptions.base import PySparkException
 
-    standing, fresh = QueryPaths.of(root, query).on_disk(_WHAT), root / "_rescale" / query
-    shutil.rmtree(fresh, ignore_errors=True)
-    shutil.copytree(standing, fresh)
-    relocate(fresh)
+    fresh = copy.make()
     RealTimeMark(fresh).renumber()
     try:
         manager = session._jsparkSession.streamingCheckpointManager()
         manager.repartition(str(fresh), partitions, True)
         _move_notes(fresh, partitions, session)
     except PySparkException as error:
-        raise _unmoved(query, fresh, error.getMessage() or str(error)) from error
+        raise _unmoved(copy, error.getMessage() or str(error)) from error
     except Py4JJavaError as error:
-        raise _unmoved(query, fresh, str(error.java_exception)) from error
-    mark_done(fresh)
-    waiting = rebuild_paths(root, query).on_disk(_WHAT)
-    waiting.parent.mkdir(exist_ok=True)
-    fresh.rename(waiting)
+        raise _unmoved(copy, str(error.java_exception)) from error
+    copy.finish()
 
 
-def _move_notes(fresh: Path, partitions: int, session: SparkSession) -> None:
+def _move_notes(fresh: Place, partitions: int, session: SparkSession) -> None:
     """Have the kernel move what is noted of state, which Spark's tool takes for state itself."""
     batch, _ = last_batch(fresh)
     load_jar(session)
@@ -150,8 +196,9 @@ def _move_notes(fresh: Path, partitions: int, session: SparkSession) -> None:
     door.finish(session._jsparkSession, str(fresh), batch, partitions)
 
 
-def _unmoved(query: str, fresh: Path, reason: str) -> RescaleError:
+def _unmoved(copy: _Copy, reason: str) -> RescaleError:
     """Give the copy up, and return what says so."""
-    shutil.rmtree(fresh, ignore_errors=True)
+    with suppress(OSError):  # else the next one begins anew
+        remove_folder(copy.place)
     detail = reason.strip().splitlines()[0]
-    return RescaleError(f'the state of query "{query}" could not be moved', detail=detail)
+    return RescaleError(f'the state of query "{copy.query}" could not be moved', detail=detail)
