@@ -31,10 +31,12 @@ def state_goes_on(
     text = PROJECT.replace('{spark.sql.shuffle.partitions: "2"}', said)
     (folder / "joinery.yaml").write_text(text.replace("run: {", f"run: {{checkpoint: '{place}', "))
     feed(folder, 1, customer=CUSTOMERS, order=ORDERS[:60])
-    run_once(spark, folder)
     project = jn.load(folder / "joinery.yaml")
     products = select_queries(outputs_of(project.plan))["shop"]
-    session = clone_session(spark, checkpoint_settings(project.spec))
+    session = clone_session(spark, {})
+    for name, value in {**checkpoint_settings(project.spec), **settings}.items():
+        session.conf.set(name.removeprefix("spark.hadoop."), value)
+    run_once(session, folder)
     begun = rebuild_paths(place, "shop").checkpoint
 
     with pytest.MonkeyPatch.context() as broken:
@@ -44,7 +46,7 @@ def state_goes_on(
     assert begun.exists()
     before = rescale(project.spec, "shop", products, 3, lambda: session)
     feed(folder, 2, order=ORDERS[60:], customer=[{**CUSTOMERS[7], "city": "city 0"}])
-    sent = run_once(spark, folder)
+    sent = run_once(session, folder)
 
     assert (2, 3) == (before, partitions_of(place / "shop"))
     assert not begun.exists()

@@ -330,9 +330,6 @@ def test_state_goes_on_in_another_number_of_partitions(
     tmp_path: Path, spark: SparkSession, s3: S3Server
 ) -> None:
     add_jars(spark, s3_jars())
-    hadoop: Any = spark.sparkContext._jsc
-    for name, value in s3.settings.items():
-        hadoop.hadoopConfiguration().set(name.removeprefix("spark.hadoop."), value)
     place = ObjectPath.of(f"s3a://{BUCKET}/{tmp_path.name}", S3Options.of(s3.settings))
 
     state_goes_on(tmp_path, spark, place, s3.settings)

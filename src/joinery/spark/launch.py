@@ -57,7 +57,7 @@ RUN_SETTINGS: Mapping[str, str] = {
 """What a run needs besides."""
 _LOCAL_FILES = "dev.joinery.kernel.spark.LocalCheckpoint"
 _OBJECTS = "dev.joinery.kernel.spark.ObjectCheckpoint"
-_RENAMED = (
+RENAMED_FILES = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileContextBasedCheckpointFileManager"
 )
 # A third of a short run is just-in-time compilation; smaller inlining halves that
@@ -98,7 +98,7 @@ def checkpoint_settings(spec: ProjectSpec) -> dict[str, str]:
     # Both have checksums of their own.
     settings = {"spark.sql.streaming.checkpoint.fileChecksum.enabled": "false"}
     if place.can_rename:
-        return {**settings, "spark.sql.streaming.checkpointFileManagerClass": _RENAMED}
+        return {**settings, "spark.sql.streaming.checkpointFileManagerClass": RENAMED_FILES}
     return {
         **settings,
         "spark.sql.streaming.checkpointFileManagerClass": _OBJECTS,

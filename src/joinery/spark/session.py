@@ -28,7 +28,13 @@ from joinery.project.product import ProjectSpec
 from joinery.spark.analyse import SparkAnalyser
 from joinery.spark.jar import connector_jars
 from joinery.spark.jvm import add_jars
-from joinery.spark.launch import Driver, checkpoint_settings, session_settings, start_driver
+from joinery.spark.launch import (
+    RENAMED_FILES,
+    Driver,
+    checkpoint_settings,
+    session_settings,
+    start_driver,
+)
 from joinery.spark.partitions import PARTITIONS, partitions_for
 
 if TYPE_CHECKING:
@@ -203,7 +209,9 @@ def clone_session(spark: SparkSession, settings: Mapping[str, str]) -> SparkSess
     if PARTITIONS not in chosen and not jvm_clone.sessionState().conf().contains(PARTITIONS):
         chosen[PARTITIONS] = str(partitions_for(spark.sparkContext))
     for name, value in chosen.items():
-        if name.startswith("spark.sql.") and jvm_clone.conf().isModifiable(name):
+        # Spark takes the manager of a checkpoint's files from a session, and does not list it.
+        takes = value == RENAMED_FILES or jvm_clone.conf().isModifiable(name)
+        if name.startswith("spark.sql.") and takes:
             _set(jvm_clone, name, value)
     clone = SparkSession(spark.sparkContext, jvm_clone)
     # A new session of Python takes RDD.toDF for itself; it stays with the user's.

@@ -79,8 +79,10 @@ class RealTimeMark:
 
     def renumber(self) -> None:
         """Have what is still to be sent again wait for a batch behind one that is added now."""
-        mark, (last, _) = self._read(), last_commit(self._checkpoint)
-        if mark is not None and _untold(mark, last):
+        if (mark := self._read()) is None:
+            return
+        last, _ = last_commit(self._checkpoint)
+        if _untold(mark, last):
             self._note(mark["since"])
 
     def pending(

@@ -6,6 +6,8 @@ The kernel writes the state of that batch once more, with the notes of what may 
 what they tell of; then the copy takes the checkpoint's place, as a rebuild does. Nothing is read
 from the sources, and nothing is sent.
 
+In a store the copy is made where a rebuild is, marked as none, and is begun anew if it was broken off.
+
 Invariant: until the copy is marked as whole, the query goes on from where it was.
 """
 
