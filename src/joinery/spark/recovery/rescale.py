@@ -6,7 +6,8 @@ The kernel writes the state of that batch once more, with the notes of what may 
 what they tell of; then the copy takes the checkpoint's place, as a rebuild does. Nothing is read
 from the sources, and nothing is sent.
 
-In a store the copy is made where a rebuild is, marked as none, and is begun anew if it was broken off.
+In a store the copy is made where a rebuild is, and marked as none. One that was broken off is begun
+anew.
 
 Invariant: until the copy is marked as whole, the query goes on from where it was.
 """
