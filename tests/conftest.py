@@ -7,7 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -28,6 +28,18 @@ _LONG_JVM = (
     "-XX:TieredStopAtLevel=4 -XX:Tier4InvocationThreshold=50000 -XX:Tier4CompileThreshold=150000"
     " -XX:Tier4MinInvocationThreshold=6000 -XX:Tier4BackEdgeThreshold=400000"
 )
+# Servers that start slowly and that few files need: one process has all of these files, so that one
+# server is started, not one in each process. Kafka and PostgreSQL are needed everywhere.
+_SHARING = {
+    "opensearch": "opensearch diff_opensearch prove",
+    "registry": "avro kafka_avro_sink topic_add",
+    "dynamodb": "dynamodb key_value lookups store_owner",
+}
+_SERVER_OF = {
+    f"tests/services/test_{name}.py": server
+    for server, names in _SHARING.items()
+    for name in names.split()
+}
 
 
 def pytest_configure() -> None:
@@ -48,6 +60,19 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for each in terminalreporter.getreports("rerun"):
         terminalreporter.write_sep("_", f"failed at first: {each.nodeid}")
         terminalreporter.write_line(each.longreprtext)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With `--dist loadfile`, give files that need a server which starts slowly to one process."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class ByServer(LoadFileScheduling):  # type: ignore[misc]  # it comes without types
+        def _split_scope(self, nodeid: str) -> str:
+            file: str = super()._split_scope(nodeid)
+            return _SERVER_OF.get(file, file)
+
+    return ByServer(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 @pytest.fixture(autouse=True)

@@ -10,10 +10,13 @@ import re
 from pathlib import Path
 from typing import get_args
 
+import pytest
+
 from joinery.app.stream import Stream
 from joinery.plan.build import build_plan
 from joinery.plan.step import Step
 from joinery.project import grammar
+from joinery.project.product import ProjectSpec
 from joinery.project.reference import SECTIONS
 from joinery.project.schema import schema
 from joinery.project.step import STEPS, StepSpec, step_data
@@ -23,23 +26,31 @@ from joinery.testing.conformance.stream_cases import stream_cases
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "kernel/src/main/java/dev/joinery/kernel/program/Program.java"
-PROJECTS = [load_text(each.project) for each in stream_cases()]
-SPECS = [step for project in PROJECTS for stream in project.streams for step in stream.steps]
 FLUENT = {"lookup": "lookup_join"}
 
 
-def test_a_case_of_conformance_has_each_step_of_a_file() -> None:
-    assert set(get_args(StepSpec)) == {type(each) for each in SPECS}
+@pytest.fixture(scope="module")
+def projects() -> list[ProjectSpec]:
+    return [load_text(each.project) for each in stream_cases()]
 
 
-def test_a_case_of_conformance_has_each_step_of_a_plan() -> None:
-    streams = [stream for project in PROJECTS for stream in build_plan(project).streams]
+@pytest.fixture(scope="module")
+def specs(projects: list[ProjectSpec]) -> list[StepSpec]:
+    return [step for each in projects for stream in each.streams for step in stream.steps]
+
+
+def test_a_case_of_conformance_has_each_step_of_a_file(specs: list[StepSpec]) -> None:
+    assert set(get_args(StepSpec)) == {type(each) for each in specs}
+
+
+def test_a_case_of_conformance_has_each_step_of_a_plan(projects: list[ProjectSpec]) -> None:
+    streams = [stream for project in projects for stream in build_plan(project).streams]
 
     assert set(get_args(Step)) == {type(step) for stream in streams for step in stream.steps}
 
 
-def test_the_grammar_names_each_step() -> None:
-    written = {next(iter(step_data(each))) for each in SPECS}
+def test_the_grammar_names_each_step(specs: list[StepSpec]) -> None:
+    written = {next(iter(step_data(each))) for each in specs}
 
     assert written == set(STEPS.keys()) == set(grammar.STEP)
 

@@ -13,6 +13,7 @@ import re
 import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 
@@ -112,8 +113,11 @@ defaults: {source: changes, format: json}
 """
 
 
+@lru_cache(maxsize=1024)
 def load_text(text: str) -> ProjectSpec:
     """Return the project of a file's text, without its source and its name.
+
+    Cases that share a text share it, and each store is examined with the same cases.
 
     Raises:
         ProjectErrors: The text declares no project.
