@@ -1,29 +1,14 @@
-"""The help of commands: a flag stands without a type, an argument as people write usage.
+"""The help of commands, in which a flag stands without a type, and arguments in capitals.
 
-Typer shows the type of every option, for a flag too, whose type nobody writes; and in the line of
-usage a required argument in braces, whether it may be repeated or not.
+Typer shows the type of every option, for a flag too, whose type nobody writes.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
-
-class PlainCommand(TyperCommand):
-    """A command whose usage is like `wait [OPTIONS] NAME [FILE]...`."""
-
-    def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """Return what the line of usage has behind the command's name."""
-        arguments = [each for each in self.params if isinstance(each, TyperArgument)]
-        return [self.options_metavar or "", *map(_usage, arguments)]
-
-
-def _usage(argument: TyperArgument) -> str:
-    name = argument.metavar or (argument.name or "").upper()
-    return f"{name if argument.required else f'[{name}]'}{'' if argument.nargs == 1 else '...'}"
+from joinery.cli.plain_command import PlainCommand
 
 
 def plain(command: TyperGroup) -> TyperGroup:

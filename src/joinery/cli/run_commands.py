@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from joinery.cli.argument import DEFAULT, File, Products, ProjectFile
-from joinery.cli.help import PlainCommand
+from joinery.cli.plain_command import PlainCommand
 
 commands = typer.Typer()
 PANEL = "Run"

@@ -86,6 +86,24 @@ def test_usage_tells_what_is_required_and_what_may_be_repeated(
     ] == [each for each in lines if each.startswith("Usage: ")]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("why", "-5", "--product", "customer_profile"), "no record of customer has the key -5"),
+        (("why", "--row", "customer:-5", "-6"), "why takes a key or --row RELATION:KEY, not both"),
+        (("erase", "customer", "-5"), 'relation "customer" has no personal columns'),
+    ],
+)
+def test_a_key_may_be_below_zero(
+    folder: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], said: str
+) -> None:
+    assert joinery("init") == 0
+
+    assert joinery(*arguments) == 2
+
+    assert said in capsys.readouterr().err
+
+
 def test_init_writes_a_project_that_checks(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
