@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from joinery.errors import JoineryError, PlanError
 
 UNCHECKED = "PLAN_NOT_PORTABLE_UNCHECKED"
+_SHORT = 2  # letters
 
 
 class ExpressionError(PlanError):
@@ -89,13 +90,23 @@ def unknown_column(
 
 
 def nearest_hint(name: str, known: Iterable[str]) -> str:
-    """Return a hint with the name nearest to `name`, or the empty string."""
-    names = list(known)
+    """Return a hint with the name nearest to `name`, or the empty string.
+
+    Example:
+        >>> nearest_hint("custmer", ["id", "customer"]), nearest_hint("nope", ["no"])
+        ('Use "customer".', '')
+    """
+    names = [each for each in known if _may_be_meant(name, each)]
     folded = {each.lower(): each for each in names}
     near = difflib.get_close_matches(name, names, n=1) or difflib.get_close_matches(
         name.lower(), folded, n=1
     )
     return f'Use "{folded.get(near[0], near[0])}".' if near else ""
+
+
+def _may_be_meant(name: str, known: str) -> bool:
+    """Return whether lengths are near enough: of short words, half the letters are chance."""
+    return min(len(name), len(known)) > _SHORT or abs(len(name) - len(known)) <= 1
 
 
 def refused(what: str, *, offset: int) -> ExpressionError:
