@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.chaos.world import World, assert_documents, make_world, write_project
 from tests.services import test_object_store as store
+from tests.services.by_tasks import assert_tasks_write
 from tests.services.hdfs_server import hdfs as hdfs_service
 from tests.services.hdfs_server import hdfs_settings
 from tests.services.rescaled import state_goes_on
@@ -37,6 +38,7 @@ from joinery.place.hdfs import HdfsOptions
 from joinery.place.object_path import ObjectPath
 from joinery.place.store import ObjectStoreError
 from joinery.spark.recovery.replacement import put_in_place
+from joinery.testing.cluster import Cluster
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -312,6 +314,16 @@ def test_state_goes_on_in_another_number_of_partitions(
     tmp_path: Path, spark: SparkSession, folder: ObjectPath, settings: dict[str, str]
 ) -> None:
     state_goes_on(tmp_path, spark, folder, settings)
+
+
+@pytest.mark.exhaustive
+def test_tasks_of_a_cluster_write_what_they_staged_in_hdfs(
+    tmp_path: Path, redis: Service, folder: ObjectPath, settings: dict[str, str]
+) -> None:
+    with Cluster(tmp_path) as cluster:
+        assert_tasks_write(tmp_path, cluster, redis, str(folder), settings)
+
+    assert not (folder / "_staging").exists()
 
 
 def declare(folder: Path, world: World, place: ObjectPath, settings: dict[str, str]) -> None:

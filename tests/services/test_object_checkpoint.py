@@ -9,14 +9,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from redis import Redis
 from tests.chaos.world import World, assert_documents, make_world, write_project
+from tests.services.by_tasks import assert_tasks_write
 from tests.services.rescaled import state_goes_on
 from tests.services.s3_server import BUCKET, BadNetwork, S3Server, s3_settings
 from tests.session_run import run_to_end
@@ -181,56 +180,13 @@ def test_nothing_is_lost_over_a_network_that_refuses_cuts_and_loses(
     assert_documents(tmp_path, world.documents())
 
 
-BY_TASKS = """\
-sources: {{changes: {{files: {{path: data}}}}}}
-defaults: {{source: changes, format: json}}
-relations:
-  customer: {{key: [id], fields: {{id: long, name: string}}}}
-  visit: {{append: true, key: [id], fields: {{id: long, number: long}}}}
-products:
-  profile: {{root: customer, sink: {{redis: {{url: "{url}", prefix: profile, parallel: tasks}}}}}}
-  both:
-    root: customer
-    sink: [{{redis: {{url: "{url}", prefix: both, parallel: tasks}}}}, {{files: {{path: out}}}}]
-streams:
-  visits: {{from: visit, sink: {{redis: {{url: "{url}", prefix: visits, parallel: tasks}}}}}}
-run: {{checkpoint: "{checkpoint}", spark: {settings}}}
-"""
-
-
 def test_tasks_of_a_cluster_write_what_they_staged_in_the_store(
     tmp_path: Path, cluster: Cluster, s3: S3Server, redis: Service
 ) -> None:
-    customers = [{"id": each, "name": f"c{each}"} for each in range(100)]
-    visits = [{"id": each % 10, "number": each} for each in range(30)]
-    for topic, rows in (("customer", customers), ("visit", visits)):
-        file = tmp_path / "data" / topic / "1.jsonl"
-        file.parent.mkdir(parents=True)
-        file.write_text("".join(f"{json.dumps(each)}\n" for each in rows))
-
     with BadNetwork(s3.port).open() as network:
         network.refused, network.cut = 0.02, 0.02
-        settings = json.dumps(s3_settings(network.port) | {"spark.driver.memory": "1g"})
         checkpoint = f"s3a://{BUCKET}/{tmp_path.name}"
-        told = BY_TASKS.format(url=redis.address, checkpoint=checkpoint, settings=settings)
-        (tmp_path / "joinery.yaml").write_text(told)
-        output, errors = begun(tmp_path, "--master", cluster.url).communicate(timeout=LIMIT_S)
-
-    lines = [json.loads(each) for each in output.splitlines()]
-    through = Counter[str]()
-    for each in lines:
-        through.update(each.get("through_driver", {}))
-    assert {"profile": 0, "both": 100, "visits": 0} == through, errors
-    assert {each["id"]: each for each in customers} == kept(redis, "profile")
-    assert {each["id"]: each for each in customers} == kept(redis, "both")
-    assert {each["id"]: each for each in visits} == kept(redis, "visits")
-
-
-def kept(redis: Service, prefix: str) -> dict[int, Any]:
-    """Return the documents below a prefix by their ids."""
-    with Redis.from_url(redis.address) as server:
-        found: list[Any] = [json.loads(server.get(each)) for each in server.keys(f"{prefix}:*")]
-    return {each["id"]: each for each in found}
+        assert_tasks_write(tmp_path, cluster, redis, checkpoint, s3_settings(network.port))
 
 
 @pytest.mark.exhaustive

@@ -28,12 +28,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cache
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO, ClassVar, NamedTuple, Self
 from urllib.parse import quote, urlencode, urlsplit
 
+from joinery.errors import RunError
 from joinery.place.store import ConflictError, Found, Listed, ObjectStoreError
 
 _ANSWER_S, _TRIES = 10.0, 5
@@ -134,14 +136,27 @@ def _address(said: str, authority: str) -> str:
 def _configured() -> dict[str, str]:
     """Return what the files of `HADOOP_CONF_DIR` say."""
     folder = os.environ.get("HADOOP_CONF_DIR")
-    files = [Path(folder, name) for name in _CONFIGURED] if folder else []
+    return dict(_said_in(folder)) if folder else {}
+
+
+@cache
+def _said_in(folder: str) -> Mapping[str, str]:
+    files = (Path(folder, name) for name in _CONFIGURED)
     return {name: value for file in files if file.is_file() for name, value in _properties(file)}
 
 
 def _properties(file: Path) -> Iterator[tuple[str, str]]:
     from xml.etree import ElementTree as ET
 
-    for each in ET.parse(file).iter("property"):
+    try:
+        found = ET.parse(file)
+    except ET.ParseError as error:
+        raise RunError(
+            f"cannot read {file}",
+            detail=f"It is no XML: {error}.",
+            hint="Mend it, or let HADOOP_CONF_DIR name another folder.",
+        ) from error
+    for each in found.iter("property"):
         yield (each.findtext("name") or "").strip(), (each.findtext("value") or "").strip()
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from joinery.errors import RunError
 from joinery.place.hdfs import HdfsOptions
 from joinery.place.object_path import ObjectPath
 from joinery.testing.conformance.runner import load_text
@@ -53,6 +54,16 @@ def test_what_hadoop_s_files_say_counts_where_the_project_says_nothing(
     options = HdfsOptions.of("prod", {f"spark.hadoop.{WEB}.prod.b": "other:2"})
 
     assert ("a.example:1", "other:2", "c.example:9870") == options.name_nodes
+
+
+def test_a_broken_file_of_hadoop_s_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "core-site.xml").write_text("<configuration>")
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
+
+    with pytest.raises(RunError, match=r"cannot read .*core-site\.xml"):
+        HdfsOptions.of("prod", {})
 
 
 def test_hadoop_s_user_is_joinery_s(monkeypatch: pytest.MonkeyPatch) -> None:
