@@ -72,8 +72,10 @@ def list_dead_letters(
         if as_json:
             _say(json.dumps([_group_row(each) for each in groups], ensure_ascii=False))
         elif not groups:
-            such = "such " if reason or of else ""
-            _say(f"There are no {such}dead letters in {queue.target}.")
+            done = [] if closed else queue.find(Selection(reason=reason, of=of, closed=True))
+            such = ("such " if reason or of else "") + ("open " if done else "")
+            more = f" --closed lists {_letters(len(done))} replayed or dropped." if done else ""
+            _say(f"There are no {such}dead letters in {queue.target}.{more}")
         else:
             _write_groups(groups)
 
@@ -141,7 +143,11 @@ def drop(
     with _Command(file, real_time) as queue:
         letters = queue.find(_chosen(ids, reason, of, every=every))
         queue.drop(letters)
-        _say(f"{len(letters)} dead letters dropped." if letters else _NONE)
+        _say(f"{_letters(len(letters))} dropped." if letters else _NONE)
+
+
+def _letters(count: int) -> str:
+    return f"{count} dead letter{'' if count == 1 else 's'}"
 
 
 class _Command:

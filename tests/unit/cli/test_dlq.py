@@ -69,6 +69,23 @@ def test_without_letters_the_list_says_where_it_looked(
 
 
 @pytest.mark.usefixtures("letters")
+def test_without_open_letters_the_list_says_how_many_are_closed(
+    command: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command("drop", "--reason", "wrong_type") == 0
+    assert command("drop", "--reason", "undecodable") == 0
+    assert command("list") == 0
+    assert command("list", "--reason", "wrong_type") == 0
+
+    one, two, none, such = capsys.readouterr().out.splitlines()
+    assert ("1 dead letter dropped.", "2 dead letters dropped.") == (one, two)
+    assert none.startswith("There are no open dead letters in ")
+    assert none.endswith(". --closed lists 3 dead letters replayed or dropped.")
+    assert such.startswith("There are no such open dead letters in ")
+    assert such.endswith(" --closed lists 1 dead letter replayed or dropped.")
+
+
+@pytest.mark.usefixtures("letters")
 def test_the_list_groups_by_reason_with_count_and_times(
     command: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
