@@ -166,8 +166,8 @@ class Causes:
                 return replace(wrong, why=f"the logs do not tell: {_gone(logs)}")
             lacking = "; ".join(islice(_lacking(text, wrong.expected), _SHOWN))
             dead = sum(logs.dead.values())
-            letters = f"; {dead:,} records are dead letters" if dead else "; no dead letter"
-            return replace(wrong, cause="input", why=f"the logs lack it: {lacking}{letters}")
+            letters = f"{dead:,} dead letter{'s' if dead > 1 else ''}" if dead else "no dead letter"
+            return replace(wrong, cause="input", why=f"the logs lack it: {lacking}; {letters}")
         if refused:
             return replace(wrong, cause="sink", why="the sink refused it: see joinery dlq")
         found = self._blamed(told, logs)
