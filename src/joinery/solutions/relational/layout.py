@@ -18,7 +18,7 @@ from joinery.plan.product import Product
 from joinery.plan.relation import Relation
 from joinery.solutions.relational.value import Cells, ConvertOf, cells_of
 from joinery.solutions.stored.groups import stored_relations, stored_root
-from joinery.solutions.stored.state import StoredRow
+from joinery.solutions.stored.state import StoredRow, StoreError
 from joinery.solutions.stored.tactic import columns_of
 
 Columns = tuple[str, ...]
@@ -89,10 +89,25 @@ def relation_tables(products: Sequence[Product]) -> dict[str, RelationTable]:
     Example:
         A star joins its user by a part of its key, and its repository by another one: the
         first leads the primary key, the second needs an index.
+
+    Raises:
+        StoreError: A relation has a column that its table has beside those of the relation.
     """
     relations = dict.fromkeys(each for product in products for each in stored_relations(product))
+    for each in relations:
+        _check_columns(each)
     sides = {each.name: list(_sides(products, each)) for each in relations}
     return {each.name: _table(each, sides[each.name], products) for each in relations}
+
+
+def _check_columns(relation: Relation) -> None:
+    for column in relation.row.fields:
+        if column.name in OWN_COLUMNS:
+            raise StoreError(
+                f'relation "{relation.name}" cannot have a column "{column.name}" here',
+                detail="A column of that name is added to its table.",
+                hint="Use another solution for its products, or leave the column out of fields.",
+            )
 
 
 def _table(

@@ -225,6 +225,15 @@ def test_columns_that_differ_by_case_alone_are_refused(tmp_path: Path) -> None:
     )
 
 
+def test_a_column_that_the_table_has_itself_is_refused(tmp_path: Path) -> None:
+    other = relation("user", "id", Field("id", LONG), Field("joinery_state", INT))
+
+    with pytest.raises(StoreError) as refused:
+        SqliteState([product(other, STAR)], tmp_path / "state.db")
+
+    assert 'relation "user" cannot have a column "joinery_state" here' == refused.value.message
+
+
 def test_relations_that_differ_by_case_alone_are_refused(tmp_path: Path) -> None:
     with pytest.raises(StoreError) as refused:
         SqliteState([product(USER, relation("User", "repo", *STAR.columns))], tmp_path / "state.db")
