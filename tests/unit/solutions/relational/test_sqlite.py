@@ -281,7 +281,7 @@ def test_a_file_that_another_query_writes_is_waited_for(
     solution = PatientSolution(make, "p", "the store of p", tell=free, patience=soon)
     solution.apply([], FIRST)
 
-    assert [f"could not use the database {path} database is locked."] == waits
+    assert [f"could not use the database {path}. database is locked."] == waits
     other.close()
     solution.close()
 

@@ -93,7 +93,7 @@ def test_what_is_waited_for_is_told_and_so_is_its_end() -> None:
         told[0].target,
         told[0].attempts,
     )
-    assert "could not reach the store Connection refused." == told[0].reason
+    assert "could not reach the store. Connection refused." == told[0].reason
     assert told[-1] is None
 
 
