@@ -18,13 +18,18 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Queue;
 import java.util.TreeMap;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.RowFactory;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -43,6 +48,8 @@ import scala.Tuple2;
  */
 public final class FileFeed {
   private static final ObjectMapper JSON = new ObjectMapper();
+  /** Topics are read by as many threads at once. */
+  private static final int THREADS = 2;
 
   private final JsonNode request;
   private final long timestamp = ChronoUnit.MICROS.between(Instant.EPOCH, Instant.now());
@@ -76,19 +83,15 @@ public final class FileFeed {
 
   private ObjectNode run() throws IOException {
     Program program = ProgramReader.read(request.get("program").asText());
-    Ingress ingress =
-        new Ingress(
-                program,
-                Formats.of(request.get("relations").asText()),
-                texts(request.get("sources")),
-                texts(request.get("topics")),
-                JSON.treeToValue(request.get("read"), int[][].class))
-            .sealedBy(SealingText.read(request.get("sealing").asText()))
-            .sendingTo(origin -> new ChangeFeed.Changes(program));
-    Iterator<Tuple2<byte[], byte[]>> sent = ingress.call(new OneAfterAnother(readers()));
     Stage stage = new Stage(List.of(), program.relations(), request.get("output").asText());
     stage.open();
-    Counters counts = stage.keep(List.of(stage.write(0, 0, messages(sent))));
+    Queue<Reader> readers = readers();
+    List<Callable<Stage.Part>> threads = new ArrayList<>();
+    for (int part = 0; part < Math.min(THREADS, Math.max(1, readers.size())); part++) {
+      int number = part;
+      threads.add(() -> stage.write(number, number, messages(decoded(program, readers))));
+    }
+    Counters counts = stage.keep(allOf(threads));
     stage.clear();
     ObjectNode told = JSON.createObjectNode();
     told.set("counts", JSON.readTree(counts.toJson()));
@@ -99,13 +102,44 @@ public final class FileFeed {
     return told;
   }
 
+  /** What readers that other threads take from, too, tell. */
+  private Iterator<Tuple2<byte[], byte[]>> decoded(Program program, Queue<Reader> readers)
+      throws IOException {
+    Ingress ingress =
+        new Ingress(
+                program,
+                Formats.of(request.get("relations").asText()),
+                texts(request.get("sources")),
+                texts(request.get("topics")),
+                JSON.treeToValue(request.get("read"), int[][].class))
+            .sealedBy(SealingText.read(request.get("sealing").asText()))
+            .sendingTo(origin -> new ChangeFeed.Changes(program));
+    return ingress.call(new OneAfterAnother(readers));
+  }
+
+  private static <T> List<T> allOf(List<Callable<T>> threads) throws IOException {
+    ExecutorService pool = Executors.newFixedThreadPool(threads.size());
+    try {
+      List<T> all = new ArrayList<>();
+      for (Future<T> each : pool.invokeAll(threads)) {
+        all.add(each.get());
+      }
+      return all;
+    } catch (ExecutionException | InterruptedException error) {
+      throw new IOException(error.getCause() == null ? error : error.getCause());
+    } finally {
+      pool.shutdownNow();
+    }
+  }
+
   /** What reads all folders, the first records of each topic, then those that were handed over. */
   private Queue<Reader> readers() throws IOException {
-    Queue<Reader> readers = new ArrayDeque<>();
-    int first = 0;
+    Queue<Reader> readers = new ConcurrentLinkedQueue<>();
+    int topic = 0;
     for (JsonNode folder : request.get("folders")) {
-      addReaders(folder, first, readers);
-      first += folder.get("topics").size();
+      for (JsonNode name : folder.get("topics")) {
+        addReaders(folder, name, topic++, readers);
+      }
     }
     if (request.hasNonNull("records")) {
       Path file = Path.of(request.get("records").asText());
@@ -132,11 +166,12 @@ public final class FileFeed {
         record.get("logged").asLong());
   }
 
-  private void addReaders(JsonNode folder, int first, Queue<Reader> readers) throws IOException {
+  private void addReaders(JsonNode folder, JsonNode name, int topic, Queue<Reader> readers)
+      throws IOException {
     Map<String, String> options =
         Map.of(
             "path", folder.get("path").asText(),
-            "topics", folder.get("topics").toString(),
+            "topics", JSON.createArrayNode().add(name).toString(),
             "sizes", folder.get("sizes").toString(),
             "maxRecordBytes", request.get("maxRecordBytes").asText(),
             "partitions", "1");
@@ -144,13 +179,12 @@ public final class FileFeed {
     Batch batch = table.newScanBuilder(new CaseInsensitiveStringMap(options)).build().toBatch();
     PartitionReaderFactory factory = batch.createReaderFactory();
     for (InputPartition partition : batch.planInputPartitions()) {
-      readers.add(new InFiles(this, factory.createReader(partition), first));
+      readers.add(new InFiles(this, factory.createReader(partition), topic));
     }
   }
 
   /** The record of a row; null where more were taken of its topic than were asked for. */
-  private Row taken(InternalRow row, int first) {
-    int topic = first + row.getInt(0);
+  private Row taken(InternalRow row, int topic) {
     if (taken[topic]++ >= request.get("maxRecords").asLong()) {
       return null;
     }
@@ -191,13 +225,13 @@ public final class FileFeed {
     return JSON.treeToValue(list, String[].class);
   }
 
-  /** Reads files of a folder, whose first topic has a number. */
-  private record InFiles(FileFeed feed, PartitionReader<InternalRow> reader, int first)
+  /** Reads the files of a topic, which has a number. */
+  private record InFiles(FileFeed feed, PartitionReader<InternalRow> reader, int topic)
       implements Reader {
     @Override
     public Row read() throws IOException {
       while (reader.next()) {
-        Row taken = feed.taken(reader.get(), first);
+        Row taken = feed.taken(reader.get(), topic);
         if (taken != null) {
           return taken;
         }

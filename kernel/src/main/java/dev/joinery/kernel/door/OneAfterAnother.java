@@ -9,11 +9,12 @@ import java.util.Queue;
 import org.apache.spark.sql.Row;
 
 /**
- * The records of several readers. Each is read when it is asked for, since all of them may be more
- * than memory holds.
+ * The records of several readers, which others may take from the same queue. Each is read when it is
+ * asked for, since all of them may be more than memory holds.
  */
 final class OneAfterAnother implements Iterator<Row> {
   private final Queue<Reader> readers;
+  private Reader reader;
   private Row next;
 
   /** Takes readers, each of which is opened by its first record and closed after its last. */
@@ -24,10 +25,11 @@ final class OneAfterAnother implements Iterator<Row> {
   @Override
   public boolean hasNext() {
     try {
-      while (next == null && !readers.isEmpty()) {
-        next = readers.element().read();
+      while (next == null && (reader != null || (reader = readers.poll()) != null)) {
+        next = reader.read();
         if (next == null) {
-          readers.remove().close();
+          reader.close();
+          reader = null;
         }
       }
     } catch (IOException error) {
