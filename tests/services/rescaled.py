@@ -27,10 +27,7 @@ def state_goes_on(
     folder: Path, spark: SparkSession, place: ObjectPath, settings: Mapping[str, str]
 ) -> None:
     """Run a project, break a move of its state off, move it, and run the project again."""
-    said = json.dumps({**settings, "spark.sql.shuffle.partitions": "2"})
-    text = PROJECT.replace('{spark.sql.shuffle.partitions: "2"}', said)
-    (folder / "joinery.yaml").write_text(text.replace("run: {", f"run: {{checkpoint: '{place}', "))
-    feed(folder, 1, customer=CUSTOMERS, order=ORDERS[:60])
+    declare_shop(folder, place, settings)
     project = jn.load(folder / "joinery.yaml")
     products = select_queries(outputs_of(project.plan))["shop"]
     session = clone_session(spark, {})
@@ -55,6 +52,14 @@ def state_goes_on(
     write_whole(begun / "offsets" / "0", "", synced=True)
     with pytest.raises(RescaleError, match='a rebuild of query "shop" is not finished'):
         rescale(project.spec, "shop", products, 5, lambda: session)
+
+
+def declare_shop(folder: Path, place: ObjectPath, settings: Mapping[str, str]) -> None:
+    """Write a project whose checkpoint is in a store, and its first rows."""
+    said = json.dumps({**settings, "spark.sql.shuffle.partitions": "2"})
+    text = PROJECT.replace('{spark.sql.shuffle.partitions: "2"}', said)
+    (folder / "joinery.yaml").write_text(text.replace("run: {", f"run: {{checkpoint: '{place}', "))
+    feed(folder, 1, customer=CUSTOMERS, order=ORDERS[:60])
 
 
 class BrokenOffError(Exception):

@@ -22,9 +22,10 @@ from tests.services import test_object_store as store
 from tests.services.by_tasks import assert_tasks_write
 from tests.services.hdfs_server import hdfs as hdfs_service
 from tests.services.hdfs_server import hdfs_settings
-from tests.services.rescaled import state_goes_on
+from tests.services.rescaled import declare_shop, state_goes_on
 from tests.services.s3_server import BadNetwork
 from tests.session_run import run_to_end
+from tests.spark.test_rescale import CUSTOMERS, ORDERS, feed, run_once
 
 import joinery as jn
 from joinery.delivery import lease as module
@@ -314,6 +315,23 @@ def test_state_goes_on_in_another_number_of_partitions(
     tmp_path: Path, spark: SparkSession, folder: ObjectPath, settings: dict[str, str]
 ) -> None:
     state_goes_on(tmp_path, spark, folder, settings)
+
+
+def test_a_run_goes_on_from_a_rebuild(
+    tmp_path: Path, spark: SparkSession, folder: ObjectPath, settings: dict[str, str]
+) -> None:
+    declare_shop(tmp_path, folder, settings)
+    run_once(spark, tmp_path)
+
+    rebuilt = jn.run(spark, jn.load(tmp_path / "joinery.yaml"), once=True, rebuild=True)
+    assert rebuilt.await_termination(LIMIT_S)
+    feed(tmp_path, 2, order=ORDERS[60:], customer=[{**CUSTOMERS[7], "city": "city 0"}])
+    sent = run_once(spark, tmp_path)
+
+    assert {"profile": 30, "cities": 2} == sent
+    assert 1 == len(list((folder / "_replaced").iterdir()))
+    file = next(iter((folder / "shop").glob("state/*/_metadata/*/0")))
+    assert "/_rebuild/" not in file.read_text()
 
 
 @pytest.mark.exhaustive

@@ -291,7 +291,7 @@ def _mismatch(
     )
 
 
-_PATH = re.compile(r'"(?:file|s3a):([^"]*)(/state/\d+/_stateSchema/[^"]*)"')
+_PATH = re.compile(r'"(?:file|s3a|hdfs):([^"]*)(/state/\d+/_stateSchema/[^"]*)"')
 
 
 def relocate(checkpoint: Place) -> int:
