@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.services.command import Command, joinery_run
-from tests.session_run import run_to_end
+from tests.session_run import LIMIT_S, run_to_end
 
+import joinery as jn
 from joinery.dev.postgres import postgres as postgres_service
 from joinery.dev.redis import redis as redis_service
 from joinery.dev.service import Service
 from joinery.sinks.line import read_rows
+from joinery.spark.batch.run import Run, RunOptions
+from joinery.spark.batch.watch import WaitedTooLongError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -149,4 +152,23 @@ def test_a_run_waits_for_its_store_and_the_next_goes_on_as_if_there_had_been_no_
     assert "stopped before its batch was finished" in errors
     server.start()
     run_to_end(spark, tmp_path)
+    assert expected(tmp_path) == documents(tmp_path)
+
+
+@pytest.mark.parametrize("server", ["redis"], indirect=True)
+def test_a_store_that_is_away_at_the_start_is_given_up_on_and_the_next_start_goes_on(
+    spark: SparkSession, server: Service, tmp_path: Path
+) -> None:
+    declare(tmp_path, server)
+    put_round(tmp_path, 0, Random(6))
+    project = jn.load(tmp_path / "joinery.yaml")
+    run = Run(project.spec, project.plan, RunOptions(once=True, wait_ms=2000))
+    run.prepare()
+    run.start(spark)
+    with pytest.raises(WaitedTooLongError, match="waited 2s for the store of profile"):
+        run.await_termination(LIMIT_S)
+    server.start()
+
+    run_to_end(spark, tmp_path)
+
     assert expected(tmp_path) == documents(tmp_path)
