@@ -205,6 +205,34 @@ def test_the_users_own_mapping_and_settings_are_kept(opensearch: Service, stage:
     assert "0" == settings["chosen"]["settings"]["index"]["number_of_replicas"]
 
 
+def test_a_field_of_a_name_that_an_index_cannot_have_is_told(
+    opensearch: Service, stage: Stage
+) -> None:
+    row = '{"key":{"id":1},"value":{"id":1,"_id":"x"},"version":1}'
+
+    with opened(opensearch, "reserved") as sink, pytest.raises(SinkError) as refused:
+        sink.write(stage(row, ddl="id: bigint, _id: string"))
+
+    assert "_id" in refused.value.detail
+    assert refused.value.hint.startswith("Rename or leave out that field")
+
+
+def test_a_map_with_a_long_text_is_kept_where_the_mapping_does_not_search_it(
+    opensearch: Service, stage: Stage
+) -> None:
+    row = f'{{"key":{{"id":1}},"value":{{"id":1,"tags":{{"a.b":"{"x" * 33_000}"}}}},"version":1}}'
+    batch = stage(row, ddl="id: bigint, tags: map<string,string>")
+    unsearched = {"properties": {"tags": {"type": "object", "enabled": False}}}
+
+    with opened(opensearch, "texts") as sink:
+        refused = sink.write(batch).refused
+    with opened(opensearch, "unsearched", mapping=unsearched) as sink:
+        kept = sink.write(batch).refused
+
+    assert (["document_refused"], ()) == ([each.reason for each in refused], kept)
+    assert ["1"] == found(opensearch, "unsearched", {"match_all": {}})
+
+
 def test_a_map_of_any_keys_is_one_field(opensearch: Service, stage: Stage) -> None:
     with opened(opensearch, "maps") as sink:
         row = '{"key":{"id":1},"value":{"id":1,"tags":{"a.b":"x","c":"y"}},"version":1}'

@@ -236,7 +236,8 @@ class SearchServer:
         except TransportError as error:
             if error.status_code in TRANSIENT:
                 raise self._unavailable(_words(error)) from error
-            raise self._failed(_words(error)) from error
+            hint = _UNFIT if error.status_code == _BAD_REQUEST else ""
+            raise self._failed(_words(error), hint) from error
         except OpenSearchException as error:
             raise self._failed(str(error)) from error
 
@@ -373,6 +374,10 @@ def _end_scroll(client: OpenSearch, *, id: str) -> Any:
 def _map_type(version: Mapping[str, Any]) -> str:
     """Return the server's word for a whole map in one field; only Elasticsearch has its own."""
     return "flat_object" if version.get("distribution") == "opensearch" else "flattened"
+
+
+_BAD_REQUEST = 400
+_UNFIT = "Rename or leave out that field in fields, or mend the sink's mapping or settings."
 
 
 def _words(error: Any) -> str:
