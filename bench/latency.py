@@ -27,10 +27,12 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from builds import BENCH, add_joinery
 from joinery.dev.kafka import kafka
-from latency_worlds import Alerts, Patterns, Profiles, Row, World
+from latency_worlds import Alerts, Patterns, Profiles, Row, Windows, World
 
 SENT = re.compile(rb"sent=(\d+)")
 WAIT_S = 600.0
+SPARK_INTERVAL = "5 minutes"
+PEER = BENCH / "peers" / "spark_live_windows.py"
 
 
 @dataclass(slots=True)
@@ -124,9 +126,7 @@ def measure(bootstrap: str, work: Path, world: World, chosen: argparse.Namespace
     ).values():
         made.result(30)
     base = produce(bootstrap, world.base(), rate=0, seconds=0)
-    command = [str(chosen.joinery), "run", str(BENCH / world.project)]
-    command += [f"--set=run.checkpoint_interval={chosen.interval}"] + chosen.set
-    command += ["--real-time"] if chosen.mode == "real-time" else []
+    command = _command(bootstrap, work, world, chosen)
     log, reader = work / "run.log", Reader(bootstrap, world)
     env = {**os.environ, "KAFKA": bootstrap, "BENCH_WORK": str(work)}
     with log.open("wb") as out:
@@ -135,7 +135,7 @@ def measure(bootstrap: str, work: Path, world: World, chosen: argparse.Namespace
     thread.start()
     try:
         wait(lambda: reader.documents >= world.standing, process, log)
-        if chosen.mode == "real-time":
+        if chosen.mode != "batches":
             wait(lambda: '"live": true' in log.read_text(), process, log)
         produce(bootstrap, world.load(1), rate=chosen.rate, seconds=chosen.warm)
         reader.samples.clear()
@@ -160,10 +160,20 @@ def measure(bootstrap: str, work: Path, world: World, chosen: argparse.Namespace
     }
 
 
+def _command(bootstrap: str, work: Path, world: World, chosen: argparse.Namespace) -> list[str]:
+    """Return what runs the project of a world, or in Spark's own terms its peer."""
+    if chosen.mode == "spark":
+        command = [sys.executable, str(PEER), "--bootstrap", bootstrap]
+        return [*command, "--checkpoint", str(work / "checkpoint"), "--interval", SPARK_INTERVAL]
+    command = [str(chosen.joinery), "run", str(BENCH / world.project)]
+    command += [f"--set=run.checkpoint_interval={chosen.interval}"] + chosen.set
+    return command + (["--real-time"] if chosen.mode == "real-time" else [])
+
+
 def main() -> int:
     """Measure one mode and print a JSON object."""
     parser = argparse.ArgumentParser(prog="bench/latency.py", description=__doc__)
-    parser.add_argument("--mode", choices=("real-time", "batches"), default="real-time")
+    parser.add_argument("--mode", choices=("real-time", "batches", "spark"), default="real-time")
     parser.add_argument("--rate", type=float, default=200.0)
     parser.add_argument("--seconds", type=float, default=360.0, help="more than the interval")
     parser.add_argument("--warm", type=float, default=60.0)
@@ -173,7 +183,10 @@ def main() -> int:
     parser.add_argument("--listings", type=int, default=10_000, help="that stand, of --alerts")
     add_joinery(parser)
     parser.add_argument("--patterns", type=int, metavar="USERS", help="matches of logins instead")
+    parser.add_argument("--windows", type=int, metavar="USERS", help="counts by minute instead")
     chosen = parser.parse_args()
+    if chosen.mode == "spark" and not chosen.windows:
+        parser.error("--mode spark goes with --windows")
     work = chosen.work or BENCH / ".runs" / f"latency-{chosen.mode}"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
@@ -182,6 +195,8 @@ def main() -> int:
         world = Alerts(chosen.alerts, chosen.listings)
     if chosen.patterns:
         world = Patterns(chosen.patterns)
+    if chosen.windows:
+        world = Windows(chosen.windows)
     with kafka(work / "kafka").started() as broker:
         print(json.dumps(measure(broker.address, work, world, chosen), indent=1))
     return 0

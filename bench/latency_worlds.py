@@ -182,6 +182,43 @@ class Patterns:
         return "login", *keyed({"id": id, "user": user, "ok": ok, "at": at, "note": text}, 1)
 
 
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """Views that are counted by user and minute; each shows at once in the count of its minute."""
+
+    users: int
+    project: ClassVar = "latency_windows.yaml"
+    topics: ClassVar = ("view",)
+    sink: ClassVar = "visits"
+
+    @property
+    def standing(self) -> int:
+        """A minute of each user."""
+        return self.users
+
+    def base(self) -> Iterator[Row]:
+        """Yield a view of each user."""
+        for user in range(self.users):
+            yield self.view(user, user, "")
+
+    def load(self, seed: int) -> Iterator[Row]:
+        """Yield views without end."""
+        draw = random.Random(seed)
+        id = seed * 10_000_000
+        while True:
+            id += 1
+            yield self.view(id, draw.randrange(self.users), sent_now())
+
+    def made_by(self, told: set[bytes]) -> set[bytes]:
+        """Return all: a count tells of the newest view alone."""
+        return told
+
+    def view(self, id: int, user: int, text: str) -> Row:
+        """Return a view at this moment that says `text`."""
+        at = dt.datetime.now(dt.UTC).isoformat()
+        return "view", *keyed({"id": id, "user": user, "at": at, "note": text}, 1)
+
+
 def sent_now() -> str:
     """Return what tells the reader when a change was sent."""
     return f"sent={time.time_ns()}"
