@@ -52,8 +52,9 @@ _LEAVES_ROOM_S = 3.0
 _POLL_S = 0.1
 _SHARED = "The folder of the checkpoint has to be shared with the executors."
 _REACHED = (
-    "Give the executors access to the store, as the driver has: by the fs.s3a.… settings of"
-    " run.spark, or keys in their own environment."
+    "Give the executors access to it, as the driver has: in an object store by the fs.s3a.…"
+    " settings of run.spark, or keys in their own environment; in HDFS to the web addresses of its"
+    " nodes."
 )
 
 
