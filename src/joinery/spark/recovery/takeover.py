@@ -250,6 +250,7 @@ def _opened(products: Sequence[Product], place: SolutionPlace) -> StoreDriver:
     solution.close()
     raise TakeoverError(
         f'the join state of "{name}" cannot be carried over the way it is used here',
+        detail="It can between rdbms-store, rdbms-trigger with publish: batch, and kv.",
         hint=_HINT,
     )
 
