@@ -5,6 +5,10 @@ SHELL := /bin/bash
 .NOTPARALLEL:
 MAKEFLAGS += --no-print-directory
 
+# Compiled modules are kept also where the environment says otherwise: else each of the hundreds of
+# commands that tests start would compile them anew.
+export PYTHONDONTWRITEBYTECODE :=
+
 # Choose another interpreter with `make setup PYTHON=/path/to/python3.12`.
 PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3.14 python3; do \
 	"$$python" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
