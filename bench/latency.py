@@ -187,6 +187,8 @@ def main() -> int:
     chosen = parser.parse_args()
     if chosen.mode == "spark" and not chosen.windows:
         parser.error("--mode spark goes with --windows")
+    if chosen.mode == "spark" and (chosen.interval != "5m" or chosen.set):
+        parser.error("--mode spark takes neither --interval nor --set: its interval is 5 minutes")
     work = chosen.work or BENCH / ".runs" / f"latency-{chosen.mode}"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)

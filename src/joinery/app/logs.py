@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
@@ -25,7 +25,7 @@ from joinery.vault.keys import blind_index
 from joinery.vault.tables import open_vault
 
 if TYPE_CHECKING:
-    from joinery.spark.source.change_log import ChangeLog
+    from joinery.spark.source.line_search import LineSearch
 
 
 class WhyError(SpecError):
@@ -68,7 +68,7 @@ class Logs:
         records: int,
         at: str = "",
         frontier: Frontier | None = None,
-        about: Callable[[ChangeLog], ChangeLog] | None = None,
+        about: Callable[[LineSearch], Collection[int]] | None = None,
     ) -> Self:
         """Return those that some products read, decoded as their queries decode them.
 
@@ -82,7 +82,7 @@ class Logs:
             at: Only what was written up to then, a moment as `in_written_order` takes it; empty
                 for all.
             frontier: Only what a query had applied when it came to this; None for all.
-            about: Returns those of all changes that are asked about; None for all.
+            about: Returns the changes that are asked about, empty for all; None for all.
 
         Raises:
             WhyError: A format needs a registry, or topics are named by a pattern.
@@ -103,9 +103,9 @@ class Logs:
         decoded = as_decoded(spec, relations, *products)
         told = told_by_deletes(products)
         found = read_files(spec, decoded, most=records, told=told, seen=seen, begun=begun)
-        if about is not None:
-            found = replace(found, changes=about(found.changes))
         ordered, changes = in_written_order(spec, relations, found, at)
+        if about is not None and (begins := about(found.changes.search())):
+            changes = changes.among(begins)
         if frontier is not None:
             changes = reached(frontier, relations, found, changes)
         dead: dict[str, int] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -31,7 +31,7 @@ from joinery.provenance.sought import Sought, can_seek
 from joinery.provenance.told import keys_meant
 
 if TYPE_CHECKING:
-    from joinery.spark.source.change_log import ChangeLog
+    from joinery.spark.source.line_search import LineSearch
 
 RECORDS = 1_000_000
 """How many records of a topic are read."""
@@ -102,38 +102,40 @@ def why(
     )
 
 
-def _about(product: Product, rows: Sequence[tuple[Relation, str]], changes: ChangeLog) -> ChangeLog:
-    """Return the changes that a document depends on; all where its key may be another's.
+def _about(
+    product: Product, rows: Sequence[tuple[Relation, str]], search: LineSearch
+) -> Collection[int]:
+    """Return the changes that a document depends on; none where its key may be another's.
 
     Args:
         product: The document's.
         rows: The root and its key as text; then those that are asked for beside it.
-        changes: All that was read.
+        search: Finds them among all that was read.
     """
     meant = [(relation, keys_meant(relation, text)) for relation, text in rows]
-    sought = Sought(product, changes.search())
+    sought = Sought(product, search)
     for place, (relation, keys) in enumerate(meant):
         if keys is None:
-            return changes
+            return ()
         for each in keys:
             if place:
                 sought.row(relation, each)
             else:
                 sought.document(each)
-    return changes.only(sought.found) if sought.found else changes
+    return sought.found
 
 
 def _above(
-    products: Sequence[Product], relation: str, keys: Sequence[Key], changes: ChangeLog
-) -> ChangeLog:
-    """Return the changes that tell which documents some rows go into; all where there is none."""
+    products: Sequence[Product], relation: str, keys: Sequence[Key], search: LineSearch
+) -> Collection[int]:
+    """Return the changes that tell which documents some rows go into."""
     found = set[int]()
     for product in products:
-        sought = Sought(product, changes.search())
+        sought = Sought(product, search)
         for each in keys:
             sought.roots(next(one for one in product.relations if one.name == relation), each)
         found |= sought.found
-    return changes.only(found) if found else changes
+    return found
 
 
 def _why_row(spec: ProjectSpec, product: Product, form: RowForm, logs: Logs, text: str) -> Why:

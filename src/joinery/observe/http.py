@@ -140,7 +140,7 @@ def _counted(progress: Progress) -> Iterator[Metric]:
             events.add_metric([product, event], count)
     driver = CounterMetricFamily(
         "joinery_documents_through_driver",
-        "Documents that the driver wrote or held, once per sink; none where tasks write.",
+        "Documents that the driver wrote or held, once per sink; none with parallel: tasks.",
         labels=["product"],
     )
     for product, count in progress.through_driver.items():

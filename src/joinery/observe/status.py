@@ -338,7 +338,7 @@ class _Run:
             return "starting", ""
         if told.caught_up_at is not None and now - told.caught_up_at < _BEHIND_S:
             return "live", ""
-        return "behind", _why_behind(told, now)
+        return "behind", _why_behind(told, now, (name, self.query))
 
     def _gone(self) -> str:
         if self.holder is None:
@@ -375,11 +375,11 @@ def _fresh_s(state: State, mine: ProductTotals, told: QueryStatus, now: float) -
     return max(since_s, age_s or 0.0) if state in ("behind", "waiting") else since_s
 
 
-def _why_behind(told: QueryStatus, now: float) -> str:
-    """Return where the time goes, in words."""
+def _why_behind(told: QueryStatus, now: float, names: Collection[str]) -> str:
+    """Return where the time goes, in words; `names` are those of the product and its query."""
     batch = told.batch
-    if told.waiting:
-        away = told.waiting[0]
+    away = next((each for each in told.waiting if each.product in names), None)
+    if away is not None:
         return f"it waits for {away.target}: {away.reason.rstrip('.')}"
     if batch is None:
         return f"its first batch has been running for {now - told.began_at:.0f} s"

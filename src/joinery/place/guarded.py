@@ -2,7 +2,7 @@
 
 Each request comes after a check of its own, and is given up before what that tells is old: so a
 network that was away for a while brings none of those who were replaced meanwhile. Only a copy of a
-large object takes longer.
+large object takes longer, and one in HDFS, which is several requests.
 """
 
 from __future__ import annotations
@@ -57,9 +57,18 @@ class Guarded:
     def remove(self, folder: ObjectPath, left: Collection[str] = ()) -> None:
         """Delete the files below a folder, but for those of some names there."""
         brief = folder.within(_ANSWER_S, 1)
+        if folder.can_rename and not left:  # a folder of its own, which one request deletes
+            self._done(brief.remove)
+            return
         gone = [brief / name for name in folder.sizes() if name not in left]
         for some in slices(gone, _DELETED_AT_ONCE):
             self._done(partial(brief.remove_files, some))
+
+    def rename(self, folder: ObjectPath, target: ObjectPath) -> None:
+        """Give a folder another name that nothing has; the folder above is made."""
+        brief = folder.within(_ANSWER_S, 1)
+        self._done(target.parent.within(_ANSWER_S, 1).make_folder)
+        self._done(lambda: brief.rename(target))
 
     def _done(self, act: Callable[[], None]) -> None:
         for tries_left in reversed(range(_TRIES)):

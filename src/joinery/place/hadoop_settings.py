@@ -21,7 +21,7 @@ def name_nodes(authority: str, settings: Mapping[str, object]) -> tuple[str, ...
 
     Args:
         authority: Of its address: the name node, or the name of several.
-        settings: Of Spark; Hadoop's own files tell what they do not.
+        settings: Of Spark; Hadoop's own files tell what they do not, but for another name node.
 
     Raises:
         RunError: A file of `HADOOP_CONF_DIR` cannot be read.
@@ -34,12 +34,13 @@ def name_nodes(authority: str, settings: Mapping[str, object]) -> tuple[str, ...
         >>> name_nodes("prod", {**two, f"{web}.a": "x:1", f"{web}.b": "y:1"})
         ('x:1', 'y:1')
     """
-    said = _configured()
-    said |= {
+    files = _configured()
+    own = {
         name.removeprefix(_PREFIX): str(value)
         for name, value in settings.items()
         if name.startswith(_PREFIX)
     }
+    said = {**files, **own}
     web = "dfs.namenode.http-address"
     several = said.get(f"dfs.ha.namenodes.{authority}", "")
     if nodes := [each.strip() for each in several.split(",") if each.strip()]:
@@ -49,8 +50,14 @@ def name_nodes(authority: str, settings: Mapping[str, object]) -> tuple[str, ...
             for node in nodes
         ]
     else:
-        found = [said.get(web, "")]
+        found = [own.get(web) or _of_host(files.get(web, ""), authority)]
     return tuple(_address(each, authority) for each in found)
+
+
+def _of_host(said: str, authority: str) -> str:
+    """Return an address unless it is that of another file system's name node."""
+    host = said.rpartition(":")[0]
+    return said if host in ("", "0.0.0.0", authority.partition(":")[0]) else ""
 
 
 def _web(address: str) -> str:
@@ -85,7 +92,7 @@ def _properties(file: Path) -> Iterator[tuple[str, str]]:
     except ET.ParseError as error:
         raise RunError(
             f"cannot read {file}",
-            detail=f"It is no XML: {error}.",
+            detail=f"It is not well-formed XML: {error}.",
             hint="Mend it, or let HADOOP_CONF_DIR name another folder.",
         ) from error
     for each in found.iter("property"):

@@ -196,11 +196,15 @@ class Hdfs:
             self._web.ask("PUT", "MKDIRS", f"{aside}/{_CURRENT}{fresh}", of=key)
             self._move_to_new(aside, key)
             return fresh
+        aside = f"{key}/{_ASIDE}{fresh}"
         try:
-            # Never its folder, too: once that is gone another may stand there.
-            self._create(f"{key}/{fresh}", content, of=key, parents=False)
+            # Never its folder, too: once that is gone another may stand there. Nor under its name
+            # at once: a request that comes late would empty what counts by then.
+            self._create(aside, content, of=key, parents=False)
+            self._move(aside, f"{key}/{fresh}")
             self._move(f"{key}/{_CURRENT}{seen}", f"{key}/{_CURRENT}{fresh}")
         except FileNotFoundError as error:
+            self._discard(aside)
             self._discard(f"{key}/{fresh}")
             raise ConflictError(key) from error
         self._discard(f"{key}/{seen}")
@@ -211,11 +215,16 @@ class Hdfs:
         with TemporaryDirectory(prefix="joinery-copy-") as scratch:
             here = Path(scratch, "file")
             self.fetch(key, here)
+            if (found := here.stat().st_size) != size:
+                raise self._web.failed("read", key, f"it has {found:,} bytes, not {size:,}")
             self.put_file(target, here)
 
+    def make_folder(self, key: str) -> None:
+        """Make a folder, if there is none."""
+        self._web.ask("PUT", "MKDIRS", key)
+
     def rename(self, key: str, target: str) -> None:
-        """Give a folder another name, that nothing has; the folder above is made."""
-        self._web.ask("PUT", "MKDIRS", target.rpartition("/")[0])
+        """Give a folder another name, that nothing has, in a folder that is there."""
         self._move(key, target)
 
     def delete(self, key: str) -> None:

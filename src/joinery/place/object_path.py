@@ -243,6 +243,10 @@ class ObjectPath:
         """Whether a folder gets another name at once; else its files are copied."""
         return self._store.can_rename
 
+    def make_folder(self) -> None:
+        """Make a folder, where a file below it does not make it."""
+        self._store.make_folder(self.key)
+
     def rename(self, target: Self) -> None:
         """Give a folder another name, where it can be renamed."""
         self._store.rename(self.key, target.key)

@@ -228,6 +228,9 @@ class Bucket:
             " between that alters ETags.",
         )
 
+    def make_folder(self, key: str) -> None:
+        """Need nothing."""
+
     def rename(self, key: str, target: str) -> None:
         """Refuse: there are no folders that have names."""
         raise NotImplementedError

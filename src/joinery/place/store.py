@@ -3,8 +3,8 @@
 A name has parts between slashes. A folder is there as long as a file below it is.
 
 Invariant: a file that `replace` has put is changed by one of those who saw the same, or the same
-lack of it. Who is not told whether it was he may be told `ConflictError` though it was: whoever is
-told reads the file before deciding.
+lack of it. If the answer to a put is lost, `ConflictError` may be raised although the put was made:
+whoever meets it reads the file before deciding.
 """
 
 from __future__ import annotations
@@ -113,6 +113,9 @@ class Store(Protocol):
 
     def copy(self, key: str, target: str, size: int) -> None:
         """Put a file with what another holds."""
+
+    def make_folder(self, key: str) -> None:
+        """Make a folder, where a file below it does not make it."""
 
     def rename(self, key: str, target: str) -> None:
         """Give a folder another name, that nothing has, where it can be renamed."""

@@ -11,13 +11,13 @@ import random
 import shutil
 import time
 from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPException, HTTPResponse
+from http.client import HTTPConnection, HTTPException, HTTPResponse, IncompleteRead
 from typing import BinaryIO, Self
 from urllib.parse import quote, urlencode, urlsplit
 
 from joinery.place.store import ObjectStoreError
 
-_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 2.0
+_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 2.0
 _BLOCK = 1 << 20
 _VERBS = {
     "open": "read",
@@ -96,7 +96,8 @@ class WebHdfs:
         reasons: dict[str, str] = {}
         for attempt in range(self.tries):
             if attempt:
-                time.sleep(random.uniform(0, min(_LONGEST_PAUSE_S, _PAUSE_S * 2**attempt)))
+                longest = min(_LONGEST_PAUSE_S, _PAUSE_S * 2**attempt)
+                time.sleep(random.uniform(longest / 2, longest))
             for node in self._nodes():
                 try:
                     answer = self._answer(method, f"http://{node}{at}", content, into)
@@ -132,6 +133,8 @@ class WebHdfs:
             into.seek(0)
             into.truncate()
             shutil.copyfileobj(answer, into, _BLOCK)
+            if answer.length:  # an answer that breaks off raises only where it is read at once
+                raise IncompleteRead(b"", answer.length)
             return b""
 
     def failed(self, what: str, key: str, why: str) -> ObjectStoreError:
@@ -187,7 +190,7 @@ def _from_start(content: bytes | BinaryIO | None) -> bytes | BinaryIO | None:
 
 
 def _refusal(answer: HTTPResponse, url: str) -> Exception:
-    """Return the error for an answer that is none."""
+    """Return the error that a refused request raises."""
     body = answer.read()
     try:
         told = json.loads(body)["RemoteException"]

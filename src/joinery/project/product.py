@@ -199,9 +199,9 @@ class ProjectSpec:
 
     def place_of(self, text: str) -> Place:
         """Return the path that `text` names, or what it is the address of."""
-        scheme, _, rest = text.partition("://")
+        scheme, is_address, rest = text.partition("://")
         settings = dict(self.run.spark)
-        match scheme:
+        match scheme if is_address else "":
             case S3Options.scheme:
                 # Those of the environment as well, which a task on another machine does not see.
                 return ObjectPath.of(text, S3Options.of({**hadoop_settings(), **settings}))

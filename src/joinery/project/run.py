@@ -48,7 +48,8 @@ def _alone(value: Value) -> Value:
 def _read_checkpoint(at: At, tree: Tree) -> str:
     folder = at.reader.text(tree, at.part)
     if folder and not _STORES.fullmatch(folder):
-        if form := _FORMS.get(folder.partition("://")[0]):
+        scheme, is_address, _ = folder.partition("://")
+        if is_address and (form := _FORMS.get(scheme)):
             message = f'{at.part} cannot be "{folder}"'
             at.reader.refuse("SPEC_VALUE", message, tree.mark.value, hint=f"Write {form}.")
         else:

@@ -115,13 +115,19 @@ def keys_meant(relation: Relation, text: str) -> list[Key] | None:
         return None
     if len(types) == 1:
         return [] if (one := _meant(text, types[0])) is None else [(one,)]
-    if text.lstrip().startswith("["):
-        return None
+    found: list[Key] = []
     parts = text.split(",")
-    if len(parts) != len(types):
-        return None
-    values = tuple(map(_meant, parts, types))
-    return [] if None in values else [values]
+    if len(parts) == len(types):
+        values = tuple(map(_meant, parts, types))
+        found += [] if None in values else [values]
+    if text.lstrip().startswith("["):
+        try:
+            told = _DECODE(text)
+        except ValueError:
+            told = []
+        wanted = [str if each == "string" else int for each in types]
+        found += [tuple(told)] if [type(each) for each in told] == wanted else []
+    return found or None
 
 
 def _meant(text: str, kind: str) -> str | int | None:

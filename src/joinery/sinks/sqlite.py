@@ -143,15 +143,17 @@ class SqliteTable:
             database.execute(f"ALTER TABLE {self._place} ADD COLUMN {column}")
 
     def _check_names(self) -> None:
-        names = [name.lower() for name, _ in self.columns]
-        if len(set(names)) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise SinkError(
-                f'table "{self._name}" would have two columns of the name "{twice}"',
-                detail="SQLite does not distinguish names by case, and the sink adds"
-                f" {self._added} to the columns of the key.",
-                hint="Give the field another name, or use the other mode, document or columns.",
-            )
+        known: dict[bytes, str] = {}
+        for name, _ in self.columns:
+            folded = name.encode(errors="surrogatepass").lower()  # ASCII alone, as SQLite does
+            if folded in known:
+                raise SinkError(
+                    f'SQLite takes "{known[folded]}" and "{name}" for one column of table'
+                    f' "{self._name}"',
+                    detail=f"The sink adds {self._added} to the product's columns.",
+                    hint="Give the field another name, or set another mode.",
+                )
+            known[folded] = name
 
     @property
     def _added(self) -> str:

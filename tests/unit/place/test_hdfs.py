@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -78,3 +80,45 @@ def test_a_checkpoint_in_hdfs_has_the_address_that_the_project_says() -> None:
     assert ObjectPath("name:8020", "a/b") == spec.checkpoint
     assert isinstance(spec.checkpoint, ObjectPath)
     assert str(spec.checkpoint / "c") == "hdfs://name:8020/a/b/c"
+
+
+def test_an_address_of_another_name_node_in_hadoop_s_files_is_not_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "hdfs-site.xml").write_text(
+        "<configuration><property><name>dfs.namenode.http-address</name><value>a:1</value>"
+        "</property></configuration>"
+    )
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
+
+    assert ("a:1",) == HdfsOptions.of("a:8020", {}).name_nodes
+    assert ("b:9870",) == HdfsOptions.of("b:8020", {}).name_nodes
+    said = {"spark.hadoop.dfs.namenode.http-address": "web:2"}
+    assert ("web:2",) == HdfsOptions.of("b:8020", said).name_nodes
+
+
+class Breaking(BaseHTTPRequestHandler):
+    """Promises a file of 1,000 bytes, and breaks off at first."""
+
+    begun = 0
+
+    def do_GET(self) -> None:
+        type(self).begun += 1
+        self.send_response(200)
+        self.send_header("Content-Length", "1000")
+        self.end_headers()
+        self.wfile.write(b"x" * (10 if self.begun == 1 else 1000))
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
+def test_an_answer_that_breaks_off_is_asked_for_again(tmp_path: Path) -> None:
+    with HTTPServer(("127.0.0.1", 0), Breaking) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        store = HdfsOptions((f"127.0.0.1:{server.server_port}",)).store("name")
+        store.fetch("file", tmp_path / "file")
+        server.shutdown()
+
+    assert 1000 == (tmp_path / "file").stat().st_size
+    assert 2 == Breaking.begun

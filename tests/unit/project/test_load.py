@@ -438,6 +438,10 @@ def test_an_address_of_a_store_names_what_it_is_in(tmp_path: Path, address: str)
     assert [each for each in found if wrong in each]
 
 
+def test_a_folder_may_have_the_name_of_a_kind_of_store(tmp_path: Path) -> None:
+    assert tmp_path / "hdfs" == load(tmp_path, ROOT + "run: {checkpoint: hdfs}\n").checkpoint
+
+
 def test_an_address_of_another_store_is_no_path(tmp_path: Path) -> None:
     found = problems(tmp_path, "run: {checkpoint: 's3://bucket/x'}\n")
 

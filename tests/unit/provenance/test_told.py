@@ -8,7 +8,7 @@ from joinery.model.change import Change, Key
 from joinery.model.type import LONG, STRING, Field
 from joinery.plan.relation import Relation
 from joinery.provenance.answer import last_of
-from joinery.provenance.told import Naming, key_named, key_text
+from joinery.provenance.told import Naming, key_named, key_text, keys_meant
 
 FIELDS = (Field("owner", STRING), Field("name", STRING))
 REPO = Relation("repo", "s", "repo", "json", ("owner", "name"), FIELDS)
@@ -30,6 +30,25 @@ LOG = Relation("log", "s", "log", "json", ("id",), (Field("id", LONG),))
 )
 def test_a_text_names_the_key_with_its_values(text: str, key: Key | None) -> None:
     assert key == key_named(REPO, KEYS, text)
+
+
+@pytest.mark.parametrize(
+    ("relation", "text", "keys"),
+    [
+        (REPO, '["adab", "c"]', [('["adab"', ' "c"]'), ("adab", "c")]),
+        (REPO, '["x","y,z"]', [("x", "y,z")]),
+        (REPO, "adab,c", [("adab", "c")]),
+        (REPO, '["x",1]', [('["x"', "1]")]),
+        (REPO, "x,y,z", None),
+        (LOG, "-7", [(-7,)]),
+        (LOG, "007", []),
+        (LOG, "x", []),
+    ],
+)
+def test_a_text_may_mean_several_keys(
+    relation: Relation, text: str, keys: list[Key] | None
+) -> None:
+    assert keys == keys_meant(relation, text)
 
 
 def test_one_column_is_named_by_its_text() -> None:

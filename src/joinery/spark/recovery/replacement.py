@@ -95,13 +95,12 @@ def _rename_in_turn(
     check: Callable[[], None],
 ) -> None:
     """Rename both folders, each if the lease is held; the mark goes with the second."""
+    guarded = Guarded(check)
     if standing.exists():
         kept = replaced / f"{query}-{datetime.now(UTC):%Y%m%dT%H%M%S%f}"
         assert isinstance(kept, ObjectPath)  # below the same root
-        check()
-        standing.rename(kept)
-    check()
-    fresh.rename(standing)
+        guarded.rename(standing, kept)
+    guarded.rename(fresh, standing)
     for each in _LEFT:
         (standing / each).unlink()
 
@@ -121,7 +120,7 @@ def _copy(
         guarded.copy(standing, kept, standing.sizes())
         mark = mark.noting(_KEPT)
     if mark.step == _KEPT:
-        sizes = {name: size for name, size in fresh.sizes().items() if _goes_along(name)}
+        sizes = {name: size for name, size in fresh.sizes().items() if goes_along(name)}
         guarded.copy(fresh, standing, sizes)
         check()
         relocate(standing)
@@ -131,7 +130,8 @@ def _copy(
     guarded.remove(fresh)  # the mark last: who finds none may begin another rebuild there
 
 
-def _goes_along(name: str) -> bool:
+def goes_along(name: str) -> bool:
+    """Return whether a file of a checkpoint goes where the checkpoint goes."""
     return name not in _LEFT
 
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from joinery.delivery.query_paths import QueryPaths, rebuild_paths
-from joinery.errors import RunError
+from joinery.errors import FencedError, RunError
 from joinery.files import remove_folder, write_whole
 from joinery.place.guarded import Guarded
 from joinery.place.object_path import ObjectPath
@@ -35,7 +35,7 @@ from joinery.spark.jvm import class_of, load_jar
 from joinery.spark.partitions import MOST
 from joinery.spark.real_time.uncommitted import RealTimeMark
 from joinery.spark.recovery.checkpoint import last_batch, partitions_of
-from joinery.spark.recovery.replacement import RESCALED, mark_done, put_in_place
+from joinery.spark.recovery.replacement import RESCALED, goes_along, mark_done, put_in_place
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -153,16 +153,26 @@ class _Copy:
             guarded = Guarded(self.check)
             guarded.remove(fresh)
             write_whole(fresh / RESCALED, "", synced=True)
-            guarded.copy(standing, fresh, standing.sizes())
+            sizes = standing.sizes()
+            guarded.copy(standing, fresh, {each: sizes[each] for each in sizes if goes_along(each)})
         elif isinstance(standing, Path) and isinstance(fresh, Path):
             shutil.rmtree(fresh, ignore_errors=True)
             shutil.copytree(standing, fresh)
+        self.check()
         relocate(fresh)
         return fresh
+
+    def remove(self) -> None:
+        """Remove it, if it is still this run's."""
+        if isinstance(self.place, ObjectPath):
+            Guarded(self.check).remove(self.place)
+        else:
+            remove_folder(self.place)
 
     def finish(self) -> None:
         """Have it wait to take the checkpoint's place."""
         fresh, waiting = self.place, self._waiting
+        self.check()
         mark_done(fresh)
         if isinstance(fresh, Path) and isinstance(waiting, Path):
             waiting.parent.mkdir(exist_ok=True)
@@ -201,7 +211,7 @@ def _move_notes(fresh: Place, partitions: int, session: SparkSession) -> None:
 
 def _unmoved(copy: _Copy, reason: str) -> RescaleError:
     """Give the copy up, and return what says so."""
-    with suppress(OSError):  # else the next one begins anew
-        remove_folder(copy.place)
+    with suppress(OSError, FencedError):  # else the next one begins anew
+        copy.remove()
     detail = reason.strip().splitlines()[0]
     return RescaleError(f'the state of query "{copy.query}" could not be moved', detail=detail)

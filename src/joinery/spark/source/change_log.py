@@ -11,7 +11,7 @@ import mmap
 import shutil
 import tempfile
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Self, overload
@@ -32,16 +32,10 @@ class ChangeLog(Sequence[Change]):
     Args:
         text: Of the kernel, a line a change.
         relations: In the order of the kernel's program.
-        begins: Where the lines begin that count; None for all. In the order of their logs.
     """
 
-    def __init__(
-        self,
-        text: mmap.mmap | bytes,
-        relations: Sequence[Relation],
-        begins: Iterable[int] | None = None,
-    ) -> None:
-        self._text, self._relations, self._begins = text, relations, begins
+    def __init__(self, text: mmap.mmap | bytes, relations: Sequence[Relation]) -> None:
+        self._text, self._relations = text, relations
         self._read = change_reader(relations)
 
     @classmethod
@@ -71,8 +65,7 @@ class ChangeLog(Sequence[Change]):
 
     @cached_property
     def _lines(self) -> _Lines:
-        """The heads of all lines are read when one is first asked for: a second for 300,000."""
-        return _Lines(self._text, [each.name for each in self._relations], self._begins)
+        return _Lines(self._text, [each.name for each in self._relations])
 
     @cached_property
     def _order(self) -> array[int]:
@@ -82,9 +75,10 @@ class ChangeLog(Sequence[Change]):
         """Return what finds changes by what they tell."""
         return LineSearch(self._text, self._relations, self._read)
 
-    def only(self, begins: Iterable[int]) -> Self:
-        """Return those that a search has found, in the order of their logs."""
-        return type(self)(self._text, self._relations, sorted(begins))
+    def among(self, found: Collection[int]) -> Self:
+        """Return those that a search has found, in this order."""
+        begin = self._lines.begin
+        return self._with(array("Q", (each for each in self._order if begin[each] in found)))
 
     def records(self) -> Iterator[Record]:
         """Yield where each change stands, without what it says."""
@@ -99,7 +93,7 @@ class ChangeLog(Sequence[Change]):
         return self._with(array("Q", (self._order[each] for each in order)))
 
     def _with(self, order: array[int]) -> Self:
-        made = type(self)(self._text, self._relations, self._begins)
+        made = type(self)(self._text, self._relations)
         made._lines, made._order = self._lines, order
         return made
 
@@ -110,25 +104,20 @@ class _Lines:
     Args:
         text: A change a line.
         names: Of the relations, in the order of the kernel's program.
-        begins: Where the lines begin that count; None for all.
+
+    Attributes:
+        begin: Where each line begins, then where the text ends.
     """
 
-    def __init__(
-        self, text: mmap.mmap | bytes, names: Sequence[str], begins: Iterable[int] | None
-    ) -> None:
+    def __init__(self, text: mmap.mmap | bytes, names: Sequence[str]) -> None:
         self._text, self._names = text, names
-        self._begin, self._end, self._relation = array("Q"), array("Q"), array("H")
+        self.begin, self._relation = array("Q"), array("H")
         self._position, self._major, self._minor = array("q"), array("q"), array("q")
-        for at in self._all_begins() if begins is None else begins:
-            self._begin.append(at)
-            self._end.append(self._read(at))
-
-    def _all_begins(self) -> Iterator[int]:
-        """Yield where each line begins, once the one before it was read."""
-        at = 0
-        while at < len(self._text):
-            yield at
-            at = self._end[-1] + 1
+        at, end = 0, len(text)
+        while at < end:
+            self.begin.append(at)
+            at = self._read(at) + 1
+        self.begin.append(end)
 
     def _read(self, at: int) -> int:
         """Read the head of a line; return where the line ends."""
@@ -142,13 +131,16 @@ class _Lines:
         return end
 
     def in_log_order(self) -> list[int]:
-        """Return the numbers of the lines, by the places of their changes."""
-        places = list(zip(self._major, self._minor, strict=True))
+        """Return the numbers of the lines by their places, of one place by their relations.
+
+        Topics are decoded side by side, so the lines of different ones stand in any order.
+        """
+        places = list(zip(self._major, self._minor, self._relation, strict=True))
         return sorted(range(len(places)), key=places.__getitem__)
 
     def line(self, number: int) -> bytes:
         """Return a line."""
-        return self._text[self._begin[number] : self._end[number]]
+        return self._text[self.begin[number] : self.begin[number + 1]]
 
     def relation(self, number: int) -> str:
         """Return the relation of a line."""

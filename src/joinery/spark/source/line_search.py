@@ -47,7 +47,8 @@ class LineSearch:
         """Return the changes that tell one of some values of a column."""
         type_ = relation.type_of(column)
         name = document_json(column, STRING) + ":"
-        texts = {document_json(each, type_).encode() for each in values}
+        # What is no UTF-8, such as a mistyped key, is in no line.
+        texts = {document_json(each, type_).encode(errors="surrogatepass") for each in values}
         find = _each_of if len(texts) <= _FEW else _among
         head, found = self._heads[relation.name], set[int]()
         for begin, part in self._parts():

@@ -82,7 +82,7 @@ def test_a_search_finds_what_tells_a_value(
     for relation in relations:
         ids = search.holding(relation, "id", values)
         wanted = [each for each in log if each.relation == relation.name]
-        assert [*log.only(ids)] == [each for each in wanted if each.key["id"] in values]
+        assert [*log.among(ids)] == [each for each in wanted if each.key["id"] in values]
         assert {each.key["id"] for each in map(search.change, ids)} == values
 
     user, post = (next(e for e in relations if e.name == name) for name in ("user", "post"))
@@ -90,3 +90,16 @@ def test_a_search_finds_what_tells_a_value(
     assert texts == search.holding(user, "id", {*range(50)})
     assert not search.holding(post, "user_id", {2, *range(10, 20 * many)})
     assert not search.holding(user, "name", {"x"})
+
+
+def test_parts_may_come_in_any_order(relations: tuple[Relation, ...], tmp_path: Path) -> None:
+    rows = [(0, {"id": 1, "name": "a", "price": None}), (1, {"id": 9, "user_id": 1, "note": None})]
+    parts = []
+    for relation, row in rows:
+        part = tmp_path / f"part-{relation}"
+        part.write_text(
+            json.dumps([relation, 0, None, 0, 1, None, row], separators=(",", ":")) + "\n"
+        )
+        parts.append(part)
+
+    assert [*ChangeLog.of(parts, relations)] == [*ChangeLog.of(parts[::-1], relations)]
