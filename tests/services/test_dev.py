@@ -91,7 +91,7 @@ def test_captured_tables_are_read_into_their_topics_and_more_are_added(tmp_path:
     assert [1, 2, 3] == firsts
     assert {1, 2, 3} == set(seconds)
     assert "shop.public.second was captured before\n" == again.stdout
-    assert 1 == missing.returncode
+    assert 2 == missing.returncode
     assert 'has no table "public.secnd". It has public.first, public.second.' in missing.stderr
     assert 'Use "public.second".' in missing.stderr
     assert 1 == other.returncode
