@@ -217,7 +217,9 @@ def test_events_and_hits_are_told_as_they_come_also_after_a_kill(
         run.until(right, missing)
         assert 0 == run.stop(), run.said()
 
-    assert {1: "Ada", 3: None, 4: "Ada"}.items() <= named(events).items()
+    # Event 3 came before its row; where no commit has told that, it may be sent again after it.
+    assert {1: "Ada", 4: "Ada", 5: "Eve"}.items() <= named(events).items()
+    assert named(events)[3] in (None, "Eve")
     assert len(shop.expected("first")) < len(shop.expected("scored")), "some were seen before"
     for each in (*shop.topics.values(), hits):
         each.check_versions()
