@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -83,9 +83,13 @@ def why(
     if isinstance(form, RowForm):
         logs = Logs.of(spec, plan, records=records, at=str(at), frontier=frontier)
         return _why_row(spec, plan, form, logs, text)
-    rows = [(plan.root.relation, text), *([] if absent is None else [_asked(plan, absent)])]
-    seeks = can_seek(plan) and not str(at)  # A moment may be that of a record of another document.
-    about = partial(_about, plan, rows) if seeks else None
+    asked = None if absent is None else _asked(plan, absent)
+    root, beside = keys_meant(plan.root.relation, text), keys_meant(*asked) if asked else []
+    about = None
+    # A moment may be that of a record of another document.
+    if can_seek(plan) and not str(at) and root is not None and beside is not None:
+        rows = [(asked[0], each) for each in beside] if asked else []
+        about = partial(_about, plan, root, rows)
     logs = Logs.of(spec, plan, records=records, at=str(at), frontier=frontier, about=about)
     log = DocumentLog(
         plan,
@@ -94,7 +98,7 @@ def why(
     )
     log.tell(logs.changes)
     return Answering(plan, log, logs.naming).answer(
-        None if absent is None else _asked(plan, absent),
+        asked,
         ordered=logs.ordered,
         read=logs.read,
         left=logs.left,
@@ -103,25 +107,21 @@ def why(
 
 
 def _about(
-    product: Product, rows: Sequence[tuple[Relation, str]], search: LineSearch
+    product: Product, root: Sequence[Key], rows: Sequence[tuple[Relation, Key]], search: LineSearch
 ) -> Collection[int]:
-    """Return the changes that a document depends on; none where its key may be another's.
+    """Return the changes that a document depends on.
 
     Args:
         product: The document's.
-        rows: The root and its key as text; then those that are asked for beside it.
+        root: The keys that may be meant.
+        rows: Those that are asked for beside it.
         search: Finds them among all that was read.
     """
-    meant = [(relation, keys_meant(relation, text)) for relation, text in rows]
     sought = Sought(product, search)
-    for place, (relation, keys) in enumerate(meant):
-        if keys is None:
-            return ()
-        for each in keys:
-            if place:
-                sought.row(relation, each)
-            else:
-                sought.document(each)
+    for key in root:
+        sought.document(key)
+    for relation, key in rows:
+        sought.row(relation, key)
     return sought.found
 
 
@@ -178,10 +178,8 @@ def where_to(project: ProjectLike, row: str, *products: str, records: int = RECO
     """
     spec = project_of(project).spec
     relation = row.partition(":")[0]
-    asked = [document_product(spec, each) for each in products]
-    known = _relations_of(asked) if products else _with_documents(spec)
-    names = [name for name, read in known.items() if relation in read]
-    reading = [document_product(spec, each) for each in names]
+    known = _with_documents(spec, products)
+    reading = [document_product(spec, each) for each in known if relation in known[each]]
     if not reading:
         read = ", ".join(sorted(set().union(*known.values())))
         hint = f"They read {read}." if read else "The project has no product with documents."
@@ -232,14 +230,15 @@ def _asked(product: Product, row: str) -> tuple[Relation, str]:
     return known[name], key
 
 
-def _with_documents(spec: ProjectSpec) -> dict[str, set[str]]:
-    """Return the relations that each product with documents of relations alone reads, by name."""
+def _with_documents(spec: ProjectSpec, names: Sequence[str]) -> dict[str, set[str]]:
+    """Return by name the relations that products read: those named, else all of relations alone."""
+    found = [document_product(spec, each) for each in names] or _of_relations_alone(spec)
+    return {each.name: {one.name for one in each.relations} for each in found}
+
+
+def _of_relations_alone(spec: ProjectSpec) -> list[Product]:
     plan, problems, _ = examine(spec)
     raise_all(problems)
     assert plan is not None
-    documents = [each for each in plan.products if isinstance(each.form, DocumentForm)]
-    return _relations_of([each for each in documents if not each.reads])
-
-
-def _relations_of(products: Iterable[Product]) -> dict[str, set[str]]:
-    return {each.name: {one.name for one in each.relations} for each in products}
+    documents = (each for each in plan.products if isinstance(each.form, DocumentForm))
+    return [each for each in documents if not each.reads]

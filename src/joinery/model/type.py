@@ -131,6 +131,8 @@ def typed_names(fields: Iterable[Field]) -> str:
 
 
 BOOLEAN, INT, LONG, DOUBLE = Atomic("boolean"), Atomic("int"), Atomic("long"), Atomic("double")
+WHOLE_NUMBERS = frozenset({"byte", "short", "int", "long"})
+"""The names of the types whose values are whole numbers."""
 STRING, BINARY, DATE, TIMESTAMP = (
     Atomic("string"),
     Atomic("binary"),

@@ -1,6 +1,6 @@
 """What keeps files by their names that no disk of this machine has: an object store, or HDFS.
 
-A name has parts between slashes. A folder is there as long as a file below it is.
+A name has parts between slashes. A folder is there at least as long as a file below it is.
 
 Invariant: a file that `replace` has put is changed by one of those who saw the same, or the same
 lack of it. If the answer to a put is lost, `ConflictError` may be raised although the put was made:

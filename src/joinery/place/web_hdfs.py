@@ -84,10 +84,10 @@ class WebHdfs:
         Args:
             method: That of HTTP.
             operation: That of WebHDFS.
-            key: What is asked for.
+            key: The path of the file or folder.
             content: What is sent to a data node.
             into: Takes what is answered.
-            of: What it is asked for, in messages; by default `key`.
+            of: The path that error messages name; by default `key`.
             parameters: Of the operation.
         """
         asked = {"op": operation, "user.name": self.user, **parameters}

@@ -4,8 +4,8 @@ From the root down: all changes of the root's key, the values in them that an em
 changes that have these, all changes of the keys that these are of, and so on.
 
 Invariant: what a `DocumentLog` tells of the key over the changes found, it tells over all of them.
-A column's value was told by some change of its row, so a row that ever joined is found by it; and
-what made it join no more, by its key.
+Each value of a row was set by some change, so a row that ever joined is found by that value; the
+change that made it stop joining is found by the row's key.
 """
 
 from __future__ import annotations
@@ -14,13 +14,12 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 from joinery.model.change import Change, Key
-from joinery.model.type import DataType, Decimal
+from joinery.model.type import WHOLE_NUMBERS, DataType, Decimal
 from joinery.plan.node import Node, Through
 from joinery.plan.product import Product
 from joinery.plan.relation import JoinPair, Relation
 from joinery.provenance.roots import ways
 
-_WHOLE = frozenset({"byte", "short", "int", "long"})
 _TOLD_ALIKE = frozenset({"string", "boolean", "date", "timestamp", "timestamp_ntz", "binary"})
 
 
@@ -192,7 +191,7 @@ def _joins(node: Node, embed: Node) -> Iterable[tuple[Relation, Relation, Sequen
 
 
 def _is_sought(node: Node, relation: Relation, above: Relation, pair: JoinPair) -> bool:
-    """Return whether a value of the row above is told by the rows below as it is itself."""
+    """Return whether a join value reads the same in the rows below as in the row above."""
     declared = {each.name for each in relation.columns}, {each.name for each in above.columns}
     if pair.child not in declared[0] or pair.parent not in declared[1]:
         return False
@@ -203,6 +202,6 @@ def _is_sought(node: Node, relation: Relation, above: Relation, pair: JoinPair) 
 
 
 def _alike(one: DataType, other: DataType) -> bool:
-    if str(one) in _WHOLE and str(other) in _WHOLE:
+    if str(one) in WHOLE_NUMBERS and str(other) in WHOLE_NUMBERS:
         return True
     return one == other and (isinstance(one, Decimal) or str(one) in _TOLD_ALIKE)

@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from joinery.model.change import Change, Key, Row
-from joinery.model.type import DataType
+from joinery.model.type import WHOLE_NUMBERS, DataType
 from joinery.plan.relation import Relation
 from joinery.provenance.live_rows import Record
 from joinery.semantics.render import document_json, map_key_text
 
-_WHOLE = frozenset({"byte", "short", "int", "long"})
 _DECODE = json.JSONDecoder(parse_float=Decimal).decode
 
 Files = Mapping[str, Mapping[int, str]]
@@ -111,7 +110,7 @@ def keys_meant(relation: Relation, text: str) -> list[Key] | None:
         text: As `names_key` takes it.
     """
     types = [str(relation.type_of(column)) for column in relation.key]
-    if any(each != "string" and each not in _WHOLE for each in types):
+    if any(each != "string" and each not in WHOLE_NUMBERS for each in types):
         return None
     if len(types) == 1:
         return [] if (one := _meant(text, types[0])) is None else [(one,)]

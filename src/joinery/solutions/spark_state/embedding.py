@@ -9,16 +9,13 @@ from collections.abc import Mapping
 from typing import Literal
 
 from joinery.expression.typed import Aggregate, Expression
-from joinery.model.type import LONG, Array, Atomic, DataType, Decimal, Map, Struct
+from joinery.model.type import LONG, WHOLE_NUMBERS, Array, Atomic, DataType, Decimal, Map, Struct
 from joinery.plan.node import Hot, Node
 from joinery.plan.relation import JoinPair
 from joinery.solutions.spark_state.assembler import AggregateColumn, ScopeName, Slot, Sql
 
 # A Match numbers the pages of its parents and of each arm's children in four bits.
 MAX_ARMS = 15
-
-
-_WHOLE = frozenset({"byte", "short", "int", "long"})
 
 
 def sql_over(expression: Expression, scope: Mapping[str, tuple[int, DataType]]) -> Sql:
@@ -146,5 +143,5 @@ def _hang_alike(one: Node, other: Node) -> bool:
 
 def _same_code(one: DataType, other: DataType) -> bool:
     """True where both types give a value the same key code."""
-    whole = all(isinstance(each, Atomic) and each.name in _WHOLE for each in (one, other))
+    whole = all(isinstance(each, Atomic) and each.name in WHOLE_NUMBERS for each in (one, other))
     return whole or one == other
