@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import assert_never
 
-from joinery.place.object_path import ObjectPath
 from joinery.place.place import Place
+from joinery.place.remote_path import RemotePath
 
 
 def write_whole(file: Place, content: str | bytes, *, synced: bool) -> None:
@@ -30,7 +30,7 @@ def write_whole(file: Place, content: str | bytes, *, synced: bool) -> None:
     match file:
         case Path():
             _rename_into_place(file, data, synced=synced)
-        case ObjectPath():
+        case RemotePath():
             file.write(data)
         case _:
             assert_never(file)
@@ -51,7 +51,7 @@ def write_first(file: Place, content: str) -> None:
             if file.exists():
                 raise FileExistsError(str(file))
             write_whole(file, content, synced=True)
-        case ObjectPath():
+        case RemotePath():
             file.create(content.encode())
         case _:
             assert_never(file)
@@ -85,7 +85,7 @@ def append_decided(file: Place, decide: Callable[[bytes], str | None]) -> None:
                     log.write(_line(line))
                     log.flush()
                     os.fsync(log.fileno())
-        case ObjectPath():
+        case RemotePath():
 
             def change(before: bytes | None) -> bytes | None:
                 line = decide(before or b"")
@@ -113,7 +113,7 @@ def append_line(file: Place, line: str) -> None:
         case Path():
             with file.open("ab") as out:
                 out.write(added)
-        case ObjectPath():
+        case RemotePath():
             file.update(lambda before: before if _ends(before, added) else (before or b"") + added)
         case _:
             assert_never(file)
@@ -135,7 +135,7 @@ def copy_folder(folder: Place, target: Path, left_out: Sequence[str]) -> None:
     match folder:
         case Path():
             shutil.copytree(folder, target, ignore=shutil.ignore_patterns(*left_out))
-        case ObjectPath():
+        case RemotePath():
             folder.copy_to(target, left_out)
         case _:
             assert_never(folder)
@@ -147,7 +147,7 @@ def remove_folder(folder: Place) -> None:
         case Path():
             if folder.exists():
                 shutil.rmtree(folder)
-        case ObjectPath():
+        case RemotePath():
             folder.remove()
         case _:
             assert_never(folder)

@@ -14,7 +14,7 @@ import joinery as jn
 from joinery.delivery.query_paths import rebuild_paths
 from joinery.files import write_whole
 from joinery.place.guarded import Guarded
-from joinery.place.object_path import ObjectPath
+from joinery.place.remote_path import RemotePath
 from joinery.plan.stream import outputs_of
 from joinery.spark.batch.setup import select_queries
 from joinery.spark.launch import checkpoint_settings
@@ -24,7 +24,7 @@ from joinery.spark.session import clone_session
 
 
 def state_goes_on(
-    folder: Path, spark: SparkSession, place: ObjectPath, settings: Mapping[str, str]
+    folder: Path, spark: SparkSession, place: RemotePath, settings: Mapping[str, str]
 ) -> None:
     """Run a project, break a move of its state off, move it, and run the project again."""
     declare_shop(folder, place, settings)
@@ -54,7 +54,7 @@ def state_goes_on(
         rescale(project.spec, "shop", products, 5, lambda: session)
 
 
-def declare_shop(folder: Path, place: ObjectPath, settings: Mapping[str, str]) -> None:
+def declare_shop(folder: Path, place: RemotePath, settings: Mapping[str, str]) -> None:
     """Write a project whose checkpoint is in a store, and its first rows."""
     said = json.dumps({**settings, "spark.sql.shuffle.partitions": "2"})
     text = PROJECT.replace('{spark.sql.shuffle.partitions: "2"}', said)

@@ -36,8 +36,8 @@ from joinery.dev.service import Service
 from joinery.errors import FencedError
 from joinery.files import append_line, write_whole
 from joinery.place.hdfs import HdfsOptions
-from joinery.place.object_path import ObjectPath
-from joinery.place.store import ObjectStoreError
+from joinery.place.remote_path import RemotePath
+from joinery.place.store import StorageError
 from joinery.spark.recovery.replacement import put_in_place
 from joinery.testing.cluster import Cluster
 
@@ -94,7 +94,7 @@ def settings(hdfs: Service) -> dict[str, str]:
 
 
 @pytest.fixture
-def folder(hdfs: Service, settings: dict[str, str], request: pytest.FixtureRequest) -> ObjectPath:
+def folder(hdfs: Service, settings: dict[str, str], request: pytest.FixtureRequest) -> RemotePath:
     """A folder of the test's own."""
     return place(f"{hdfs.address}/{request.node.name}", settings)
 
@@ -117,22 +117,22 @@ def network(hdfs: Service) -> Iterator[BadNetwork]:
         yield opened
 
 
-def place(address: str, settings: dict[str, str]) -> ObjectPath:
+def place(address: str, settings: dict[str, str]) -> RemotePath:
     authority = address.removeprefix("hdfs://").partition("/")[0]
-    return ObjectPath.of(address, HdfsOptions.of(authority, settings))
+    return RemotePath.of(address, HdfsOptions.of(authority, settings))
 
 
-def over(network: BadNetwork, folder: ObjectPath) -> ObjectPath:
+def over(network: BadNetwork, folder: RemotePath) -> RemotePath:
     """Return a folder as it is seen through a network."""
     return at(network.port, folder)
 
 
-def at(port: int, folder: ObjectPath) -> ObjectPath:
+def at(port: int, folder: RemotePath) -> RemotePath:
     """Return a folder as a name node at a port shows it."""
     return replace(folder, options=HdfsOptions((f"{HOST}:{port}",), user="root"))
 
 
-def test_a_file_that_is_changed_on_a_condition_is_one_file(folder: ObjectPath) -> None:
+def test_a_file_that_is_changed_on_a_condition_is_one_file(folder: RemotePath) -> None:
     append_line(folder / "a" / "lines", "one")
     append_line(folder / "a" / "lines", "two")
     write_whole(folder / "a" / "b" / "other", "x", synced=True)
@@ -147,7 +147,7 @@ def test_a_file_that_is_changed_on_a_condition_is_one_file(folder: ObjectPath) -
     assert not (folder / "a" / "lines").exists()
 
 
-def test_what_is_under_way_is_not_there(folder: ObjectPath) -> None:
+def test_what_is_under_way_is_not_there(folder: RemotePath) -> None:
     write_whole(folder / "a" / ".joinery-1", "x", synced=True)
 
     assert [] == list((folder / "a").iterdir())
@@ -155,7 +155,7 @@ def test_what_is_under_way_is_not_there(folder: ObjectPath) -> None:
 
 
 def test_a_lease_is_kept_where_answers_are_lost(
-    folder: ObjectPath, network: BadNetwork, monkeypatch: pytest.MonkeyPatch
+    folder: RemotePath, network: BadNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "RENEW_S", 0.05)
     network.lost, network.cut, network.refused = 0.2, 0.1, 0.1
@@ -174,7 +174,7 @@ def test_a_lease_is_kept_where_answers_are_lost(
     assert lease.lost is None
 
 
-def test_lines_stand_once_where_answers_are_lost(folder: ObjectPath, network: BadNetwork) -> None:
+def test_lines_stand_once_where_answers_are_lost(folder: RemotePath, network: BadNetwork) -> None:
     network.lost = 0.3
     lines = over(network, folder).within(10.0, 9) / "lines"
 
@@ -185,7 +185,7 @@ def test_lines_stand_once_where_answers_are_lost(folder: ObjectPath, network: Ba
 
 
 def test_the_other_name_node_is_asked_where_one_does_not_answer(
-    folder: ObjectPath, network: BadNetwork
+    folder: RemotePath, network: BadNetwork
 ) -> None:
     write_whole(folder / "file", "x", synced=True)
     network.refused = 1.0
@@ -200,12 +200,12 @@ def test_the_other_name_node_is_asked_where_one_does_not_answer(
 
 
 def test_a_name_node_that_is_away_is_told_in_one_line(
-    folder: ObjectPath, network: BadNetwork
+    folder: RemotePath, network: BadNetwork
 ) -> None:
     network.cut = 1.0
     away = over(network, folder).within(1.0, 2)
 
-    with pytest.raises(ObjectStoreError) as told:
+    with pytest.raises(StorageError) as told:
         write_whole(away / "file", "1", synced=True)
 
     assert told.value.message == f"could not write {folder}/file"
@@ -216,7 +216,7 @@ def test_a_name_node_that_is_away_is_told_in_one_line(
 
 @pytest.mark.parametrize("broken_at", range(2))
 def test_a_rebuild_that_is_interrupted_while_it_takes_its_place_is_whole_afterwards(
-    folder: ObjectPath, broken_at: int
+    folder: RemotePath, broken_at: int
 ) -> None:
     store.finished_rebuild(folder)
     checks = count()
@@ -238,7 +238,7 @@ def test_a_rebuild_that_is_interrupted_while_it_takes_its_place_is_whole_afterwa
 
 
 def test_a_name_node_that_stands_still_for_a_while_does_not_end_a_run(
-    folder: ObjectPath, hdfs: Service
+    folder: RemotePath, hdfs: Service
 ) -> None:
     lost = threading.Event()
     lease = Lease(folder / "q.lease", "q", lost.set)
@@ -266,7 +266,7 @@ def test_a_run_that_is_killed_goes_on_and_loses_nothing_while_hdfs_stands_still(
     spark: SparkSession,
     world: World,
     hdfs: Service,
-    folder: ObjectPath,
+    folder: RemotePath,
     settings: dict[str, str],
 ) -> None:
     declare(tmp_path, world, folder, settings)
@@ -294,7 +294,7 @@ def test_hdfs_that_is_killed_ends_the_run_with_one_line_and_nothing_is_lost(
     spark: SparkSession,
     world: World,
     hdfs: Service,
-    folder: ObjectPath,
+    folder: RemotePath,
     settings: dict[str, str],
 ) -> None:
     declare(tmp_path, world, folder, settings)
@@ -312,13 +312,13 @@ def test_hdfs_that_is_killed_ends_the_run_with_one_line_and_nothing_is_lost(
 
 
 def test_state_goes_on_in_another_number_of_partitions(
-    tmp_path: Path, spark: SparkSession, folder: ObjectPath, settings: dict[str, str]
+    tmp_path: Path, spark: SparkSession, folder: RemotePath, settings: dict[str, str]
 ) -> None:
     state_goes_on(tmp_path, spark, folder, settings)
 
 
 def test_a_run_goes_on_from_a_rebuild(
-    tmp_path: Path, spark: SparkSession, folder: ObjectPath, settings: dict[str, str]
+    tmp_path: Path, spark: SparkSession, folder: RemotePath, settings: dict[str, str]
 ) -> None:
     declare_shop(tmp_path, folder, settings)
     run_once(spark, tmp_path)
@@ -336,7 +336,7 @@ def test_a_run_goes_on_from_a_rebuild(
 
 @pytest.mark.exhaustive
 def test_tasks_of_a_cluster_write_what_they_staged_in_hdfs(
-    tmp_path: Path, redis: Service, folder: ObjectPath, settings: dict[str, str]
+    tmp_path: Path, redis: Service, folder: RemotePath, settings: dict[str, str]
 ) -> None:
     with Cluster(tmp_path) as cluster:
         assert_tasks_write(tmp_path, cluster, redis, str(folder), settings)
@@ -344,7 +344,7 @@ def test_tasks_of_a_cluster_write_what_they_staged_in_hdfs(
     assert not (folder / "_staging").exists()
 
 
-def declare(folder: Path, world: World, place: ObjectPath, settings: dict[str, str]) -> None:
+def declare(folder: Path, world: World, place: RemotePath, settings: dict[str, str]) -> None:
     """Write a project whose checkpoint is in HDFS."""
     write_project(folder, world)
     small = {"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2"}
@@ -373,7 +373,7 @@ def begun(folder: Path) -> Iterator[subprocess.Popen[str]]:
             run.communicate()
 
 
-def until_committed(checkpoint: ObjectPath, batch: int, run: subprocess.Popen[str]) -> None:
+def until_committed(checkpoint: RemotePath, batch: int, run: subprocess.Popen[str]) -> None:
     """Wait until a run has committed a batch."""
     while not (checkpoint / "profile" / "commits" / f"{batch}").is_file():
         assert run.poll() is None, run.communicate()

@@ -23,7 +23,7 @@ from tests.session_run import run_to_end
 import joinery as jn
 from joinery.dev.service import Service
 from joinery.errors import StateMismatchError
-from joinery.place.object_path import ObjectPath
+from joinery.place.remote_path import RemotePath
 from joinery.place.s3 import S3Options
 from joinery.spark.jar import s3_jars
 from joinery.spark.jvm import add_jars
@@ -70,7 +70,7 @@ def reaching(spark: SparkSession, folder: Path) -> SparkSession:
     return session
 
 
-def declare(folder: Path, world: World, port: int) -> ObjectPath:
+def declare(folder: Path, world: World, port: int) -> RemotePath:
     """Write a project whose checkpoint is at a server; return where."""
     write_project(folder, world)
     settings = {"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2"}
@@ -79,7 +79,7 @@ def declare(folder: Path, world: World, port: int) -> ObjectPath:
     file = folder / "joinery.yaml"
     told = f"run: {{checkpoint: '{address}', spark: {json.dumps(settings)}, "
     file.write_text(file.read_text().replace("run: {", told))
-    return ObjectPath.of(address, S3Options.of(settings))
+    return RemotePath.of(address, S3Options.of(settings))
 
 
 def begun(folder: Path, *more: str) -> subprocess.Popen[str]:
@@ -102,7 +102,7 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
     return process.returncode, errors
 
 
-def until_committed(checkpoint: ObjectPath, run: subprocess.Popen[str]) -> None:
+def until_committed(checkpoint: RemotePath, run: subprocess.Popen[str]) -> None:
     """Wait until a run has committed its first batch."""
     while not (checkpoint / "profile" / "commits" / "0").is_file():
         assert run.poll() is None, run.communicate()
@@ -210,7 +210,7 @@ def test_a_store_that_goes_away_ends_the_run_with_one_line_and_nothing_is_lost(
 ) -> None:
     with BadNetwork(s3.port).open() as network:
         checkpoint = declare(tmp_path, world, network.port)
-        behind = ObjectPath(BUCKET, checkpoint.key, S3Options.of(s3.settings))
+        behind = RemotePath(BUCKET, checkpoint.key, S3Options.of(s3.settings))
         first = begun(tmp_path)
         until_committed(behind, first)
         network.cut = 1.0
@@ -286,7 +286,7 @@ def test_state_goes_on_in_another_number_of_partitions(
     tmp_path: Path, spark: SparkSession, s3: S3Server
 ) -> None:
     add_jars(spark, s3_jars())
-    place = ObjectPath.of(f"s3a://{BUCKET}/{tmp_path.name}", S3Options.of(s3.settings))
+    place = RemotePath.of(f"s3a://{BUCKET}/{tmp_path.name}", S3Options.of(s3.settings))
 
     state_goes_on(tmp_path, spark, place, s3.settings)
 

@@ -18,8 +18,8 @@ import pytest
 from tests.services.s3_server import BUCKET, BadNetwork, S3Server, s3_settings
 
 from joinery.dead_letters.dead_letter import Resolution
-from joinery.dead_letters.objects import DeadLetterObjects, DeadLetterObjectsReader
 from joinery.dead_letters.open import dead_letter_writer
+from joinery.dead_letters.remote import RemoteDeadLetters, RemoteDeadLettersReader
 from joinery.delivery import lease as module
 from joinery.delivery import store_hold
 from joinery.delivery.control import Action, ControlLog
@@ -33,10 +33,10 @@ from joinery.files import append_line, copy_folder, remove_folder, write_first, 
 from joinery.model.type import LONG, Field, Struct
 from joinery.observe.kept_letters import kept_letters
 from joinery.place.guarded import Guarded
-from joinery.place.object_path import ObjectPath
 from joinery.place.place import Place, matching
+from joinery.place.remote_path import RemotePath
 from joinery.place.s3 import S3Options, client_of
-from joinery.place.store import ObjectStoreError
+from joinery.place.store import StorageError
 from joinery.sinks.line import StagedRow
 from joinery.sinks.protocol import FencedError, SinkError, SinkUnavailableError, StagedBatch
 from joinery.spark.batch.staging import Staging
@@ -53,9 +53,9 @@ products: {person: {root: user, sink: {files: {path: out}}}}
 
 
 @pytest.fixture
-def folder(s3: S3Server, request: pytest.FixtureRequest) -> ObjectPath:
+def folder(s3: S3Server, request: pytest.FixtureRequest) -> RemotePath:
     """A folder of the test's own."""
-    return ObjectPath(BUCKET, request.node.name, S3Options.of(s3.settings))
+    return RemotePath(BUCKET, request.node.name, S3Options.of(s3.settings))
 
 
 @pytest.fixture
@@ -70,12 +70,12 @@ def network(s3: S3Server) -> Iterator[BadNetwork]:
         yield opened
 
 
-def over(network: BadNetwork, folder: ObjectPath) -> ObjectPath:
+def over(network: BadNetwork, folder: RemotePath) -> RemotePath:
     """Return a folder as it is seen through a network."""
-    return ObjectPath(BUCKET, folder.key, S3Options.of(s3_settings(network.port)))
+    return RemotePath(BUCKET, folder.key, S3Options.of(s3_settings(network.port)))
 
 
-def test_a_file_reads_as_it_was_written(folder: ObjectPath) -> None:
+def test_a_file_reads_as_it_was_written(folder: RemotePath) -> None:
     write_whole(folder / "a" / "b.json", '{"ü": 1}', synced=True)
 
     assert (folder / "a" / "b.json").read_text() == '{"ü": 1}'
@@ -87,7 +87,7 @@ def test_a_file_reads_as_it_was_written(folder: ObjectPath) -> None:
         (folder / "a" / "c").read_bytes()
 
 
-def test_a_folder_lists_what_is_in_it(folder: ObjectPath) -> None:
+def test_a_folder_lists_what_is_in_it(folder: RemotePath) -> None:
     for name in ("2", "10", "state/0/x.zip", ".hidden"):
         write_whole(folder / name, name, synced=True)
 
@@ -96,7 +96,7 @@ def test_a_folder_lists_what_is_in_it(folder: ObjectPath) -> None:
     assert [str(each) for each in matching(folder, "*/*/*.zip")] == [f"{folder}/state/0/x.zip"]
 
 
-def test_a_folder_is_copied_without_what_is_left_out(folder: ObjectPath, tmp_path: Path) -> None:
+def test_a_folder_is_copied_without_what_is_left_out(folder: RemotePath, tmp_path: Path) -> None:
     for name in ("offsets/0", "state/0/x.zip", "_logs/y"):
         write_whole(folder / name, name, synced=True)
 
@@ -106,7 +106,7 @@ def test_a_folder_is_copied_without_what_is_left_out(folder: ObjectPath, tmp_pat
     assert [tmp_path / "copy" / "offsets" / "0"] == files
 
 
-def test_a_folder_is_removed_with_all_that_is_in_it(folder: ObjectPath) -> None:
+def test_a_folder_is_removed_with_all_that_is_in_it(folder: RemotePath) -> None:
     write_whole(folder / "a" / "b", "1", synced=True)
     write_whole(folder.with_name("beside") / "c", "1", synced=True)
 
@@ -117,7 +117,7 @@ def test_a_folder_is_removed_with_all_that_is_in_it(folder: ObjectPath) -> None:
     remove_folder(folder)  # of which nothing is there
 
 
-def test_lines_of_many_writers_all_stand(folder: ObjectPath) -> None:
+def test_lines_of_many_writers_all_stand(folder: RemotePath) -> None:
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(partial(append_line, folder / "lines"), map(str, range(12))))
 
@@ -125,7 +125,7 @@ def test_lines_of_many_writers_all_stand(folder: ObjectPath) -> None:
     assert sorted(map(str, range(12))) == sorted(lines)
 
 
-def test_of_those_who_ask_the_same_one_is_first(folder: ObjectPath) -> None:
+def test_of_those_who_ask_the_same_one_is_first(folder: RemotePath) -> None:
     log = ControlLog(folder / "control.jsonl")
     asked = [Action.now("pause", str(number)) for number in range(4)]
 
@@ -138,11 +138,11 @@ def test_of_those_who_ask_the_same_one_is_first(folder: ObjectPath) -> None:
 
 
 def test_dead_letters_of_a_batch_that_runs_again_stand_once(
-    folder: ObjectPath, tmp_path: Path
+    folder: RemotePath, tmp_path: Path
 ) -> None:
     part = tmp_path / "part"
     part.write_bytes(b'{"a": 1}\n{"a": 2}\n')
-    writer, reader = DeadLetterObjects(folder, "q"), DeadLetterObjectsReader(folder)
+    writer, reader = RemoteDeadLetters(folder, "q"), RemoteDeadLettersReader(folder)
 
     for _ in range(2):
         writer.put([part], query_id="id", batch_id=3, check=lambda: None)
@@ -155,7 +155,7 @@ def test_dead_letters_of_a_batch_that_runs_again_stand_once(
 
 
 def test_open_dead_letters_are_told_to_who_looks(
-    folder: ObjectPath, settings: dict[str, str], tmp_path: Path
+    folder: RemotePath, settings: dict[str, str], tmp_path: Path
 ) -> None:
     said = json.dumps(settings)
     spec = load_text(f"run: {{checkpoint: '{folder}', spark: {said}}}\n{PROJECT}")
@@ -172,7 +172,7 @@ def test_open_dead_letters_are_told_to_who_looks(
 
 
 def test_dead_letters_of_a_run_that_was_replaced_are_not_kept(
-    folder: ObjectPath, tmp_path: Path
+    folder: RemotePath, tmp_path: Path
 ) -> None:
     part = tmp_path / "part"
     part.write_bytes(b"{}\n")
@@ -181,7 +181,7 @@ def test_dead_letters_of_a_run_that_was_replaced_are_not_kept(
         raise FencedError("another run has taken over")
 
     with pytest.raises(FencedError):
-        DeadLetterObjects(folder, "q").put([part], query_id="id", batch_id=3, check=replaced)
+        RemoteDeadLetters(folder, "q").put([part], query_id="id", batch_id=3, check=replaced)
 
     assert not folder.exists()
 
@@ -192,7 +192,7 @@ def rounds() -> int:
     return 200
 
 
-def test_of_two_drivers_that_start_at_once_one_writes(folder: ObjectPath, rounds: int) -> None:
+def test_of_two_drivers_that_start_at_once_one_writes(folder: RemotePath, rounds: int) -> None:
     for round in range(rounds):
         file = folder / f"{round}.lease"
         leases = [Lease(file, "q"), Lease(file, "q")]
@@ -209,7 +209,7 @@ def test_of_two_drivers_that_start_at_once_one_writes(folder: ObjectPath, rounds
         winner.release()
 
 
-def test_of_two_drivers_one_takes_over_a_lease_that_was_released(folder: ObjectPath) -> None:
+def test_of_two_drivers_one_takes_over_a_lease_that_was_released(folder: RemotePath) -> None:
     file = folder / "q.lease"
     before = Lease(file, "q")
     before.take()
@@ -226,7 +226,7 @@ def test_of_two_drivers_one_takes_over_a_lease_that_was_released(folder: ObjectP
 
 
 def test_of_two_drivers_one_takes_over_a_lease_that_has_lapsed(
-    folder: ObjectPath, rounds: int
+    folder: RemotePath, rounds: int
 ) -> None:
     before = Lease(folder / "before.lease", "q")
     before.take()
@@ -263,7 +263,7 @@ def took(together: threading.Barrier, lease: Lease, after_s: float) -> bool:
 
 @pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_lease_is_kept_where_answers_are_lost(
-    folder: ObjectPath, network: BadNetwork, monkeypatch: pytest.MonkeyPatch
+    folder: RemotePath, network: BadNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "RENEW_S", 0.05)
     network.lost, network.cut, network.refused = 0.3, 0.1, 0.1
@@ -284,20 +284,20 @@ def test_a_lease_is_kept_where_answers_are_lost(
 
 @pytest.mark.parametrize("deaf", ["If-None-Match", "If-Match"])
 def test_a_store_that_keeps_no_conditions_is_refused(
-    folder: ObjectPath, network: BadNetwork, deaf: str
+    folder: RemotePath, network: BadNetwork, deaf: str
 ) -> None:
     network.deaf = deaf
 
-    with pytest.raises(ObjectStoreError, match=f"ignores the condition of a put: {deaf}"):
+    with pytest.raises(StorageError, match=f"ignores the condition of a put: {deaf}"):
         Lease(over(network, folder) / "q.lease", "q").take()
 
     assert not folder.exists()
 
 
-def test_a_store_whose_tags_are_altered_is_refused(folder: ObjectPath, network: BadNetwork) -> None:
+def test_a_store_whose_tags_are_altered_is_refused(folder: RemotePath, network: BadNetwork) -> None:
     network.weak = True
 
-    with pytest.raises(ObjectStoreError, match="condition of a put: If-Match") as told:
+    with pytest.raises(StorageError, match="condition of a put: If-Match") as told:
         Lease(over(network, folder) / "q.lease", "q").take()
 
     assert told.value.detail == "It rejects one that holds."
@@ -305,19 +305,19 @@ def test_a_store_whose_tags_are_altered_is_refused(folder: ObjectPath, network: 
 
 
 def test_a_file_that_never_is_what_was_read_is_given_up(
-    folder: ObjectPath, network: BadNetwork
+    folder: RemotePath, network: BadNetwork
 ) -> None:
     write_whole(folder / "lines", "one\n", synced=True)
     network.weak = True
 
-    with pytest.raises(ObjectStoreError, match="could not write s3a://") as told:
+    with pytest.raises(StorageError, match="could not write s3a://") as told:
         append_line(over(network, folder) / "lines", "two")
 
     assert "alters ETags" in told.value.hint
     assert (folder / "lines").read_text() == "one\n"
 
 
-def test_a_file_is_put_first_by_one(folder: ObjectPath) -> None:
+def test_a_file_is_put_first_by_one(folder: RemotePath) -> None:
     write_first(folder / "offsets" / "7", "ours")
     write_first(folder / "offsets" / "7", "ours")  # its answer was lost
 
@@ -327,7 +327,7 @@ def test_a_file_is_put_first_by_one(folder: ObjectPath) -> None:
     assert (folder / "offsets" / "7").read_text() == "ours"
 
 
-def test_an_empty_batch_does_not_take_the_place_of_another_run_s(folder: ObjectPath) -> None:
+def test_an_empty_batch_does_not_take_the_place_of_another_run_s(folder: RemotePath) -> None:
     settings = json.dumps({"batchTimestampMs": 1})
     write_whole(folder / "offsets" / "7", f"v1\n{settings}\n{{}}", synced=True)
 
@@ -342,7 +342,7 @@ def test_an_empty_batch_does_not_take_the_place_of_another_run_s(folder: ObjectP
 
 @pytest.mark.parametrize("broken_at", range(9))
 def test_a_rebuild_that_is_interrupted_while_it_takes_its_place_is_whole_afterwards(
-    folder: ObjectPath, broken_at: int
+    folder: RemotePath, broken_at: int
 ) -> None:
     finished_rebuild(folder)
     checks = count()
@@ -362,7 +362,7 @@ def test_a_rebuild_that_is_interrupted_while_it_takes_its_place_is_whole_afterwa
     assert not put_in_place(folder, "q")
 
 
-def test_documents_that_wait_go_along_with_state_that_was_moved(folder: ObjectPath) -> None:
+def test_documents_that_wait_go_along_with_state_that_was_moved(folder: RemotePath) -> None:
     held = {"offsets/0": "moved", "joinery-held/settle-p/000000000000": "waits"}
     for name in held:
         write_whole(folder / "q" / name, "before", synced=True)
@@ -379,7 +379,7 @@ def test_documents_that_wait_go_along_with_state_that_was_moved(folder: ObjectPa
 
 @pytest.mark.parametrize("away_at", [1, 4, 6, 7, 9])
 def test_a_run_that_is_replaced_while_its_store_is_away_removes_nothing_of_the_other_s(
-    folder: ObjectPath, network: BadNetwork, away_at: int
+    folder: RemotePath, network: BadNetwork, away_at: int
 ) -> None:
     finished_rebuild(folder)
     checks, replaced = count(1), threading.Event()
@@ -397,7 +397,7 @@ def test_a_run_that_is_replaced_while_its_store_is_away_removes_nothing_of_the_o
             network.cut = 1.0
             pool.submit(another_goes_on)
 
-    with ThreadPoolExecutor(1) as pool, suppress(FencedError, ObjectStoreError):
+    with ThreadPoolExecutor(1) as pool, suppress(FencedError, StorageError):
         put_in_place(over(network, folder), "q", check)
 
     assert replaced.is_set()
@@ -406,11 +406,11 @@ def test_a_run_that_is_replaced_while_its_store_is_away_removes_nothing_of_the_o
     assert not (folder / "_rebuild").exists()
 
 
-def test_a_step_that_is_noted_late_is_not_noted(folder: ObjectPath) -> None:
+def test_a_step_that_is_noted_late_is_not_noted(folder: RemotePath) -> None:
     """Else the next run would put what is left of a rebuild in the place of a checkpoint."""
     finished_rebuild(folder)
     mark = rebuild_paths(folder, "q").checkpoint / MARK
-    assert isinstance(mark, ObjectPath)
+    assert isinstance(mark, RemotePath)
     late = _Mark.of(mark)
     put_in_place(folder, "q")
 
@@ -420,7 +420,7 @@ def test_a_step_that_is_noted_late_is_not_noted(folder: ObjectPath) -> None:
     assert not mark.exists()
 
 
-def finished_rebuild(folder: ObjectPath) -> None:
+def finished_rebuild(folder: RemotePath) -> None:
     """Leave a checkpoint, and a rebuild of it that is to take its place."""
     for name in ("offsets/0", "offsets/1", "state/0/old.zip"):
         write_whole(folder / "q" / name, "old", synced=True)
@@ -430,7 +430,7 @@ def finished_rebuild(folder: ObjectPath) -> None:
     mark_done(fresh)
 
 
-def test_large_files_are_copied_too(folder: ObjectPath, tmp_path: Path) -> None:
+def test_large_files_are_copied_too(folder: RemotePath, tmp_path: Path) -> None:
     (tmp_path / "large").write_bytes(b"x" * (9 << 20))
     (folder / "a" / "large").write_file(tmp_path / "large")
     write_whole(folder / "a" / "b/small", "1", synced=True)
@@ -440,7 +440,7 @@ def test_large_files_are_copied_too(folder: ObjectPath, tmp_path: Path) -> None:
     assert {"large": 9 << 20, "b/small": 1} == (folder / "c").sizes()
 
 
-def test_a_run_that_ends_removes_its_own_parts_alone(folder: ObjectPath, tmp_path: Path) -> None:
+def test_a_run_that_ends_removes_its_own_parts_alone(folder: RemotePath, tmp_path: Path) -> None:
     staging = Staging(tmp_path, folder)
     for name in ("1-0-mine/7/p", "1-0-mine/8/p", "2-0-other/9/p"):
         write_whole(folder / name, "x", synced=True)
@@ -451,7 +451,7 @@ def test_a_run_that_ends_removes_its_own_parts_alone(folder: ObjectPath, tmp_pat
 
 
 def test_a_run_that_is_replaced_while_it_clears_leaves_what_another_has_staged(
-    folder: ObjectPath, tmp_path: Path
+    folder: RemotePath, tmp_path: Path
 ) -> None:
     write_whole(folder / "1-0-before/7/p", "x", synced=True)
     checks = iter((lambda: None, lambda: write_whole(folder / "3-0-new/1/p", "x", synced=True)))
@@ -463,13 +463,13 @@ def test_a_run_that_is_replaced_while_it_clears_leaves_what_another_has_staged(
 
 def contents(folder: Place) -> dict[str, str]:
     """Return what the files below a folder hold, by their names."""
-    assert isinstance(folder, ObjectPath)
+    assert isinstance(folder, RemotePath)
     files = (each for each, _ in folder.listed())
     return {each.key.removeprefix(f"{folder.key}/"): each.read_text() for each in files}
 
 
 def test_documents_that_wait_are_there_on_another_machine_whatever_was_done(
-    folder: ObjectPath, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folder: RemotePath, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store_hold, "_LEAST", 7 * store_hold._EACH)
     plain = Hold(tmp_path / "plain.sqlite")
@@ -509,7 +509,7 @@ def test_documents_that_wait_are_there_on_another_machine_whatever_was_done(
 
 
 def test_what_never_leaves_is_kept_in_few_objects(
-    folder: ObjectPath, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folder: RemotePath, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store_hold, "_LEAST", 7 * store_hold._EACH)
     hold = StoreHold(folder, tmp_path / "hold.sqlite")
@@ -532,7 +532,7 @@ def test_what_never_leaves_is_kept_in_few_objects(
 
 
 def test_much_that_is_held_is_not_put_again_for_little(
-    folder: ObjectPath, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folder: RemotePath, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store_hold, "_LEAST", 0)
     monkeypatch.setattr(store_hold, "_EACH", 1)
@@ -550,7 +550,7 @@ def test_much_that_is_held_is_not_put_again_for_little(
     hold.close()
 
 
-def test_documents_that_wait_and_are_gone_are_told(folder: ObjectPath, tmp_path: Path) -> None:
+def test_documents_that_wait_and_are_gone_are_told(folder: RemotePath, tmp_path: Path) -> None:
     hold = StoreHold(folder, tmp_path / "hold.sqlite")
     hold.open()
     for batch in range(3):
@@ -563,7 +563,7 @@ def test_documents_that_wait_and_are_gone_are_told(folder: ObjectPath, tmp_path:
 
 
 def test_of_two_runs_that_hold_documents_one_is_told_of_the_other(
-    folder: ObjectPath, tmp_path: Path
+    folder: RemotePath, tmp_path: Path
 ) -> None:
     holds = [StoreHold(folder, tmp_path / f"{each}.sqlite") for each in range(2)]
     for each in holds:
@@ -596,17 +596,17 @@ def batch_of(part: Path, random: Random, number: int) -> StagedBatch:
 
 
 def test_a_large_file_of_a_store_that_is_away_is_told_in_one_line(
-    folder: ObjectPath, tmp_path: Path
+    folder: RemotePath, tmp_path: Path
 ) -> None:
     (tmp_path / "file").write_bytes(b"x")
-    away = ObjectPath("nowhere", "x", folder.options)
+    away = RemotePath("nowhere", "x", folder.options)
 
-    with pytest.raises(ObjectStoreError, match="could not write s3a://nowhere/x/file"):
+    with pytest.raises(StorageError, match="could not write s3a://nowhere/x/file"):
         (away / "file").write_file(tmp_path / "file")
 
 
 def test_one_answer_that_does_not_come_does_not_let_a_lease_lapse(
-    folder: ObjectPath, network: BadNetwork
+    folder: RemotePath, network: BadNetwork
 ) -> None:
     lease = Lease(over(network, folder) / "q.lease", "q")
     lease.take()
@@ -624,7 +624,7 @@ def test_one_answer_that_does_not_come_does_not_let_a_lease_lapse(
 
 
 def test_what_a_renewal_needs_is_there_once_a_lease_is_taken(
-    folder: ObjectPath, network: BadNetwork, monkeypatch: pytest.MonkeyPatch
+    folder: RemotePath, network: BadNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "RENEW_S", 60.0)
     lease = Lease(over(network, folder) / "q.lease", "q")
@@ -638,7 +638,7 @@ def test_what_a_renewal_needs_is_there_once_a_lease_is_taken(
 
 
 def test_answers_that_are_late_neither_end_a_run_nor_let_its_lease_lapse(
-    folder: ObjectPath, network: BadNetwork
+    folder: RemotePath, network: BadNetwork
 ) -> None:
     lease = Lease(over(network, folder) / "q.lease", "q")
     lease.take()
@@ -656,7 +656,7 @@ def test_answers_that_are_late_neither_end_a_run_nor_let_its_lease_lapse(
 
 
 def test_a_run_that_cannot_renew_writes_no_more_than_its_lease_is_sure(
-    folder: ObjectPath, network: BadNetwork, monkeypatch: pytest.MonkeyPatch
+    folder: RemotePath, network: BadNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lease = Lease((over(network, folder) / "q.lease").within(10.0, 1), "q")
     lease.take()
@@ -664,7 +664,7 @@ def test_a_run_that_cannot_renew_writes_no_more_than_its_lease_is_sure(
 
     lease.check()
     monkeypatch.setattr(lease, "_renewed_at", module._Moment(0.0, 0.0))
-    with pytest.raises(ObjectStoreError):
+    with pytest.raises(StorageError):
         lease.check()
 
     network.mend()
@@ -674,7 +674,7 @@ def test_a_run_that_cannot_renew_writes_no_more_than_its_lease_is_sure(
 
 
 def test_a_renewal_that_is_made_late_is_made_again_before_anything_is_written(
-    folder: ObjectPath, network: BadNetwork, monkeypatch: pytest.MonkeyPatch
+    folder: RemotePath, network: BadNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_SURE_S", 0.5)
     monkeypatch.setattr(module, "RENEW_S", 60.0)
@@ -698,7 +698,7 @@ def test_a_renewal_that_is_made_late_is_made_again_before_anything_is_written(
 
 
 def test_a_run_whose_renewals_are_all_late_writes_nothing(
-    folder: ObjectPath, network: BadNetwork, monkeypatch: pytest.MonkeyPatch
+    folder: RemotePath, network: BadNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_SURE_S", 0.6)
     lease = Lease(over(network, folder) / "q.lease", "q")
@@ -715,7 +715,7 @@ def test_a_run_whose_renewals_are_all_late_writes_nothing(
 
 
 def test_answers_that_are_each_up_to_4_s_late_do_not_let_a_lease_lapse(
-    folder: ObjectPath, network: BadNetwork
+    folder: RemotePath, network: BadNetwork
 ) -> None:
     lease = Lease(over(network, folder) / "q.lease", "q")
     lease.take()
@@ -729,7 +729,7 @@ def test_answers_that_are_each_up_to_4_s_late_do_not_let_a_lease_lapse(
 
 
 def test_a_rebuild_asks_a_run_to_end_through_the_store(
-    folder: ObjectPath, monkeypatch: pytest.MonkeyPatch
+    folder: RemotePath, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "RENEW_S", 0.05)
     monkeypatch.setattr(module, "look_every_s", lambda place: 0.1)
@@ -749,7 +749,7 @@ def test_a_rebuild_asks_a_run_to_end_through_the_store(
 
 
 def test_a_task_is_told_why_it_cannot_see_the_lease(
-    folder: ObjectPath, network: BadNetwork, monkeypatch: pytest.MonkeyPatch
+    folder: RemotePath, network: BadNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_LOOKS_FOR_S", 0.0)
     lease = Lease(folder / "q.lease", "q")
@@ -766,7 +766,7 @@ def test_a_task_is_told_why_it_cannot_see_the_lease(
     assert "run.spark" in told.value.hint
 
 
-def until_renewed(file: ObjectPath) -> float:
+def until_renewed(file: RemotePath) -> float:
     """Wait until a lease is renewed; return how old the renewal before was as it stood last.
 
     That is when the last look began that saw it, in seconds: what the machine or the store takes
@@ -784,23 +784,23 @@ def until_renewed(file: ObjectPath) -> float:
 
 
 def test_dead_letters_tell_their_size_and_are_read_once(
-    folder: ObjectPath, network: BadNetwork, tmp_path: Path
+    folder: RemotePath, network: BadNetwork, tmp_path: Path
 ) -> None:
     part = tmp_path / "part"
     part.write_bytes(b'{"a": 1}\n')
     there = over(network, folder)
-    DeadLetterObjects(there, "q").put([part], query_id="id", batch_id=3, check=lambda: None)
-    assert [b'{"a": 1}\n'] == list(DeadLetterObjectsReader(there).lines())
+    RemoteDeadLetters(there, "q").put([part], query_id="id", batch_id=3, check=lambda: None)
+    assert [b'{"a": 1}\n'] == list(RemoteDeadLettersReader(there).lines())
     asked = network.asked
 
-    reader = DeadLetterObjectsReader(there)
+    reader = RemoteDeadLettersReader(there)
 
     assert (9, [b'{"a": 1}\n']) == (reader.size, list(reader.lines()))
     assert network.asked == asked + 2  # both list
 
 
 def test_a_run_that_was_replaced_is_told_so(
-    folder: ObjectPath, monkeypatch: pytest.MonkeyPatch
+    folder: RemotePath, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "RENEW_S", 0.05)
     lost = threading.Event()
@@ -818,10 +818,10 @@ def test_a_run_that_was_replaced_is_told_so(
     second.release()
 
 
-def test_a_store_that_is_away_is_told_in_one_line(folder: ObjectPath) -> None:
-    away = ObjectPath("nowhere", "x", folder.options)
+def test_a_store_that_is_away_is_told_in_one_line(folder: RemotePath) -> None:
+    away = RemotePath("nowhere", "x", folder.options)
 
-    with pytest.raises(ObjectStoreError) as told:
+    with pytest.raises(StorageError) as told:
         write_whole(away / "file", "1", synced=True)
 
     assert told.value.message == "could not write s3a://nowhere/x/file"

@@ -11,9 +11,9 @@ from joinery.dead_letters.folder import (
     DeadLetterReader,
     DeadLetterWriter,
 )
-from joinery.dead_letters.objects import DeadLetterObjects, DeadLetterObjectsReader
+from joinery.dead_letters.remote import RemoteDeadLetters, RemoteDeadLettersReader
 from joinery.errors import SpecError
-from joinery.place.object_path import ObjectPath
+from joinery.place.remote_path import RemotePath
 from joinery.project.kafka import kafka_options
 from joinery.project.kind import SourceSpec
 from joinery.project.kinds import DEAD_LETTER_KINDS
@@ -38,7 +38,7 @@ def dead_letter_writer(spec: ProjectSpec, query: str) -> DeadLetterWriter:
         DeadLetterPlaceError: The project names no place that can hold them.
     """
     if (folder := _beside_checkpoint(spec)) is not None:
-        return DeadLetterObjects(folder, query)
+        return RemoteDeadLetters(folder, query)
     kind, options = _place(spec)
     if kind == "files":
         return DeadLetterFolder(spec.path_of(str(options["path"])), query)
@@ -54,7 +54,7 @@ def dead_letter_reader(spec: ProjectSpec) -> DeadLetterReader:
         DeadLetterPlaceError: The project names no place that can hold them.
     """
     if (folder := _beside_checkpoint(spec)) is not None:
-        return DeadLetterObjectsReader(folder)
+        return RemoteDeadLettersReader(folder)
     kind, options = _place(spec)
     if kind == "files":
         return DeadLetterFolderReader(spec.path_of(str(options["path"])))
@@ -101,10 +101,10 @@ def own_dead_letter_topic(spec: ProjectSpec) -> str | None:
     return f"{_NOT_IN_TOPICS.sub('-', spec.name)}-dead-letters"
 
 
-def _beside_checkpoint(spec: ProjectSpec) -> ObjectPath | None:
-    """Return the folder of an object store that has them, where the project says none."""
+def _beside_checkpoint(spec: ProjectSpec) -> RemotePath | None:
+    """Return the folder beside a remote checkpoint that has them, where the project says none."""
     checkpoint = spec.checkpoint
-    if spec.run.dead_letters == RunSpec().dead_letters and isinstance(checkpoint, ObjectPath):
+    if spec.run.dead_letters == RunSpec().dead_letters and isinstance(checkpoint, RemotePath):
         return checkpoint / "_dead_letters"
     return None
 

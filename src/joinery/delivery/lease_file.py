@@ -21,8 +21,8 @@ from typing import Protocol, assert_never
 
 from joinery.errors import RunError
 from joinery.files import write_whole
-from joinery.place.object_path import ObjectPath
 from joinery.place.place import RENEWAL_ANSWER_S, Place
+from joinery.place.remote_path import RemotePath
 from joinery.place.store import Found
 
 LAPSE_S = 10.0
@@ -110,7 +110,7 @@ def lease_file(place: Place, query: str) -> LeaseFile:
     match place:
         case Path():
             return LockedFile(place, query)
-        case ObjectPath():
+        case RemotePath():
             return ConditionalFile(place)
         case _:
             assert_never(place)
@@ -174,7 +174,7 @@ class ConditionalFile:
     So what changes it alone need not read it first.
     """
 
-    file: ObjectPath
+    file: RemotePath
     _seen: _Seen = field(default_factory=_Seen)
 
     def check(self) -> None:

@@ -43,7 +43,7 @@ class QueryPaths:
         """Return the checkpoint for `what`, which needs it on a disk.
 
         Raises:
-            LocalOnlyError: It is in an object store.
+            LocalOnlyError: It is in an object store or HDFS.
         """
         return local(self.checkpoint, what)
 

@@ -148,7 +148,7 @@ class RepairLog:
 
 
 class RepairSwitch:
-    """Tells a run of requests, looked up twice a second, in an object store every 5 s.
+    """Tells a run of requests, looked up twice a second, in an object store or HDFS every 5 s.
 
     Args:
         log: The requests.

@@ -1,13 +1,13 @@
 """Documents that wait where the checkpoint is on no disk: what was done to a hold.
 
-Each change of a hold is an object there, put before it is made in a file of the driver's. They are
-numbered, and each is put on the condition that there is none of its number. To open the hold, on
-whatever machine, is to do them all again in an empty file. Once those since the last one that says
-all that the hold has cost as much to read as that one, another such takes the place of all.
+Each change of a hold is a file there, put before it is made in SQLite on the driver's disk. They
+are numbered, and each is put on the condition that there is none of its number. To open the hold,
+on whatever machine, is to do them all again in an empty file. Once those since the last one that
+says all that the hold has cost as much to read as that one, another such takes the place of all.
 
 Limits: that one is put whole, and meanwhile nothing else is held or sent.
 
-Invariant: what the file has follows from the objects; none is left out.
+Invariant: what SQLite has follows from the files; none is left out.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from typing import Any, assert_never
 
 from joinery.delivery.held_row import HeldRow, parse_held, read_held
 from joinery.delivery.hold import Hold
-from joinery.place.object_path import ObjectPath
 from joinery.place.place import matching
+from joinery.place.remote_path import RemotePath
 from joinery.sinks.protocol import FencedError, SinkError, StagedBatch
 
-_EACH = 1 << 16  # What it costs to read an object, in bytes that could be read meanwhile.
+_EACH = 1 << 16  # What it costs to read a file, in bytes that could be read meanwhile.
 _LEAST = 100 * _EACH
 
 
@@ -39,26 +39,26 @@ class _Change(StrEnum):
 
 
 class StoreHold(Hold):
-    """A hold whose changes are kept in an object store; used by one thread at a time.
+    """A hold whose changes are kept in an object store or HDFS; used by one thread at a time.
 
     Args:
-        log: The folder of its objects.
+        log: The folder of its files.
         path: The file of the driver's to work with.
     """
 
-    def __init__(self, log: ObjectPath, path: Path) -> None:
+    def __init__(self, log: RemotePath, path: Path) -> None:
         super().__init__(path)
         self._log, self._path = log, path
         self._next = 0
-        self._standing: list[ObjectPath] = []
+        self._standing: list[RemotePath] = []
         self._all_cost = self._since_cost = 0  # to read what says all, and what was put since
 
     def open(self) -> None:
         """Open an empty file, and do in it what was done.
 
         Raises:
-            SinkError: An object is gone.
-            ObjectStoreError: The store cannot be asked.
+            SinkError: A file is gone.
+            StorageError: The store cannot be asked.
         """
         for end in ("", "-wal", "-shm"):
             Path(f"{self._path}{end}").unlink(missing_ok=True)
@@ -127,8 +127,8 @@ class StoreHold(Hold):
             ) from error
         self._count(place, what, len(content))
 
-    def _count(self, place: ObjectPath, what: dict[str, Any], size: int) -> None:
-        """Note an object that stands, and what it costs to read."""
+    def _count(self, place: RemotePath, what: dict[str, Any], size: int) -> None:
+        """Note a file that stands, and what it costs to read."""
         self._standing.append(place)
         self._next = int(place.name) + 1
         if what["do"] == _Change.STATE:
@@ -154,7 +154,7 @@ class StoreHold(Hold):
                 assert_never(never)
 
     def _shorten(self) -> None:
-        """Let one object say all that the hold has, and remove those before."""
+        """Let one file say all that the hold has, and remove those before."""
         before = tuple(self._standing)
         self._append({"do": _Change.STATE, **self.state()}, ())
         self._standing = self._standing[-1:]
@@ -164,7 +164,7 @@ class StoreHold(Hold):
         self._next, self._standing, missing = 0, [], False
         self._all_cost = self._since_cost = 0
         for place in matching(self._log, "*"):
-            assert isinstance(place, ObjectPath)  # as the folder is
+            assert isinstance(place, RemotePath)  # as the folder is
             what, rows, size = _read(place)
             missing = what["do"] != _Change.STATE and (missing or int(place.name) != self._next)
             self._done(what, rows)
@@ -172,13 +172,13 @@ class StoreHold(Hold):
         if missing:
             raise SinkError(
                 f"documents that wait are gone from {self._log}",
-                detail="Objects that were put there are not there any more.",
+                detail="Files that were put there are not there any more.",
                 hint="Send all documents anew: joinery run --rebuild.",
             )
 
 
-def _read(place: ObjectPath) -> tuple[dict[str, Any], list[HeldRow], int]:
-    """Return what an object tells: what is done, with which documents; and its size."""
+def _read(place: RemotePath) -> tuple[dict[str, Any], list[HeldRow], int]:
+    """Return what a file tells: what is done, with which documents; and its size."""
     content = place.read_bytes()
     first, _, rest = content.decode().partition("\n")
     return json.loads(first), [parse_held(each) for each in rest.split("\n") if each], len(content)

@@ -25,7 +25,7 @@ from typing import Protocol
 
 from joinery.delivery.lease import LeaseWatch
 from joinery.errors import JoineryError, RunError, SinkOptionError
-from joinery.place.object_path import ObjectPath
+from joinery.place.remote_path import RemotePath
 from joinery.sinks.protocol import (
     Guarantee,
     Promise,
@@ -79,7 +79,7 @@ class PartWork:
     sink: SinkMaker
     batch: StagedBatch
     part: int
-    apart: ObjectPath | None = None
+    apart: RemotePath | None = None
 
 
 @dataclass(frozen=True, slots=True)

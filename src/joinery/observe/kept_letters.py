@@ -11,11 +11,11 @@ from itertools import groupby
 
 from joinery.dead_letters.dead_letter import DeadLetter, Resolution, State, sorted_out
 from joinery.dead_letters.folder import DeadLetterFolderReader
-from joinery.dead_letters.objects import DeadLetterObjectsReader
 from joinery.dead_letters.open import dead_letter_reader
+from joinery.dead_letters.remote import RemoteDeadLettersReader
 from joinery.project.product import ProjectSpec
 
-_Sized = DeadLetterFolderReader | DeadLetterObjectsReader
+_Sized = DeadLetterFolderReader | RemoteDeadLettersReader
 _LARGEST_FOLDER = 32 << 20  # bytes of dead letters that are counted one by one
 
 

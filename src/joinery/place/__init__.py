@@ -1,4 +1,4 @@
-"""Where files are kept that a run shares: a folder of a disk, or names in an object store.
+"""Where files are kept that a run shares: a folder of a disk, an object store, or HDFS.
 
 Never knows what the files are for.
 """

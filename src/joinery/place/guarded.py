@@ -1,8 +1,8 @@
-"""Many objects that are copied or deleted for as long as whoever does it may.
+"""Many files that are copied or deleted for as long as whoever does it may.
 
 Each request comes after a check of its own, and is given up before what that tells is old: so a
 network that was away for a while brings none of those who were replaced meanwhile. Only a copy of a
-large object takes longer, and one in HDFS, which is several requests.
+large file takes longer, and one in HDFS, which is several requests.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-from joinery.place.object_path import ObjectPath
+from joinery.place.remote_path import RemotePath
 from joinery.place.s3 import LARGE_BYTES
-from joinery.place.store import ObjectStoreError
+from joinery.place.store import StorageError
 from joinery.slices import slices
 
 _ANSWER_S = 2.0  # to connect, and as long for the answer: less than half of a lease's lapse
@@ -36,7 +36,7 @@ class Guarded:
         self._check = check
         self._turn = threading.Lock()
 
-    def copy(self, folder: ObjectPath, target: ObjectPath, sizes: Mapping[str, int]) -> None:
+    def copy(self, folder: RemotePath, target: RemotePath, sizes: Mapping[str, int]) -> None:
         """Copy files below a folder to below another of the same bucket, in place of what is there.
 
         Args:
@@ -54,7 +54,7 @@ class Guarded:
             for _ in pool.map(copied, sizes):
                 pass
 
-    def remove(self, folder: ObjectPath, left: Collection[str] = ()) -> None:
+    def remove(self, folder: RemotePath, left: Collection[str] = ()) -> None:
         """Delete the files below a folder, but for those of some names there."""
         brief = folder.within(_ANSWER_S, 1)
         if folder.can_rename and not left:  # a folder of its own, which one request deletes
@@ -64,7 +64,7 @@ class Guarded:
         for some in slices(gone, _DELETED_AT_ONCE):
             self._done(partial(brief.remove_files, some))
 
-    def rename(self, folder: ObjectPath, target: ObjectPath) -> None:
+    def rename(self, folder: RemotePath, target: RemotePath) -> None:
         """Give a folder another name that nothing has; the folder above is made."""
         brief = folder.within(_ANSWER_S, 1)
         self._done(target.parent.within(_ANSWER_S, 1).make_folder)
@@ -76,7 +76,7 @@ class Guarded:
                 self._check()
             try:
                 act()
-            except ObjectStoreError:
+            except StorageError:
                 if not tries_left:
                     raise
                 time.sleep(random.uniform(0, _PAUSE_S))

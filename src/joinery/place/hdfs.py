@@ -28,7 +28,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO, ClassVar, NamedTuple, Self
 
 from joinery.place.hadoop_settings import hadoop_user, name_nodes
-from joinery.place.store import ConflictError, Found, Listed, ObjectStoreError
+from joinery.place.store import ConflictError, Found, Listed, StorageError
 from joinery.place.web_hdfs import WebHdfs
 
 _ANSWER_S, _TRIES = 10.0, 5
@@ -123,7 +123,7 @@ class Hdfs:
 
         Raises:
             FileNotFoundError: There is none.
-            ObjectStoreError: HDFS cannot be asked.
+            StorageError: HDFS cannot be asked.
         """
         for _ in range(_LOOKS):
             with suppress(FileNotFoundError):
@@ -168,7 +168,7 @@ class Hdfs:
 
         Raises:
             FileNotFoundError: There is none.
-            ObjectStoreError: HDFS cannot be asked.
+            StorageError: HDFS cannot be asked.
         """
         with file.open("wb") as into:
             self._web.ask("GET", "OPEN", key, into=into)
@@ -248,7 +248,7 @@ class Hdfs:
             return False
         return bool(told["ContentSummary"]["fileCount"])
 
-    def objects(self, prefix: str) -> Iterator[Listed]:
+    def files_below(self, prefix: str) -> Iterator[Listed]:
         """Yield what listings tell of the files below a folder."""
         for each in self._within(prefix):
             key = f"{prefix}{each.name}"
@@ -257,7 +257,7 @@ class Hdfs:
             elif current := self._replaced(key):
                 yield current
             else:
-                yield from self.objects(f"{key}/")
+                yield from self.files_below(f"{key}/")
 
     def children(self, prefix: str) -> Iterator[str]:
         """Yield the names of what is in a folder."""
@@ -337,7 +337,7 @@ class Hdfs:
 
     def _discard(self, key: str) -> None:
         """Delete what nobody reads, if that can be."""
-        with suppress(ObjectStoreError):
+        with suppress(StorageError):
             self.delete(key)
 
     def _aside(self, key: str) -> str:

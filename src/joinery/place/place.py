@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from joinery.errors import RunError
-from joinery.place.object_path import ObjectPath
+from joinery.place.remote_path import RemotePath
 
-Place = Path | ObjectPath
+Place = Path | RemotePath
 """Both read alike; what writes, `joinery.files`, tells them apart."""
 
 RENEWAL_ANSWER_S = 4.0
@@ -38,7 +38,7 @@ def local(place: Place, what: str) -> Path:
     raise local_only(what, place)
 
 
-def local_only(what: str, place: ObjectPath) -> LocalOnlyError:
+def local_only(what: str, place: RemotePath) -> LocalOnlyError:
     """Return the error for what needs a checkpoint on a disk, where it is not."""
     return LocalOnlyError(
         f"{what} needs a checkpoint on a disk, and run.checkpoint is at {place.options.scheme}://",

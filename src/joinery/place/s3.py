@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from joinery.errors import RunError
-from joinery.place.store import ConflictError, Found, Listed, ObjectStoreError
+from joinery.place.store import ConflictError, Found, Listed, StorageError
 from joinery.slices import slices
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class Bucket:
 
         Raises:
             FileNotFoundError: There is none.
-            ObjectStoreError: The store cannot be asked.
+            StorageError: The store cannot be asked.
         """
         with self._errors("read", key):
             told = self._client.get_object(Bucket=self.name, Key=key)
@@ -152,7 +152,7 @@ class Bucket:
 
         Raises:
             FileNotFoundError: There is none.
-            ObjectStoreError: The store cannot be asked.
+            StorageError: The store cannot be asked.
         """
         with self._errors("read", key):
             self._client.download_file(self.name, key, str(file))
@@ -198,7 +198,7 @@ class Bucket:
         """See that the store keeps the conditions of puts.
 
         Raises:
-            ObjectStoreError: It does not: of two who write at once, both would be told they did.
+            StorageError: It does not: of two who write at once, both would be told they did.
         """
         try:
             self._puts(key, b"first", None)
@@ -220,8 +220,8 @@ class Bucket:
             return self.read(key).content == content
         return True
 
-    def _deaf(self, header: str, detail: str = "") -> ObjectStoreError:
-        return ObjectStoreError(
+    def _deaf(self, header: str, detail: str = "") -> StorageError:
+        return StorageError(
             f"the store of s3a://{self.name} ignores the condition of a put: {header}",
             detail=detail or "Two runs could overwrite each other there.",
             hint="Use a store that knows If-None-Match and If-Match, such as S3, and nothing"
@@ -251,7 +251,7 @@ class Bucket:
             for each in told.get("Errors", ()):
                 raise self._failed("delete", str(each.get("Key")), each.get("Message", ""))
 
-    def objects(self, prefix: str) -> Iterator[Listed]:
+    def files_below(self, prefix: str) -> Iterator[Listed]:
         """Yield what the listing tells of the objects whose names begin with `prefix`."""
         for page in self._pages(prefix):
             for each in page.get("Contents", ()):
@@ -316,8 +316,8 @@ class Bucket:
         except (BotoCoreError, Boto3Error, OSError) as error:
             raise self._failed(verb, key, error) from error
 
-    def _failed(self, verb: str, key: str, error: object) -> ObjectStoreError:
-        return ObjectStoreError(
+    def _failed(self, verb: str, key: str, error: object) -> StorageError:
+        return StorageError(
             f"could not {verb} s3a://{self.name}/{key}",
             detail=f"{error}".rstrip(".") + ".",
             hint="Check that the store is up, and fs.s3a.… under run.spark; then start again.",

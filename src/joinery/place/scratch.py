@@ -1,4 +1,4 @@
-"""Where a run whose checkpoint is in an object store keeps what is of its machine alone.
+"""Where a run whose checkpoint is in an object store or HDFS keeps what is of its machine alone.
 
 Invariant: runs on two checkpoints never share a folder, whose leases keep neither out.
 """
@@ -11,13 +11,13 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from joinery.place.object_path import ObjectPath
+from joinery.place.remote_path import RemotePath
 
 _FOLDER = ".joinery/local"
 _DIGITS = 16
 
 
-def scratch_of(checkpoint: ObjectPath, project: Path) -> Path:
+def scratch_of(checkpoint: RemotePath, project: Path) -> Path:
     """Return the folder of a checkpoint: below its project, or where that is mounted to be read.
 
     Args:

@@ -17,10 +17,10 @@ from typing import Protocol
 from joinery.errors import RunError
 
 
-class ObjectStoreError(RunError, OSError):
+class StorageError(RunError, OSError):
     """An object store or HDFS cannot be asked, or refuses."""
 
-    code = "RUN_OBJECT_STORE"
+    code = "RUN_STORAGE"
 
 
 class ConflictError(Exception):
@@ -56,7 +56,7 @@ class Listed:
 class Store(Protocol):
     """Files by their names. A `prefix` is empty, or ends with a slash.
 
-    All raise `ObjectStoreError` where the store cannot be asked.
+    All raise `StorageError` where the store cannot be asked.
     """
 
     @property
@@ -132,7 +132,7 @@ class Store(Protocol):
     def any_below(self, prefix: str) -> bool:
         """Return whether a folder is there."""
 
-    def objects(self, prefix: str) -> Iterator[Listed]:
+    def files_below(self, prefix: str) -> Iterator[Listed]:
         """Yield what a listing tells of the files below a folder."""
 
     def children(self, prefix: str) -> Iterator[str]:

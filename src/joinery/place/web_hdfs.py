@@ -15,7 +15,7 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse, IncompleteR
 from typing import BinaryIO, Self
 from urllib.parse import quote, urlencode, urlsplit
 
-from joinery.place.store import ObjectStoreError
+from joinery.place.store import StorageError
 
 _PAUSE_S, _LONGEST_PAUSE_S = 0.5, 2.0
 _BLOCK = 1 << 20
@@ -137,9 +137,9 @@ class WebHdfs:
                 raise IncompleteRead(b"", answer.length)
             return b""
 
-    def failed(self, what: str, key: str, why: str) -> ObjectStoreError:
+    def failed(self, what: str, key: str, why: str) -> StorageError:
         """Return the error for what could not be done with a file."""
-        return ObjectStoreError(
+        return StorageError(
             f"could not {_VERBS.get(what, what)} {self.address(key)}",
             detail=f"{why}".rstrip(".") + ".",
             hint="Check that HDFS is up, and that its web address is the one that"

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from joinery.errors import Location, SpecError
 from joinery.place.hdfs import HdfsOptions
-from joinery.place.object_path import ObjectPath
 from joinery.place.place import Place
+from joinery.place.remote_path import RemotePath
 from joinery.place.s3 import S3Options, hadoop_settings
 from joinery.place.scratch import scratch_of
 from joinery.project.emit import AS_CHANGED, Emit
@@ -204,9 +204,9 @@ class ProjectSpec:
         match scheme if is_address else "":
             case S3Options.scheme:
                 # Those of the environment as well, which a task on another machine does not see.
-                return ObjectPath.of(text, S3Options.of({**hadoop_settings(), **settings}))
+                return RemotePath.of(text, S3Options.of({**hadoop_settings(), **settings}))
             case HdfsOptions.scheme:
-                return ObjectPath.of(text, HdfsOptions.of(rest.partition("/")[0], settings))
+                return RemotePath.of(text, HdfsOptions.of(rest.partition("/")[0], settings))
             case _:
                 return self.path_of(text)
 

@@ -25,7 +25,7 @@ from joinery.errors import FencedError as FencedError
 from joinery.errors import SinkError as SinkError
 from joinery.errors import SinkUnavailableError as SinkUnavailableError
 from joinery.model.type import Struct
-from joinery.place.object_path import ObjectPath
+from joinery.place.remote_path import RemotePath
 from joinery.project.kinds import SINKS
 from joinery.project.option import Target
 from joinery.sinks.line import StagedRow
@@ -106,7 +106,7 @@ class StagedBatch:
     forget_before: int = 0
     check: Callable[[], None] = _always_ours
     after: int = 0
-    apart: tuple[tuple[int, ObjectPath], ...] = ()
+    apart: tuple[tuple[int, RemotePath], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

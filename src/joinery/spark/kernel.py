@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from pyspark.sql import DataFrame, SparkSession
 
-from joinery.place.object_path import ObjectPath
+from joinery.place.remote_path import RemotePath
 from joinery.plan.relation import Relation
 from joinery.solutions.spark_state.busy_keys import busy_keys
 from joinery.solutions.spark_state.costs import product_costs
@@ -62,14 +62,14 @@ class PartsApart:
         left_to_tasks: Those of them whose parts the driver leaves there, since it reads none.
     """
 
-    folder: ObjectPath
+    folder: RemotePath
     read_by_tasks: frozenset[str] = frozenset()
     left_to_tasks: frozenset[str] = frozenset()
 
 
 def _placed(
-    store: ObjectPath, product: str, attempts: Mapping[str, int]
-) -> tuple[tuple[int, ObjectPath], ...]:
+    store: RemotePath, product: str, attempts: Mapping[str, int]
+) -> tuple[tuple[int, RemotePath], ...]:
     """Return where the parts of a product are, each with its number, in order."""
     places = ((int(part), store / str(attempt) / product) for part, attempt in attempts.items())
     return tuple(sorted(places))

@@ -11,7 +11,7 @@ import pytest
 from joinery.delivery.control import Action, ControlLog
 from joinery.delivery.repair import Outcome, RepairLog, RepairSwitch, Request, Wanted, serve
 from joinery.model.type import LONG, Field, Struct
-from joinery.place.object_path import ObjectPath
+from joinery.place.remote_path import RemotePath
 from joinery.place.s3 import S3Options
 from joinery.project.kinds import SINKS
 from joinery.sinks.line import StagedRow
@@ -195,6 +195,6 @@ def test_a_run_looks_for_requests_twice_a_second(tmp_path: Path) -> None:
 
 
 def test_in_an_object_store_a_run_looks_less_often() -> None:
-    place = ObjectPath.of("s3a://bucket/q.repair", S3Options())
+    place = RemotePath.of("s3a://bucket/q.repair", S3Options())
 
     assert 5.0 == RepairLog(place).look_every_s == ControlLog(place).look_every_s

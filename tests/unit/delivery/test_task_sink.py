@@ -27,7 +27,7 @@ from joinery.errors import (
     SinkUnavailableError,
 )
 from joinery.model.type import LONG, Field, Struct
-from joinery.place.object_path import ObjectPath
+from joinery.place.remote_path import RemotePath
 from joinery.retry import Patience
 from joinery.sinks.line import read_rows
 from joinery.sinks.protocol import Guarantee, Sink, StagedBatch, Writer, Written
@@ -142,7 +142,7 @@ def test_a_small_batch_that_only_tasks_see_is_written_by_them(batch: StagedBatch
         def write(self, work: Sequence[PartWork]) -> Sequence[PartOutcome]:
             return [PartOutcome(each.part, Written(by_tasks=1)) for each in work]
 
-    target, part = Target(), (3, ObjectPath("bucket", "part-00003.jsonl"))
+    target, part = Target(), (3, RemotePath("bucket", "part-00003.jsonl"))
     maker, watch = Made("made", "p", {}, Path(), target), Held(Path(), "nobody", "p")
     sink = TaskWrittenSink(target, maker, AskedTasks(), lambda: watch, small_bytes=1 << 20)
 

@@ -10,7 +10,7 @@ import pytest
 
 from joinery.errors import RunError
 from joinery.place.hdfs import HdfsOptions
-from joinery.place.object_path import ObjectPath
+from joinery.place.remote_path import RemotePath
 from joinery.testing.conformance.runner import load_text
 
 WEB = "dfs.namenode.http-address"
@@ -77,8 +77,8 @@ def test_hadoop_s_user_is_joinery_s(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_checkpoint_in_hdfs_has_the_address_that_the_project_says() -> None:
     spec = load_text(f"run: {{checkpoint: 'hdfs://name:8020/a/b/'}}\n{PROJECT}")
 
-    assert ObjectPath("name:8020", "a/b") == spec.checkpoint
-    assert isinstance(spec.checkpoint, ObjectPath)
+    assert RemotePath("name:8020", "a/b") == spec.checkpoint
+    assert isinstance(spec.checkpoint, RemotePath)
     assert str(spec.checkpoint / "c") == "hdfs://name:8020/a/b/c"
 
 

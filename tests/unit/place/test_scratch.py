@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from joinery.place.object_path import ObjectPath
+from joinery.place.remote_path import RemotePath
 from joinery.place.s3 import S3Options
 from joinery.place.scratch import scratch_of
 from joinery.testing.conformance.runner import load_text
@@ -20,8 +20,8 @@ products: {person: {root: user, sink: {files: {path: out}}}}
 """
 
 
-def place(address: str, endpoint: str | None = None) -> ObjectPath:
-    return ObjectPath.of(address, S3Options(endpoint=endpoint))
+def place(address: str, endpoint: str | None = None) -> RemotePath:
+    return RemotePath.of(address, S3Options(endpoint=endpoint))
 
 
 @pytest.fixture

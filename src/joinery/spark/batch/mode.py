@@ -28,8 +28,8 @@ from joinery.delivery.store_hold import StoreHold
 from joinery.errors import RunError, StateMismatchError
 from joinery.files import remove_folder, write_whole
 from joinery.place.guarded import Guarded
-from joinery.place.object_path import ObjectPath
 from joinery.place.place import Place
+from joinery.place.remote_path import RemotePath
 from joinery.plan.product import Product
 from joinery.sinks.protocol import Sink
 from joinery.solutions.spark_state.fingerprint import claim_checkpoint, relocate
@@ -253,7 +253,7 @@ class Rebuild:
         checkpoint, held = self.paths(query).checkpoint, self._held(query)
         if (checkpoint / MARK).exists():
             finish(self.root, query)
-        if isinstance(checkpoint, ObjectPath) and not _belong_together(
+        if isinstance(checkpoint, RemotePath) and not _belong_together(
             checkpoint / HELD / BELONGS, held / BELONGS
         ):
             _begin_anew(checkpoint, held, plan.check)

@@ -34,7 +34,7 @@ from joinery.delivery.task_sink import Tasks
 from joinery.errors import JoineryError, RunError
 from joinery.model.progress import BatchProgress, Counts, split_columns, with_ages
 from joinery.model.watermark import EventTimes
-from joinery.place.object_path import ObjectPath
+from joinery.place.remote_path import RemotePath
 from joinery.plan.product import Product
 from joinery.sinks.line import StagedRow
 from joinery.sinks.protocol import SinkUnavailableError, StagedBatch
@@ -166,7 +166,7 @@ class QueryRun:
         """Whether tasks write to a sink where they can."""
         return any(maker is not None for each in self.members for maker in each.makers)
 
-    def parts_apart(self, folder: ObjectPath) -> PartsApart:
+    def parts_apart(self, folder: RemotePath) -> PartsApart:
         """Return of which products tasks read the parts in the folder where they leave them."""
         if self._tasks.missing:
             return PartsApart(folder)

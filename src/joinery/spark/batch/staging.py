@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from joinery.errors import RunError
-from joinery.place.object_path import ObjectPath
 from joinery.place.place import Place
-from joinery.place.store import ObjectStoreError
+from joinery.place.remote_path import RemotePath
+from joinery.place.store import StorageError
 
 _MARK = ".staged"
 
@@ -42,11 +42,11 @@ class Staging:
 
     folder: Path
     beside: Place
-    apart: ObjectPath | None = None
+    apart: RemotePath | None = None
 
     def set_apart(self) -> None:
         """Note that tasks run on other machines than the driver."""
-        if isinstance(self.beside, ObjectPath):
+        if isinstance(self.beside, RemotePath):
             self.apart = self.beside
 
     def batch(self, batch_id: int, epoch: int, owner: str) -> StagedFolder:
@@ -62,8 +62,8 @@ class Staging:
         """
         check()
         clear_staging(self.folder)
-        if isinstance(self.beside, ObjectPath):
-            with suppress(ObjectStoreError):  # else the next run does
+        if isinstance(self.beside, RemotePath):
+            with suppress(StorageError):  # else the next run does
                 found = [each for each, _ in self.beside.listed()]
                 check()  # so what was found is of earlier runs: nobody else gives such names
                 self.beside.remove_files(found)
@@ -74,8 +74,8 @@ class Staging:
             StagedFolder(folder).remove()
         with suppress(OSError):  # there are others in it
             self.folder.rmdir()
-        if isinstance(self.beside, ObjectPath):
-            with suppress(ObjectStoreError):
+        if isinstance(self.beside, RemotePath):
+            with suppress(StorageError):
                 for found in self.beside.iterdir():
                     if found.name.endswith(f"-{owner}"):
                         _clear(found)
@@ -91,7 +91,7 @@ class StagedFolder:
     """
 
     path: Path
-    apart: ObjectPath | None = None
+    apart: RemotePath | None = None
 
     def open(self) -> None:
         """Make it anew, empty and marked."""
@@ -137,7 +137,7 @@ def clear_staging(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _clear(folder: ObjectPath) -> None:
+def _clear(folder: RemotePath) -> None:
     """Remove what is below a folder, if the store can be asked; else the next run does."""
-    with suppress(ObjectStoreError):
+    with suppress(StorageError):
         folder.remove()

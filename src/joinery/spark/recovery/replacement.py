@@ -21,8 +21,8 @@ from joinery.delivery.query_paths import QueryPaths, rebuild_paths
 from joinery.errors import FencedError
 from joinery.files import write_whole
 from joinery.place.guarded import Guarded
-from joinery.place.object_path import ObjectPath
 from joinery.place.place import Place
+from joinery.place.remote_path import RemotePath
 from joinery.solutions.spark_state.fingerprint import relocate
 
 MARK = "joinery-swapped"
@@ -54,11 +54,10 @@ def put_in_place(root: Place, query: str, check: Callable[[], None] = lambda: No
         return False
     if isinstance(root, Path) and isinstance(fresh, Path) and isinstance(standing, Path):
         _rename(fresh, standing, root / _REPLACED, query)
-    elif isinstance(fresh, ObjectPath) and isinstance(standing, ObjectPath):
-        if fresh.can_rename:
-            _rename_in_turn(fresh, standing, root / _REPLACED, query, check)
-        else:
-            _copy(fresh, standing, root / _REPLACED, query, check)
+    elif isinstance(root, RemotePath) and isinstance(fresh, RemotePath):
+        assert isinstance(standing, RemotePath)  # below the same root
+        put = _rename_in_turn if fresh.can_rename else _copy
+        put(fresh, standing, root / _REPLACED, query, check)
     return True
 
 
@@ -79,8 +78,7 @@ def finish(root: Place, query: str) -> None:
 def _rename(fresh: Path, standing: Path, replaced: Path, query: str) -> None:
     if standing.exists():
         replaced.mkdir(exist_ok=True)
-        at = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
-        standing.rename(replaced / f"{query}-{at}")
+        standing.rename(replaced / _kept_name(query, datetime.now(UTC)))
     fresh.rename(standing)
     for held in (standing / HELD).glob("rebuild-*"):
         held.unlink()
@@ -88,35 +86,32 @@ def _rename(fresh: Path, standing: Path, replaced: Path, query: str) -> None:
 
 
 def _rename_in_turn(
-    fresh: ObjectPath,
-    standing: ObjectPath,
-    replaced: Place,
+    fresh: RemotePath,
+    standing: RemotePath,
+    replaced: RemotePath,
     query: str,
     check: Callable[[], None],
 ) -> None:
     """Rename both folders, each if the lease is held; the mark goes with the second."""
     guarded = Guarded(check)
     if standing.exists():
-        kept = replaced / f"{query}-{datetime.now(UTC):%Y%m%dT%H%M%S%f}"
-        assert isinstance(kept, ObjectPath)  # below the same root
-        guarded.rename(standing, kept)
+        guarded.rename(standing, replaced / _kept_name(query, datetime.now(UTC)))
     guarded.rename(fresh, standing)
     for each in _LEFT:
         (standing / each).unlink()
 
 
 def _copy(
-    fresh: ObjectPath,
-    standing: ObjectPath,
-    replaced: Place,
+    fresh: RemotePath,
+    standing: RemotePath,
+    replaced: RemotePath,
     query: str,
     check: Callable[[], None],
 ) -> None:
     """Do what is left: keep what stands, copy over it what is to stand, remove the rest."""
     mark, guarded = _Mark.of(fresh / MARK), Guarded(check)
     if mark.step == _MARKED:
-        kept = replaced / f"{query}-{datetime.fromisoformat(mark.at):%Y%m%dT%H%M%S}"
-        assert isinstance(kept, ObjectPath)  # below the same root
+        kept = replaced / _kept_name(query, datetime.fromisoformat(mark.at))
         guarded.copy(standing, kept, standing.sizes())
         mark = mark.noting(_KEPT)
     if mark.step == _KEPT:
@@ -128,6 +123,10 @@ def _copy(
         mark.noting(_COPIED)
     guarded.remove(fresh, left=(MARK,))
     guarded.remove(fresh)  # the mark last: who finds none may begin another rebuild there
+
+
+def _kept_name(query: str, at: datetime) -> str:
+    return f"{query}-{at:%Y%m%dT%H%M%S%f}"
 
 
 def goes_along(name: str) -> bool:
@@ -145,12 +144,12 @@ class _Mark:
         step: How far it has come.
     """
 
-    file: ObjectPath
+    file: RemotePath
     at: str
     step: str
 
     @classmethod
-    def of(cls, file: ObjectPath) -> Self:
+    def of(cls, file: RemotePath) -> Self:
         """Return the mark as it stands."""
         at, *step = file.read_text().split()
         return cls(file, at, step[0] if step else _MARKED)

@@ -25,8 +25,8 @@ from joinery.delivery.query_paths import QueryPaths, rebuild_paths
 from joinery.errors import FencedError, RunError
 from joinery.files import remove_folder, write_whole
 from joinery.place.guarded import Guarded
-from joinery.place.object_path import ObjectPath
 from joinery.place.place import Place
+from joinery.place.remote_path import RemotePath
 from joinery.plan.product import Product
 from joinery.project.product import ProjectSpec
 from joinery.solutions.spark_state.fingerprint import SPARK_STATE, relocate
@@ -149,7 +149,7 @@ class _Copy:
     def make(self) -> Place:
         """Copy the checkpoint anew; return where."""
         standing, fresh = QueryPaths.of(self.root, self.query).checkpoint, self.place
-        if isinstance(standing, ObjectPath) and isinstance(fresh, ObjectPath):
+        if isinstance(standing, RemotePath) and isinstance(fresh, RemotePath):
             guarded = Guarded(self.check)
             guarded.remove(fresh)
             write_whole(fresh / RESCALED, "", synced=True)
@@ -164,7 +164,7 @@ class _Copy:
 
     def remove(self) -> None:
         """Remove it, if it is still this run's."""
-        if isinstance(self.place, ObjectPath):
+        if isinstance(self.place, RemotePath):
             Guarded(self.check).remove(self.place)
         else:
             remove_folder(self.place)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame
 
-from joinery.place.object_path import ObjectPath
 from joinery.place.place import LocalOnlyError
+from joinery.place.remote_path import RemotePath
 from joinery.place.s3 import S3Options
 from joinery.spark.batch.start import staging_apart
 from joinery.spark.kernel import PartsApart
@@ -36,7 +36,7 @@ class DiskKernel:
 
 
 def test_a_kernel_that_can_stage_on_a_disk_alone_is_refused_where_tasks_see_none() -> None:
-    apart = PartsApart(ObjectPath.of("s3a://bucket/_staging/q", S3Options()))
+    apart = PartsApart(RemotePath.of("s3a://bucket/_staging/q", S3Options()))
 
     with pytest.raises(LocalOnlyError, match="a query that stages on the driver's disk"):
         staging_apart(DiskKernel(), apart)

@@ -1,6 +1,6 @@
-"""Dead letters in a store: JSON lines, an object a batch and query; marks beside them.
+"""Dead letters in an object store or HDFS: JSON lines, a file a batch and query; marks beside them.
 
-Invariant: as of a folder. An object is named by its checkpoint and its batch, so a batch that
+Invariant: as of a folder. A file is named by its checkpoint and its batch, so a batch that
 runs again replaces its own.
 """
 
@@ -16,17 +16,17 @@ from pathlib import Path
 from joinery.dead_letters.dead_letter import Resolution, parse_resolution, resolution_line
 from joinery.errors import SinkUnavailableError
 from joinery.files import append_decided, join_synced
-from joinery.place.object_path import ObjectPath
-from joinery.place.store import Listed, ObjectStoreError
+from joinery.place.remote_path import RemotePath
+from joinery.place.store import Listed, StorageError
 
 _MARKS, _LETTERS = ".marks.jsonl", "[!.]*.jsonl"
-_MOST_LOOKED_AT = 1000  # objects
+_MOST_LOOKED_AT = 1000  # files
 
 
-class DeadLetterObjects:
+class RemoteDeadLetters:
     """The dead letters of one query; several queries share the folder."""
 
-    def __init__(self, folder: ObjectPath, query: str) -> None:
+    def __init__(self, folder: RemotePath, query: str) -> None:
         self._folder, self._query = folder, query
         self.target = str(folder)
 
@@ -43,7 +43,7 @@ class DeadLetterObjects:
             check()
             try:
                 file.write_file(whole)
-            except ObjectStoreError as error:
+            except StorageError as error:
                 raise SinkUnavailableError(
                     f"could not keep dead letters in {self.target}", detail=error.detail
                 ) from error
@@ -52,26 +52,26 @@ class DeadLetterObjects:
         """Nothing is held open."""
 
 
-class DeadLetterObjectsReader:
-    """All dead letters of a folder of an object store."""
+class RemoteDeadLettersReader:
+    """All dead letters of a folder in an object store or HDFS."""
 
-    def __init__(self, folder: ObjectPath) -> None:
+    def __init__(self, folder: RemotePath) -> None:
         self._folder = folder
         self.target = str(folder)
 
     @property
     def size(self) -> int:
-        """The bytes of all letters; of more objects than are read for a look, more than any."""
+        """The bytes of all letters; of more files than are read for a look, more than any."""
         files = self._files()
         return sum(each.size for _, each in files) if len(files) <= _MOST_LOOKED_AT else sys.maxsize
 
     def lines(self) -> Iterator[bytes]:
-        """Yield all letters, object by object."""
+        """Yield all letters, file by file."""
         for file, listed in self._files():
             content = _content(file, listed.tag)
             yield from (line + b"\n" for line in content.split(b"\n") if line.strip())
 
-    def _files(self) -> list[tuple[ObjectPath, Listed]]:
+    def _files(self) -> list[tuple[RemotePath, Listed]]:
         return sorted(
             (file, listed)
             for file, listed in self._folder.listed()
@@ -96,6 +96,6 @@ class DeadLetterObjectsReader:
 
 
 @lru_cache(maxsize=_MOST_LOOKED_AT)
-def _content(file: ObjectPath, tag: str) -> bytes:
-    """Return what an object holds; while it has `tag`, looking again asks for nothing."""
+def _content(file: RemotePath, tag: str) -> bytes:
+    """Return what a file holds; while it has `tag`, looking again asks for nothing."""
     return file.read_bytes()

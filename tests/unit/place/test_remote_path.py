@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 
 from joinery.errors import RunError
-from joinery.place.object_path import ObjectPath
 from joinery.place.place import LocalOnlyError, local, with_short_patience
+from joinery.place.remote_path import RemotePath
 from joinery.place.s3 import S3Options, hadoop_settings
-from joinery.place.store import ObjectStoreError
+from joinery.place.store import StorageError
 from joinery.testing.conformance.runner import load_text
 
 PROJECT = """\
 relations: {user: {key: [id], fields: {id: long}}}
 products: {person: {root: user, sink: {files: {path: out}}}}
 """
-HERE = ObjectPath.of("s3a://bucket/folder/file.json", S3Options(secret_key="hidden"))
+HERE = RemotePath.of("s3a://bucket/folder/file.json", S3Options(secret_key="hidden"))
 
 
 def test_its_parts_are_those_of_a_path() -> None:
@@ -32,7 +32,7 @@ def test_its_parts_are_those_of_a_path() -> None:
 
 
 def test_a_whole_bucket_has_names_too() -> None:
-    assert str(ObjectPath.of("s3a://bucket", S3Options()) / "file") == "s3a://bucket/file"
+    assert str(RemotePath.of("s3a://bucket", S3Options()) / "file") == "s3a://bucket/file"
 
 
 def test_what_is_secret_is_not_printed_and_goes_to_tasks() -> None:
@@ -91,7 +91,7 @@ def test_what_goes_to_tasks_names_the_store_of_the_driver_s_environment(
 
 
 def test_a_failure_of_the_store_is_one_of_a_disk_too() -> None:
-    error = ObjectStoreError("could not read x", detail="Why.", hint="Do.")
+    error = StorageError("could not read x", detail="Why.", hint="Do.")
 
     assert isinstance(error, OSError)
     assert (error.message, error.detail, error.hint) == ("could not read x", "Why.", "Do.")
@@ -104,13 +104,13 @@ def test_a_client_that_is_not_installed_is_told_in_one_line(
     monkeypatch.setitem(sys.modules, "boto3", None)
 
     with pytest.raises(RunError, match="s3a:// needs boto3"):
-        ObjectPath.of("s3a://bucket/x", S3Options(region="nowhere")).read_bytes()
+        RemotePath.of("s3a://bucket/x", S3Options(region="nowhere")).read_bytes()
 
 
 def test_a_renewal_has_less_patience_and_is_of_the_same_file() -> None:
     hurried = with_short_patience(HERE, tries=2)
 
-    assert isinstance(hurried, ObjectPath)
+    assert isinstance(hurried, RemotePath)
     assert HERE == hurried
     assert S3Options(secret_key="hidden", answer_s=4.0, tries=2) == hurried.options
     assert with_short_patience(Path("x"), tries=2) == Path("x")

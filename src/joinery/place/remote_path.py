@@ -15,14 +15,14 @@ from typing import Self
 
 from joinery.place.hdfs import HdfsOptions
 from joinery.place.s3 import S3Options
-from joinery.place.store import ConflictError, Found, Listed, ObjectStoreError, Store
+from joinery.place.store import ConflictError, Found, Listed, StorageError, Store
 
 _MOST_LOOKS = 20
 _PAUSE_S, _LONGEST_PAUSE_S = 0.01, 0.5
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class ObjectPath:
+class RemotePath:
     """A file or folder.
 
     Attributes:
@@ -40,7 +40,7 @@ class ObjectPath:
         """Return what an address names.
 
         Example:
-            >>> str(ObjectPath.of("s3a://bucket/folder/", S3Options()) / "file.json")
+            >>> str(RemotePath.of("s3a://bucket/folder/", S3Options()) / "file.json")
             's3a://bucket/folder/file.json'
         """
         bucket, _, key = address.removeprefix(f"{options.scheme}://").partition("/")
@@ -96,7 +96,7 @@ class ObjectPath:
 
         Raises:
             FileNotFoundError: There is none.
-            ObjectStoreError: The store cannot be asked.
+            StorageError: The store cannot be asked.
         """
         return self._store.read(self.key).content
 
@@ -130,7 +130,7 @@ class ObjectPath:
 
     def listed(self) -> Iterator[tuple[Self, Listed]]:
         """Yield the files below a folder, with what the store's listing tells of each."""
-        return ((self._named(each.key), each) for each in self._store.objects(self._below))
+        return ((self._named(each.key), each) for each in self._store.files_below(self._below))
 
     def unlink(self, *, missing_ok: bool = False) -> None:
         """Delete a file; one that is not there is as good as deleted."""
@@ -163,7 +163,7 @@ class ObjectPath:
             What stands there.
 
         Raises:
-            ObjectStoreError: The store cannot be asked, or says each time that somebody has.
+            StorageError: The store cannot be asked, or says each time that somebody has.
         """
         for attempt in range(_MOST_LOOKS):
             seen = known or self._found()
@@ -178,7 +178,7 @@ class ObjectPath:
             elif known is None:
                 return seen
             known = None  # what is left as it is, or was another, has to be looked at
-        raise ObjectStoreError(
+        raise StorageError(
             f"could not write {self}",
             detail=f"It was different each of {_MOST_LOOKS} times, since it was read.",
             hint="Check whether anything between here and the store alters ETags.",
@@ -208,7 +208,7 @@ class ObjectPath:
         Needs a name that nobody else has.
 
         Raises:
-            ObjectStoreError: It does not: of two who write at once, both would be told they did.
+            StorageError: It does not: of two who write at once, both would be told they did.
         """
         self._store.check_conditions(self.key)
 
@@ -227,7 +227,7 @@ class ObjectPath:
     def sizes(self) -> dict[str, int]:
         """Return the sizes of all files below a folder, by their names from there on."""
         below = len(self._below)
-        return {each.key[below:]: each.size for each in self._store.objects(self._below)}
+        return {each.key[below:]: each.size for each in self._store.files_below(self._below)}
 
     def copy(self, target: Self, size: int) -> None:
         """Copy a file to another of the same bucket, in place of what is there.
@@ -258,7 +258,7 @@ class ObjectPath:
             folder: Where they go.
             left_out: Patterns of the names of files and folders that are not copied.
         """
-        for listed in self._store.objects(self._below):
+        for listed in self._store.files_below(self._below):
             name = listed.key.removeprefix(self._below)
             parts = name.split("/")
             left = any(fnmatchcase(part, each) for part in parts for each in left_out)
