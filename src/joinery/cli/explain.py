@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from joinery.cli.project import DONE, analyser, standing_name
+from joinery.cli.project import DONE, analyser, standing_name, write_problems
 from joinery.dead_letters.open import own_dead_letter_topic
 from joinery.errors import SpecError
 from joinery.plan.build import build_plan
+from joinery.plan.check import problems_of
 from joinery.plan.explain.page import (
     Explanation,
     Section,
@@ -22,6 +23,7 @@ from joinery.plan.explain.page import (
 )
 from joinery.plan.product import Product
 from joinery.plan.stream import Stream
+from joinery.plan.support import refusals
 from joinery.project.load import load_spec
 from joinery.project.product import ProjectSpec, with_solution
 from joinery.solutions.spark_state.explain import explain_query
@@ -82,6 +84,9 @@ def run_explain(file: Path, arguments: ExplainArguments) -> int:
         else explain_stream(each, why=arguments.why)
         for each in named
     ]
+    streams = [each for each in named if isinstance(each, Stream)]
+    unable = refusals(spec, replace(plan, products=tuple(chosen), streams=tuple(streams)))
+    write_problems(problems_of(unable, str(file), "warning"), sys.stderr.write)
     mermaid, html = arguments.mermaid, arguments.html
     if html is not None:
         _write_page(explained, html, spec.name)

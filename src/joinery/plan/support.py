@@ -25,6 +25,7 @@ from joinery.plan.product import DocumentForm, OutboxForm, Plan, Product
 from joinery.plan.search import SearchForm
 from joinery.plan.stream import Stream, outputs_of
 from joinery.plan.timed_step import Rolling
+from joinery.plan.unfit import unfit_options
 from joinery.project.emit import AS_CHANGED
 from joinery.project.product import ProjectSpec
 from joinery.project.tree import Path
@@ -204,10 +205,11 @@ def _of_functions(
 
 
 def refusals(spec: ProjectSpec, plan: Plan) -> tuple[JoineryError, ...]:
-    """Return a problem for each product that its solution cannot run yet, where it is kept."""
+    """Return a problem for each product that its solution cannot run, or not yet, at its place."""
     lacking = ((each, missing(each)) for each in outputs_of(plan))
     unable = (_refusal(spec, each, found) for each, found in lacking if found is not None)
-    return (*unable, *disk_refusals(spec, plan))
+    found = (*unable, *disk_refusals(spec, plan))
+    return found or tuple(unfit_options(spec, plan))  # These expect what can run.
 
 
 def refuse_unsupported(spec: ProjectSpec, plan: Plan) -> None:

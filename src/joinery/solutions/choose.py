@@ -42,8 +42,9 @@ class SolutionOptions(Protocol):
     """The options of a store-backed solution; an entry point of `joinery.solutions` names a class.
 
     Made by `joinery.project.option.options`, which says how a project file gives them. It may
-    have a property `server`, see `joinery.solutions.price.Hosted`, and a `whole_rows` that is
-    true, which has all columns decoded, also those that no product reads.
+    have a property `server`, see `joinery.solutions.price.Hosted`, a `whole_rows` that is
+    true, which has all columns decoded, also those that no product reads, and a method `refuse`,
+    see `joinery.plan.unfit.Refusing`.
     """
 
     def make(self, products: Sequence[Product], place: SolutionPlace) -> StoreSolution:

@@ -288,6 +288,21 @@ def test_explain_prints_the_plan(project: Path, capsys: pytest.CaptureFixture[st
     assert "Emit names by id" in capsys.readouterr().out
 
 
+def test_explain_warns_of_what_the_solution_cannot_run(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    relation = "  saved: {key: [id], fields: {id: long, query: string}}\n"
+    product = "  alert: {search: customer, queries: saved, query: query, group: alerts}\n"
+    file = project / "joinery.yaml"
+    file.write_text(file.read_text().replace("products:\n", f"{relation}products:\n{product}"))
+
+    assert joinery("explain", "--solution", "rdbms-store") == 0
+    assert 'rdbms-store cannot run "alert" yet' in capsys.readouterr().err
+
+    assert joinery("explain", "--product", "names", "--solution", "rdbms-store") == 0
+    assert not capsys.readouterr().err
+
+
 def test_explain_shows_the_kernel_s_program_where_it_is_asked(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

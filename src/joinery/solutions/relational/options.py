@@ -44,6 +44,25 @@ class DatabaseOptions:
         """The kind of server that is paid for by the hour, as prices name it."""
         return "database" if self.in_postgres else None
 
+    def refuse(self, products: Sequence[Product]) -> None:
+        """Refuse products of a query for which the database could not have tables.
+
+        Raises:
+            SpecError: The URL is neither that of a file nor of PostgreSQL.
+            StoreError: It cannot name a table or a column.
+        """
+        query = products[0].query
+        if self.in_postgres:
+            from joinery.solutions.relational import postgres
+
+            postgres.named_tables(products, self.schema, query)
+        else:
+            from joinery.solutions.relational import sqlite
+
+            if self.database:
+                self.path()
+            sqlite.named_tables(products, query)
+
     def file(self, place: SolutionPlace) -> Path:
         """Return the SQLite file of a query.
 

@@ -250,9 +250,7 @@ class PostgresState(RelationalState[Any]):
         name = name or products[0].query
         self._url = url
         self._fence_table = fence_name(name)
-        self._row_tables = _row_tables(products, name)
-        self._document_tables = _document_tables(products, name)
-        check_names([schema, self._fence_table])
+        self._row_tables, self._document_tables = named_tables(products, schema, name)
         super().__init__(
             open_database(url, schema),
             shown(url),
@@ -339,6 +337,18 @@ def postgres_reader(
     link = open_database(url, schema)
     told = partial(_told, url)
     return RelationalReader(link, told, tables=rows, documents=documents, learn=learn)
+
+
+def named_tables(
+    products: Sequence[Product], schema: str, name: str
+) -> tuple[dict[str, PostgresTable], dict[str, PostgresDocuments]]:
+    """Return the tables of rows and of documents of a query.
+
+    Raises:
+        StoreError: PostgreSQL cannot name one of them, or a column.
+    """
+    check_names([schema, fence_name(name)])
+    return _row_tables(products, name), _document_tables(products, name)
 
 
 def _row_tables(products: Sequence[Product], name: str) -> dict[str, PostgresTable]:

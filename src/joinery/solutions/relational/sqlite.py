@@ -192,9 +192,7 @@ class SqliteState(RelationalState[sqlite3.Connection]):
         name = name or products[0].query
         self._path = path
         self._fence_table = fence_name(name)
-        tables, documents = _row_tables(products, name), _document_tables(products, name)
-        rows = [each.name for each in tables.values()]
-        check_names([self._fence_table, *rows, *(each.name for each in documents.values())])
+        tables, documents = named_tables(products, name)
         super().__init__(
             open_database(path),
             str(path),
@@ -235,6 +233,20 @@ def sqlite_reader(
         tables=_row_tables(products, name),
         documents=_document_tables(products, name),
     )
+
+
+def named_tables(
+    products: Sequence[Product], name: str
+) -> tuple[dict[str, SqliteTable], dict[str, SqliteDocuments]]:
+    """Return the tables of rows and of documents of a query.
+
+    Raises:
+        StoreError: SQLite cannot tell two of them, or of their columns, apart.
+    """
+    tables, documents = _row_tables(products, name), _document_tables(products, name)
+    rows = [each.name for each in tables.values()]
+    check_names([fence_name(name), *rows, *(each.name for each in documents.values())])
+    return tables, documents
 
 
 def _row_tables(products: Sequence[Product], name: str) -> dict[str, SqliteTable]:

@@ -116,6 +116,20 @@ def open_trigger(
         raise
 
 
+def refuse_trigger(products: Sequence[Product], options: TriggerOptions) -> None:
+    """Refuse what no database is needed to refuse.
+
+    Raises:
+        SpecError: The options do not fit the products.
+    """
+    if options.queued:
+        _server(options)
+    _check_one(products, custom_sql(options.sql))
+    views_of(products, options.views)
+    for each in products:
+        statements_of(each, each.query, options)
+
+
 def open_listener(
     products: Sequence[Product],
     options: TriggerOptions,

@@ -55,6 +55,18 @@ class TriggerOptions(DatabaseOptions):
         """Whether `joinery listen` publishes, from a queue."""
         return self.publish == "queue"
 
+    def refuse(self, products: Sequence[Product]) -> None:
+        """Refuse products of a query that the options do not fit.
+
+        Raises:
+            SpecError: They do not; or the database is none that it knows.
+            StoreError: The database cannot name a table or a column.
+        """
+        from joinery.solutions.trigger.open import refuse_trigger
+
+        DatabaseOptions.refuse(self, products)  # `options` makes the class anew: no super()
+        refuse_trigger(products, self)
+
     def make(self, products: Sequence[Product], place: SolutionPlace) -> StoreSolution:
         """Return the solution of a query, its database ready.
 
