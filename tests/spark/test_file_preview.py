@@ -440,6 +440,30 @@ def test_a_preview_shows_open_windows_where_logs_are_to_end(
     assert [["2026-03-01T10:01:00Z"], ["2026-03-01T10:01:00Z", "2026-03-01T10:02:00Z"]] == shown
 
 
+SEARCH = """\
+name: alerts
+sources: {changes: {files: {path: data}}}
+relations:
+  listing: {key: [id], fields: {id: long, price: int}}
+  saved: {key: [id], fields: {id: long, wanted: string}}
+products:
+  alert: {search: listing, queries: saved, query: wanted, sink: {files: {path: out}}}
+"""
+
+
+def test_a_preview_shows_matches_of_queries_where_logs_are_to_end(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "joinery.yaml").write_text(SEARCH)
+    write(tmp_path / "data/listing", {"id": 7, "price": 400})
+    write(tmp_path / "data/saved", {"id": 1, "wanted": "price < 500"})
+
+    run_preview(PreviewArguments("", tmp_path / "joinery.yaml", until_closed=True))
+
+    key = {"query": {"id": 1}, "document": {"id": 7}}
+    assert {"key": key, "value": key} == json.loads(capsys.readouterr().out)
+
+
 FOLD = """\
 name: bank
 sources: {changes: {files: {path: data}}}

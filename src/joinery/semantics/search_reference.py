@@ -17,7 +17,7 @@ from joinery.expression.condition import build_condition
 from joinery.expression.evaluate import compile_expression
 from joinery.expression.order import row_key
 from joinery.expression.problem import EvaluationError, ExpressionError
-from joinery.model.change import DocumentChange, Key, Row
+from joinery.model.change import DocumentChange, Key, KeyObject, Row
 from joinery.model.type import DataType
 from joinery.plan.product import Product
 from joinery.plan.relation import Relation
@@ -193,8 +193,8 @@ def _by_key(relation: Relation, rows: Rows) -> _ByKey:
     return {tuple(row[column] for column in relation.key): row for row in rows.of(relation.name)}
 
 
-def _key_row(relation: Relation, key: Iterable[Any]) -> dict[str, Any]:
-    return dict(zip(relation.key, key, strict=True))
+def _key_row(relation: Relation, key: Iterable[Any]) -> KeyObject:
+    return KeyObject(zip(relation.key, key, strict=True))
 
 
 def _kinds(relation: Relation) -> list[tuple[DataType, bool]]:
