@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from difflib import get_close_matches
 
 from joinery.app.logs import WhyError
@@ -43,9 +44,7 @@ def asked_product(spec: ProjectSpec, name: str, asked: str = "why") -> Product:
     """
     known = [each.name for each in spec.products]
     if name not in known:
-        near = get_close_matches(name, known, 1)
-        guess = f"Did you mean {near[0]}? " if near else ""
-        raise WhyError(f'there is no product "{name}"', hint=f"{guess}Known: {', '.join(known)}.")
+        raise _unknown(spec, name, known, asked)
     plan, problems, _ = examine(spec.alone(name))
     raise_all(problems)
     assert plan is not None
@@ -58,3 +57,12 @@ def asked_product(spec: ProjectSpec, name: str, asked: str = "why") -> Product:
         what = f"reads another product, which {asked} does not cover yet"
         raise WhyError(f'product "{name}" {what}')
     return found
+
+
+def _unknown(spec: ProjectSpec, name: str, known: Sequence[str], asked: str) -> WhyError:
+    near = get_close_matches(name, known, 1)
+    guess = f"Did you mean {near[0]}? " if near else ""
+    hint = f"{guess}Known: {', '.join(known)}." if known else "The project has no product."
+    if any(each.name == name for each in spec.streams):
+        return WhyError(f'"{name}" is a stream, which {asked} does not cover', hint=hint)
+    return WhyError(f'there is no product "{name}"', hint=hint)

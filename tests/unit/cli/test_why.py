@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from joinery.app.logs import WhyError
-from joinery.app.why import where_to
+from joinery.app.why import where_to, why
 from joinery.cli.why import _only
 
 PROJECT = """\
@@ -36,6 +36,14 @@ def test_a_project_of_streams_has_no_document_for_a_row(file: Path) -> None:
         where_to(file, "reading:1")
 
     assert "The project has no product with documents." == refused.value.hint
+
+
+def test_a_stream_that_is_asked_about_is_told_to_be_one(file: Path) -> None:
+    with pytest.raises(WhyError) as refused:
+        why(file, "seen", 1)
+
+    assert '"seen" is a stream, which why does not cover' == refused.value.message
+    assert "The project has no product." == refused.value.hint
 
 
 def test_a_product_that_only_spark_can_check_is_not_in_the_way_of_another(tmp_path: Path) -> None:
