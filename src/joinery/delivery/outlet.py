@@ -132,25 +132,31 @@ def _naming_product(sink: Sink, batch: StagedBatch) -> Iterator[None]:
         ) from error
 
 
+class _Once(threading.local):
+    """Whether a thread tries once; each has a value of its own."""
+
+    here = False
+
+
 class OneAttempt:
     """Says of a thread that it does not wait for a target that is away; other threads go on to."""
 
     def __init__(self) -> None:
-        self._thread = threading.local()
+        self._thread = _Once()
 
     @contextmanager
     def here(self) -> Iterator[None]:
         """Let this thread try each target once."""
-        self._thread.once = True
+        self._thread.here = True
         try:
             yield
         finally:
-            self._thread.once = False
+            self._thread.here = False
 
     @property
     def is_here(self) -> bool:
         """Whether this thread tries each target once."""
-        return getattr(self._thread, "once", False)
+        return self._thread.here
 
 
 class PatientSink(WrappingSink):

@@ -11,7 +11,6 @@ from __future__ import annotations
 import importlib.util
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from joinery.lookups.protocol import (
     Unfit,
 )
 from joinery.lookups.value import RowReader, type_name
+from joinery.project.function import imported
 from joinery.project.option import Option, Target, declared, options
 from joinery.project.reader import Reader
 
@@ -123,13 +123,13 @@ def _is_named(text: str) -> bool:
 
 
 def _imported(named: str, folder: Path) -> Function:
-    module, _, name = named.partition(":")
+    module = named.partition(":")[0]
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
     try:
         if importlib.util.find_spec(module.partition(".")[0]) is None:
             raise ModuleNotFoundError(f"there is no module {module}")
-        found = getattr(import_module(module), name)
+        found = imported(named)
     except (ImportError, AttributeError) as error:
         raise LookupStoreError(
             f"cannot import function {named}",

@@ -29,6 +29,7 @@ from joinery.plan.step_base import (
     reads_there,
 )
 from joinery.plan.timed_step import Join, Rolling, SeenFilter
+from joinery.project.function import shown_name
 from joinery.project.step import AsOf, Cache, Late, Limits, OnChange, Read, RowFunction, StoreRead
 
 if TYPE_CHECKING:
@@ -284,9 +285,7 @@ class MapRows(EventStep):
     @property
     def name(self) -> str:
         """What the function is called."""
-        if isinstance(self.function, str):
-            return self.function
-        return str(getattr(self.function, "__qualname__", "function"))
+        return self.function if isinstance(self.function, str) else shown_name(self.function)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,34 @@
-"""A function of Python as a project file names it, so that another process can import it."""
+"""A function of Python as a project file names it, and as another process imports it."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from importlib import import_module
+from operator import attrgetter
 from typing import Any
 
 from joinery.errors import SpecError
+
+
+def imported(name: str) -> Any:
+    """Return what `module:name` names, in any process that finds the module.
+
+    Raises:
+        ImportError: There is no such module.
+        AttributeError: The module has no such name.
+
+    Example:
+        >>> imported("math:sqrt")(4)
+        2.0
+    """
+    module, _, path = name.partition(":")
+    return attrgetter(path)(import_module(module))
+
+
+def shown_name(function: object) -> str:
+    """Return what a function is called in messages."""
+    return str(getattr(function, "__qualname__", "function"))
 
 
 def importable(function: Callable[..., Any]) -> str | None:
@@ -37,9 +59,8 @@ def function_name(function: Callable[..., Any]) -> str:
     name = importable(function)
     if name is not None:
         return name
-    shown = getattr(function, "__qualname__", "function")
     raise SpecError(
-        f'function "{shown}" cannot be imported by another process',
+        f'function "{shown_name(function)}" cannot be imported by another process',
         code="SPEC_FUNCTION",
         detail="It runs in a process of its own, which imports it by module and name.",
         hint="Define it at the top of a module, and import it from there.",

@@ -12,7 +12,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from joinery.errors import (
     SpecError,
     StoreOptionError,
 )
+from joinery.project.function import imported
 from joinery.project.option import Option, Target, flag, options, options_in, options_of, size, word
 
 
@@ -69,8 +69,7 @@ class Registry:
             UnknownKindError: Nothing that is installed has this name.
         """
         if name in self.built_in:
-            module, _, attribute = self.built_in[name].partition(":")
-            return getattr(import_module(module), attribute)
+            return imported(self.built_in[name])
         if entry := self._added().get(name):
             return entry.load()
         known = self.names()

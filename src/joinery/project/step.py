@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
 
 from joinery.errors import SpecError
+from joinery.project.function import shown_name
 from joinery.project.kind import Options
 from joinery.project.kinds import LOOKUP_STORES
 from joinery.project.option import check_options
@@ -296,9 +297,8 @@ def _function_data(value: Any) -> Any:
     """Return a value as a file holds it; a function is told by name, or not at all."""
     if not callable(value):
         return value
-    name = getattr(value, "__qualname__", "function")
     raise SpecError(
-        f'function "{name}" cannot be written to a project file',
+        f'function "{shown_name(value)}" cannot be written to a project file',
         code="SPEC_FUNCTION",
         detail="A project file names a function as module:name.",
         hint="Define it at the top of a module, and import it from there.",

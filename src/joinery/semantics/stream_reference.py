@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from importlib import import_module
 from typing import Any, Protocol
 
 from joinery.model.change import Change, DocumentChange, Row
@@ -24,6 +23,7 @@ from joinery.plan.relation import Computed, Relation
 from joinery.plan.step import Filter, Lookup, MapRows, Select, Step, Union, WithColumns
 from joinery.plan.stream import PLACE, Stream
 from joinery.plan.timed_step import Join, Rolling, SeenFilter
+from joinery.project.function import imported
 from joinery.semantics.event import DeadEvent, Event, Findings, Identity, Place
 from joinery.semantics.lookup import CurrentLookup, VersionedLookup
 from joinery.semantics.merge import RowMerge
@@ -295,9 +295,5 @@ def function_of(step: MapRows) -> Callable[[Row], Row | None]:
     """Return the function of a step, imported where it is told by name."""
     if not isinstance(step.function, str):
         return step.function
-    module, _, name = step.function.partition(":")
-    found: Any = import_module(module)
-    for part in name.split("."):
-        found = getattr(found, part)
-    made: Callable[[Row], Row | None] = found
-    return made
+    found: Callable[[Row], Row | None] = imported(step.function)
+    return found

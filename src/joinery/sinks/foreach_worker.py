@@ -14,13 +14,13 @@ import traceback
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from decimal import Decimal as Exact
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from joinery.child import Pipes, pipes_to_parent
 from joinery.model.change import DocumentChange
 from joinery.model.type import Array, DataType, Decimal, Map, Struct, parse_type
+from joinery.project.function import imported
 from joinery.sinks.protocol import SinkUnavailableError
 
 Reading = Callable[[str], Any]
@@ -89,10 +89,7 @@ def main(name: str) -> None:
 
 
 def _found(name: str) -> Function:
-    module, _, path = name.partition(":")
-    found: Any = import_module(module)
-    for part in path.split("."):
-        found = getattr(found, part)
+    found = imported(name)
     if not callable(found):
         raise TypeError(f"{name} cannot be called")
     function: Function = found

@@ -61,10 +61,6 @@ class Guarantee:
     keeps: Literal["current", "log"] = "current"
     gaps: Mapping[Promise, str] = field(default_factory=dict)
 
-    def promises(self, promise: Promise) -> bool:
-        """Return whether `promise` is kept."""
-        return promise not in self.gaps
-
 
 def _always_ours() -> None:
     """The check of a batch that nobody else can take over."""

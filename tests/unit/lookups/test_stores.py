@@ -135,6 +135,16 @@ def test_a_function_is_found_beside_the_project(tmp_path: Path) -> None:
     assert {(7,): (None, "ada"), (8,): None} == store.fetch([(7,), (8,)])
 
 
+def test_a_function_may_belong_to_a_class(tmp_path: Path) -> None:
+    (tmp_path / "nested_hooks.py").write_text(
+        "class Hooks:\n    people = staticmethod(lambda keys: {7: {'name': 'ada'}})\n"
+    )
+    store = make_store("function", PERSON, {"function": "nested_hooks:Hooks.people"}, tmp_path)
+    store.open()
+
+    assert {(7,): (None, "ada")} == store.fetch([(7,)])
+
+
 def test_a_function_that_is_not_there_is_told(tmp_path: Path) -> None:
     store = make_store("function", PERSON, {"function": "no_such_module:people"}, tmp_path)
 
