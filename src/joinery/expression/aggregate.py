@@ -150,7 +150,7 @@ def _float_sum(values: Sequence[float]) -> float:
     try:
         return float(exact)
     except OverflowError:
-        return math.copysign(math.inf, exact)
+        return math.inf if exact > 0 else -math.inf
 
 
 _TABLE = (

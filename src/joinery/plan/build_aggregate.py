@@ -62,7 +62,8 @@ def build_aggregate(
     _check_stays(context, aggregates, path, goes=goes)
     aggregates = tuple(replace(each, goes=goes) for each in aggregates)
     form = AggregateForm(relation, by, where, window, aggregates, values, product.emit)
-    _check_emit(context, form, path)
+    if window is not None or spec.window is None:
+        _check_emit(context, form, path)
     _check_bound(context, form, path)
     _check_names(context, spec, form, path)
     return form
@@ -159,12 +160,12 @@ def _check_stays(
 
 def _check_emit(context: Context, form: AggregateForm, path: Path) -> None:
     place = (*path, "emit", "when")
-    if form.emit.when != "closed" or context.problems:
+    if form.emit.when != "closed":
         return
     if form.window is None:
         hint = "Add a window, or leave when out."
         context.refuse("PLAN_WINDOW", "a group without a window is never closed", place, hint=hint)
-    elif form.relation.clock[0].time is None:
+    elif form.relation.time is not None and form.relation.clock[0].time is None:
         changelog = form.relation.clock[0].name
         message = f'a window is closed by a watermark, and relation "{changelog}" has no time'
         hint = f'Name its column: "time" of relation "{changelog}". Or leave when out.'

@@ -39,6 +39,12 @@ def test_infinities_of_both_signs_sum_to_nan() -> None:
     assert math.isnan(aggregate("sum", DOUBLE, [math.inf, -math.inf]))
 
 
+def test_a_sum_beyond_the_largest_double_is_infinite() -> None:
+    sums = (aggregate("sum", DOUBLE, [each, each]) for each in (1e308, -1e308))
+
+    assert [math.inf, -math.inf] == list(sums)
+
+
 def test_an_average_of_whole_numbers_is_a_double() -> None:
     assert 1.5 == aggregate("avg", DOUBLE, [1, None, 2])
 

@@ -269,6 +269,22 @@ products:
 """) == ['PLAN_WINDOW a window is closed by a watermark, and relation "user" has no time']
 
 
+def test_each_group_that_is_never_closed_is_named_beside_other_problems() -> None:
+    assert _problems("""
+  view: {append: true, fields: {page: string, at: timestamp}, time: at}
+products:
+  pages: {aggregate: view, by: [pge], values: {n: count(*)}}
+  all: {aggregate: view, values: {n: count(*)}, emit: {when: closed}}
+  now: {aggregate: view, window: {sliding: 5m}, values: {n: count(*)}, emit: {when: closed}}
+  odd: {aggregate: view, window: day, values: {n: count(*)}, emit: {when: closed}}
+""") == [
+        'PLAN_UNKNOWN_COLUMN there is no column "pge" here',
+        "PLAN_WINDOW a group without a window is never closed",
+        "PLAN_WINDOW a sliding window is never closed",
+        'PLAN_WINDOW there is no window "day"',
+    ]
+
+
 def test_windows_over_a_product_are_warned_of_as_they_are_kept_for_ever() -> None:
     days = "{aggregate: hourly, window: WINDOW, values: {n: sum(n)}, group: g}"
     text = f"""
