@@ -271,7 +271,6 @@ products:
 
 def test_each_group_that_is_never_closed_is_named_beside_other_problems() -> None:
     assert _problems("""
-  view: {append: true, fields: {page: string, at: timestamp}, time: at}
 products:
   pages: {aggregate: view, by: [pge], values: {n: count(*)}}
   all: {aggregate: view, values: {n: count(*)}, emit: {when: closed}}
