@@ -59,3 +59,33 @@ def test_documents_are_what_a_run_has_read_of_its_topics(
         jn.diff(project)
     assert f"Gone is of customer offsets 1 to 1 of {topic}/0." == refused.value.detail
     assert {"customer": f"offsets 1 to 1 of {topic}/0"} == jn.why(project, "profile", 2).gone
+
+
+def test_documents_in_a_topic_are_compared_and_repaired(
+    kafka: Service, kafka_spark: SparkSession, tmp_path: Path
+) -> None:
+    topic, log = f"diff-{uuid.uuid4().hex[:8]}", Log(kafka.address, {})
+    log.create(topic)
+    log.put(topic, *({"id": number, "name": f"n{number}"} for number in range(5)))
+    text = PROJECT.format(bootstrap=log.bootstrap, topic=topic).replace(": {0: 1}", ": {0: 0}")
+    text = text.replace("files: {path: out}", f"kafka: {{topic: {topic}-profile}}")
+    (tmp_path / "joinery.yaml").write_text(text, encoding="utf-8")
+    project = jn.load(tmp_path)
+    jn.run(kafka_spark, project, once=True).await_termination()
+
+    [well] = jn.diff(project).parts
+    log.put(f"{topic}-profile", {"name": "Eve"}, key='{"id":1}')
+    log.put(f"{topic}-profile", None, key='{"id":2}')
+    log.put(f"{topic}-profile", {"name": "Eve"}, key='{"id":99}')
+    [wrong] = jn.diff(project).parts
+    [repaired] = jn.diff(project, repair=True).parts
+    [settled] = jn.diff(project).parts
+
+    assert (5, ()) == (well.compared, well.differences)
+    assert {
+        ('{"id":1}', "differs", "sink"),
+        ('{"id":2}', "missing", "sink"),
+        ('{"id":99}', "extra", "sink"),
+    } == {(each.key.replace(" ", ""), each.kind, each.cause) for each in wrong.differences}
+    assert (3, ()) == (repaired.repaired, repaired.differences)
+    assert () == settled.differences

@@ -242,6 +242,11 @@ class ProductComparison:
 
     def _reader(self) -> DocumentReader:
         product, folder = self.product, self._spec.path_of(".")
+        if self._spec.run.real_time:
+            raise DiffError(
+                f'product "{product.name}" cannot be compared: it is kept in real-time mode, which'
+                " tells only at its commits what it has sent"
+            )
         try:
             reader = make_reader(
                 self._sink.kind,

@@ -1,9 +1,10 @@
-"""Reads what a topic holds now, from its beginning to the ends found at the start."""
+"""Reads what a topic holds now, to the ends found at the start, and later what came since."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,6 +39,58 @@ class Record:
     headers: tuple[tuple[str, bytes], ...] = ()
 
 
+class TopicTail:
+    """Reads a topic, and again what has come since; used by one thread, closed once.
+
+    Args:
+        brokers: Where.
+        topic: Its name.
+    """
+
+    def __init__(self, brokers: Brokers, topic: str) -> None:
+        self._brokers, self._topic = brokers, topic
+        self._consumer = make_consumer(brokers)
+        self._read: dict[int, int] = {}
+
+    def edges(self) -> Mapping[int, tuple[int, int]]:
+        """Return the first offset and the end of each partition; none where it is not there.
+
+        Raises:
+            SinkUnavailableError: The brokers do not answer.
+            SinkError: They refuse us.
+        """
+        return _edges(self._brokers, self._consumer, self._topic)
+
+    def records(self, edges: Mapping[int, tuple[int, int]] | None = None) -> Iterator[Record]:
+        """Yield the committed records that were not yielded before, up to the ends of now.
+
+        What is in a transaction that is open now is waited for.
+
+        Args:
+            edges: Of now, where they are known.
+
+        Raises:
+            SinkUnavailableError: The brokers do not answer.
+            SinkError: They refuse us.
+        """
+        edges = self.edges() if edges is None else edges
+        begin = {each: max(low, self._read.get(each, 0)) for each, (low, _) in edges.items()}
+        ends = {each: high for each, (_, high) in edges.items() if high > begin[each]}
+        if ends:
+            told = [topic_partition(self._topic, each, begin[each]) for each in ends]
+            self._consumer.assign(told)
+            yield from _until(self._brokers, self._consumer, dict(ends))
+            self._read |= ends
+
+    def rewind(self) -> None:
+        """Begin anew with all that the topic holds."""
+        self._read = {}
+
+    def close(self) -> None:
+        """Disconnect."""
+        self._consumer.close()
+
+
 def read_topic(brokers: Brokers, topic: str) -> Iterator[Record]:
     """Yield all records of a topic, none where it is not there.
 
@@ -45,14 +98,8 @@ def read_topic(brokers: Brokers, topic: str) -> Iterator[Record]:
         SinkUnavailableError: The brokers do not answer.
         SinkError: They refuse us.
     """
-    consumer = make_consumer(brokers)
-    try:
-        ends = _ends(brokers, consumer, topic)
-        if ends:
-            consumer.assign([topic_partition(topic, each, low) for each, (low, _) in ends.items()])
-            yield from _until(brokers, consumer, {each: end for each, (_, end) in ends.items()})
-    finally:
-        consumer.close()
+    with closing(TopicTail(brokers, topic)) as tail:
+        yield from tail.records()
 
 
 def read_record(brokers: Brokers, topic: str, partition: int, offset: int) -> Record | None:

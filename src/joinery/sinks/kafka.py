@@ -14,13 +14,11 @@ Reads a topic of documents once, to tell which keys stand in it.
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from joinery.clients.kafka import (
-    ANSWER_S,
     Brokers,
     Topic,
     client_properties,
@@ -28,10 +26,13 @@ from joinery.clients.kafka import (
     describe_topic,
 )
 from joinery.clients.kafka_producer import UNNAMED, Note, Producer, Record
+from joinery.clients.kafka_reader import read_topic
 from joinery.clients.schema_registry import SchemaRegistry
 from joinery.errors import SinkOptionError
+from joinery.model.type import Struct
 from joinery.project.option import Target, count, flag, options, properties, text, word
 from joinery.project.schema_registry import RegistryOptions, registry
+from joinery.sinks.kafka_document_reader import KafkaDocumentReader
 from joinery.sinks.kafka_encoding import AvroEncoding, Encoding, JsonEncoding
 from joinery.sinks.kafka_versions import VERSION_HEADER, highest_versions
 from joinery.sinks.line import StagedRow, read_chunks, read_parts, read_rows
@@ -48,70 +49,23 @@ from joinery.sinks.protocol import (
     Written,
 )
 
-_QUIET_S = 30.0
-
 
 def standing_keys(brokers: Brokers, topic: str) -> Iterator[str]:
     """Yield the keys of a topic whose newest record is no tombstone.
 
     Raises:
         SinkUnavailableError: The brokers do not answer.
+        SinkError: They refuse us.
     """
-    from confluent_kafka import Consumer, KafkaException
-
-    consumer = Consumer(
-        {
-            **brokers.settings(),
-            "group.id": "joinery-keys",
-            "enable.auto.commit": False,
-            "enable.partition.eof": True,
-            "isolation.level": "read_committed",
-        }
-    )
     standing: dict[bytes, None] = {}
-    try:
-        for key, stands in _records(consumer, topic):
-            if stands:
-                standing[key] = None
-            else:
-                standing.pop(key, None)
-    except KafkaException as error:
-        raise _away(brokers, topic, brokers.masked(str(error))) from error
-    except TimeoutError as error:
-        raise _away(brokers, topic, "It does not answer.") from error
-    finally:
-        consumer.close()
-    yield from (key.decode() for key in standing)
-
-
-def _records(consumer: Any, topic: str) -> Iterator[tuple[bytes, bool]]:
-    """Yield the key of each record up to the ends of now, and whether it has a value."""
-    from confluent_kafka import OFFSET_BEGINNING, KafkaException, TopicPartition
-
-    found = consumer.list_topics(topic, ANSWER_S).topics[topic]
-    if found.error is not None:
-        raise KafkaException(found.error)
-    left = set(found.partitions)
-    consumer.assign([TopicPartition(topic, each, OFFSET_BEGINNING) for each in left])
-    heard = time.monotonic()
-    while left:
-        message = consumer.poll(1.0)
-        if message is None:
-            if time.monotonic() - heard > _QUIET_S:
-                raise TimeoutError
+    for record in read_topic(brokers, topic):
+        if record.key is None:
             continue
-        heard = time.monotonic()
-        error = message.error()
-        if error is None and message.key() is not None:
-            yield message.key(), message.value() is not None
-        elif error is not None and error.name() == "_PARTITION_EOF":
-            left.discard(message.partition())
-        elif error is not None:
-            raise KafkaException(error)
-
-
-def _away(brokers: Brokers, topic: str, why: str) -> SinkUnavailableError:
-    return SinkUnavailableError(f"could not read {brokers.target(topic)}", detail=why)
+        if record.value is None:
+            standing.pop(record.key, None)
+        else:
+            standing[record.key] = None
+    yield from (key.decode() for key in standing)
 
 
 _log = logging.getLogger(__name__)
@@ -463,6 +417,12 @@ class KafkaSinkOptions:
     def target(self, product: str, folder: Path) -> Target:
         """Return the topic."""
         return Target("kafka", self.bootstrap, self.topic, "topic", log=True)
+
+    def reader(self, product: str, folder: Path, key: Struct, value: Struct) -> KafkaDocumentReader:
+        """Return what reads the documents of a product."""
+        if self.format != "json":
+            raise SinkError(f'documents in {self.format} cannot be read back from sink "kafka" yet')
+        return KafkaDocumentReader(self.brokers(), self.topic)
 
     def brokers(self) -> Brokers:
         """Return the brokers, once their properties are known to be good."""

@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from joinery.clients.kafka import Brokers
-from joinery.clients.kafka_reader import read_topic
+from joinery.clients.kafka_reader import Record, read_topic
 
 VERSION_HEADER = "joinery.version"
+
+
+def version_of(record: Record) -> int | None:
+    """Return the version under which a document was sent; None where a record tells none."""
+    told = dict(record.headers).get(VERSION_HEADER)
+    return int(told) if told is not None and told.isdigit() else None
 
 
 def highest_versions(brokers: Brokers, topic: str, keys: Collection[bytes]) -> dict[bytes, int]:
@@ -27,7 +33,7 @@ def highest_versions(brokers: Brokers, topic: str, keys: Collection[bytes]) -> d
     found: dict[bytes, int] = {}
     for record in read_topic(brokers, topic):
         if record.key is not None and record.key in keys:
-            version = dict(record.headers).get(VERSION_HEADER)
+            version = version_of(record)
             if version is not None:
-                found[record.key] = max(int(version), found.get(record.key, 0))
+                found[record.key] = max(version, found.get(record.key, 0))
     return found

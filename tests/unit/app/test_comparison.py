@@ -63,6 +63,14 @@ def begin(folder: Path, product: str) -> None:
     (log / "0").write_text("v1\n{}\n", encoding="utf-8")
 
 
+def test_what_is_kept_in_real_time_is_not_compared(tmp_path: Path) -> None:
+    (tmp_path / "joinery.yaml").write_text(f"{PROJECT}run: {{real_time: true}}\n", encoding="utf-8")
+    spec = load_spec(tmp_path)
+
+    with pytest.raises(DiffError, match='"person" cannot be compared: it is kept in real-time'):
+        checked(spec, ["person"], DiffOptions())
+
+
 def test_a_product_that_never_ran_is_not_compared(tmp_path: Path) -> None:
     text = PROJECT.replace("console: {}", "sqlite: {path: shown.db}")
     (tmp_path / "joinery.yaml").write_text(text, encoding="utf-8")
