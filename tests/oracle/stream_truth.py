@@ -22,7 +22,7 @@ from joinery.plan.seen import SEEN
 from joinery.plan.step import Filter, Lookup, MapRows, Select, Step, Union, WithColumns
 from joinery.plan.stream import Stream
 from joinery.plan.timed_step import Join, Rolling, SeenFilter
-from joinery.semantics.document import Aggregating
+from joinery.semantics.assemble import Aggregating
 from joinery.semantics.lookup import LookupFields
 from joinery.semantics.merge import RowMerge
 from joinery.semantics.rows import Findings, guarded

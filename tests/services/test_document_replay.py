@@ -20,7 +20,7 @@ from joinery.delivery.outlet import SinkDeadLetters
 from joinery.dev.service import Service
 from joinery.plan.build import build_plan
 from joinery.project.load import load_spec
-from joinery.sinks.kafka_versions import highest_versions
+from joinery.sinks.kafka_log import highest_versions
 from joinery.sinks.line import StagedRow
 from joinery.sinks.protocol import StagedBatch, make_sink
 

@@ -59,7 +59,6 @@ AsOf = Literal["processing", "event"]
 OnChange = Literal["keep", "re_emit", "correct"]
 Late = Literal["hold", "correct"]
 Miss = Literal["null", "drop", "dead_letter"]
-LOG_TIME_WORD = "$log"
 RowFunction = Callable[[Mapping[str, Any]], Mapping[str, Any] | None]
 
 

@@ -14,7 +14,7 @@ from joinery.provenance.document_log import DocumentLog
 from joinery.provenance.live_rows import Known
 from joinery.provenance.parts import Level, key_of, levels
 from joinery.provenance.told import Naming, key_named
-from joinery.semantics.document import Assembler
+from joinery.semantics.assemble import Assembler
 from joinery.semantics.rows import Findings, join_value, time_of
 from joinery.semantics.through import Reached
 

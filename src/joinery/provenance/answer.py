@@ -18,7 +18,7 @@ from joinery.provenance.live_rows import Record
 from joinery.provenance.logs import Ordered
 from joinery.provenance.parts import ROOT, Level, key_of, levels
 from joinery.provenance.told import Naming, called, key_text
-from joinery.semantics.document import Assembler
+from joinery.semantics.assemble import Assembler
 from joinery.semantics.json_text import json_line
 from joinery.semantics.personal import masked
 from joinery.semantics.render import document_json

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from joinery.model.change import Key, Row
 from joinery.plan.node import Node
-from joinery.semantics.document import Assembled, Assembler, Gathered
+from joinery.semantics.assemble import Assembled, Assembler, Gathered
 from joinery.semantics.render import map_key_text
 from joinery.semantics.rows import JoinValue, Matching, values_reader
 

@@ -15,7 +15,7 @@ from joinery.expression.order import row_key
 from joinery.model.change import Key, Row
 from joinery.plan.aggregate import FINAL, WINDOW_END, WINDOW_SECONDS, WINDOW_START, AggregateForm
 from joinery.project.window import Cumulative, Hopping, Session, Sliding, Tumbling
-from joinery.semantics.document import Aggregating
+from joinery.semantics.assemble import Aggregating
 from joinery.semantics.rows import Findings, equal_value, guarded, time_of
 from joinery.semantics.window import Bounds, windows_of
 

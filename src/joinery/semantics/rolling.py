@@ -23,7 +23,7 @@ from joinery.expression.order import row_key
 from joinery.model.change import Change, Row
 from joinery.model.type import Field, Struct
 from joinery.plan.timed_step import Rolling
-from joinery.semantics.document import Aggregating
+from joinery.semantics.assemble import Aggregating
 from joinery.semantics.event import DeadEvent, Event, Findings, Identity
 from joinery.semantics.log_watermark import LogWatermark, still_counts
 from joinery.semantics.render import document_json

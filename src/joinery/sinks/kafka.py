@@ -7,8 +7,6 @@ Limits: a log cannot compare versions; a reader takes the highest of each key. E
 an interrupted batch may stand twice, with equal versions and contents.
 
 Invariant: nothing is committed once another run of the query has begun to write.
-
-Reads a topic of documents once, to tell which keys stand in it.
 """
 
 from __future__ import annotations
@@ -26,7 +24,6 @@ from joinery.clients.kafka import (
     describe_topic,
 )
 from joinery.clients.kafka_producer import UNNAMED, Note, Producer, Record
-from joinery.clients.kafka_reader import read_topic
 from joinery.clients.schema_registry import SchemaRegistry
 from joinery.errors import SinkOptionError
 from joinery.model.type import Struct
@@ -34,7 +31,7 @@ from joinery.project.option import Target, count, flag, options, properties, tex
 from joinery.project.schema_registry import RegistryOptions, registry
 from joinery.sinks.kafka_document_reader import KafkaDocumentReader
 from joinery.sinks.kafka_encoding import AvroEncoding, Encoding, JsonEncoding
-from joinery.sinks.kafka_versions import VERSION_HEADER, highest_versions
+from joinery.sinks.kafka_log import VERSION_HEADER, highest_versions, standing_keys
 from joinery.sinks.line import StagedRow, read_chunks, read_parts, read_rows
 from joinery.sinks.protocol import (
     FencedError,
@@ -48,25 +45,6 @@ from joinery.sinks.protocol import (
     Writer,
     Written,
 )
-
-
-def standing_keys(brokers: Brokers, topic: str) -> Iterator[str]:
-    """Yield the keys of a topic whose newest record is no tombstone.
-
-    Raises:
-        SinkUnavailableError: The brokers do not answer.
-        SinkError: They refuse us.
-    """
-    standing: dict[bytes, None] = {}
-    for record in read_topic(brokers, topic):
-        if record.key is None:
-            continue
-        if record.value is None:
-            standing.pop(record.key, None)
-        else:
-            standing[record.key] = None
-    yield from (key.decode() for key in standing)
-
 
 _log = logging.getLogger(__name__)
 _CREATED = {"cleanup.policy": "compact", "max.message.bytes": str(17 << 20)}

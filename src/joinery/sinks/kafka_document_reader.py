@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from joinery.clients.kafka import Brokers
 from joinery.clients.kafka_reader import Record, TopicTail
-from joinery.sinks.kafka_versions import version_of
+from joinery.sinks.kafka_log import version_of
 from joinery.sinks.key import canonical_key
 from joinery.sinks.reader import Held
 

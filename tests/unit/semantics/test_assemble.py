@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from joinery.plan.build import build_plan
-from joinery.semantics.document import Assembler
+from joinery.semantics.assemble import Assembler
 from joinery.semantics.rows import Findings, Rows, join_value
 from joinery.testing.conformance.runner import load_text
 

@@ -18,7 +18,7 @@ from joinery.expression.typed import Expression
 from joinery.model.change import Row
 from joinery.plan.node import Node
 from joinery.plan.relation import Relation
-from joinery.semantics.document import Aggregating
+from joinery.semantics.assemble import Aggregating
 from joinery.semantics.render import map_key_text
 from joinery.semantics.rows import Findings, JoinValue
 from joinery.solutions.stored.column import (

@@ -9,7 +9,7 @@ import pytest
 
 from joinery.model.change import Row
 from joinery.plan.build import build_plan
-from joinery.semantics.document import Assembler
+from joinery.semantics.assemble import Assembler
 from joinery.semantics.render import renderer
 from joinery.semantics.rows import Findings, Rows
 from joinery.solutions.stored.column import RowTable
