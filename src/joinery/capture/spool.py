@@ -2,8 +2,8 @@
 
 Layout: `source.json` says whose the spool is, `position.json` up to where the database's log is
 in it (written by the capture itself, on the disk before the database hears of it), `files` has
-a folder a table, `capture.log` what the connector says, `paused.json` who let it pause. Aside
-stand, a folder a table too, `.rows` that are being read, `.held` changes of tables whose rows
+a folder per table, `capture.log` what the connector says, `paused.json` who let it pause. Aside
+stand, a folder per table too, `.rows` that are being read, `.held` changes of tables whose rows
 are not in place yet, and `tail` files that are followed while they are written; `unread.json` says
 which tables cannot be read, and why; `oids.json` which tables PostgreSQL had by their names;
 `schema-history.jsonl` what a binary log told of its tables.

@@ -74,7 +74,7 @@ class SourceState:
         return asdict(self)
 
     def rows(self) -> list[tuple[str, str]]:
-        """Return the state for people, a row a fact."""
+        """Return the state for people, a row per fact."""
         behind = "" if self.behind_bytes is None else f", {_size(self.behind_bytes)} behind"
         heard = "" if self.heard_s is None else f", last seen {self.heard_s:,.0f} s ago"
         state = "running" if self.capturing else "not running"

@@ -169,7 +169,7 @@ class _Pace:
 
 
 class TerminalDisplay:
-    """What the run is at, and a table with a line a topic, redrawn in place."""
+    """What the run is at, and a table with a line per topic, redrawn in place."""
 
     def __init__(self) -> None:
         from rich.spinner import Spinner
@@ -417,7 +417,7 @@ def time_lines(counts: Mapping[str, Counts]) -> list[str]:
 
 
 def target_lines(targets: Targets) -> list[str]:
-    """Return where documents are, a line a product.
+    """Return where documents are, a line per product.
 
     Example:
         >>> target_lines({"profile": ["files /data/out/profile", "redis r:6379, keys p:*"]})

@@ -263,7 +263,7 @@ def _counted(counters: Mapping[str, int]) -> list[tuple[str, int]]:
 
 
 def _dead(found: FilePreview, target: Target) -> Iterator[str]:
-    """Yield a line a reason of dead letters, each with the first of them."""
+    """Yield a line per reason of dead letters, each with the first of them."""
     records = [(each["reason"], _place(each), each["detail"]) for each in found.records.letters]
     documents = [(each.reason, key_label(each.key, target), each.detail) for each in found.dead]
     letters = records + documents

@@ -146,13 +146,13 @@ SERVICES = ("postgres", "opensearch")
 KAFKA_SERVICES = ("postgres", "kafka", "connect", "opensearch")
 NAME = "github"
 _DIRECT = """\
-# The code-hosting company on real parts: one document a user in OpenSearch and PostgreSQL, straight
-# from the tables in PostgreSQL. All at once, servers included: joinery demo --real
+# The code-hosting company on real parts: one document per user in OpenSearch and PostgreSQL,
+# straight from the tables in PostgreSQL. All at once, servers included: joinery demo --real
 # Or with servers of your own, their addresses in the environment: joinery run real.yaml
 """
 _BY_KAFKA = """\
 # The code-hosting company on real parts: PostgreSQL, captured by Debezium into Kafka, kept as one
-# document a user in OpenSearch and PostgreSQL. All at once: joinery demo --real --kafka
+# document per user in OpenSearch and PostgreSQL. All at once: joinery demo --real --kafka
 # Or with servers of your own, their addresses in the environment: joinery run kafka.yaml
 """
 _DIRECT_SOURCE = """\

@@ -1,6 +1,6 @@
 """`joinery solutions`: what each solution makes of a project's own changes, side by side.
 
-Shows how far `joinery solutions` is: a bar on a terminal, a line a solution elsewhere.
+Shows how far `joinery solutions` is: a bar on a terminal, a line per solution elsewhere.
 
 Invariant: all of it goes to standard error, so that standard output has the result alone.
 """
@@ -84,7 +84,7 @@ class LineMeasuring:
         self._say(f"measuring {solution} ({self._begun} of {self._solutions})")
 
     def batch(self, batch: BatchProgress) -> None:
-        """Nothing to say: a line a solution is enough."""
+        """Nothing to say: a line per solution is enough."""
 
     def end(self) -> None:
         """Nothing to say: the result follows."""

@@ -96,7 +96,7 @@ def _spec(file: Path, names: Sequence[str]) -> ProjectSpec:
 
 
 def status_lines(found: ProjectStatus, shown: int) -> Iterator[str]:
-    """Yield the status of a project, a line a product and one more for each reason.
+    """Yield the status of a project, a line per product and one more for each reason.
 
     Args:
         found: What is shown.

@@ -1,4 +1,4 @@
-"""Dead letters in a folder: JSON lines, one file a batch and query; marks beside them.
+"""Dead letters in a folder: JSON lines, one file per batch and query; marks beside them.
 
 Invariant: a record that a query could not use stands there once, also after a replay of its
 batch; nothing that stands there is ever removed, only marked.

@@ -1,4 +1,4 @@
-"""Dead letters in an object store or HDFS: JSON lines, a file a batch and query; marks beside them.
+"""Dead letters in an object store or HDFS: JSON lines, a file per batch and query, and marks.
 
 Invariant: as of a folder. A file is named by its checkpoint and its batch, so a batch that
 runs again replaces its own.

@@ -2,8 +2,8 @@
 
 `GatedOutlet` (`ready`) sends nothing until some relations have been read to their first end; the
 batch that opens the gate sends what is held with its own, each key once. `SettlingOutlet` (`emit:
-{settle: …}`) sends at most one document a key in the time a key settles: it leaves once its key has
-not changed for that long, and after ten times that at the latest, so a key that never rests is
+{settle: …}`) sends at most one document per key in the time a key settles: it leaves once its key
+has not changed for that long, and after ten times that at the latest, so a key that never rests is
 still seen. A thread flushes what is due, also while no batch comes; a flush goes out as what is
 sent after the last batch of which documents were held.
 

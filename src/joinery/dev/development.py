@@ -1,6 +1,6 @@
 """The stack of one project: its services in one folder, started and stopped together.
 
-The folder holds one folder a service, and `env`, which tells the addresses of all that were
+The folder holds one folder per service, and `env`, which tells the addresses of all that were
 started as `NAME=value`, for `${NAME}` in project files.
 
 Invariant: one command at a time works on a folder.

@@ -88,7 +88,7 @@ def aggregate(function: str, kind: DataType, values: Iterable[Any]) -> Any:
     Args:
         function: A name of `EMBED_AGGREGATES`.
         kind: The type of the result, as `Aggregate.type` gives it.
-        values: One value a row; for a count of rows, anything but null.
+        values: One value per row; for a count of rows, anything but null.
 
     Raises:
         EvaluationError: The result does not fit `kind`.

@@ -47,7 +47,7 @@ def parse(text: str) -> Syntax:
 
 
 class _Parser(Cursor):
-    """The grammar, a method a rule."""
+    """The grammar, a method per rule."""
 
     # -- from loose to tight
 

@@ -1,4 +1,4 @@
-"""What a query did, minute by minute: a file a day beside its status file, kept for a week.
+"""What a query did, minute by minute: a file per day beside its status file, kept for a week.
 
 A minute in which nothing was sent and nothing was left to read has no line.
 

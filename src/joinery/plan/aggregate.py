@@ -1,4 +1,4 @@
-"""The plan of a product that aggregates: one row a group, or a group and a window.
+"""The plan of a product that aggregates: one row per group, or a group and a window.
 
 Which names its expressions may use:
     by, where     the relation's columns, derived too

@@ -1,4 +1,4 @@
-"""The plan of a product that keeps versions: one row a version of each of a relation's rows."""
+"""The plan of a product that keeps versions: one row per version of each of a relation's rows."""
 
 from __future__ import annotations
 

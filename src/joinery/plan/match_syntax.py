@@ -140,7 +140,7 @@ def _refused(message: str, offset: int, hint: str = "") -> ExpressionError:
 
 
 class _Parser:
-    """The grammar, a method a rule."""
+    """The grammar, a method per rule."""
 
     def __init__(self, text: str) -> None:
         self._text, self._end = text, 0

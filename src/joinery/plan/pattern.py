@@ -1,4 +1,4 @@
-"""The plan of a product that finds patterns: one row a match, in the rows of a key in their order.
+"""The plan of a product that finds patterns: one row per match, among a key's rows in order.
 
 Which names its expressions may use:
     by, order     the relation's columns, derived too

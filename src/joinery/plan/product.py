@@ -79,7 +79,7 @@ class _RootForm:
 
 @dataclass(frozen=True, slots=True)
 class DocumentForm(_RootForm):
-    """One document a row of the root's relation.
+    """One document per row of the root's relation.
 
     Attributes:
         emit: When a document with `within` is sent, and what rows do that come late.

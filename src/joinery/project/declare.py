@@ -133,11 +133,11 @@ def document(
     erased: Literal["redact", "remove"] | None = None,
     personal_key: bool | None = None,
 ) -> Document:
-    """Return a product of one document a row of `root`.
+    """Return a product of one document per row of `root`.
 
     Args:
         name: The product's name.
-        root: The relation with one row a document; or a product of the same group.
+        root: The relation with one row per document; or a product of the same group.
         fields: What of the row is shown; None is all columns.
         values: Further fields by name, computed from fields and embeds.
         where: Only rows for which it is true have a document.

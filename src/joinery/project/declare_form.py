@@ -75,7 +75,7 @@ def aggregate(
     ready: Sequence[str] | None = None,
     expect: ExpectMap | None = None,
 ) -> Document:
-    """Return a product of one row a group of `relation`'s rows.
+    """Return a product of one row per group of `relation`'s rows.
 
     Args:
         name: The product's name.
@@ -177,7 +177,7 @@ def history(
     ready: Sequence[str] | None = None,
     expect: ExpectMap | None = None,
 ) -> Document:
-    """Return a product of one row a version: a slowly changing dimension of type 2.
+    """Return a product of one row per version: a slowly changing dimension of type 2.
 
     Args:
         name: The product's name.

@@ -154,7 +154,7 @@ def pattern(
     ready: Sequence[str] | None = None,
     expect: ExpectMap | None = None,
 ) -> Document:
-    """Return a product of one row a match of a pattern in `relation`'s rows.
+    """Return a product of one row per match of a pattern in `relation`'s rows.
 
     Args:
         name: The product's name.

@@ -32,22 +32,22 @@ class Emit(Part):
     )
     when: When = key(
         one_of(get_args(When)),
-        "Of what goes by time: send after each change, or once its time is over.",
+        "For results over time: send after each change, or once their time is over.",
         default="changed",
     )
     late: LateRows = key(
         one_of(get_args(LateRows)),
-        "Of what goes by time: what happens to a row that comes below the watermark.",
+        "For results over time: what happens to a row that comes below the watermark.",
         default="correct",
     )
     allowed_us: int = key(
         ELAPSED,
-        "Of what goes by time: how far below the watermark a row is not late yet.",
+        "For results over time: how far below the watermark a row is not late yet.",
         default=0,
     )
     retention_us: int = key(
         ELAPSED,
-        "Of what goes by time: how long after its end it can still change.",
+        "For results over time: how long after their end they can still change.",
         default=WEEK_US,
     )
 

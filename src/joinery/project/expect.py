@@ -12,13 +12,13 @@ class Expectations(Part):
 
     fresh_ms: int | None = key(
         DURATION,
-        "How old what it does not show yet may be; by default 30s while it is behind.",
+        "How far documents may lag behind the changes; by default 30s while the product is behind.",
         default=None,
     )
     behind: int | None = key(count(0), "How many records may be left to read.", default=None)
     dead: int | None = key(count(0), "How many dead letters may be open.", default=None)
     audited_ms: int | None = key(
         DURATION,
-        "How long ago all documents may have been compared last, and found right (`joinery diff`).",
+        "How long ago all documents may last have been compared and found right (`joinery diff`).",
         default=None,
     )

@@ -63,7 +63,7 @@ class Form(Part):
 
 @part
 class DocumentSpec(Form):
-    """One document a row of the root."""
+    """One document per row of the root."""
 
     word: ClassVar[str] = "root"
     about: ClassVar[str] = "The relation with one row per document."

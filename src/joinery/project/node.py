@@ -157,7 +157,7 @@ class HotSpec(Part):
 
     above: int = key(
         count(),
-        "Values that more rows than this name are left out, and listed in `<name>_hot`.",
+        "A value named by more rows than this is left out, and listed in `<name>_hot`.",
         hint="Write hot: {above: N}.",
     )
 
@@ -184,7 +184,7 @@ EMBED = {
     },
     "hot": {
         "$ref": "#/$defs/hot",
-        "description": "Of `through`: leaves out what many of its rows name.",
+        "description": "Of `through`: leaves out values that very many of its rows name.",
     },
     **names_of(NodeSpec),
 }

@@ -126,7 +126,7 @@ class RegistryMap(TypedDict, total=False):
 
 
 class FilesSourceMap(TypedDict, total=False):
-    """Change files below a folder, a folder a topic."""
+    """Change files below a folder, a folder per topic."""
 
     path: Required[str | Path]
 

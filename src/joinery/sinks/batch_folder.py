@@ -1,4 +1,4 @@
-"""A folder that holds one file a batch, in emission order by name.
+"""A folder that holds one file per batch, in emission order by name.
 
 A name is generation and batch id, `000001-0000000042.jsonl`, and thirteen more digits where it was
 put after that batch (`000001-00000000421790000000000.jsonl`). Each checkpoint that writes

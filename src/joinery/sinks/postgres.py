@@ -220,7 +220,7 @@ def _told_of(parts: Sequence[PostgresPart]) -> Written:
 
 
 class _Lanes:
-    """Applies chunks in a thread a part, in order, a few ahead of the reading."""
+    """Applies chunks in a thread per part, in order, a few ahead of the reading."""
 
     def __init__(self, count: int) -> None:
         self._threads = [ThreadPoolExecutor(1, "joinery-postgres") for _ in range(count)]

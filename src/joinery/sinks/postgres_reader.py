@@ -128,7 +128,7 @@ class PostgresReader:
 
 
 def _row_shown(document: Struct) -> str:
-    """Return what reads a version, a document from a column a field, and its floats beside."""
+    """Return what reads a version, a document from a column per field, and its floats beside."""
     plain = [each for each in document.fields if each.type not in _FLOATS]
     fields = ", ".join(f"{_shown(each)} AS {quoted(each.name)}" for each in plain)
     told = f"(SELECT row_to_json(told)::text FROM (SELECT {fields}) AS told)" if plain else "'{}'"

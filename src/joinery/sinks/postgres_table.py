@@ -73,7 +73,7 @@ class PostgresTable:
         schema: Empty for the first of the search path.
         key: The root key's columns.
         value: The document's type.
-        mode: `jsonb` for the document in one column, `columns` for a column a field.
+        mode: `jsonb` for the document in one column, `columns` for a column per field.
         nullable: The columns of the key that may be null.
     """
 

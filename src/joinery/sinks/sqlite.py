@@ -49,7 +49,7 @@ class SqliteTable:
         name: The table's.
         key: The root key's columns.
         value: The document's type.
-        mode: `document` for JSON text in one column, `columns` for a column a field.
+        mode: `document` for JSON text in one column, `columns` for a column per field.
     """
 
     def __init__(self, name: str, *, key: Struct, value: Struct, mode: Mode) -> None:

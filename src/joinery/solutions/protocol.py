@@ -32,7 +32,7 @@ class DeadDocument:
 
 @dataclass(frozen=True, slots=True)
 class Emissions:
-    """What one batch sends: at most one document a key and product.
+    """What one batch sends: at most one document per key and product.
 
     Attributes:
         counters: Over all relations and products.

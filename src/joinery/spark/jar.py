@@ -233,7 +233,7 @@ def jdk_tool(name: str) -> str:
 
 
 def run_java_tests(arguments: Sequence[str] = ()) -> int:
-    """Compile and run the kernel's JUnit tests, a class a core; return JUnit's exit code.
+    """Compile and run the kernel's JUnit tests, a class per core; return JUnit's exit code.
 
     Args:
         arguments: Passed to JUnit's console, such as `-c dev.joinery.kernel.SomeTest`;

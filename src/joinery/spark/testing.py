@@ -177,7 +177,7 @@ def queries_of(plan: Plan) -> list[str]:
 
 
 def write_batch(folder: Path, plan: Plan, batch: Sequence[Change], number: int) -> None:
-    """Write the changes of one batch as one file a topic, put in place by rename."""
+    """Write the changes of one batch as one file per topic, put in place by rename."""
     outputs = outputs_of(plan)
     relations = {each.name: each for one in outputs for each in one.relations}
     lines: dict[str, list[str]] = {}

@@ -343,7 +343,7 @@ FORMATS: dict[str, Callable[[Line], str]] = {"debezium-json": debezium_line, "js
 def write_lines(
     lines: Iterator[Line], out: Path, *, name: str, render: Callable[[Line], str]
 ) -> int:
-    """Write `lines` as one file a topic, `<out>/<topic>/<name>.jsonl`, and return how many.
+    """Write `lines` as one file per topic, `<out>/<topic>/<name>.jsonl`, and return how many.
 
     Each file is renamed into place when it is complete; a topic without changes gets none.
     """

@@ -1,4 +1,4 @@
-"""The tables that some products need: a table a relation, an index a join side.
+"""The tables that some products need: a table per relation, an index per join side.
 
 Invariant: `matching` on a join side, and on a relation's key, is a lookup in the primary key
 or in one index, never a scan.

@@ -47,7 +47,7 @@ _TYPES = ("TEXT", "INTEGER NOT NULL", "BOOLEAN NOT NULL", "INTEGER", "INTEGER", 
 
 
 class SqliteDocuments:
-    """The table of one product: a row a root that was ever sent, by the root's key.
+    """The table of one product: a row per root that was ever sent, by the root's key.
 
     `batch` and `place` tell which batch sent it last, and when in it; `reason` and `detail`
     stand where that batch made a dead letter of it instead. The roots that are work to do

@@ -1,4 +1,4 @@
-"""Join state in a database: a table a relation, a table a product's documents.
+"""Join state in a database: a table per relation, a table per product's documents.
 
 A batch is one transaction, from `begin` to `acknowledge`, so that one which ended before has
 left nothing, and needs no marks. Where other processes read in its midst it is two: the first

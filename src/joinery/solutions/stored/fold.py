@@ -1,6 +1,6 @@
 """The assembly rules over sets: the documents of many roots, node by node.
 
-Rows are read downward, one request an edge, and folded upward: all objects of a node at
+Rows are read downward, one request per edge, and folded upward: all objects of a node at
 once, each row once however many parents show it, its text where the document shows it and
 its values where an expression reads them. `assemble.py` says the same row by row.
 

@@ -239,7 +239,7 @@ class _Table:
         return int(found[0])
 
     def _write(self, frame: DataFrame, taking: Taking, folder: Path) -> None:
-        """Write a line a row."""
+        """Write a line per row."""
         before, after = line_frame(self._table, Place(taking.place, int(time.time() * 1000)))
         told = [
             _value(each)

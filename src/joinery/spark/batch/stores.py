@@ -250,7 +250,7 @@ class StoreKernel:
 def write_outcome(
     outcome: BatchResult, products: Sequence[Product], folder: Path, *, time_us: int
 ) -> None:
-    """Write documents as lines of the files sink, a folder a product, and dead letters.
+    """Write documents as lines of the files sink, a folder per product, and dead letters.
 
     Args:
         outcome: What a batch gave.

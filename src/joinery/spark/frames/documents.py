@@ -57,7 +57,7 @@ def documents(
     dead_letters: bool = False,
     run: RunSpec | None = None,
 ) -> DataFrame:
-    """Return the documents of `product` as a DataFrame, one row an emission.
+    """Return the documents of `product` as a DataFrame, one row per emission.
 
     A frame holds the changes of one relation: its columns by name, with `__op` and
     `__position` where there are some; or a source's records, with `value`. A column that a

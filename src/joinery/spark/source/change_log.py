@@ -30,7 +30,7 @@ class ChangeLog(Sequence[Change]):
     """Some changes of a text, in an order.
 
     Args:
-        text: Of the kernel, a line a change.
+        text: Of the kernel, a line per change.
         relations: In the order of the kernel's program.
     """
 
@@ -43,7 +43,7 @@ class ChangeLog(Sequence[Change]):
         """Return the changes of some files, in the order of their logs.
 
         Args:
-            files: Of the kernel; a line a change.
+            files: Of the kernel; a line per change.
             relations: In the order of the kernel's program.
         """
         return cls(_together(files), relations)

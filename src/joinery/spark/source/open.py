@@ -1,4 +1,4 @@
-"""Opens the raw stream of a query: one row a message, tagged with its topic.
+"""Opens the raw stream of a query: one row per message, tagged with its topic.
 
 A query may read several sources; their raw streams are united before anything is decoded,
 in the order of the sources' names, which Spark's checkpoint holds on to.

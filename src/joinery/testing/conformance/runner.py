@@ -63,7 +63,7 @@ class ReferenceRunner:
 
 
 def _placed(batch: Sequence[Change], number: int) -> list[Change]:
-    """Return changes that know their place: a file a batch, a line each."""
+    """Return changes that know their place: a file per batch, a line each."""
     return [replace(each, place=(number, line)) for line, each in enumerate(batch)]
 
 
