@@ -106,7 +106,8 @@ def _of_documents(form: DocumentForm, solution: str) -> Missing | None:
     if within and solution != _GROUPS:
         return Missing("embeds of an interval (within)", ("embed",))
     if within and form.emit.late != "correct" and not judged_relations(form):
-        return Missing("leaving out late rows of products, or of versions", ("emit", "late"))
+        what = "leaving out late rows of products, or where a relation is embedded in other ways"
+        return Missing(f"{what} too (as_of, through)", ("emit", "late"))
     if within and form.emit.retention_us != AS_CHANGED.retention_us and not lasting_of(form):
         what = "a retention of documents with more than intervals of their root"
         return Missing(what, ("emit", "retention"))

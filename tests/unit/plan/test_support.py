@@ -100,6 +100,35 @@ def test_windows_are_closed_where_a_partition_may_be_idle(tmp_path: Path) -> Non
     assert [] == told(tmp_path, watermark="{delay: 1m, idle: 30s}", emit="emit: {when: closed}")
 
 
+TIMELINE = """\
+relations:
+  user: {key: [id], fields: {id: long, at: timestamp}, time: at}
+  follow: {key: [a, b], fields: {a: long, b: long}}
+  post: {key: [id], fields: {id: long, a: long, at: timestamp}, time: at}
+products:
+  pages:
+    root: user
+    embed:
+      near: {many: post, on: {a: id}, within: [0s, 1m]}
+      feed: {many: post, through: {follow: {a: id}}, on: {a: follow.b}}
+    emit: {late: drop}
+"""
+
+
+def test_late_rows_of_an_interval_count_where_its_relation_is_a_timeline_too(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "joinery.yaml").write_text(TIMELINE)
+    spec = load_spec(tmp_path / "joinery.yaml")
+
+    found = [each.message for each in refusals(spec, build_plan(spec))]
+
+    assert [
+        f"{RUN}leaving out late rows of products,"
+        " or where a relation is embedded in other ways too (as_of, through)"
+    ] == found
+
+
 def test_nobody_is_idle_at_once(tmp_path: Path) -> None:
     with pytest.raises(ProjectErrors) as refused:
         told(tmp_path, watermark="{delay: 1m, idle: 0s}")
