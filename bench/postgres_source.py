@@ -78,7 +78,7 @@ def _tables(link: Link) -> None:
     )
 
 
-def _await(link: Link, statement: str, *given: object) -> None:
+def await_row(link: Link, statement: str, *given: object) -> None:
     until = time.monotonic() + _LIMIT_S
     while time.monotonic() < until:
         with suppress(psycopg.errors.UndefinedTable):
@@ -89,14 +89,14 @@ def _await(link: Link, statement: str, *given: object) -> None:
 
 
 def _lags_s(link: Link, commits: int) -> list[float]:
-    _await(link, "select 1 from profile having count(*) = %s", _CUSTOMERS)
+    await_row(link, "select 1 from profile having count(*) = %s", _CUSTOMERS)
     lags = []
     for number in range(_FIRST, _FIRST + _WARMING + commits):
         customer = random.randrange(1, _CUSTOMERS + 1)
         link.execute("insert into purchase values (%s, %s, 1)", (number, customer))
         began_at = time.monotonic()
         shown = "select 1 from profile where id = %s and document::text like %s"
-        _await(link, shown, customer, f"%{number}%")
+        await_row(link, shown, customer, f"%{number}%")
         lags.append(time.monotonic() - began_at)
         time.sleep(random.uniform(0, 0.3))
     return lags[_WARMING:]
@@ -106,11 +106,11 @@ def _shown(link: Link, changes: int, first: int) -> None:
     """Wait until the last of the rows that were written is in its document."""
     last = first + changes - 1
     shown = "select 1 from profile where id = %s and document::text like %s"
-    _await(link, shown, last % _CUSTOMERS + 1, f"%{last}%")
+    await_row(link, shown, last % _CUSTOMERS + 1, f"%{last}%")
 
 
 def _write(link: Link, changes: int) -> None:
-    _await(link, "select 1 from profile having count(*) = %s", _CUSTOMERS)
+    await_row(link, "select 1 from profile having count(*) = %s", _CUSTOMERS)
     for start in range(_FIRST, _FIRST + changes, _A_COMMIT):
         link.execute(
             "insert into purchase select i, i %% %s + 1, 1 from generate_series(%s, %s) as i",
@@ -119,7 +119,7 @@ def _write(link: Link, changes: int) -> None:
     _shown(link, changes, _FIRST)
 
 
-def _fill(link: Link, rows: int) -> None:
+def fill(link: Link, rows: int) -> None:
     """Fill the tables: nine in ten rows are purchases."""
     link.execute(
         "insert into customer select i, 'n' from generate_series(1001, %s) as i", (rows // 10,)
@@ -184,7 +184,7 @@ def _processor_s(root: psutil.Process) -> float:
 
 
 @contextmanager
-def _world() -> Iterator[World]:
+def open_world() -> Iterator[World]:
     with tempfile.TemporaryDirectory() as scratch:
         Path(scratch).chmod(0o755)
         with (
@@ -199,7 +199,7 @@ def _world() -> Iterator[World]:
 
 def lag(commits: int) -> None:
     """Print the lags of so many commits."""
-    with _world() as world, world.running():
+    with open_world() as world, world.running():
         lags = sorted(_lags_s(world.link, commits))
     _tell_lags(lags)
 
@@ -240,7 +240,7 @@ class Profiles:
 def live(commits: int) -> None:
     """Print the lags of so many commits in real time, after some that are not counted."""
     lags = []
-    with _world() as world, kafka(world.folder / "kafka").started() as broker:
+    with open_world() as world, kafka(world.folder / "kafka").started() as broker:
         told = _PROJECT.partition("    sink:")[0] + _LIVE
         world.declare(told.format(url=world.address, kafka=broker.address))
         with world.running("--real-time"):
@@ -263,8 +263,8 @@ def live(commits: int) -> None:
 
 def rate(changes: int) -> None:
     """Print how many changes a run takes in a second."""
-    with _world() as world, world.running() as run:
-        _await(world.link, "select 1 from profile having count(*) = %s", _CUSTOMERS)
+    with open_world() as world, world.running() as run:
+        await_row(world.link, "select 1 from profile having count(*) = %s", _CUSTOMERS)
         process = psutil.Process(run.pid)
         began_at, before = time.monotonic(), (_processor_s(process), world.server_s())
         _write(world.link, changes)
@@ -295,8 +295,8 @@ def _export(world: World, rows: int) -> str:
 
 def first(rows: int, *options: str) -> None:
     """Print how long a first run over tables takes."""
-    with _world() as world:
-        _fill(world.link, rows)
+    with open_world() as world:
+        fill(world.link, rows)
         if options[-1:] == ("parquet",):
             options = (*options, _export(world, rows))
         began_at, before = time.monotonic(), world.server_s()
@@ -307,15 +307,15 @@ def first(rows: int, *options: str) -> None:
         spent = used, world.server_s() - before
         if code:
             raise RuntimeError(f"the run ended with {code}")
-        _await(world.link, "select 1 from profile having count(*) = %s", rows // 10)
+        await_row(world.link, "select 1 from profile having count(*) = %s", rows // 10)
     _tell(f"{rows} rows {' '.join(options)}", rows, took, spent)
 
 
 def idle(seconds: int) -> None:
     """Print how much of its log a server keeps for a slot while others alone write."""
-    with _world() as world, world.running(command="capture"):
+    with open_world() as world, world.running(command="capture"):
         link, kept, unconfirmed = world.link, list[int](), list[int]()
-        _await(link, "select 1 from pg_replication_slots where confirmed_flush_lsn is not null")
+        await_row(link, "select 1 from pg_replication_slots where confirmed_flush_lsn is not null")
         link.execute("create table foreign_rows (id bigint, filler text)")
         begin = _position(link)
         until = time.monotonic() + seconds
