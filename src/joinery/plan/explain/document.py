@@ -16,7 +16,7 @@ from joinery.plan.explain.words import (
     values_text,
     with_sources,
 )
-from joinery.plan.lasting import judged_relations, lasting_of
+from joinery.plan.lasting import lasting_of
 from joinery.plan.node import Node
 from joinery.plan.product import DocumentForm
 from joinery.plan.relation import OrderKey
@@ -142,7 +142,7 @@ def document_lines(form: DocumentForm) -> Iterator[str]:
     """Yield the steps of a product of documents, last first."""
     for relation, after_us in form.waits.items():
         yield f"Wait until {relation.name} is past its time {_sum_text(after_us)}"
-    if judged_relations(form):
+    if any(each.within is not None for each in form.root.walk()):
         kept = f"for {micros_text(form.emit.retention_us)}" if lasting_of(form) else "for ever"
         yield f"Keep {kept}, late rows {LATE[form.emit.late]}"
     yield from tree_lines(form.root)

@@ -110,6 +110,21 @@ def test_the_page_closes_what_it_opens() -> None:
     assert [] == parser.open
 
 
+def test_an_interval_whose_relation_is_a_timeline_too_says_that_all_is_kept() -> None:
+    at = {"id": "long", "of": "long", "at": "timestamp"}
+    user, post = (jn.relation(name, key=["id"], fields=at, time="at") for name in ("user", "post"))
+    follow = jn.relation("follow", key=["a", "b"], fields={"a": "long", "b": "long"})
+    made = (
+        jn.document("p", user)
+        .embed_many("near", post, on={"of": "id"}, within=("0s", "1m"))
+        .embed_many("feed", post, through={follow: {"a": "id"}}, on={"of": "follow.b"})
+    )
+
+    plan = jn.Project(products=[made]).products["p"].plan
+
+    assert "  Keep for ever, late rows correct" in str(explain(plan)).splitlines()
+
+
 def test_what_goes_by_the_clock_says_so() -> None:
     view = jn.relation(
         "view",
