@@ -20,14 +20,12 @@ if TYPE_CHECKING:
 _ENDING_S = 10.0
 # What a test shares with those beside it: two cores, and servers that start on them.
 _SHARE_THE_MACHINE = ("spark", "services", "chaos")
-# Java's second compiler pays in the long run only (docs/design/performance.md): in the session of
-# all tests, for what is called ten times as often as it asks for by itself; not in the runs and
-# captures that a test starts for some seconds.
-_SHORT_JVM = "-XX:TieredStopAtLevel=1"
-_LONG_JVM = (
-    "-XX:TieredStopAtLevel=4 -XX:Tier4InvocationThreshold=50000 -XX:Tier4CompileThreshold=150000"
-    " -XX:Tier4MinInvocationThreshold=6000 -XX:Tier4BackEdgeThreshold=400000"
-)
+# Java's second compiler costs more than it gives back, in the runs and captures that a test starts
+# for some seconds and in the session of all tests, which starts query after query and reads few
+# rows. There the code cache is as large as with both compilers: what Spark generates for each query
+# fills the smaller one, and nothing is compiled from then on.
+_ONE_COMPILER = "-XX:TieredStopAtLevel=1"
+_SESSION_JVM = f"{_ONE_COMPILER} -XX:ReservedCodeCacheSize=240m"
 # Servers that start slowly and that few files need: one process has all of these files, so that one
 # server is started, not one in each process. Kafka and PostgreSQL are needed everywhere.
 _SHARING = {
@@ -44,7 +42,7 @@ _SERVER_OF = {
 
 def pytest_configure() -> None:
     """Let what tests start in a JVM of its own do without the second compiler."""
-    os.environ.setdefault("JDK_JAVA_OPTIONS", _SHORT_JVM)
+    os.environ.setdefault("JDK_JAVA_OPTIONS", _ONE_COMPILER)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -103,7 +101,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "tests",
         log=tmp_path_factory.mktemp("spark") / "spark.log",
         master="local[2]",
-        settings={"spark.driver.extraJavaOptions": _LONG_JVM},
+        settings={"spark.driver.extraJavaOptions": _SESSION_JVM},
     )
     yield session
     session.stop()
