@@ -37,6 +37,28 @@ streams:
   from_shop: {from: shop}
   s: {from: web, steps: [{union: from_shop}], sink: {sqlite: {path: out.db}}}
 """
+HELD = """\
+name: shop
+sources: {log: {files: {path: data}}}
+run: {max_rows_per_batch: %d}
+relations:
+  payments: {append: true, key: [id], fields: {id: long, city: long}}
+  debits: {append: true, key: [id], format: debezium-json, fields: {id: long, city: long}}
+  cities: {key: [id], fields: {id: long, name: string}}
+products:
+  s:
+    root: cities
+    embed:
+      paid: {many: payments, on: {city: id}, fields: [id], order: [id]}
+      owed: {many: debits, on: {city: id}, fields: [id], order: [id]}
+    group: shop
+    sink: {sqlite: {path: out.db}}
+  paid:
+    root: payments
+    embed: {town: {one: cities, on: {id: city}, fields: [name]}}
+    group: shop
+    sink: {files: {path: out}}
+"""
 LOOKUP = "{lookup: cities, on: {id: city}, fields: [name]}"
 
 
@@ -92,3 +114,38 @@ def test_united_events_without_a_key_are_all_kept(spark: SparkSession, tmp_path:
     expected = [(f"shop/0001.jsonl/{each + 1}", each + 5) for each in range(5)]
     expected += [(f"web/0001.jsonl/{each + 1}", each) for each in range(5)]
     assert expected == stored(tmp_path, "place, document ->> 'page'")
+
+
+@pytest.mark.parametrize("rows", [1_000_000, 4], ids=["one_batch", "many_batches"])
+def test_documents_hold_a_row_that_comes_again_once_and_ignore_its_deletes(
+    spark: SparkSession, tmp_path: Path, rows: int
+) -> None:
+    rent = {"id": 7, "city": 1}
+    write(tmp_path, "cities/a.jsonl", [{"id": each, "name": f"c{each}"} for each in range(2)])
+    write(tmp_path, "payments/a.jsonl", [{"id": each, "city": each % 2} for each in range(4)] * 2)
+    write(tmp_path, "payments/b.jsonl", [{"id": each, "city": each % 2} for each in range(4)])
+    write(
+        tmp_path,
+        "debits/a.jsonl",
+        [
+            {"op": "c", "before": None, "after": rent},
+            {"op": "u", "before": rent, "after": {"id": 7, "city": 0}},
+            {"op": "d", "before": rent, "after": None},
+        ],
+    )
+
+    ended = run(spark, tmp_path, HELD % rows)
+
+    shown = [(each, json.loads(text)) for each, text in stored(tmp_path, "id, document")]
+    assert [
+        (0, {"id": 0, "name": "c0", "paid": [{"id": 0}, {"id": 2}], "owed": []}),
+        (1, {"id": 1, "name": "c1", "paid": [{"id": 1}, {"id": 3}], "owed": [{"id": 7}]}),
+    ] == shown
+    lines = [
+        line
+        for each in (tmp_path / "out" / "paid").glob("*.jsonl")
+        for line in each.read_text(encoding="utf-8").splitlines()
+    ]
+    assert 4 == len({json.loads(each)["key"]["id"] for each in lines})
+    counts = ended.progress.relations["debits"]
+    assert (1, 1) == (counts["ignored_updates"], counts["ignored_deletes"])

@@ -31,6 +31,7 @@ from joinery.solutions.spark_state.pattern_program import Pattern, Rule
 from joinery.solutions.spark_state.program import (
     ChildUse,
     GroupUse,
+    Inserts,
     KernelNode,
     KernelProgram,
     OwnUse,
@@ -158,6 +159,10 @@ def _node(program: KernelProgram, node: KernelNode) -> Iterator[Part]:
             if over is not None:
                 told = f"{micros_text(over)} after they are decided"
                 yield f'relation "{node.name}": forgotten', told
+            for use in node.uses:
+                yield from _use(program, node, use)
+        case Inserts():
+            yield f'relation "{node.name}": its rows', "are sent where they are decoded"
             for use in node.uses:
                 yield from _use(program, node, use)
         case Subjects():
@@ -315,8 +320,8 @@ def _arm(node: Match, arm: Arm) -> Iterator[Part]:
         yield f"{title}: aggregate {number}", aggregate_text(aggregate)
 
 
-def _use(program: KernelProgram, node: Retract | Versions, use: Use) -> Iterator[Part]:
-    row = visible_row(program, node.relation if isinstance(node, Retract) else node.versions)
+def _use(program: KernelProgram, node: Retract | Inserts | Versions, use: Use) -> Iterator[Part]:
+    row = visible_row(program, node.versions if isinstance(node, Versions) else node.relation)
     match use:
         case ParentUse():
             target = program.nodes[use.target]

@@ -13,7 +13,7 @@ from joinery.plan.explain.page import Section
 from joinery.plan.product import Product
 from joinery.plan.support import missing
 from joinery.solutions.spark_state.lower import lower
-from joinery.solutions.spark_state.program import KernelProgram
+from joinery.solutions.spark_state.program import Inserts, KernelProgram
 from joinery.solutions.spark_state.render import (
     SINKS,
     Arrow,
@@ -101,11 +101,12 @@ def program_mermaid(program: KernelProgram) -> list[str]:
         lines.append(f'  c{index}[/"{_mermaid_text(relation.name)}"/]')
     lines += [f"  c{route.relation} --> k{route.node}" for route in sourced(program)]
     for index in range(len(program.nodes)):
+        sender = _sender(program, index)
         for arrow in _distinct(program, index):
             if arrow.target == SINKS:
-                lines.append(f"  k{index} --> documents([documents])")
+                lines.append(f"  {sender} --> documents([documents])")
             else:
-                lines.append(f'  k{index} -->|"{_mermaid_text(_label(arrow))}"| k{arrow.target}')
+                lines.append(f'  {sender} -->|"{_mermaid_text(_label(arrow))}"| k{arrow.target}')
     return [*lines, "end"]
 
 
@@ -113,6 +114,12 @@ def _mermaid_text(text: str) -> str:
     for char, code in (("&", "#amp;"), ('"', "#quot;"), ("<", "#lt;"), (">", "#gt;")):
         text = text.replace(char, code)
     return text
+
+
+def _sender(program: KernelProgram, index: int) -> str:
+    """Return the name of the box that sends what a node sends: of Inserts it is the relation's."""
+    node = program.nodes[index]
+    return f"c{node.relation}" if isinstance(node, Inserts) else f"k{index}"
 
 
 def _distinct(program: KernelProgram, index: int) -> tuple[Arrow, ...]:
@@ -177,7 +184,7 @@ def _edges(program: KernelProgram) -> Iterator[tuple[str, str]]:
     for index in range(len(program.nodes)):
         for arrow in arrows(program, index):
             target = "sinks" if arrow.target == SINKS else f"k{arrow.target}"
-            told.append((f"k{index}", target))
+            told.append((_sender(program, index), target))
     return iter(dict.fromkeys(told))
 
 

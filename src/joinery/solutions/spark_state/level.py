@@ -25,6 +25,7 @@ from joinery.solutions.spark_state.program import (
     ChildUse,
     DocumentNode,
     GroupUse,
+    Inserts,
     OwnUse,
     ParentUse,
     ProductRead,
@@ -73,8 +74,12 @@ def leveled(
             depths[index] = 1 + max(map(depth, targets[index])) if targets[index] else 0
         return depths[index]
 
-    deepest = max(map(depth, range(len(nodes))), default=0)
-    return [replace(each, level=deepest + 1 - depth(i)) for i, each in enumerate(nodes)]
+    kept = [i for i, each in enumerate(nodes) if not isinstance(each, Inserts)]
+    deepest = max(map(depth, kept), default=0)
+    return [
+        replace(each, level=0 if isinstance(each, Inserts) else deepest + 1 - depth(i))
+        for i, each in enumerate(nodes)
+    ]
 
 
 def _all_targets(
@@ -102,7 +107,7 @@ def _all_targets(
 def targets_of(node: DocumentNode) -> list[int]:
     """Return the nodes that one sends to, by its own program alone, once for each way."""
     match node:
-        case Retract() | Versions():
+        case Retract() | Inserts() | Versions():
             return [target for use in node.uses for target in _of_use(use)]
         case ToOne():
             return [node.merge.upward.target if node.merge else node.fold]

@@ -5,7 +5,8 @@ Documents become Folds and what joins them (`lower_document.py`), other forms a 
 Retract that is not needed is left out, with its reason:
 
 - one whose key holds every join column used: its rows never move;
-- one before a Group over an append relation: its rows never change.
+- one before a Group over an append relation: its rows never change;
+- one of an append relation that documents hold: its rows are sent where they are decoded.
 
 A Group that leaves out late rows of a changelog has a Retract of its own, which leaves them out; so
 has a product of each relation whose rows its intervals compare in time.
@@ -47,12 +48,13 @@ from joinery.solutions.spark_state.lower_form import (
     lower_pattern,
     lower_search,
 )
-from joinery.solutions.spark_state.places import RelationUses, rows_stay
+from joinery.solutions.spark_state.places import RelationUses, rows_only_come, rows_stay
 from joinery.solutions.spark_state.program import (
     ROLE_PARENT,
     ROLE_PRIMARY,
     ChildUse,
     GroupUse,
+    Inserts,
     KernelProgram,
     OwnUse,
     ParentUse,
@@ -127,8 +129,7 @@ class _Finish:
         for uses in self._draft.relations.values():
             routes += self._group_routes(uses)
             if uses.uses:
-                stay = not uses.by_subject and rows_stay(uses, self._draft.nodes)
-                routes += self._raw_routes(uses) if stay else [self._retract(uses, uses.uses)]
+                routes += self._row_routes(uses)
             for use in uses.apart:
                 primary = not uses.uses and use is uses.apart[0]
                 routes.append(self._retract(uses, [use], primary=primary))
@@ -179,6 +180,24 @@ class _Finish:
                 columns += [each.name for each in product.output.fields]
                 found = tuple(columns.index(slot.name) for slot in uses.columns)
                 yield ProductRead(places[product.name], uses.index, found)
+
+    def _row_routes(self, uses: RelationUses) -> Sequence[Route]:
+        if not uses.by_subject and rows_stay(uses, self._draft.nodes):
+            return self._raw_routes(uses)
+        judged = any(each.index == uses.index for each in self._draft.judged)
+        versioned = uses.relation.name in self._draft.versions
+        if rows_only_come(uses) and not judged and not versioned:
+            self._insert(uses)
+            return []
+        return [self._retract(uses, uses.uses)]
+
+    def _insert(self, uses: RelationUses) -> None:
+        name = uses.relation.name
+        self._draft.nodes.append(Inserts(name, 0, uses.index, tuple(uses.uses)))
+        self._draft.reasons.append(
+            f"{name}: no Retract, since rows of an append relation never change; "
+            "they are sent where they are decoded"
+        )
 
     def _group_routes(self, uses: RelationUses) -> list[Route]:
         if uses.groups:

@@ -30,6 +30,7 @@ from joinery.solutions.spark_state.program import (
     ROLE_PARENT,
     ChildUse,
     GroupUse,
+    Inserts,
     KernelNode,
     KernelProgram,
     OwnUse,
@@ -122,7 +123,7 @@ def _own_key(program: KernelProgram, node: KernelNode) -> NodeKey | None:
     if isinstance(node, _ANSWERING):
         return None
     match node:
-        case Retract() | Versions() | Fold() | History():
+        case Retract() | Inserts() | Versions() | Fold() | History():
             relation = program.relations[node.relation]
             return NodeKey(tuple(relation.columns[each] for each in relation.key), nulls=True)
         case EventFold():
@@ -170,8 +171,8 @@ def _addressed(program: KernelProgram, node: KernelNode) -> Iterator[_Addressed]
     if isinstance(node, _ANSWERING):
         return
     match node:
-        case Retract() | Versions():
-            own = node.relation if isinstance(node, Retract) else node.versions
+        case Retract() | Inserts() | Versions():
+            own = node.versions if isinstance(node, Versions) else node.relation
             row = visible_row(program, own)
             for use in node.uses:
                 yield from _used(row, use)

@@ -144,6 +144,17 @@ def arm_of(node: Node, embed: Node) -> Arm:
     )
 
 
+def rows_only_come(uses: RelationUses) -> bool:
+    """True where no use of the relation's rows needs to know what a row was before."""
+    relation = uses.relation
+    if not relation.append or not relation.key or relation.personal is not None:
+        return False
+    return not (uses.apart or uses.histories or uses.folds or uses.judged) and all(
+        (isinstance(use, OwnUse | ParentUse) and use.time is None) or isinstance(use, ChildUse)
+        for use in uses.uses
+    )
+
+
 def rows_stay(uses: RelationUses, nodes: Sequence[DocumentNode]) -> bool:
     """True where no row of the relation ever changes an address it is sent to."""
     return all(_is_raw(use, uses, nodes) for use in uses.uses)

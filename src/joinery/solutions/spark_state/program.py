@@ -156,6 +156,21 @@ class Retract:
 
 
 @dataclass(frozen=True, slots=True)
+class Inserts:
+    """Sends the rows of an append relation to their uses from where they are decoded.
+
+    It stands in no level, and remembers nothing: such a row never changes, so what it was before
+    need not be known. A row that comes again is told again, which alters nothing.
+    """
+
+    name: str
+    level: int
+    relation: int
+    uses: tuple[Use, ...]
+    kind: Literal["inserts"] = "inserts"
+
+
+@dataclass(frozen=True, slots=True)
 class Subjects:
     """Remembers the rows of each subject of a relation; sends its erasure to each of them."""
 
@@ -189,6 +204,7 @@ class Versions:
 
 DocumentNode = (
     Retract
+    | Inserts
     | Subjects
     | Versions
     | ToOne

@@ -29,6 +29,7 @@ from joinery.solutions.spark_state.program import (
     ROLE_PARENT,
     ChildUse,
     GroupUse,
+    Inserts,
     KernelNode,
     KernelProgram,
     OwnUse,
@@ -127,7 +128,7 @@ def keys(program: KernelProgram) -> tuple[str, ...]:
 
 def _own_key(program: KernelProgram, node: KernelNode) -> str:
     match node:
-        case Retract() | Versions() | Fold() | History():
+        case Retract() | Inserts() | Versions() | Fold() | History():
             relation = program.relations[node.relation]
             return ", ".join(relation.columns[each].name for each in relation.key)
         case EventFold():
@@ -173,7 +174,7 @@ def _arrows(program: KernelProgram, node: KernelNode) -> Iterator[Arrow]:
             for each in sorted(rows):
                 if program.nodes[each] is not node:
                     yield Arrow("erasures", each)
-        case Retract():
+        case Retract() | Inserts():
             row = visible_row(program, node.relation)
             yield from (_use(row, use) for use in node.uses)
         case Versions():
@@ -281,6 +282,10 @@ def _routes(program: KernelProgram) -> Iterator[str]:
             continue
         role = " (as parent)" if route.role & ROLE_PARENT else ""
         yield f"{relation.name} -> {target} by {columns_of(relation.columns, route.address)}{role}"
+    for index, node in enumerate(program.nodes):
+        if isinstance(node, Inserts):
+            for arrow in arrows(program, index):
+                yield f"{node.name}: {_told(program, arrow)}"
 
 
 def sourced(program: KernelProgram) -> tuple[Route, ...]:
@@ -300,8 +305,12 @@ def _node(program: KernelProgram, index: int, node: KernelNode) -> Iterator[str]
     for fact in node_facts(program, node):
         yield f"  {fact}"
     for arrow in arrows(program, index):
-        target = "sinks" if arrow.target == SINKS else node_title(program.nodes[arrow.target])
-        yield f"  {arrow.what} -> {target}{f' by {arrow.by}' if arrow.by else ''}"
+        yield f"  {_told(program, arrow)}"
+
+
+def _told(program: KernelProgram, arrow: Arrow) -> str:
+    target = "sinks" if arrow.target == SINKS else node_title(program.nodes[arrow.target])
+    return f"{arrow.what} -> {target}{f' by {arrow.by}' if arrow.by else ''}"
 
 
 def node_facts(program: KernelProgram, node: KernelNode) -> Iterator[str]:
@@ -375,6 +384,8 @@ def node_facts(program: KernelProgram, node: KernelNode) -> Iterator[str]:
             yield f"keeps every version of {columns}, {history_text(program, node)}"
         case Subjects():
             yield "keeps the keys of rows in which something was sealed for the subject"
+        case Inserts():
+            return
         case Retract():
             row = visible_row(program, node.relation)
             yield f"keeps {', '.join(slot.name for slot in row)}"

@@ -33,6 +33,7 @@ from joinery.solutions.spark_state.event_fold_program import EventFold
 from joinery.solutions.spark_state.group_program import Closing, Cuts, Group
 from joinery.solutions.spark_state.pattern_program import Pattern, Rule
 from joinery.solutions.spark_state.program import (
+    Inserts,
     KernelNode,
     KernelProgram,
     Retract,
@@ -233,6 +234,7 @@ def _has_timer(node: KernelNode) -> bool:
             return node.idles
         case (
             Retract()
+            | Inserts()
             | Subjects()
             | ToOne()
             | Match()

@@ -98,3 +98,47 @@ products:
         "level 2",
         "  Group pages by c0, window",
     ] == told.splitlines()[2:8]
+
+
+APPENDED = """\
+name: shop
+sources: {log: {files: {path: data}}}
+relations:
+  shop: {key: [name], fields: {name: string, city: string}}
+  payment: {append: true, key: [id], fields: {id: long, shop: string, sum: long}%s}
+products:
+  p:
+    root: payment
+    fields: [id, sum]
+    embed: {at: {one: shop, on: {name: shop}, fields: [city]}}
+    sink: {files: {path: out}}
+%s"""
+
+
+def appended(folder: Path, *, more: str = "", run: str = "") -> str:
+    file = folder / "joinery.yaml"
+    file.write_text(APPENDED % (more, run))
+    return render_program(lower(jn.load(file).plan.products))
+
+
+def test_rows_of_an_append_relation_are_sent_where_they_are_decoded(tmp_path: Path) -> None:
+    told = appended(tmp_path)
+
+    assert (
+        "changes\n"
+        "  shop -> ToOne p/at by name\n"
+        "  payment: itself as a parent -> ToOne p/at by shop\n"
+        "  payment: own row -> Fold p\n"
+        "level 1\n"
+        "  ToOne p/at by name\n"
+    ) in told
+    assert "payment: no Retract, since rows of an append relation never change" in told
+
+
+def test_an_append_relation_with_personal_columns_is_kept_for_erasures(tmp_path: Path) -> None:
+    personal = ", personal: {subject: shop, fields: [sum]}"
+    vault = f"vault: {{sqlite: {{path: vault.db}}, master: {'k' * 32}}}\n"
+
+    told = appended(tmp_path, more=personal, run=vault)
+
+    assert "Retract payment by id" in told

@@ -13,6 +13,7 @@ import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.node.Assembler;
 import dev.joinery.kernel.node.Deadlines;
 import dev.joinery.kernel.node.EventGate;
+import dev.joinery.kernel.node.Inserting;
 import dev.joinery.kernel.node.Lateness;
 import dev.joinery.kernel.node.NodeContext;
 import dev.joinery.kernel.node.RelationRows;
@@ -34,8 +35,8 @@ import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter;
 
 /**
  * Where the decoded changes of streams and of logs go: those of a table to the nodes that remember
- * it, each event through the first steps of its streams, each row of a log to its groups and to the
- * states that it is about.
+ * it, each event through the first steps of its streams, each row of a log to its groups, to the
+ * states that it is about and to the documents that hold it.
  */
 public final class Entrance implements Ingress.Destination {
   private final Broadcast<SharedProgram> shared;
@@ -45,6 +46,7 @@ public final class Entrance implements Ingress.Destination {
   private final List<LogClock> clocks;
   private final List<RowWay> groupings;
   private final List<EventGate> folded;
+  private final List<Inserting> inserting;
   private final List<Deadlines> deadlines;
   private final List<Boolean> grouped = new ArrayList<>();
   private final boolean summing;
@@ -64,12 +66,14 @@ public final class Entrance implements Ingress.Destination {
     clocks = clocksOf(context);
     groupings = groupingsOf(context);
     folded = foldedOf(context);
+    inserting = insertingOf(context);
     deadlines = Deadlines.all(context.program());
     for (int i = 0; i < context.program().relations().size(); i++) {
       int relation = i;
       grouped.add(
           groupings.stream().anyMatch(each -> each.relation() == relation)
-              || folded.stream().anyMatch(each -> each.relation() == relation));
+              || folded.stream().anyMatch(each -> each.relation() == relation)
+              || inserting.stream().anyMatch(each -> each.relation() == relation));
     }
   }
 
@@ -87,6 +91,7 @@ public final class Entrance implements Ingress.Destination {
   public static boolean isNeeded(Program program) {
     return !program.entries().isEmpty()
         || !Deadlines.all(program).isEmpty()
+        || program.nodes().stream().anyMatch(Program.InsertsProgram.class::isInstance)
         || program.routes().stream().anyMatch(each -> isGroup(program, each))
         || program.routes().stream().anyMatch(each -> isFolded(program, each));
   }
@@ -104,6 +109,13 @@ public final class Entrance implements Ingress.Destination {
     return program.routes().stream()
         .filter(each -> isFolded(program, each))
         .map(each -> new EventGate(each.node(), context))
+        .toList();
+  }
+
+  private static List<Inserting> insertingOf(NodeContext context) {
+    return context.program().nodes().stream()
+        .filter(Program.InsertsProgram.class::isInstance)
+        .map(each -> new Inserting((Program.InsertsProgram) each, context))
         .toList();
   }
 
@@ -136,7 +148,11 @@ public final class Entrance implements Ingress.Destination {
   public void send(
       int relation, Change change, Slice row, long timestamp, Outbox outbox) {
     if (grouped.get(relation)) {
-      group(relation, change, row, timestamp, outbox);
+      if (change.op() == ChangeSink.UPSERT) {
+        group(relation, change, row, timestamp, outbox);
+      } else if (change.op() == ChangeSink.DELETE) {
+        nodes.counters().relation(rows(relation).name(), "ignored_deletes", 1);
+      }
     }
     Gate gate = gates.get(relation);
     if (gate == null) {
@@ -159,6 +175,11 @@ public final class Entrance implements Ingress.Destination {
       for (EventGate each : folded) {
         if (each.relation() == relation) {
           each.send(change, seen, timestamp, outbox);
+        }
+      }
+      for (Inserting each : inserting) {
+        if (each.relation() == relation) {
+          each.send(row, seen, timestamp, outbox);
         }
       }
     }

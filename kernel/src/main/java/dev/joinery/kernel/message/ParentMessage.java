@@ -11,6 +11,14 @@ public record ParentMessage(long epoch, Slice key, boolean remove, Slice row) {
     return new ParentMessage(in.readLong(), in.readBlob(), remove, in.rest());
   }
 
+  /**
+   * The same under an epoch that is not before a known one: an append relation's row that comes again
+   * has the time of its batch, of a clock that may have been set back.
+   */
+  public ParentMessage notBefore(long known) {
+    return epoch >= known ? this : new ParentMessage(known, key, remove, row);
+  }
+
   public static byte[] put(long timestamp, long epoch, byte[] key, Slice row) {
     return Message.start(Message.PARENT_PUT, timestamp, key.length + row.length() + 16)
         .writeLong(epoch)

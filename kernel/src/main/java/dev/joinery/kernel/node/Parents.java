@@ -55,7 +55,12 @@ final class Parents {
   /** Applies the announcements. */
   void apply() {
     for (Slice key : epochs.inPageOrder(announced.keySet(), Function.identity())) {
+      Slice known = epochs.get(key);
       ParentMessage message = announced.get(key);
+      if (known != null) {
+        message = message.notBefore(new ByteReader(known).readLong());
+        announced.put(key, message);
+      }
       if (message.remove()) {
         epochs.remove(key);
       } else {

@@ -121,7 +121,12 @@ public final class RelationRows {
   }
 
   public byte[] keyOf(RawChange change) {
-    return key.encode(BinaryRow.point(decoded, change.row()));
+    return keyOf(change.row());
+  }
+
+  /** The key of a row as decoded. */
+  byte[] keyOf(Slice row) {
+    return key.encode(BinaryRow.point(decoded, row));
   }
 
   /** The row that products see, or null where there is none. */

@@ -230,7 +230,7 @@ public final class ToOne implements Node {
       ByteReader old = stored == null ? null : new ByteReader(stored);
       long epochBefore = old == null ? 0 : old.readLong();
       Slice before = old == null ? null : old.rest();
-      ParentMessage message = messages.get(key);
+      ParentMessage message = messages.get(key).notBefore(epochBefore);
       long epoch = message.epoch();
       if (message.remove()) {
         parents.remove(key);

@@ -120,6 +120,7 @@ public record Program(
   @JsonTypeInfo(use = JsonTypeInfo.Id.NAME, property = "kind")
   @JsonSubTypes({
     @Type(value = RetractProgram.class, name = "retract"),
+    @Type(value = InsertsProgram.class, name = "inserts"),
     @Type(value = SubjectsProgram.class, name = "subjects"),
     @Type(value = DocumentProgram.ToOneProgram.class, name = "to_one"),
     @Type(value = DocumentProgram.MatchProgram.class, name = "match"),
@@ -147,6 +148,7 @@ public record Program(
   })
   public sealed interface NodeProgram extends Serializable
       permits RetractProgram,
+          InsertsProgram,
           SubjectsProgram,
           DocumentProgram.ToOneProgram,
           DocumentProgram.MatchProgram,
@@ -197,6 +199,10 @@ public record Program(
    */
   public record RetractProgram(
       String name, int level, int relation, List<Use> uses, JudgedProgram judged, KeptProgram kept)
+      implements NodeProgram {}
+
+  /** Where the rows of an append relation go from where they are decoded; of no level. */
+  public record InsertsProgram(String name, int level, int relation, List<Use> uses)
       implements NodeProgram {}
 
   /** What finds the rows of a relation by their subject. */
