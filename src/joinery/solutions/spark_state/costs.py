@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from joinery.solutions.spark_state.document_program import Fold
+from joinery.solutions.spark_state.document_program import Fold, Root
 from joinery.solutions.spark_state.event_fold_program import EventFold
 from joinery.solutions.spark_state.group_program import Group
 from joinery.solutions.spark_state.level import targets_of
@@ -21,7 +21,7 @@ from joinery.solutions.spark_state.versioning import History
 
 Share = Mapping[int, float]
 """By product, its part of a node; all parts are one."""
-_Owned = Fold | Group | History | Search | EventFold | Pattern
+_Owned = Fold | Root | Group | History | Search | EventFold | Pattern
 
 
 def product_costs(

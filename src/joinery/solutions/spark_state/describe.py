@@ -17,6 +17,7 @@ from joinery.solutions.spark_state.document_program import (
     Gather,
     Interval,
     Match,
+    Root,
     ToOne,
     Upward,
     Valid,
@@ -231,6 +232,8 @@ def _node(program: KernelProgram, node: KernelNode) -> Iterator[Part]:
             yield f"{title}: kept by", f"an Interval at level {node.level}"
         case Valid():
             yield f"{title}: kept by", f"a Valid at level {node.level}"
+        case Root():
+            yield f"{title}: kept by", f"a Root at level {node.level}"
         case Fold():
             yield (
                 f"{title}: assembled by",

@@ -15,6 +15,7 @@ from joinery.solutions.spark_state.document_program import (
     Gather,
     Interval,
     Match,
+    Root,
     ToOne,
     Valid,
 )
@@ -99,7 +100,7 @@ def _all_targets(
     targets = targets_of(node)
     if not isinstance(node, Closing | Cuts | Rule):
         targets += [one for each in targets for one in (*waits.get(each, ()), *rules.get(each, ()))]
-    if isinstance(node, Fold | Group | History | EventFold):
+    if isinstance(node, Fold | Root | Group | History | EventFold):
         targets += readers.get(node.product, [])
     return targets
 
@@ -117,7 +118,7 @@ def targets_of(node: DocumentNode) -> list[int]:
             return [node.target]
         case Fold():
             return [node.upward.target] if node.upward else []
-        case Group() | History() | Search() | EventFold() | Pattern():
+        case Root() | Group() | History() | Search() | EventFold() | Pattern():
             return []
         case Subjects():
             return []  # the routes of its relation tell

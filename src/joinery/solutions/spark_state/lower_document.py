@@ -4,7 +4,8 @@ What is not needed is left out, with its reason:
 
 - a Match whose join value is the parent's own key: the Fold is the Match;
 - a Match of embeds that hang on the same columns as another: it is an arm of that one;
-- a Fold over a lone ToOne: the ToOne assembles its parents in place.
+- a Fold over a lone ToOne: the ToOne assembles its parents in place. At the root of a product this
+  is so for rows of append relations, and a Root remembers what was sent.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from joinery.solutions.spark_state.document_program import (
     Match,
     Merge,
     Near,
+    Root,
     ToOne,
     Upward,
     Valid,
@@ -79,7 +81,31 @@ class DocumentLowering:
             self._own = judged_uses(form, self._place, draft.relations)
             draft.judged += self._own.values()
             self._kept, waits = kept_by_fold(form, draft.relations), form.waits
-        self._fold(self._product.root, upward=None, product=self._place, waits=waits)
+        root = self._product.root
+        if self._kept is None and not waits and self._is_assembled_below(root):
+            self._root(root)
+        else:
+            self._fold(root, upward=None, product=self._place, waits=waits)
+
+    def _is_assembled_below(self, root: Node) -> bool:
+        """Whether a root's rows never change, and a lone ToOne can assemble them."""
+        relation = root.relation
+        comes = relation.append and bool(relation.key) and relation.personal is None
+        if not comes or root.as_of is not None or relation.name in self._own:
+            return False
+        embeds = root.embeds
+        return len(embeds) == 1 and is_lookup(embeds[0]) and not is_fusible(root, embeds[0])
+
+    def _root(self, node: Node) -> None:
+        index, uses, lone = self._draft.reserve(), self._rows_of(node), node.embeds[0]
+        self._draft.nodes[index] = Root(node.path, 0, uses.index, self._place)
+        self._draft.reasons.append(
+            f"{node.path}: no Fold, since {lone.path} is its only embed and a ToOne, "
+            "which assembles it in place"
+        )
+        upward = Upward(index, 0, uses.key_address())
+        merge = Merge(self._node_assembler(node), uses.index, upward)
+        self._lookup(node, lone, fold=NO_RELATION, branch=0, merge=merge)
 
     def _rows_of(self, node: Node) -> RelationUses:
         """Return what a node's rows are: a relation's, or the versions of these."""

@@ -19,6 +19,7 @@ from joinery.solutions.spark_state.document_program import (
     Gather,
     Interval,
     Match,
+    Root,
     ToOne,
     Valid,
 )
@@ -123,7 +124,7 @@ def _own_key(program: KernelProgram, node: KernelNode) -> NodeKey | None:
     if isinstance(node, _ANSWERING):
         return None
     match node:
-        case Retract() | Inserts() | Versions() | Fold() | History():
+        case Retract() | Inserts() | Versions() | Fold() | Root() | History():
             relation = program.relations[node.relation]
             return NodeKey(tuple(relation.columns[each] for each in relation.key), nulls=True)
         case EventFold():
@@ -183,7 +184,7 @@ def _addressed(program: KernelProgram, node: KernelNode) -> Iterator[_Addressed]
         case Fold(upward=up):
             if up is not None:
                 yield True, up.target, visible_row(program, node.relation), up.address
-        case History() | EventFold() | Pattern() | Group():
+        case Root() | History() | EventFold() | Pattern() | Group():
             pass  # what they make is the product
         case _:
             assert_never(node)

@@ -20,6 +20,7 @@ from joinery.solutions.spark_state.document_program import (
     Gather,
     Interval,
     Match,
+    Root,
     ToOne,
     Upward,
     Valid,
@@ -214,6 +215,7 @@ DocumentNode = (
     | FanOut
     | Gather
     | Fold
+    | Root
     | Group
     | Closing
     | Cuts

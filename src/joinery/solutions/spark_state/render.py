@@ -18,6 +18,7 @@ from joinery.solutions.spark_state.document_program import (
     Gather,
     Interval,
     Match,
+    Root,
     ToOne,
     Upward,
     Valid,
@@ -102,7 +103,7 @@ def arrows(program: KernelProgram, index: int) -> tuple[Arrow, ...]:
 
 def _read_arrows(program: KernelProgram, node: KernelNode) -> Iterator[Arrow]:
     """Yield where the documents of a node go as changes of a relation."""
-    if not isinstance(node, Fold | Group | EventFold):
+    if not isinstance(node, Fold | Root | Group | EventFold):
         return
     read = [each.relation for each in program.reads if each.product == node.product]
     for route in program.routes:
@@ -128,7 +129,7 @@ def keys(program: KernelProgram) -> tuple[str, ...]:
 
 def _own_key(program: KernelProgram, node: KernelNode) -> str:
     match node:
-        case Retract() | Inserts() | Versions() | Fold() | History():
+        case Retract() | Inserts() | Versions() | Fold() | Root() | History():
             relation = program.relations[node.relation]
             return ", ".join(relation.columns[each].name for each in relation.key)
         case EventFold():
@@ -211,6 +212,8 @@ def _arrows(program: KernelProgram, node: KernelNode) -> Iterator[Arrow]:
             yield Arrow("that they are closed", node.target)
         case Cuts():
             yield Arrow("where sessions end", node.closing)
+        case Root():
+            yield Arrow("documents", SINKS)
         case Fold():
             if node.upward is None:
                 yield Arrow("documents", SINKS)
@@ -384,7 +387,7 @@ def node_facts(program: KernelProgram, node: KernelNode) -> Iterator[str]:
             yield f"keeps every version of {columns}, {history_text(program, node)}"
         case Subjects():
             yield "keeps the keys of rows in which something was sealed for the subject"
-        case Inserts():
+        case Inserts() | Root():
             return
         case Retract():
             row = visible_row(program, node.relation)

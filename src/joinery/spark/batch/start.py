@@ -26,6 +26,7 @@ from joinery.solutions.spark_state.document_program import (
     Gather,
     Interval,
     Match,
+    Root,
     ToOne,
     Valid,
 )
@@ -244,6 +245,7 @@ def _has_timer(node: KernelNode) -> bool:
             | Valid()
             | Versions()
             | Fold()
+            | Root()
             | Group()
             | Cuts()
             | History()

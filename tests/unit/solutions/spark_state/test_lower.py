@@ -127,10 +127,14 @@ def test_rows_of_an_append_relation_are_sent_where_they_are_decoded(tmp_path: Pa
     assert (
         "changes\n"
         "  shop -> ToOne p/at by name\n"
-        "  payment: itself as a parent -> ToOne p/at by shop\n"
-        "  payment: own row -> Fold p\n"
+        "  payment: own row -> ToOne p/at by shop\n"
         "level 1\n"
         "  ToOne p/at by name\n"
+        "    keeps the rows of shop\n"
+        "    assembled rows -> Root p by id\n"
+        "level 2\n"
+        "  Root p by id\n"
+        "    documents -> sinks\n"
     ) in told
     assert "payment: no Retract, since rows of an append relation never change" in told
 

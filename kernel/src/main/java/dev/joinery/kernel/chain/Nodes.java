@@ -17,6 +17,7 @@ import dev.joinery.kernel.node.Node;
 import dev.joinery.kernel.node.NodeContext;
 import dev.joinery.kernel.node.Pattern;
 import dev.joinery.kernel.node.Retract;
+import dev.joinery.kernel.node.Root;
 import dev.joinery.kernel.node.Rule;
 import dev.joinery.kernel.node.Search;
 import dev.joinery.kernel.node.Searches;
@@ -144,6 +145,8 @@ public final class Nodes {
         nodes[index] = new PairEvents(pairs, context);
       } else if (program instanceof StreamProgram.RollingProgram rolling) {
         nodes[index] = new Rolling(index, rolling, context);
+      } else if (program instanceof DocumentProgram.RootProgram root) {
+        nodes[index] = new Root(root, context);
       } else if (program instanceof DocumentProgram.FoldProgram fold) {
         nodes[index] = new Fold(index, fold, context);
       } else {

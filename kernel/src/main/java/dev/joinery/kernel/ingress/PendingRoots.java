@@ -161,6 +161,7 @@ public final class PendingRoots {
       for (int i = 0; i < program.nodes().size(); i++) {
         Program.NodeProgram node = program.nodes().get(i);
         if (node instanceof DocumentProgram.FoldProgram fold && fold.product() == product
+            || node instanceof DocumentProgram.RootProgram root && root.product() == product
             || node instanceof GroupProgram group && group.product() == product
             || node instanceof PatternProgram pattern && pattern.product() == product
             || node instanceof SearchProgram search && search.product() == product

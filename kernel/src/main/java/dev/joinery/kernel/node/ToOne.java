@@ -23,6 +23,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Function;
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
 /**
@@ -321,6 +322,8 @@ public final class ToOne implements Node {
     private final int childColumns;
     private final NodeContext context;
     private final String product;
+    /** Gives the row of a root's key, which travels as its order; null deeper in a tree. */
+    private final UnsafeProjection rootKey;
     /** How many expressions failed over the parent that was placed last. */
     private int failures;
 
@@ -333,6 +336,10 @@ public final class ToOne implements Node {
       this.own = new UnsafeRow(visible.size());
       this.childColumns = program.childType().length();
       this.product = context.productOf(merge.assembler());
+      boolean root =
+          context.program().nodes().get(merge.upward().target())
+              instanceof DocumentProgram.RootProgram;
+      this.rootKey = root ? context.keyProjection(merge.relation()) : null;
     }
 
     void send(
@@ -364,7 +371,11 @@ public final class ToOne implements Node {
       boolean exists = assembler.assemble(bytes, own, inputs);
       failures = assembler.failures();
       int flags = child == null ? 0 : child.flags();
-      return exists ? new Upward.Placed(address, flags, assembler.order(), assembler.row()) : null;
+      if (!exists) {
+        return null;
+      }
+      Slice order = rootKey == null ? assembler.order() : BinaryRow.copy(rootKey.apply(own));
+      return new Upward.Placed(address, flags, order, assembler.row());
     }
   }
 }

@@ -103,6 +103,10 @@ public interface DocumentProgram {
       KeptProgram kept)
       implements Program.NodeProgram {}
 
+  /** The root of a product whose rows a ToOne assembles. */
+  public record RootProgram(String name, int level, int relation, int product)
+      implements Program.NodeProgram {}
+
   public enum Shape {
     ONE,
     LIST,

@@ -53,7 +53,7 @@ public final class TreeProgram {
       StructType key =
           new StructType(Arrays.copyOf(table.type().fields(), table.keyColumns()));
       lowering.products.add(new Program.ProductProgram(root.name(), key, root.output()));
-      lowering.fold(root, null, lowering.products.size() - 1, root.name());
+      lowering.root(root, lowering.products.size() - 1);
     }
     return lowering.finish();
   }
@@ -107,6 +107,23 @@ public final class TreeProgram {
     Program.Sql where = tree.where() == null ? null : tree.column(tree.where());
     assemblers.add(assembler(tree, path, where));
     return assemblers.size() - 1;
+  }
+
+  /** As the planner does for rows that only come; here rows may change, and have a Retract. */
+  private void root(Tree tree, int product) {
+    Tree lone = tree.embeds().size() == 1 ? tree.embeds().get(0) : null;
+    if (!elide || lone == null || !isLookup(lone) || isFusible(tree, lone)) {
+      fold(tree, null, product, tree.name());
+      return;
+    }
+    int index = reserve();
+    Uses uses = tables.get(tree.table().name());
+    nodes.set(index, new DocumentProgram.RootProgram(tree.name(), 0, uses.index, product));
+    DocumentProgram.Upward upward =
+        new DocumentProgram.Upward(index, 0, keyAddress(tree.table()));
+    DocumentProgram.Merge merge =
+        new DocumentProgram.Merge(assemblerOf(tree, tree.name()), uses.index, upward);
+    lookup(tree, lone, NONE, 0, merge, tree.name() + "/" + lone.name());
   }
 
   private void fold(Tree tree, DocumentProgram.Upward upward, int product, String path) {
@@ -385,8 +402,8 @@ public final class TreeProgram {
       targets.add(lookup.merge() == null ? lookup.fold() : lookup.merge().upward().target());
     } else if (node instanceof DocumentProgram.MatchProgram match) {
       targets.add(match.fold());
-    } else if (((DocumentProgram.FoldProgram) node).upward() != null) {
-      targets.add(((DocumentProgram.FoldProgram) node).upward().target());
+    } else if (node instanceof DocumentProgram.FoldProgram fold && fold.upward() != null) {
+      targets.add(fold.upward().target());
     }
     return targets;
   }
@@ -402,6 +419,9 @@ public final class TreeProgram {
     }
     if (node instanceof DocumentProgram.MatchProgram at) {
       return new DocumentProgram.MatchProgram(at.name(), level, at.arms(), at.fold());
+    }
+    if (node instanceof DocumentProgram.RootProgram at) {
+      return new DocumentProgram.RootProgram(at.name(), level, at.relation(), at.product());
     }
     DocumentProgram.FoldProgram at = (DocumentProgram.FoldProgram) node;
     return new DocumentProgram.FoldProgram(

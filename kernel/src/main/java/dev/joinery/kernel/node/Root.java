@@ -1,0 +1,106 @@
+package dev.joinery.kernel.node;
+
+import dev.joinery.kernel.bytes.ByteReader;
+import dev.joinery.kernel.bytes.ByteWriter;
+import dev.joinery.kernel.bytes.Slice;
+import dev.joinery.kernel.message.Child;
+import dev.joinery.kernel.message.ChildMessage;
+import dev.joinery.kernel.message.Message;
+import dev.joinery.kernel.message.Outbox;
+import dev.joinery.kernel.program.DocumentProgram;
+import dev.joinery.kernel.state.State;
+import java.util.List;
+
+/**
+ * Remembers the document of a row that a ToOne assembles, and as what it was sent; sends it when its
+ * content changed, and a tombstone when it goes.
+ *
+ * <p>The row of its key travels as its order: a document has none.
+ */
+public final class Root implements Node {
+  private static final Slice WHOLE = Slice.EMPTY;
+
+  private final SentDocument last;
+  private final long retentionMicros;
+
+  public Root(DocumentProgram.RootProgram program, NodeContext context) {
+    last = new SentDocument(program.product(), context);
+    retentionMicros = context.program().tombstoneRetentionMicros();
+  }
+
+  @Override
+  public void handle(Slice key, List<byte[]> messages, State state, Outbox outbox) {
+    long timestamp = Message.latest(messages);
+    byte[] stored = state.read();
+    ByteReader in = stored == null ? null : new ByteReader(stored);
+    last.read(in);
+    Slice kept = in == null ? Slice.EMPTY : in.rest();
+    long committed = stored == null ? state.highestForgottenBefore() : last.version();
+    if (stored == null) {
+      last.beginAbove(state.highestForgotten());
+    }
+    Child before = kept.isEmpty() ? null : Child.read(kept);
+    Child after = applied(before, messages, committed);
+    if (after == null) {
+      last.sendGone(() -> before == null ? null : before.order(), timestamp, outbox);
+    } else {
+      SentDocument.Next next = new SentDocument.Next(after.row(), after.flags(), null, 0);
+      last.send(next, after::order, timestamp, outbox);
+    }
+    write(after, timestamp, state);
+  }
+
+  private Child applied(Child before, List<byte[]> messages, long committed) {
+    ChildMessage newest = null;
+    for (byte[] message : messages) {
+      switch (Message.kind(message)) {
+        case Message.CHILD_PUT, Message.CHILD_REMOVE -> {
+          ChildMessage next = ChildMessage.read(message);
+          newest = newest == null ? next : newest.newer(next);
+        }
+        case Message.PENDING -> last.reopen(Message.body(message), committed);
+        default -> throw Message.unexpected(message);
+      }
+    }
+    if (newest == null || before != null && newest.epoch() < before.epoch()) {
+      return before;
+    }
+    return newest.remove() ? null : newest.child();
+  }
+
+  private void write(Child document, long timestamp, State state) {
+    boolean gone = document == null && last.isIdle();
+    if (gone && last.version() <= state.highestForgotten()) {
+      state.clear();
+      return;
+    }
+    ByteWriter out = new ByteWriter(64);
+    last.write(out);
+    if (document != null) {
+      out.writeRaw(document.encoded());
+    }
+    state.write(out.toBytes());
+    if (gone) {
+      state.expireAfter(timestamp + retentionMicros, WHOLE);
+    }
+  }
+
+  @Override
+  public void expire(Slice key, List<Slice> entries, long timestamp, State state) {
+    byte[] stored = state.read();
+    if (stored == null) {
+      return;
+    }
+    ByteReader in = new ByteReader(stored);
+    last.read(in);
+    long over = last.version() + retentionMicros;
+    if (in.hasMore() || !last.isIdle()) {
+      return;
+    }
+    if (over < timestamp) {
+      state.forget(last.version());
+    } else {
+      state.expireAfter(over, WHOLE);
+    }
+  }
+}
