@@ -119,9 +119,9 @@ def test_united_events_without_a_key_are_all_kept(spark: SparkSession, tmp_path:
     assert expected == stored(tmp_path, "place, document ->> 'page'")
 
 
-def last_of(folder: Path) -> dict[int, Any]:
-    """Return the documents that stand in a folder of files, by id; each was sent but once so."""
-    sent: dict[int, list[Any]] = {}
+def last_of(folder: Path) -> dict[Any, Any]:
+    """Return the documents in a folder of files, by id; none was sent unchanged."""
+    sent: dict[Any, list[Any]] = {}
     for row in read_rows(sorted(folder.glob("*.jsonl"))):
         document = json.loads(row.value) if row.value else None
         sent.setdefault(row.key_values()["id"], []).append(document)
