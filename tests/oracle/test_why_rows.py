@@ -7,14 +7,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from tests.oracle import event_logs, groups, histories, patterns
+from tests.oracle import event_logs, groups, histories, patterns, searches
 from tests.oracle.compare import chosen_seeds, each_seed
 
-from joinery.model.change import Change, Key
+from joinery.model.change import Change, Key, KeyObject
 from joinery.plan.build import build_plan
 from joinery.plan.product import Product
+from joinery.plan.search import SearchForm
 from joinery.provenance import row_log
 from joinery.provenance.grouping import identity_of, records
+from joinery.provenance.match_log import MatchLog
 from joinery.provenance.row_answer import RowAnswering
 from joinery.provenance.row_log import RowLog, ToldRow
 from joinery.provenance.row_maker import RowForm
@@ -129,6 +131,33 @@ def test_matches(seed: int, append: bool, ruled: bool) -> None:
     waits = getattr(product.form, "waits", False)
 
     agree(product, changes, last=not waits)
+
+
+@pytest.mark.parametrize("text", [False, True], ids=["condition", "text"])
+@pytest.mark.parametrize("seed", each_seed(SEEDS, few=8))
+def test_matches_of_stored_queries(seed: int, text: bool) -> None:
+    log = searches.random_text_search(seed) if text else searches.random_search(seed)
+    product, changes = told(log.project, log.changes)
+    assert isinstance(product.form, SearchForm)
+    sent, pick = rows_of(product, changes), random.Random(seed)
+    queries, documents = (
+        sorted({each.key["id"] for each in changes if each.relation == name})
+        for name in ("saved", "listing")
+    )
+    sought = [(pick.choice(queries), pick.choice(documents)) for _ in range(2 * KEYS)]
+    matched = [(key[0]["id"], key[1]["id"]) for key in sent]
+
+    for query, document in [*sought, *pick.sample(matched, min(KEYS, len(matched)))]:
+        key = (KeyObject(id=query), KeyObject(id=document))
+        found = MatchLog(product, product.form, Naming(), max_document_bytes=None).tell(
+            changes, f"{query},{document}"
+        )
+        assert found is not None
+        assert key == found.key
+        standing, last = sent.get(key, (None, None))
+        assert standing == found.text
+        assert (None if found.last is None else found.last.change) is last
+        assert (found.text is None) == bool(found.notes)
 
 
 @pytest.mark.parametrize("seed", SEEDS[:5])

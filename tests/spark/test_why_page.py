@@ -11,8 +11,11 @@ from typer.testing import CliRunner
 
 from joinery.cli.commands import app
 
-PAGE = (Path(__file__).parents[2] / "docs" / "why.md").read_text(encoding="utf-8")
-SHOWN = re.findall(r"```console\n\$ joinery (.*?)\n(.*?)```", PAGE, re.DOTALL)
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "why.md").read_text(encoding="utf-8")
+SEARCH_PAGE = (DOCS / "search.md").read_text(encoding="utf-8")
+COMMAND = re.compile(r"```console\n\$ joinery (.*?)\n(.*?)```", re.DOTALL)
+SHOWN = COMMAND.findall(PAGE)
 OF_GROUPS = [each for each in SHOWN if "--product pages_per_hour" in each[0]]
 GROUPS = """\
 name: site
@@ -69,6 +72,24 @@ def test_a_command_says_of_groups_what_the_page_shows(
 
     assert 1 == len(OF_GROUPS)
     assert said(OF_GROUPS) == OF_GROUPS
+
+
+def test_commands_say_of_matches_what_their_page_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for kind, file in (
+        ("yaml", "joinery.yaml"),
+        ("json listing", "data/listing/1.jsonl"),
+        ("json saved_search", "data/saved_search/1.jsonl"),
+    ):
+        text = re.findall(rf"```{kind}\n(.*?)```", SEARCH_PAGE, re.DOTALL)[0]
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text(text, encoding="utf-8")
+    shown = COMMAND.findall(SEARCH_PAGE)
+
+    assert 2 == len(shown)
+    assert said(shown) == shown
 
 
 def test_python_tells_the_same(hello: Path) -> None:

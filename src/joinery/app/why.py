@@ -18,11 +18,13 @@ from joinery.observe.status import queries_of
 from joinery.plan.build import examine
 from joinery.plan.product import DocumentForm, Product
 from joinery.plan.relation import Relation
+from joinery.plan.search import SearchForm
 from joinery.project.product import ProjectSpec
 from joinery.project.read import raise_all
 from joinery.provenance.answer import Answering, Why
 from joinery.provenance.document_log import DocumentLog
 from joinery.provenance.live_rows import LiveRows
+from joinery.provenance.match_log import MatchLog
 from joinery.provenance.roots import Reach, reach_of
 from joinery.provenance.row_answer import RowAnswering
 from joinery.provenance.row_log import RowLog
@@ -54,7 +56,8 @@ def why(
 
     Args:
         project: The project, its file, or a folder of them; or an app.
-        product: One with a `root`, or an `aggregate`, a `fold`, a `history` or a `pattern`.
+        product: One with a `root`, or an `aggregate`, a `fold`, a `history`, a `pattern` or a
+            `search`.
         key: The document's: one column's value, or the values of several as a list or a tuple, or
             by column, or their texts with commas.
         absent: `RELATION:KEY`, to be told why that row is not in the document.
@@ -73,15 +76,17 @@ def why(
     spec = project_of(project).spec
     plan = asked_product(spec, product)
     form = plan.form
-    if not isinstance(form, DocumentForm | RowForm):
+    if not isinstance(form, DocumentForm | RowForm | SearchForm):
         raise WhyError(f'why does not cover product "{product}" yet, which {form.does}')
-    if absent is not None and isinstance(form, RowForm):
+    if absent is not None and not isinstance(form, DocumentForm):
         raise WhyError("--not covers documents only: it says which embed leaves a row out")
     frontier = None if batch is None else _after(spec, product, batch)
     keyed = plan.root.relation.name if isinstance(form, DocumentForm) else product
     text = asked_key(keyed, {each.name: each.type for each in plan.key.fields}, key)
-    if isinstance(form, RowForm):
+    if not isinstance(form, DocumentForm):
         logs = Logs.of(spec, plan, records=records, at=str(at), frontier=frontier)
+        if isinstance(form, SearchForm):
+            return _why_match(spec, plan, form, logs, text)
         return _why_row(spec, plan, form, logs, text)
     asked = None if absent is None else _asked(plan, absent)
     root, beside = keys_meant(plan.root.relation, text), keys_meant(*asked) if asked else []
@@ -148,6 +153,24 @@ def _why_row(spec: ProjectSpec, product: Product, form: RowForm, logs: Logs, tex
             f'no record of {form.relation.name} leads to a row "{text}" of {product.name}',
             detail=" ".join(logs.unread(form.relation)),
             hint=f"Its key is {columns}{_keys_like(log)}.",
+        )
+    return RowAnswering(product, told, logs.naming).answer(
+        ordered=logs.ordered, read=logs.read, left=logs.left, gone=logs.gone
+    )
+
+
+def _why_match(spec: ProjectSpec, product: Product, form: SearchForm, logs: Logs, text: str) -> Why:
+    """Return why a stored query and a document match, or why they do not."""
+    most = spec.run.max_document_bytes
+    log = MatchLog(product, form, logs.naming, max_document_bytes=most)
+    told = log.tell(logs.changes, text)
+    if told is None:
+        told_of = (line for each in form.relations for line in logs.unread(each))
+        known = f", such as {log.known[0]}" if log.known else ""
+        raise WhyError(
+            f'"{text}" does not name a row of {form.queries.name} and one of {form.documents.name}',
+            detail=" ".join(dict.fromkeys(told_of)),
+            hint=f"Write the key of the query, a comma, and that of the document{known}.",
         )
     return RowAnswering(product, told, logs.naming).answer(
         ordered=logs.ordered, read=logs.read, left=logs.left, gone=logs.gone

@@ -11,12 +11,26 @@ from joinery.plan.product import Product
 from joinery.plan.relation import JoinPair, OrderKey, Relation
 from joinery.project.quantity import offset_text
 from joinery.provenance.document_log import DocumentLog
-from joinery.provenance.live_rows import Known
+from joinery.provenance.live_rows import Known, LiveRows
 from joinery.provenance.parts import Level, key_of, levels
 from joinery.provenance.told import Naming, key_named
 from joinery.semantics.assemble import Assembler
 from joinery.semantics.rows import Findings, join_value, time_of
 from joinery.semantics.through import Reached
+
+
+def unseen(rows: LiveRows, naming: Naming, relation: Relation, key: Key) -> str:
+    """Return why products do not see a row that the logs tell of."""
+    name, known = naming.row(relation, key), rows.known(relation.name, key)
+    assert known is not None
+    row = rows.whole(relation.name, known)
+    if row is None:
+        by = "" if known.by is None else f" at {naming.place(known.by)}"
+        return f"{name} was deleted{by}"
+    assert relation.where is not None
+    values = naming.columns(relation, row, relation.where.references)
+    where = f"`{relation.where.sql}`, {values}"
+    return f"the where of relation {relation.name} leaves out {name}: {where}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +61,7 @@ class Absence:
         name = self.naming.row(relation, key)
         yield from self._newer(known)
         if known.seen is None:
-            yield self._unseen(relation, name, known)
+            yield unseen(self.log.rows, self.naming, relation, key)
             return
         root = self.log.root
         if root is None or self.log.document is None:
@@ -72,7 +86,8 @@ class Absence:
         if known is None:
             yield f"there is no document: no record in the logs is about {name}"
         elif known.seen is None:
-            yield f"there is no document: {self._unseen(relation, name, known)}"
+            why = unseen(self.log.rows, self.naming, relation, self.log.key)
+            yield f"there is no document: {why}"
         elif self.log.document is None:
             where = self.product.root.where
             text = "" if where is None else f" `{where.sql}` is not true"
@@ -89,16 +104,6 @@ class Absence:
                 f"its newest record, at {self.naming.place(late)}, changed nothing: it is older"
                 f" than that at {self.naming.place(known.by)}, which the row has"
             )
-
-    def _unseen(self, relation: Relation, name: str, known: Known) -> str:
-        row = self.log.rows.whole(relation.name, known)
-        if row is None:
-            by = "" if known.by is None else f" at {self.naming.place(known.by)}"
-            return f"{name} was deleted{by}"
-        assert relation.where is not None
-        values = self.naming.columns(relation, row, relation.where.references)
-        where = f"`{relation.where.sql}`, {values}"
-        return f"the where of relation {relation.name} leaves out {name}: {where}"
 
     def _as_root(self, name: str, key: Key) -> Iterator[str]:
         if key != self.log.key:

@@ -72,8 +72,6 @@ class RowAnswering:
         )
 
     def _notes(self) -> Iterator[str]:
-        if self.row.text is None and not self.row.refused:
-            yield "there is no such row any more"
         yield from self.row.notes
         if self.row.since:
             yield f"what altered it is told of all but the first {self.row.since:,} of its records"

@@ -116,7 +116,7 @@ class RowLog:
     ) -> ToldRow | None:
         """Follow the rows of a group, from the record on before which some are skipped."""
         maker = row_maker(self._product, self._form, self._most)
-        follow = _Following(maker, self._product, text)
+        follow = Following(maker, self._product, text)
         left = skipped
         last: Change | None = None
         heard = False
@@ -136,8 +136,14 @@ class RowLog:
         return follow.told(skipped)
 
 
-class _Following:
-    """The rows of a group as they are sent, and what altered the one that a text names."""
+class Following:
+    """The rows of a group as they are sent, and what altered the one that a text names.
+
+    Args:
+        maker: Makes them.
+        product: Of the form that the maker is of.
+        text: The key of that row.
+    """
 
     def __init__(self, maker: RowMaker, product: Product, text: str) -> None:
         self._maker, self._product, self._text = maker, product, text
@@ -168,7 +174,8 @@ class _Following:
         altered, last = self._altered.get(key, (0, None))
         there = text is not None or bool(refused)
         parts = list(self._maker.parts(key)) if there else []
-        notes = list(self._maker.notes(key))
+        gone = [] if there else ["there is no such row any more"]
+        notes = [*gone, *self._maker.notes(key)]
         return ToldRow(key, text, refused, parts, notes, altered, since, last)
 
     def standing(self) -> list[str]:

@@ -83,12 +83,12 @@ class SearchReference:
     def _broken(self, queries: _ByKey) -> Iterator[DeadDocument]:
         """Yield a letter for each row that is new, and whose query cannot be read."""
         for key, row in sorted(queries.items(), key=lambda each: self._query_rank(each[0])):
-            why = self._condition(row)
+            why = self.condition(row)
             if isinstance(why, str) and self._queries.get(key) != row:
                 told = {QUERY: _key_row(self._form.queries, key), DOCUMENT: None}
                 yield DeadDocument(self._name, told, QUERY_BROKEN, why)
 
-    def _condition(self, row: Row) -> _Evaluate | str | None:
+    def condition(self, row: Row) -> _Evaluate | str | None:
         """Return a row's condition, what is wrong with it, or None where it has none."""
         text = row[self._form.query]
         if text is not None and text not in self._conditions:
@@ -112,7 +112,7 @@ class SearchReference:
         found = self._by_pairs(looked_at)
         columns = [pair.child for pair in self._form.on]
         for query, row in queries.items():
-            condition = self._condition(row)
+            condition = self.condition(row)
             if callable(condition):
                 value = join_value(row, columns)
                 for document in () if value is None else found.get(value, ()):
