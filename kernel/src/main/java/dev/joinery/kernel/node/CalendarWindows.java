@@ -95,7 +95,8 @@ final class CalendarWindows extends Windows {
       return change.toEpochSecond() * 1_000_000;
     }
     ZoneOffset shown = change == null ? rules.getOffset(wall) : change.getOffsetBefore();
-    return ChronoUnit.MICROS.between(Instant.EPOCH, wall.toInstant(shown));
+    // ChronoUnit.between counts nanoseconds in Java 17, which overflow after 292 years.
+    return wall.toEpochSecond(shown) * 1_000_000 + wall.getNano() / 1_000;
   }
 
   private static LocalDate moved(LocalDate day, GroupProgram.Span span, long times) {

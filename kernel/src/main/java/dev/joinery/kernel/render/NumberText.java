@@ -4,13 +4,15 @@ import java.math.BigDecimal;
 import java.math.MathContext;
 import java.nio.charset.StandardCharsets;
 
-/** Writes numbers as JSON: whole and decimal numbers exact, doubles in their shortest form. */
+/** Writes numbers as JSON: whole and decimal numbers exact, floats in their shortest form. */
 final class NumberText {
   private static final byte[] LEAST = "-9223372036854775808".getBytes(StandardCharsets.US_ASCII);
   private static final int EXACT_DIGITS = 15;
+  private static final int EXACT_DIGITS_OF_FLOATS = 6;
   private static final int FIXED_MOST = 16;
   private static final int FIXED_LEAST = -4;
   private static final double EXACT_WHOLE = 1e15;
+  private static final float EXACT_WHOLE_OF_FLOATS = 1 << 24;
 
   private NumberText() {}
 
@@ -84,10 +86,10 @@ final class NumberText {
   static void append(float value, ByteSink out) {
     if (!Float.isFinite(value)) {
       ascii('"' + Float.toString(value) + '"', out);
-    } else if (value == (long) value && Math.abs(value) < EXACT_WHOLE) {
+    } else if (value == (long) value && Math.abs(value) < EXACT_WHOLE_OF_FLOATS) {
       whole(value, out);
     } else {
-      shortest(new BigDecimal(Float.toString(value)), out);
+      shortest(shorten(value), out);
     }
   }
 
@@ -107,6 +109,18 @@ final class NumberText {
     for (int digits = least; digits < told.precision(); digits++) {
       BigDecimal shorter = new BigDecimal(value).round(new MathContext(digits));
       if (shorter.doubleValue() == value) {
+        return shorter;
+      }
+    }
+    return told;
+  }
+
+  private static BigDecimal shorten(float value) {
+    BigDecimal told = new BigDecimal(Float.toString(value));
+    int least = Math.abs(value) < Float.MIN_NORMAL ? 1 : EXACT_DIGITS_OF_FLOATS;
+    for (int digits = least; digits < told.precision(); digits++) {
+      BigDecimal shorter = new BigDecimal(value).round(new MathContext(digits));
+      if (shorter.floatValue() == value) {
         return shorter;
       }
     }

@@ -77,7 +77,30 @@ class JsonWriterTest {
     assertEquals("1.7976931348623157e+308", one("double", Double.MAX_VALUE));
     assertEquals("\"NaN\"", one("double", Double.NaN));
     assertEquals("\"-Infinity\"", one("double", Double.NEGATIVE_INFINITY));
+  }
+
+  @Test
+  void singlesAreWrittenInTheirShortestFormToo() {
     assertEquals("0.1", one("float", 0.1f));
+    assertEquals("-0.0", one("float", -0.0f));
+    assertEquals("16777215.0", one("float", 16_777_215f));
+    assertEquals("123456790000.0", one("float", 123_456_789_012f));
+    assertEquals("1e+20", one("float", 1e20f));
+    assertEquals("8.41e+21", one("float", 8.41e21f));
+    assertEquals("5.684342e-14", one("float", 0x1p-44f));
+    assertEquals("1e-45", one("float", Float.MIN_VALUE));
+    assertEquals("3.4028235e+38", one("float", Float.MAX_VALUE));
+  }
+
+  @Test
+  void anySingleReadsBackTheSame() {
+    Random random = new Random(20260102);
+    for (int i = 0; i < 20_000; i++) {
+      float value = Float.intBitsToFloat(random.nextInt());
+      if (Float.isFinite(value)) {
+        assertEquals(value, Float.parseFloat(one("float", value)));
+      }
+    }
   }
 
   @Test
