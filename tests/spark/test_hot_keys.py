@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import joinery as jn
-from joinery.cli.status import status_lines
 from joinery.model.hot_key import HotKey
 from joinery.observe.status import project_status
+from joinery.observe.status_text import status_lines
 from joinery.project.load import load_spec
 from joinery.ui.fleet import Fleet
 from joinery.ui.site import site

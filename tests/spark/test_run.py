@@ -157,10 +157,10 @@ def test_a_query_is_lowered_once_however_often_its_program_is_used(
 
     monkeypatch.setattr(query_kernel, "lower", counted)
     project.change("customer", "1", {"id": 1, "name": "Ada"})
-    going_on = run(spark, project)
-    assert wait_for(lambda: going_on.progress.totals.read == 1)
+    with run(spark, project) as going_on:
+        assert wait_for(lambda: going_on.progress.totals.read == 1)
 
-    going_on.stop()
+    assert going_on.ended
 
     assert ["profile"] == lowered
 

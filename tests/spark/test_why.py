@@ -82,6 +82,7 @@ def test_the_rows_of_a_document_are_told_with_their_records(folder: Path) -> Non
     assert found.last is not None
     assert ("customer/1.jsonl/1", 1) == (found.last.place, found.altered)
     assert "customer/1.jsonl/1 *" in found._repr_html_()
+    assert 'orders[0]  order ["a",1]  order/1.jsonl/3' in str(found).splitlines()
 
 
 def test_a_document_is_told_as_it_was(folder: Path) -> None:

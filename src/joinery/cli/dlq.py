@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from joinery.cli.columns import aligned
 from joinery.cli.project import FAILED, analyser, tell_error
 from joinery.errors import JoineryError, SpecError
+from joinery.model.columns import aligned
 
 if TYPE_CHECKING:
     from joinery.dead_letters.dead_letter import DeadLetter

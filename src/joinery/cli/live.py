@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from joinery.cli.project import write_warning
+from joinery.model.figure import counted_text
 from joinery.model.progress import (
     BatchLimit,
     BatchProgress,
@@ -28,7 +29,6 @@ from joinery.model.progress import (
 )
 from joinery.model.warning import RunWarning
 from joinery.model.watermark import EventTimes
-from joinery.observe.figure import counted_text
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -439,17 +439,8 @@ def summary_line(totals: Totals, seconds: float) -> str:
     Example:
         >>> summary_line(Totals(read=3, applied=2, dead=1, documents=2), 1.5)
         '3 changes read: 2 applied, 0 stale, 1 dead; 2 documents and 0 tombstones written in 1.5 s'
-        >>> summary_line(Totals(read=4, applied=2, dead=1, documents=1), 1.5).partition(";")[0]
-        '4 changes read: 2 applied, 0 stale, 1 dead, 1 without effect'
     """
-    idle = totals.read - totals.applied - totals.stale - totals.dead  # such as a tombstone
-    return (
-        f"{counted_text(totals.read, 'change')} read: {totals.applied:,} applied,"
-        f" {totals.stale:,} stale, {totals.dead:,} dead"
-        f"{f', {idle:,} without effect' if idle > 0 else ''};"
-        f" {counted_text(totals.documents, 'document')} and"
-        f" {counted_text(totals.tombstones, 'tombstone')} written in {seconds:.1f} s"
-    )
+    return f"{totals} in {seconds:.1f} s"
 
 
 def size_text(size: float) -> str:

@@ -5,7 +5,6 @@ JSON for people: what fits a line stands on one, numbers keep the digits they we
 
 from __future__ import annotations
 
-import json
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +21,7 @@ from joinery.plan.product import Product
 from joinery.project.load import load_spec
 from joinery.project.product import ProjectSpec
 from joinery.provenance.told import names_key
-from joinery.semantics.json_text import json_line, read_json
+from joinery.semantics.json_text import pretty_json
 from joinery.semantics.render import document_json, map_key_text
 from joinery.testing.case import Target
 from joinery.testing.case_load import Targets, check_project
@@ -31,42 +30,7 @@ from joinery.testing.case_run import key_label
 if TYPE_CHECKING:
     from joinery.spark.frames.file_preview import FilePreview
 
-_WIDTH = 96
 _KEYS = 3
-
-
-def pretty_json(text: str, width: int = _WIDTH) -> str:
-    """Return JSON with objects and lists broken where they do not fit a line.
-
-    Example:
-        >>> print(pretty_json('{"id":1,"orders":[{"amount":1.50},{"amount":2.00}]}', 30))
-        {
-          "id": 1,
-          "orders": [
-            {"amount": 1.50},
-            {"amount": 2.00}
-          ]
-        }
-    """
-    return _pretty(read_json(text), 0, width)
-
-
-def _pretty(value: Any, indent: int, width: int, taken: int = 0) -> str:
-    line = json_line(value)
-    if not value or indent + taken + len(line) <= width or not isinstance(value, dict | list):
-        return line
-    inner = " " * (indent + 2)
-    if isinstance(value, dict):
-        heads = (
-            (f"{json.dumps(name, ensure_ascii=False)}: ", each) for name, each in value.items()
-        )
-        parts = [f"{head}{_pretty(each, indent + 2, width, len(head))}" for head, each in heads]
-        opened, closed = "{", "}"
-    else:
-        parts = [_pretty(each, indent + 2, width) for each in value]
-        opened, closed = "[", "]"
-    body = ",\n".join(f"{inner}{each}" for each in parts)
-    return f"{opened}\n{body}\n{' ' * indent}{closed}"
 
 
 class PreviewArgumentError(SpecError):

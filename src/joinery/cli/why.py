@@ -9,13 +9,10 @@ from pathlib import Path
 
 from joinery.app.logs import WhyError
 from joinery.app.why import where_to, why
-from joinery.cli.columns import aligned
-from joinery.cli.preview import pretty_json
 from joinery.cli.project import DONE, FAILED
 from joinery.project.load import load_spec
 from joinery.provenance.answer import Why
 from joinery.provenance.roots import Reach
-from joinery.provenance.told import called
 
 _PARTS = 30
 _ROOTS = 5
@@ -65,7 +62,7 @@ def run_why(
     if as_json:
         _write_json(found.to_json())
     else:
-        told = found.absent if absent else _lines(found, None if every else _PARTS)
+        told = found.absent if absent else found.text_lines(None if every else _PARTS)
         sys.stdout.writelines(f"{line}\n" for line in told)
         sys.stdout.flush()
         sys.stderr.writelines(f"{line}\n" for line in _small_print(found))
@@ -93,30 +90,6 @@ def _only(file: Path) -> str:
     raise WhyError(
         "which product?", detail=f"The project has {', '.join(names)}.", hint="Use --product P."
     )
-
-
-def _lines(found: Why, most: int | None) -> Iterator[str]:
-    yield f"{found.product} {found.key}"
-    if found.document is not None:
-        yield pretty_json(found.document)
-    if found.parts:
-        yield ""
-        shown = found.parts[:most]
-        rows = [
-            (
-                f"{each.path}{' (hidden)' if each.hidden else ''}",
-                called(each.relation, each.key),
-                f"{each.place}{' *' if each.last else ''}",
-                "" if each.position is None else str(each.position),
-            )
-            for each in shown
-        ]
-        head = ("part", "row", "record", "position" if any(row[3] for row in rows) else "")
-        yield from aligned([head, *rows])
-        if hidden := len(found.parts) - len(shown):
-            yield f"… {hidden:,} more: --all"
-        yield ""
-    yield from found.lines()
 
 
 def _small_print(found: Why) -> Iterator[str]:

@@ -16,10 +16,12 @@ a second.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from joinery.model.columns import aligned
+from joinery.model.figure import counted_text
 from joinery.model.hot_key import NodeKeys
 from joinery.model.lookup import LookupProgress
 from joinery.model.warning import RunWarning
@@ -207,6 +209,24 @@ class Totals:
     tombstones: int = 0
     batches: int = 0
 
+    def __str__(self) -> str:
+        """Return what was done, as text.
+
+        Example:
+            >>> print(Totals(read=3, applied=2, dead=1, documents=2))
+            3 changes read: 2 applied, 0 stale, 1 dead; 2 documents and 0 tombstones written
+            >>> str(Totals(read=4, applied=2, dead=1, documents=1)).partition(";")[0]
+            '4 changes read: 2 applied, 0 stale, 1 dead, 1 without effect'
+        """
+        idle = self.read - self.applied - self.stale - self.dead  # such as a tombstone
+        return (
+            f"{counted_text(self.read, 'change')} read: {self.applied:,} applied,"
+            f" {self.stale:,} stale, {self.dead:,} dead"
+            f"{f', {idle:,} without effect' if idle > 0 else ''};"
+            f" {counted_text(self.documents, 'document')} and"
+            f" {counted_text(self.tombstones, 'tombstone')} written"
+        )
+
     def plus(self, batch: BatchProgress) -> Totals:
         """Return the totals with one more batch."""
         counts = batch.relations.values()
@@ -298,6 +318,24 @@ class Progress:
     partitions: Counts = field(default_factory=dict)
     costs: Mapping[str, Counts] = field(default_factory=dict)
     ignored_bytes: Counts = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        """Return it as text: the totals, what every product sent, what is waited for."""
+        return "\n".join(self._lines())
+
+    __repr__ = __str__
+
+    def _lines(self) -> Iterator[str]:
+        yield f"{self.totals} in {counted_text(self.totals.batches, 'batch', 'batches')}"
+        rows = [
+            (f"  {name}", f"{counts.get('upserts', 0):,}", f"{counts.get('tombstones', 0):,}")
+            for name, counts in self.documents.items()
+        ]
+        if rows:
+            yield from aligned([("  product", "documents", "tombstones"), *rows], right=(1, 2))
+        for target, waiting in self.waiting.items():
+            yield f"waiting for {target}: {waiting.reason}"
+        yield from (f"warning: {each}" for each in self.warnings)
 
     def plus(self, batch: BatchProgress) -> Progress:
         """Return the progress with one more batch."""

@@ -21,6 +21,7 @@ from joinery.model.hot_key import HotKey
 from joinery.model.status import LastBatch, ProductTotals, QueryStatus, moment_text
 from joinery.observe.audit_note import AuditNote, audited_at
 from joinery.observe.kept_letters import dead_letter_names, kept_letters
+from joinery.observe.status_text import status_lines
 from joinery.place.place import Place
 from joinery.project.expect import Expectations
 from joinery.project.product import ProjectSpec
@@ -41,16 +42,6 @@ State = Literal[
 """How a product is doing, the most urgent first."""
 
 STATES: tuple[State, ...] = get_args(State)
-MARKS: Mapping[State, str] = {
-    "failed": "✗",
-    "gone": "✗",
-    "unknown": "?",
-    "waiting": "◐",
-    "behind": "◐",
-    "paused": "‖",
-    "live": "●",
-}
-"""What stands before some states, for those who look down a column."""
 _URGENT: tuple[State, ...] = ("failed", "gone", "unknown", "waiting")
 _BEHIND_S = 10.0
 _FRESH_MS = 30_000
@@ -150,6 +141,11 @@ class ProjectStatus:
     checkpoint: Place
     products: tuple[ProductStatus, ...]
     warnings: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return "\n".join(status_lines(self, len(self.products)))
+
+    __repr__ = __str__
 
     @property
     def wants_attention(self) -> bool:

@@ -9,6 +9,7 @@ from html import escape
 from typing import Any
 
 from joinery.model.change import Change, Row
+from joinery.model.columns import aligned
 from joinery.plan.node import Node
 from joinery.plan.product import Product
 from joinery.plan.relation import Relation
@@ -19,7 +20,7 @@ from joinery.provenance.logs import Ordered
 from joinery.provenance.parts import ROOT, Level, key_of, levels
 from joinery.provenance.told import Naming, called, key_text
 from joinery.semantics.assemble import Assembler
-from joinery.semantics.json_text import json_line
+from joinery.semantics.json_text import json_line, pretty_json
 from joinery.semantics.personal import masked
 from joinery.semantics.render import document_json
 from joinery.semantics.rows import Findings
@@ -112,6 +113,33 @@ class Why:
             ]
         }
         return told
+
+    def __str__(self) -> str:
+        return "\n".join(self.absent or self.text_lines(None))
+
+    def text_lines(self, most: int | None) -> Iterator[str]:
+        """Yield it as text, of its rows at most so many; None for all."""
+        yield f"{self.product} {self.key}"
+        if self.document is not None:
+            yield pretty_json(self.document)
+        if self.parts:
+            yield ""
+            shown = self.parts[:most]
+            rows = [
+                (
+                    f"{each.path}{' (hidden)' if each.hidden else ''}",
+                    called(each.relation, each.key),
+                    f"{each.place}{' *' if each.last else ''}",
+                    "" if each.position is None else str(each.position),
+                )
+                for each in shown
+            ]
+            head = ("part", "row", "record", "position" if any(row[3] for row in rows) else "")
+            yield from aligned([head, *rows])
+            if hidden := len(self.parts) - len(shown):
+                yield f"… {hidden:,} more: --all"
+            yield ""
+        yield from self.lines()
 
     def lines(self) -> Iterator[str]:
         """Yield what is told beside the table of rows, a line each."""

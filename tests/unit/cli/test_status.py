@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from tests.unit.cli.command import joinery
 
-from joinery.cli.status import status_lines
 from joinery.model.hot_key import HotKey
 from joinery.observe.status import ProductStatus, ProjectStatus
+from joinery.observe.status_text import status_lines
 
 PROJECT = """\
 name: shop

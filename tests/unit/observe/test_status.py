@@ -98,6 +98,15 @@ def test_a_project_that_never_ran_wants_nothing(spec: ProjectSpec) -> None:
     assert not found.wants_attention
 
 
+def test_a_status_prints_as_the_table_of_the_command_line(spec: ProjectSpec) -> None:
+    found = project_status(spec)
+
+    lines = str(found).splitlines()
+    assert f"{spec.name}   1 product   nothing needs attention" == lines[0]
+    assert ["person", "never", "run"] == lines[2].split()[:3]
+    assert str(found) == repr(found)
+
+
 def test_a_run_that_keeps_up_is_live(spec: ProjectSpec) -> None:
     found = told(spec, CAUGHT_UP)
 

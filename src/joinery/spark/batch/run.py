@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from joinery.dead_letters.open import dead_letter_reader
 from joinery.delivery.control import ControlLog, PauseSwitch
@@ -117,7 +117,8 @@ class RunOptions:
 class Run:
     """A run of some queries: prepared without Spark, started in a session.
 
-    `await_termination` waits for its end, `stop` ends it after the batch that is under way.
+    `await_termination` waits for its end, `stop` ends it after the batch that is under way; so does
+    the end of a `with` block.
     """
 
     def __init__(self, spec: ProjectSpec, plan: Plan, options: RunOptions) -> None:
@@ -251,6 +252,12 @@ class Run:
     def __repr__(self) -> str:
         state = "ended" if self.ended else "running"
         return f"<run of project {self._spec.name}, {state}: {', '.join(self.targets)}>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.stop()
 
     def await_termination(self, timeout: float | None = None) -> bool:
         """Wait until the run has ended; return False if `timeout` seconds passed before.

@@ -44,11 +44,16 @@ def share_text(share: float | None) -> str:
     return f"{share:.1%}" if share < 0.1 else f"{share:.0%}"
 
 
-def counted_text(count: int, noun: str) -> str:
+def counted_text(count: int, noun: str, several: str = "") -> str:
     """Return how many there are.
+
+    Args:
+        count: How many.
+        noun: What one is called.
+        several: What others are called, where that is not the noun with an s.
 
     Example:
         >>> counted_text(1, "product"), counted_text(1200, "product")
         ('1 product', '1,200 products')
     """
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+    return f"{count:,} {noun if count == 1 else several or f'{noun}s'}"

@@ -1,0 +1,94 @@
+"""How products stand, as text: a line each, and one more for each reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from joinery.model.columns import aligned
+from joinery.model.figure import counted_text, seconds_text, share_text, size_text
+from joinery.observe.hot_keys import hot_text
+
+if TYPE_CHECKING:
+    from joinery.observe.status import ProductStatus, ProjectStatus, State
+
+MARKS: Mapping[State, str] = {
+    "failed": "✗",
+    "gone": "✗",
+    "unknown": "?",
+    "waiting": "◐",
+    "behind": "◐",
+    "paused": "‖",
+    "live": "●",
+}
+"""What stands before some states, for those who look down a column."""
+_HEADER = (
+    "product",
+    "state",
+    "fresh",
+    "behind",
+    "docs/s",
+    "sent",
+    "cost",
+    "on disk",
+    "dead",
+)
+_NUMBERS = range(2, len(_HEADER))
+
+
+def status_lines(found: ProjectStatus, shown: int) -> Iterator[str]:
+    """Yield the status of a project, a line per product and one more for each reason.
+
+    Args:
+        found: What is shown.
+        shown: The most products that are shown; those that want attention are the first.
+    """
+    products = found.products[:shown]
+    urgent = sum(each.wants_attention for each in found.products)
+    yield f"{found.project}   {counted_text(len(found.products), 'product')}   {_urgent(urgent)}"
+    if products:
+        table = aligned([_HEADER, *map(_row, products)], right=_NUMBERS)
+        yield f"  {next(table)}"
+        for line, each in zip(table, products, strict=True):
+            yield f"{MARKS.get(each.state, ' ')} {line}"
+            yield from _reasons(each)
+    if hidden := len(found.products) - len(products):
+        yield f"… {hidden} more: joinery status --all"
+    yield from (f"warning: {each}" for each in found.warnings)
+
+
+def _reasons(status: ProductStatus) -> Iterator[str]:
+    if status.because and status.state != "ended":
+        yield f"    because {status.because}"
+    for each in status.missed:
+        yield f"    {each}"
+    if hot := hot_text(status.hot_keys):
+        yield f"    {hot}"
+
+
+def _row(status: ProductStatus) -> tuple[str, ...]:
+    if not status.told:
+        return (status.product, status.state, *("-",) * (len(_HEADER) - 2))
+    return (
+        status.product,
+        status.state,
+        "-" if status.fresh_s is None else seconds_text(status.fresh_s),
+        _behind(status),
+        f"{status.per_second:,.0f}",
+        f"{status.documents:,}",
+        share_text(status.cost),
+        "-" if status.state_bytes is None else size_text(status.state_bytes),
+        f"{status.dead:,}",
+    )
+
+
+def _behind(status: ProductStatus) -> str:
+    if status.bytes_left and not status.rows_left:
+        return size_text(status.bytes_left)
+    return f"{status.rows_left:,}"
+
+
+def _urgent(count: int) -> str:
+    if not count:
+        return "nothing needs attention"
+    return f"{count} {'needs' if count == 1 else 'need'} attention"
