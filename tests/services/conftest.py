@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import psycopg
 import pytest
 from tests.services.captured import Connection
+from tests.services.remote_run import Begin, beginning
 from tests.services.s3_server import S3Server, make_bucket, s3_server
 
 from joinery.dev.connect import connect as connect_service
@@ -57,6 +58,13 @@ def s3() -> Iterator[S3Server]:
     with s3_server() as server:
         make_bucket(server.settings)
         yield server
+
+
+@pytest.fixture
+def begin() -> Iterator[Begin]:
+    """Begins runs in processes of their own, which end with the test at the latest."""
+    with beginning() as begin:
+        yield begin
 
 
 @pytest.fixture(scope="session")

@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
-import json
-import os
-import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.chaos.world import World, assert_documents, make_world, write_project
+from tests.chaos.world import World, assert_documents, make_world
 from tests.services import test_object_store as store
 from tests.services.by_tasks import assert_tasks_write
 from tests.services.hdfs_server import hdfs as hdfs_service
 from tests.services.hdfs_server import hdfs_settings
+from tests.services.remote_run import (
+    POISON,
+    Begin,
+    declare,
+    ended,
+    kill,
+    one_line,
+    until_committed,
+)
 from tests.services.rescaled import declare_shop, state_goes_on
 from tests.services.s3_server import BadNetwork
 from tests.session_run import run_to_end
 from tests.spark.test_rescale import CUSTOMERS, ORDERS, feed, run_once
 
 import joinery as jn
-from joinery.delivery import lease as module
 from joinery.delivery.lease import Lease
 from joinery.delivery.lease_file import LeaseHeldError, holder_in
 from joinery.dev.process import HOST
@@ -46,9 +48,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.services, pytest.mark.spark]
 
-RUN = [sys.executable, "-m", "joinery.cli.main", "run", "--once"]
 AWAY_S, LIMIT_S = 4.0, 300
-POISON = '{"id": "one", "name": "x", "rev": 1}\n'
 
 # What holds in an object store holds here, too.
 test_a_file_reads_as_it_was_written = store.test_a_file_reads_as_it_was_written
@@ -65,6 +65,7 @@ test_of_two_one_has_what_was_released = (
     store.test_of_two_drivers_one_takes_over_a_lease_that_was_released
 )
 test_of_two_one_has_what_lapsed = store.test_of_two_drivers_one_takes_over_a_lease_that_has_lapsed
+test_a_lease_is_kept_where_answers_are_lost = store.test_a_lease_is_kept_where_answers_are_lost
 test_a_file_is_put_first_by_one = store.test_a_file_is_put_first_by_one
 test_an_empty_batch = store.test_an_empty_batch_does_not_take_the_place_of_another_run_s
 test_a_run_removes_its_own_parts = store.test_a_run_that_ends_removes_its_own_parts_alone
@@ -117,6 +118,12 @@ def network(hdfs: Service) -> Iterator[BadNetwork]:
         yield opened
 
 
+@pytest.fixture
+def spoilt(network: BadNetwork, folder: RemotePath) -> RemotePath:
+    """The folder as it is seen through the network."""
+    return over(network, folder)
+
+
 def place(address: str, settings: dict[str, str]) -> RemotePath:
     authority = address.removeprefix("hdfs://").partition("/")[0]
     return RemotePath.of(address, HdfsOptions.of(authority, settings))
@@ -152,26 +159,6 @@ def test_what_is_under_way_is_not_there(folder: RemotePath) -> None:
 
     assert [] == list((folder / "a").iterdir())
     assert [] == list(folder.listed())
-
-
-def test_a_lease_is_kept_where_answers_are_lost(
-    folder: RemotePath, network: BadNetwork, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "RENEW_S", 0.05)
-    network.lost, network.cut, network.refused = 0.2, 0.1, 0.1
-    lease = Lease(over(network, folder) / "q.lease", "q")
-
-    lease.take()
-    while network.spoilt < 20:
-        lease.check()
-        time.sleep(0.05)
-    network.mend()
-    lease.check()
-
-    with pytest.raises(LeaseHeldError):
-        Lease(folder / "q.lease", "q").take()
-    lease.release()
-    assert lease.lost is None
 
 
 def test_lines_stand_once_where_answers_are_lost(folder: RemotePath, network: BadNetwork) -> None:
@@ -268,17 +255,19 @@ def test_a_run_that_is_killed_goes_on_and_loses_nothing_while_hdfs_stands_still(
     hdfs: Service,
     folder: RemotePath,
     settings: dict[str, str],
+    begin: Begin,
 ) -> None:
     declare(tmp_path, world, folder, settings)
     user = sorted((tmp_path / "data" / "user").iterdir())[-1]
     user.write_text(user.read_text() + POISON)
 
-    with begun(tmp_path) as first:
-        until_committed(folder, 0, first)
-        with pytest.raises(LeaseHeldError, match='another run of "profile" is active'):
-            run_to_end(spark, tmp_path)
-        away(hdfs)
-        until_committed(folder, 1, first)
+    first = begin(tmp_path)
+    until_committed(folder, first)
+    with pytest.raises(LeaseHeldError, match='another run of "profile" is active'):
+        run_to_end(spark, tmp_path)
+    away(hdfs)
+    until_committed(folder, first, batch=1)
+    kill(first)
     run_to_end(spark, tmp_path)
 
     assert_documents(tmp_path, world.documents())
@@ -296,18 +285,18 @@ def test_hdfs_that_is_killed_ends_the_run_with_one_line_and_nothing_is_lost(
     hdfs: Service,
     folder: RemotePath,
     settings: dict[str, str],
+    begin: Begin,
 ) -> None:
     declare(tmp_path, world, folder, settings)
 
-    with begun(tmp_path) as first:
-        until_committed(folder, 0, first)
-        hdfs.kill()
-        _, errors = first.communicate(timeout=LIMIT_S)
+    first = begin(tmp_path)
+    until_committed(folder, first)
+    hdfs.kill()
+    code, errors = ended(first)
     hdfs.start()
     run_to_end(spark, tmp_path)
 
-    told = [each for each in errors.splitlines() if each.startswith("error: ")]
-    assert (1, 1, False) == (first.returncode, len(told), "Traceback" in errors), errors
+    assert (1, True) == (code, one_line(errors)), errors
     assert_documents(tmp_path, world.documents())
 
 
@@ -342,39 +331,3 @@ def test_tasks_of_a_cluster_write_what_they_staged_in_hdfs(
         assert_tasks_write(tmp_path, cluster, redis, str(folder), settings)
 
     assert not (folder / "_staging").exists()
-
-
-def declare(folder: Path, world: World, place: RemotePath, settings: dict[str, str]) -> None:
-    """Write a project whose checkpoint is in HDFS."""
-    write_project(folder, world)
-    small = {"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2"}
-    said = f"run: {{checkpoint: '{place}', spark: {json.dumps(settings | small)}, "
-    file = folder / "joinery.yaml"
-    file.write_text(file.read_text().replace("run: {", said))
-
-
-@contextmanager
-def begun(folder: Path) -> Iterator[subprocess.Popen[str]]:
-    """Have a run going for the length of a block, then kill it."""
-    run = subprocess.Popen(
-        RUN,
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable},
-    )
-    try:
-        yield run
-    finally:
-        if run.poll() is None:
-            os.killpg(run.pid, signal.SIGKILL)
-            run.communicate()
-
-
-def until_committed(checkpoint: RemotePath, batch: int, run: subprocess.Popen[str]) -> None:
-    """Wait until a run has committed a batch."""
-    while not (checkpoint / "profile" / "commits" / f"{batch}").is_file():
-        assert run.poll() is None, run.communicate()
-        time.sleep(0.05)

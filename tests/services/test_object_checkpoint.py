@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.chaos.world import World, assert_documents, make_world, write_project
+from tests.chaos.world import World, assert_documents, make_world
 from tests.services.by_tasks import assert_tasks_write
+from tests.services.remote_run import (
+    COMMAND,
+    POISON,
+    Begin,
+    declare,
+    ended,
+    kill,
+    one_line,
+    until_committed,
+    until_there,
+)
 from tests.services.rescaled import state_goes_on
 from tests.services.s3_server import BUCKET, BadNetwork, S3Server, s3_settings
 from tests.session_run import run_to_end
@@ -35,25 +43,10 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.services, pytest.mark.spark]
 
-RUN = [sys.executable, "-m", "joinery.cli.main", "run", "--once"]
-LIMIT_S = 600
-BEGUN: list[subprocess.Popen[str]] = []
-POISON = '{"id": "one", "name": "x", "rev": 1}\n'
-
 
 @pytest.fixture(scope="module")
 def world() -> World:
     return make_world(seed=17)
-
-
-@pytest.fixture(autouse=True)
-def no_run_outlives_its_test() -> Iterator[None]:
-    yield
-    while BEGUN:
-        run = BEGUN.pop()
-        if run.poll() is None:
-            os.killpg(run.pid, signal.SIGKILL)
-            run.wait()
 
 
 def reaching(spark: SparkSession, folder: Path) -> SparkSession:
@@ -70,48 +63,18 @@ def reaching(spark: SparkSession, folder: Path) -> SparkSession:
     return session
 
 
-def declare(folder: Path, world: World, port: int) -> RemotePath:
+def declare_at(port: int, folder: Path, world: World) -> RemotePath:
     """Write a project whose checkpoint is at a server; return where."""
-    write_project(folder, world)
-    settings = {"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2"}
-    settings |= s3_settings(port)
-    address = f"s3a://{BUCKET}/{folder.name}"
-    file = folder / "joinery.yaml"
-    told = f"run: {{checkpoint: '{address}', spark: {json.dumps(settings)}, "
-    file.write_text(file.read_text().replace("run: {", told))
-    return RemotePath.of(address, S3Options.of(settings))
-
-
-def begun(folder: Path, *more: str) -> subprocess.Popen[str]:
-    run = subprocess.Popen(
-        [*RUN, *more],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable},
-    )
-    BEGUN.append(run)
-    return run
-
-
-def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
-    """Wait for the end of a run; return its exit code and what it wrote as errors."""
-    _, errors = process.communicate(timeout=LIMIT_S)
-    return process.returncode, errors
-
-
-def until_committed(checkpoint: RemotePath, run: subprocess.Popen[str]) -> None:
-    """Wait until a run has committed its first batch."""
-    while not (checkpoint / "profile" / "commits" / "0").is_file():
-        assert run.poll() is None, run.communicate()
-        time.sleep(0.05)
+    settings = s3_settings(port)
+    place = RemotePath(BUCKET, folder.name, S3Options.of(settings))
+    declare(folder, world, place, settings)
+    return place
 
 
 def joinery(folder: Path, *arguments: str) -> str:
-    command = [sys.executable, "-m", "joinery.cli.main", *arguments]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [*COMMAND, *arguments], cwd=folder, capture_output=True, text=True, check=True
+    )
     return done.stdout
 
 
@@ -132,20 +95,19 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.mark.parametrize("where", ["here", pytest.param("cluster", marks=pytest.mark.exhaustive)])
 def test_of_two_runs_one_is_refused_and_one_that_is_killed_goes_on_and_leaves_no_trace(
-    spark: SparkSession, tmp_path: Path, world: World, s3: S3Server, master: list[str]
+    spark: SparkSession, tmp_path: Path, world: World, s3: S3Server, master: list[str], begin: Begin
 ) -> None:
-    checkpoint = declare(tmp_path, world, s3.port)
+    checkpoint = declare_at(s3.port, tmp_path, world)
     user = sorted((tmp_path / "data" / "user").iterdir())[-1]
     user.write_text(user.read_text() + POISON)
 
-    runs = [begun(tmp_path, *master), begun(tmp_path, *master)]
+    runs = [begin(tmp_path, *master), begin(tmp_path, *master)]
     while all(each.poll() is None for each in runs):
         time.sleep(0.05)
     (refused,) = (each for each in runs if each.poll() is not None)
     (first,) = (each for each in runs if each is not refused)
     until_committed(checkpoint, first)
-    os.killpg(first.pid, signal.SIGKILL)
-    first.communicate()
+    kill(first)
     run_to_end(reaching(spark, tmp_path), tmp_path)
 
     code, errors = ended(refused)
@@ -162,14 +124,14 @@ def test_of_two_runs_one_is_refused_and_one_that_is_killed_goes_on_and_leaves_no
 @pytest.mark.chaos
 @HERE_AND_ON_A_CLUSTER
 def test_nothing_is_lost_over_a_network_that_refuses_cuts_and_loses(
-    tmp_path: Path, world: World, s3: S3Server, master: list[str]
+    tmp_path: Path, world: World, s3: S3Server, master: list[str], begin: Begin
 ) -> None:
     with BadNetwork(s3.port).open() as network:
-        declare(tmp_path, world, network.port)
+        declare_at(network.port, tmp_path, world)
         network.refused, network.cut, network.lost, network.slow_s = 0.03, 0.02, 0.02, 0.02
         codes: list[int] = []
         while not codes or codes[-1]:
-            code, errors = ended(begun(tmp_path, *master))
+            code, errors = ended(begin(tmp_path, *master))
             codes.append(code)
             assert code == 0 or one_line(errors), errors
             if len(codes) > 2:
@@ -191,14 +153,14 @@ def test_tasks_of_a_cluster_write_what_they_staged_in_the_store(
 
 @pytest.mark.exhaustive
 def test_two_checkpoints_of_one_project_in_one_bucket_stage_apart(
-    tmp_path: Path, world: World, s3: S3Server
+    tmp_path: Path, world: World, s3: S3Server, begin: Begin
 ) -> None:
-    checkpoint = declare(tmp_path, world, s3.port)
+    checkpoint = declare_at(s3.port, tmp_path, world)
     said = (tmp_path / "joinery.yaml").read_text()
     other = said.replace(f"'{checkpoint}'", f"'{checkpoint}-other'").replace("out", "other/out")
     (tmp_path / "other.yaml").write_text(other)
 
-    runs = [begun(tmp_path), begun(tmp_path, "other.yaml")]
+    runs = [begin(tmp_path), begin(tmp_path, "other.yaml")]
 
     assert [0, 0] == [ended(each)[0] for each in runs]
     for folder in (tmp_path, tmp_path / "other"):
@@ -206,12 +168,12 @@ def test_two_checkpoints_of_one_project_in_one_bucket_stage_apart(
 
 
 def test_a_store_that_goes_away_ends_the_run_with_one_line_and_nothing_is_lost(
-    spark: SparkSession, tmp_path: Path, world: World, s3: S3Server
+    spark: SparkSession, tmp_path: Path, world: World, s3: S3Server, begin: Begin
 ) -> None:
     with BadNetwork(s3.port).open() as network:
-        checkpoint = declare(tmp_path, world, network.port)
+        checkpoint = declare_at(network.port, tmp_path, world)
         behind = RemotePath(BUCKET, checkpoint.key, S3Options.of(s3.settings))
-        first = begun(tmp_path)
+        first = begin(tmp_path)
         until_committed(behind, first)
         network.cut = 1.0
         code, errors = ended(first)
@@ -224,16 +186,10 @@ def test_a_store_that_goes_away_ends_the_run_with_one_line_and_nothing_is_lost(
     assert_documents(tmp_path, world.documents())
 
 
-def one_line(errors: str) -> bool:
-    """Return whether there is one line for a person, whatever Spark says besides."""
-    told = [each for each in errors.splitlines() if each.startswith("error: ")]
-    return len(told) == 1 and "Traceback" not in errors
-
-
 def test_a_rebuild_takes_the_place_of_a_checkpoint_in_a_store(
-    spark: SparkSession, tmp_path: Path, world: World, s3: S3Server
+    spark: SparkSession, tmp_path: Path, world: World, s3: S3Server, begin: Begin
 ) -> None:
-    checkpoint = declare(tmp_path, world, s3.port)
+    checkpoint = declare_at(s3.port, tmp_path, world)
     session = reaching(spark, tmp_path)
     file = tmp_path / "joinery.yaml"
     wanted = file.read_text()
@@ -244,13 +200,10 @@ def test_a_rebuild_takes_the_place_of_a_checkpoint_in_a_store(
 
     with pytest.raises(StateMismatchError) as refused:
         run_to_end(session, tmp_path)
-    broken = begun(tmp_path, "--rebuild")
-    while not (rebuilt / "commits" / "0").is_file():
-        assert broken.poll() is None, broken.communicate()
-        time.sleep(0.05)
-    os.killpg(broken.pid, signal.SIGKILL)
-    broken.communicate()
-    code, errors = ended(begun(tmp_path, "--rebuild"))
+    broken = begin(tmp_path, "--rebuild")
+    until_there(rebuilt / "commits" / "0", broken)
+    kill(broken)
+    code, errors = ended(begin(tmp_path, "--rebuild"))
 
     assert "joinery run --rebuild" in refused.value.hint
     assert 0 == code, errors
@@ -263,20 +216,19 @@ def test_a_rebuild_takes_the_place_of_a_checkpoint_in_a_store(
 
 @pytest.mark.exhaustive
 def test_documents_that_wait_are_sent_by_a_run_on_another_machine(
-    tmp_path: Path, world: World, s3: S3Server
+    tmp_path: Path, world: World, s3: S3Server, begin: Begin
 ) -> None:
-    checkpoint = declare(tmp_path, world, s3.port)
+    checkpoint = declare_at(s3.port, tmp_path, world)
     file = tmp_path / "joinery.yaml"
     held = "    root: user\n    ready: [user, repo]\n    emit: {settle: 5m}"
     file.write_text(file.read_text().replace("    root: user", held))
-    first = begun(tmp_path)
+    first = begin(tmp_path)
     until_committed(checkpoint, first)
-    os.killpg(first.pid, signal.SIGKILL)
-    first.communicate()
+    kill(first)
     assert not list((tmp_path / "out").glob("profile/*.jsonl"))
 
     shutil.rmtree(tmp_path / ".joinery")
-    code, errors = ended(begun(tmp_path))
+    code, errors = ended(begin(tmp_path))
 
     assert 0 == code, errors
     assert_documents(tmp_path, world.documents())
@@ -292,13 +244,12 @@ def test_state_goes_on_in_another_number_of_partitions(
 
 
 def test_what_needs_a_disk_is_refused_by_name(tmp_path: Path, world: World) -> None:
-    declare(tmp_path, world, 1)
+    declare_at(1, tmp_path, world)
     file = tmp_path / "joinery.yaml"
     text = file.read_text().replace("    root: user", "    root: user\n    solution: kv")
     file.write_text(text)
 
-    command = [sys.executable, "-m", "joinery.cli.main"]
-    check = subprocess.run([*command, "check"], cwd=tmp_path, capture_output=True, text=True)
+    check = subprocess.run([*COMMAND, "check"], cwd=tmp_path, capture_output=True, text=True)
 
     needs = "needs a checkpoint on a disk, and run.checkpoint is at s3a://"
     assert f'PLAN_NOT_YET solution: kv of product "profile" {needs}' in check.stdout + check.stderr

@@ -70,6 +70,12 @@ def network(s3: S3Server) -> Iterator[BadNetwork]:
         yield opened
 
 
+@pytest.fixture
+def spoilt(network: BadNetwork, folder: RemotePath) -> RemotePath:
+    """The folder as it is seen through the network."""
+    return over(network, folder)
+
+
 def over(network: BadNetwork, folder: RemotePath) -> RemotePath:
     """Return a folder as it is seen through a network."""
     return RemotePath(BUCKET, folder.key, S3Options.of(s3_settings(network.port)))
@@ -263,11 +269,11 @@ def took(together: threading.Barrier, lease: Lease, after_s: float) -> bool:
 
 @pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_lease_is_kept_where_answers_are_lost(
-    folder: RemotePath, network: BadNetwork, monkeypatch: pytest.MonkeyPatch
+    folder: RemotePath, network: BadNetwork, spoilt: RemotePath, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "RENEW_S", 0.05)
-    network.lost, network.cut, network.refused = 0.3, 0.1, 0.1
-    lease = Lease(over(network, folder) / "q.lease", "q")
+    network.lost, network.cut, network.refused = 0.2, 0.1, 0.1
+    lease = Lease(spoilt / "q.lease", "q")
 
     lease.take()
     while network.spoilt < 20:
