@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,10 @@ class LiveTruth:
         """Return how many records were sent."""
         return sum(len(each.read()) for each in self.topics.values())
 
+    def has_sent(self, count: int) -> bool:
+        """Return whether at least as many records were sent."""
+        return self.count() >= count
+
     def check_versions(self) -> None:
         """Require that the version of each key rises from record to record."""
         for each in self.topics.values():
@@ -157,8 +162,13 @@ def follow(
     truth.check_versions()
 
 
-def follow_through_a_kill(
-    truth: LiveTruth, folder: Path, some: Callable[[int], Iterable[RowChange]], *, backlog: int
+def follow_through_kills(
+    truth: LiveTruth,
+    folder: Path,
+    some: Callable[[int], Iterable[RowChange]],
+    *,
+    backlog: int,
+    kills: int,
 ) -> None:
     """Keep a project in real time, killed in the midst of changes and started again.
 
@@ -167,18 +177,20 @@ def follow_through_a_kill(
         folder: Of the project file.
         some: Makes as many changes as it is asked for.
         backlog: How many there are before the first start.
+        kills: How often it is killed.
     """
     truth.put(*some(backlog))
-    with live_run(folder, "--real-time") as run:
-        run.until(run.is_live, "real time")
-        for _ in range(20):
-            truth.put(*some(2))
-        run.until(truth.settled, truth.missing)
-        enough = truth.count() + 10
-        truth.put(*some(60))
-        run.until(lambda: truth.count() >= enough, "some documents")
-        run.kill()
-    truth.put(*some(5))
+    for _ in range(kills):
+        with live_run(folder, "--real-time") as run:
+            run.until(run.is_live, "real time")
+            for _ in range(20):
+                truth.put(*some(2))
+            run.until(truth.settled, truth.missing)
+            enough = truth.count() + 10
+            truth.put(*some(60))
+            run.until(partial(truth.has_sent, enough), "some documents")
+            run.kill()
+        truth.put(*some(5))
     with live_run(folder, "--real-time") as run:
         run.until(run.is_live, "real time")
         truth.put(*some(60))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.services.live_truth import LiveTruth, follow, follow_through_a_kill
+from tests.services.live_truth import LiveTruth, follow, follow_through_kills
 
 from joinery.dev.service import Service
 from joinery.testing.changes import RowChange, delete, insert
@@ -222,9 +222,10 @@ def test_each_form_follows_single_changes(tmp_path: Path, kafka: Service) -> Non
 
 
 @pytest.mark.exhaustive
-def test_each_form_is_right_after_a_kill(tmp_path: Path, kafka: Service) -> None:
+@pytest.mark.parametrize("kills", [1, 4])
+def test_each_form_is_right_after_kills(tmp_path: Path, kafka: Service, kills: int) -> None:
     truth = LiveTruth.of(tmp_path, PROJECT, kafka.address)
 
-    follow_through_a_kill(truth, tmp_path, some_of_all(), backlog=40)
+    follow_through_kills(truth, tmp_path, some_of_all(), backlog=40, kills=kills)
 
     assert all(truth.expected().values()), "each product has documents"
