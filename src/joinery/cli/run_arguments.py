@@ -119,8 +119,7 @@ def check_bulk_start(arguments: RunArguments, spec: ProjectSpec) -> None:
         case "parquet" if "postgres" not in kinds:
             raise RunArgumentError(
                 "no source of the project is a PostgreSQL database",
-                detail="In Kafka and in files nothing tells to which place in the log an export"
-                " belongs.",
+                detail="In Kafka and in files, nothing says where in the log an export belongs.",
                 hint="Put its rows into the log, before the changes: see docs/rebuild.md.",
             )
 

@@ -123,7 +123,7 @@ class StoreHold(Hold):
             raise FencedError(
                 "another run has taken over the documents that wait",
                 detail=f"It has written {place}.",
-                hint="Nothing is lost: start this run again, if no other goes on.",
+                hint="Nothing is lost: start this run again if no other is running.",
             ) from error
         self._count(place, what, len(content))
 
@@ -173,7 +173,7 @@ class StoreHold(Hold):
             raise SinkError(
                 f"documents that wait are gone from {self._log}",
                 detail="Files that were put there are not there any more.",
-                hint="Send all documents anew: joinery run --rebuild.",
+                hint="Send all documents again: joinery run --rebuild.",
             )
 
 

@@ -93,7 +93,7 @@ def _properties(file: Path) -> Iterator[tuple[str, str]]:
         raise RunError(
             f"cannot read {file}",
             detail=f"It is not well-formed XML: {error}.",
-            hint="Mend it, or let HADOOP_CONF_DIR name another folder.",
+            hint="Fix it, or let HADOOP_CONF_DIR name another folder.",
         ) from error
     for each in found.iter("property"):
         yield (each.findtext("name") or "").strip(), (each.findtext("value") or "").strip()

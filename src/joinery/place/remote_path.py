@@ -180,7 +180,7 @@ class RemotePath:
             known = None  # what is left as it is, or was another, has to be looked at
         raise StorageError(
             f"could not write {self}",
-            detail=f"It was different each of {_MOST_LOOKS} times, since it was read.",
+            detail=f"It changed between reading and writing, {_MOST_LOOKS} times in a row.",
             hint="Check whether anything between here and the store alters ETags.",
         )
 

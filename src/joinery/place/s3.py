@@ -224,8 +224,8 @@ class Bucket:
         return StorageError(
             f"the store of s3a://{self.name} ignores the condition of a put: {header}",
             detail=detail or "Two runs could overwrite each other there.",
-            hint="Use a store that knows If-None-Match and If-Match, such as S3, and nothing"
-            " between that alters ETags.",
+            hint="Use a store that supports If-None-Match and If-Match, such as S3, with nothing"
+            " in between that alters ETags.",
         )
 
     def make_folder(self, key: str) -> None:

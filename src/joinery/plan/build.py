@@ -281,7 +281,7 @@ def _check_emit(context: Context, spec: ProductSpec) -> None:
     deep = [each for each in below if each.within is not None]
     if spec.emit.when == "closed" and deep:
         message = f'embed "{deep[0].name}" has "within" below another embed, and "emit" is closed'
-        hint = "Hang it on the root, or write when: changed."
+        hint = "Embed it in the root itself, or write when: changed."
         context.refuse("PLAN_WITHIN", message, (*path, "when"), hint=hint)
 
 

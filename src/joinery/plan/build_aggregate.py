@@ -183,7 +183,7 @@ def _check_bound(context: Context, form: AggregateForm, path: Path) -> None:
     changelog, _ = form.relation.clock
     if product is None:
         over = f'relation "{changelog.name}"'
-        detail = "Its format tells rows of a snapshot, which may still change any window."
+        detail = "Its format marks rows of a snapshot, which may still change any window."
         hint = "Choose windows so large that there are not many more of them than rows."
     else:
         over = f'product "{product.name}"'

@@ -87,7 +87,7 @@ def _check_relation(context: Context, spec: RelationSpec, path: Path) -> None:
     kind = kinds.get(context.spec.source_of(spec), _SOURCES[0])
     if kind not in _SOURCES:
         message = f"{name} cannot be read from a source of kind {kind} yet"
-        detail = "Its changes would be kept on the way in clear."
+        detail = "Its changes would be kept in clear on the way."
         context.refuse(_CODE, message, path, key=True, detail=detail)
     for other in context.spec.changelogs:
         if other.name != spec.name and may_share(context.spec, spec, other):
@@ -121,7 +121,10 @@ def _check_columns(
             context.unknown("PLAN_UNKNOWN_FIELD", message, place, name=name, known=types)
         elif name in spec.key and not _has_index(types[name]):
             message = f'"{name}" is the key of relation "{spec.name}", and {types[name]}'
-            detail = "A personal key is known by its blind index, and this may be written in ways."
+            detail = (
+                "A personal key is known by its blind index, and equal values of this type may be"
+                " written differently."
+            )
             context.refuse(_CODE, message, place, detail=detail)
         elif name in (spec.position, _time_of(spec)) or any(name in each for each in spec.unique):
             message = f'"{name}" is personal, and cannot order or tell apart rows of "{spec.name}"'
@@ -136,7 +139,7 @@ def _check_columns(
             context.unknown(_CODE, message, place, name=name, known=personal.fields)
         elif name in types and not _has_index(types[name]):
             message = f'"join" of relation "{spec.name}" names "{name}", which is {types[name]}'
-            detail = "Such values may be equal and be written differently."
+            detail = "Equal values of this type may be written differently."
             context.refuse(_CODE, message, place, detail=detail)
 
 
@@ -215,7 +218,7 @@ def check_product(context: Context, spec: ProductSpec, product: Product) -> None
     if what is not None:
         named = relations[0].name if relations else reads[0].name
         message = f'product "{spec.name}" reads personal columns, of "{named}"'
-        detail = f"Not there yet for them: {what}."
+        detail = f"Not supported for them yet: {what}."
         context.refuse(_CODE, message, ("products", spec.name), key=True, detail=detail)
 
 
@@ -314,7 +317,7 @@ def check_streams(context: Context, streams: Iterable[Stream]) -> None:
         _warn_kept(context, stream, path)
         for what in _uncovered_of(stream):
             message = f'stream "{stream.name}" reads personal columns, of "{named[0]}"'
-            detail = f"Not there yet for them: {what}."
+            detail = f"Not supported for them yet: {what}."
             context.refuse(_CODE, message, path, key=True, detail=detail)
 
 
@@ -326,8 +329,8 @@ def _warn_kept(context: Context, stream: Stream, path: Path) -> None:
                 _CODE,
                 f'sink "{sink.kind}" of stream "{stream.name}" keeps in clear what it was sent',
                 place,
-                detail="An erasure has those events alone sent again that a lookup of the erased"
-                " row remembers (on_change).",
+                detail="After an erasure, only events that a lookup of the erased row remembers"
+                " (on_change) are sent again.",
                 hint=_ANEW_IN_TOPIC if sink.kind == "kafka" else _ANEW,
                 warning=True,
             )

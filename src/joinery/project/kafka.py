@@ -81,7 +81,7 @@ def without_port(bootstrap: str) -> str | None:
 def _check_bootstrap(reader: Reader, tree: Tree, what: str) -> None:
     text = reader.text(tree, what)
     if text and (host := without_port(text)) is not None:
-        message = f'{what} needs a port behind each host, which "{host}" has not'
+        message = f'{what} needs a port behind each host, which "{host}" lacks'
         hint = f"Write {host or 'host'}:9092."
         reader.refuse("SPEC_VALUE", message, tree.mark.value, hint=hint)
 

@@ -348,7 +348,7 @@ def check_path(reader: Reader, tree: Tree, what: str) -> None:
     check_option(reader, tree, what, {"type": "string"})
     kind, found, _ = str(tree.value if isinstance(tree, Scalar) else "").partition("://")
     if found:
-        message = f"{what} is no path: addresses of {kind}:// are not taken"
+        message = f"{what} is not a path: addresses of {kind}:// are not supported here"
         hint = "Mount it where the driver and all executors see it under the same path."
         reader.refuse("SPEC_VALUE", message, tree.mark.value, hint=hint)
 

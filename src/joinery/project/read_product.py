@@ -116,7 +116,7 @@ def _refuse_untimed(reader: Reader, emit: Parts) -> None:
     """Refuse what goes by time of a product that does not."""
     for name in sorted(emit.keys() - {_SETTLE}):
         message = (
-            f'"{name}" of "emit" is of products with "aggregate" or "pattern",'
+            f'"{name}" of "emit" is for products with "aggregate" or "pattern",'
             ' or with "within" in an embed'
         )
         reader.refuse("SPEC_VALUE", message, emit[name].mark.value, hint=f'Remove "{name}".')

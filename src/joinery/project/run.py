@@ -70,7 +70,7 @@ def _read_interval(at: At, tree: Tree) -> int:
     interval = at.reader.duration_ms(tree, at.part)
     if isinstance(tree, Scalar) and interval < _SHORTEST_INTERVAL_MS:
         message = f'{at.part} cannot be "{tree.text}"'
-        hint = "Spark takes 5s and more; 5m is the default."
+        hint = "Spark needs 5s or more; 5m is the default."
         at.reader.refuse("SPEC_VALUE", message, tree.mark.value, hint=hint)
     return interval
 

@@ -15,7 +15,7 @@ from joinery.vault.keys import Vault, VaultError
 
 _FILE = "joinery.vault"
 _HINT = (
-    "Give the vault of before, from a backup if need be: whoever has a receipt is erased in it"
+    "Put the former vault back, from a backup if needed: everyone with a receipt is erased in it"
     " again."
 )
 
@@ -73,5 +73,5 @@ def _check(file: Path, query: str, vault: Vault) -> None:
         raise VaultError(
             f'the vault, {vault.target}, is not the one that "{query}" was sealed with',
             detail="It cannot open what is kept, and does not know who was erased.",
-            hint=f"{_HINT} Without it: joinery run --rebuild, then erase again who was erased.",
+            hint=f"{_HINT} Without it: joinery run --rebuild, then repeat the erasures.",
         )

@@ -109,7 +109,7 @@ def refused(fold: str, relation: str = "append: true") -> list[str]:
         ),
         (
             f"sequence: no, {STATE}, {SUM}, emit: {{late: drop}}",
-            'SPEC_VALUE "late" of "emit" is of products with "aggregate" or "pattern",'
+            'SPEC_VALUE "late" of "emit" is for products with "aggregate" or "pattern",'
             ' or with "within" in an embed',
         ),
         (

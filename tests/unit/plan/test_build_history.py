@@ -79,7 +79,7 @@ products:
         (
             "valid: since, emit: {when: closed}",
             "key: [id]",
-            'SPEC_VALUE "when" of "emit" is of products with "aggregate" or "pattern",'
+            'SPEC_VALUE "when" of "emit" is for products with "aggregate" or "pattern",'
             ' or with "within" in an embed',
         ),
         (

@@ -150,4 +150,4 @@ def test_a_broker_without_a_port_is_refused(brokers: str, host: str, tmp_path: P
     ((_, code, message, hint),) = problems(tmp_path, f"{{bootstrap: {brokers}}}")
 
     assert ("SPEC_VALUE", f"Write {host}:9092.") == (code, hint)
-    assert f'needs a port behind each host, which "{host}" has not' in message
+    assert f'needs a port behind each host, which "{host}" lacks' in message

@@ -411,7 +411,7 @@ def test_a_path_is_no_address(tmp_path: Path) -> None:
 
     found = [each for each in problems(tmp_path, text) if "SPEC_VALUE" in each]
 
-    why = "is no path: addresses of abfs:// are not taken"
+    why = "is not a path: addresses of abfs:// are not supported here"
     assert [
         f'1:19 SPEC_VALUE "checkpoint" of "run" {why}',
         f'2:29 SPEC_VALUE "path" of "files" of source "s" {why}',
@@ -424,7 +424,7 @@ def test_a_checkpoint_may_be_in_a_store_and_a_source_may_not(tmp_path: Path, add
 
     found = [each for each in problems(tmp_path, text) if "SPEC_VALUE" in each]
 
-    why = f"is no path: addresses of {address.partition(':')[0]}:// are not taken"
+    why = f"is not a path: addresses of {address.partition(':')[0]}:// are not supported here"
     assert [f'2:29 SPEC_VALUE "path" of "files" of source "s" {why}'] == found
 
 
@@ -445,7 +445,7 @@ def test_a_folder_may_have_the_name_of_a_kind_of_store(tmp_path: Path) -> None:
 def test_an_address_of_another_store_is_no_path(tmp_path: Path) -> None:
     found = problems(tmp_path, "run: {checkpoint: 's3://bucket/x'}\n")
 
-    assert [each for each in found if 'SPEC_VALUE "checkpoint" of "run" is no path' in each]
+    assert [each for each in found if 'SPEC_VALUE "checkpoint" of "run" is not a path' in each]
 
 
 def test_a_lineage_without_its_url_names_the_key_that_is_missing(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def test_a_problem_says_what_to_write(tmp_path: Path) -> None:
 
     assert [
         "Dead letters are kept with their batch.",
-        "Spark takes 5s and more; 5m is the default.",
+        "Spark needs 5s or more; 5m is the default.",
         "Write 127.0.0.1:9464.",
         "Write {url: http://host:5000}.",
         "Write it as 100/s.",

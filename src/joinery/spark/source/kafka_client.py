@@ -196,8 +196,8 @@ COMMITTED = "read_committed"
 _TOLD = 3
 _LOST = "KAFKA_DATA_LOSS"
 _HINT = (
-    "Start on a fresh checkpoint, or set fail_on_data_loss: false on the source to go on with"
-    " what is there."
+    "Start on a fresh checkpoint, or set fail_on_data_loss: false on the source to continue"
+    " with what is there."
 )
 
 
