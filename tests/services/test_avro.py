@@ -14,12 +14,9 @@ from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 from tests.services.log import Log
+from tests.services.project_folder import ProjectFolder
 
 from joinery.dev.service import Service
-from joinery.plan.build import build_plan
-from joinery.plan.product import Plan
-from joinery.project.load import load_spec
-from joinery.project.product import ProjectSpec
 from joinery.sinks.line import read_rows
 from joinery.spark.batch.run import Run, run
 from joinery.spark.jar import kafka_jars
@@ -51,24 +48,13 @@ def record(*fields: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Shop:
+class Shop(ProjectFolder):
     """A project of customers, its folder and its topic."""
 
     spark: SparkSession
-    folder: Path
     log: Log
     registry: str
     topic: str = field(default_factory=lambda: f"t{uuid.uuid4().hex[:8]}")
-
-    @property
-    def spec(self) -> ProjectSpec:
-        """The project as its file declares it."""
-        return load_spec(self.folder / "joinery.yaml")
-
-    @property
-    def plan(self) -> Plan:
-        """The plan of the project."""
-        return build_plan(self.spec)
 
     def declare(self, *, registry: str = "", wait: str = "60s") -> None:
         """Write the project file."""
@@ -109,7 +95,7 @@ class Shop:
 def shop(spark: SparkSession, kafka: Service, registry: Service, tmp_path: Path) -> Shop:
     """The project on the broker, with a topic of its own."""
     add_jars(spark, kafka_jars())
-    made = Shop(spark, tmp_path, Log(kafka.address, {}), registry.address)
+    made = Shop(tmp_path, spark, Log(kafka.address, {}), registry.address)
     made.declare()
     return made
 

@@ -12,14 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pytest
+from tests.services.project_folder import ProjectFolder
 
 from joinery.dev.connect import create, delete
 from joinery.dev.debezium import capture
 from joinery.dev.service import Service
-from joinery.plan.build import build_plan
-from joinery.plan.product import Plan
-from joinery.project.load import load_spec
-from joinery.project.product import ProjectSpec
 from joinery.sinks.line import read_rows
 from joinery.spark.batch.run import Run, run
 from joinery.spark.jar import kafka_jars
@@ -55,23 +52,12 @@ LARGE = 9000
 
 
 @dataclass(frozen=True, slots=True)
-class Captured:
+class Captured(ProjectFolder):
     """Two tables, captured by a connector, and the project that keeps their rows."""
 
     spark: SparkSession
-    folder: Path
     database: str
     at: str
-
-    @property
-    def spec(self) -> ProjectSpec:
-        """The project as its file declares it."""
-        return load_spec(self.folder / "joinery.yaml")
-
-    @property
-    def plan(self) -> Plan:
-        """The plan of the project."""
-        return build_plan(self.spec)
 
     def sql(self, statements: str) -> None:
         """Run statements, each in a transaction of its own."""
@@ -123,7 +109,7 @@ def captured(
     at = f"t{uuid.uuid4().hex[:8]}"
     text = PROJECT.format(kafka=kafka.address, at=at)
     (tmp_path / "joinery.yaml").write_text(text, encoding="utf-8")
-    made = Captured(spark, tmp_path, postgres.address, at)
+    made = Captured(tmp_path, spark, postgres.address, at)
     made.sql(TABLES)
     config = capture(
         at,

@@ -11,13 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.services.log import Log
+from tests.services.project_folder import ProjectFolder
 
 from joinery.dev.service import Service
 from joinery.model.progress import BatchProgress
-from joinery.plan.build import build_plan
-from joinery.plan.product import Plan
-from joinery.project.load import load_spec
-from joinery.project.product import ProjectSpec
 from joinery.sinks.line import read_rows
 from joinery.spark.batch.run import run
 
@@ -52,22 +49,11 @@ products:
 
 
 @dataclass(frozen=True, slots=True)
-class Tables:
+class Tables(ProjectFolder):
     """The project of the three captured tables."""
 
-    folder: Path
     log: Log
     at: str
-
-    @property
-    def spec(self) -> ProjectSpec:
-        """The project as its file declares it."""
-        return load_spec(self.folder / "joinery.yaml")
-
-    @property
-    def plan(self) -> Plan:
-        """The plan of the project."""
-        return build_plan(self.spec)
 
     def replay(self, *steps: str) -> int:
         """Append what Debezium wrote for some steps, each record to its partition, in order."""

@@ -12,14 +12,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from confluent_kafka import Producer
 from tests.services.log import Log
+from tests.services.project_folder import ProjectFolder
 from tests.services.secured import PASSWORD, secured_kafka
 
 from joinery.dev.service import Service
 from joinery.model.progress import BatchProgress
-from joinery.plan.build import build_plan
-from joinery.plan.product import Plan
-from joinery.project.load import load_spec
-from joinery.project.product import ProjectSpec
 from joinery.sinks.line import read_rows
 from joinery.spark.batch.run import Run, run
 from joinery.spark.source.kafka_client import (
@@ -53,23 +50,12 @@ run: {{max_rows_per_batch: {rows}}}
 
 
 @dataclass(frozen=True, slots=True)
-class Shop:
+class Shop(ProjectFolder):
     """A project of customers and orders, its folder and the prefix of its topics."""
 
     spark: SparkSession
-    folder: Path
     log: Log
     at: str
-
-    @property
-    def spec(self) -> ProjectSpec:
-        """The project as its file declares it."""
-        return load_spec(self.folder / "joinery.yaml")
-
-    @property
-    def plan(self) -> Plan:
-        """The plan of the project."""
-        return build_plan(self.spec)
 
     def declare(self, text: str = PROJECT, options: str = "", rows: int = 1000) -> None:
         """Write the project file; `options` are more of the source's."""
@@ -118,7 +104,7 @@ def _told(value: Mapping[str, Any]) -> str:
 def shop(kafka_spark: SparkSession, kafka: Service, tmp_path: Path) -> Shop:
     """The project on the broker, with topics of its own, which are not there yet."""
     # So long that no other test's topic is near: a name that is misspelt is looked up in all.
-    made = Shop(kafka_spark, tmp_path, Log(kafka.address, {}), f"t{uuid.uuid4().hex}")
+    made = Shop(tmp_path, kafka_spark, Log(kafka.address, {}), f"t{uuid.uuid4().hex}")
     made.declare()
     return made
 
@@ -400,7 +386,7 @@ def test_a_broker_with_tls_and_passwords_lets_us_in(
 ) -> None:
     broker = secured_kafka(tmp_path / "kafka")
     with broker.service.started():
-        shop = Shop(kafka_spark, tmp_path / "shop", Log(broker.service.address, {}), "t")
+        shop = Shop(tmp_path / "shop", kafka_spark, Log(broker.service.address, {}), "t")
         shop.folder.mkdir()
         shop.customer(1, "Ada")
 

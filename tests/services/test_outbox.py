@@ -12,14 +12,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 from tests.services.log import Log, headers_of
+from tests.services.project_folder import ProjectFolder
 
 from joinery.dead_letters.dead_letter import DeadLetter
 from joinery.dead_letters.queue import DeadLetterQueue, Selection
 from joinery.dev.service import Service
-from joinery.plan.build import build_plan
-from joinery.plan.product import Plan
-from joinery.project.load import load_spec
-from joinery.project.product import ProjectSpec
 from joinery.spark.batch.run import Run, RunOptions, run
 from joinery.spark.batch.setup import OutboxRefusedError
 from joinery.spark.jar import kafka_jars
@@ -47,23 +44,12 @@ products:
 
 
 @dataclass(frozen=True, slots=True)
-class Shop:
+class Shop(ProjectFolder):
     """A project of one outbox, its folder and the prefix of its topics."""
 
     spark: SparkSession
-    folder: Path
     log: Log
     at: str
-
-    @property
-    def spec(self) -> ProjectSpec:
-        """The project as its file declares it."""
-        return load_spec(self.folder / "joinery.yaml")
-
-    @property
-    def plan(self) -> Plan:
-        """The plan of the project."""
-        return build_plan(self.spec)
 
     def event(
         self, lsn: int | None, number: int, kind: str, id_: str, op: str = "c"
@@ -125,7 +111,7 @@ def _read(consumer: Consumer, place: TopicPartition) -> Iterator[tuple[str, int,
 def shop(spark: SparkSession, kafka: Service, tmp_path: Path) -> Shop:
     """The project on the broker."""
     add_jars(spark, kafka_jars())
-    made = Shop(spark, tmp_path, Log(kafka.address, {}), f"t{uuid.uuid4().hex[:8]}")
+    made = Shop(tmp_path, spark, Log(kafka.address, {}), f"t{uuid.uuid4().hex[:8]}")
     text = PROJECT.format(bootstrap=kafka.address, at=made.at)
     (tmp_path / "joinery.yaml").write_text(text, encoding="utf-8")
     made.log.create(f"{made.at}.outbox")

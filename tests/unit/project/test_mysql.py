@@ -5,42 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.unit.project.captured import CapturedProject
 
-from joinery.errors import ProjectErrors
 from joinery.plan.build import build_plan
 from joinery.project.captured import as_files, log_name, spool_of, tables_of
-from joinery.project.load import load_spec
 from joinery.project.mysql import mysql_options, server_id_of
-from joinery.project.product import ProjectSpec
 
-PROJECT = """\
-name: My Shop
-sources:
-  db: {{mysql: {{{options}}}}}
-defaults: {{format: json}}
-relations:
-  customer: {{key: [id], fields: {{id: long, name: string}}}}
-  purchase: {{topic: sales.purchase, {more}key: [id], fields: {{id: long, customer_id: long}}}}
-products:
-  profile: {{root: customer, sink: {{files: {{path: out}}}}}}
-  bought: {{root: purchase, sink: {{files: {{path: out}}}}}}
-"""
 URL = "url: mysql://ada:engine@db/shop"
-
-
-def project(folder: Path, options: str = URL, more: str = "") -> ProjectSpec:
-    (folder / "joinery.yaml").write_text(PROJECT.format(options=options, more=more))
-    return load_spec(folder / "joinery.yaml")
-
-
-def problems(folder: Path, options: str = URL, more: str = "") -> list[str]:
-    with pytest.raises(ProjectErrors) as refused:
-        build_plan(project(folder, options, more))
-    return [f"{each}" for each in refused.value.problems]
+SHOP = CapturedProject("mysql", URL, "sales.purchase")
 
 
 def test_a_url_is_all_that_it_needs(tmp_path: Path) -> None:
-    spec = project(tmp_path)
+    spec = SHOP.load(tmp_path)
     (source,) = spec.sources
 
     assert log_name(spec, source) == "joinery_my_shop_db"
@@ -50,8 +26,8 @@ def test_a_url_is_all_that_it_needs(tmp_path: Path) -> None:
 
 
 def test_the_number_of_the_replica_is_that_of_its_names_unless_one_is_given(tmp_path: Path) -> None:
-    spec = project(tmp_path)
-    given = project(tmp_path, f"{URL}, server_id: 7, spool: {{keep: 2h}}")
+    spec = SHOP.load(tmp_path)
+    given = SHOP.load(tmp_path, f"{URL}, server_id: 7, spool: {{keep: 2h}}")
 
     assert server_id_of(spec, spec.sources[0]) == server_id_of(spec, spec.sources[0])
     assert 1 << 31 <= server_id_of(spec, spec.sources[0]) < 1 << 32
@@ -60,7 +36,7 @@ def test_the_number_of_the_replica_is_that_of_its_names_unless_one_is_given(tmp_
 
 
 def test_relations_read_tables_as_events_of_debezium(tmp_path: Path) -> None:
-    profile, bought = build_plan(project(tmp_path)).products
+    profile, bought = build_plan(SHOP.load(tmp_path)).products
     customer, purchase = profile.root.relation, bought.root.relation
 
     assert (customer.topic, customer.format) == ("shop.customer", "debezium-json")
@@ -100,4 +76,4 @@ def test_relations_read_tables_as_events_of_debezium(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_is_refused(tmp_path: Path, options: str, more: str, told: str) -> None:
-    assert problems(tmp_path, options, more) == [told]
+    assert SHOP.problems(tmp_path, options, more) == [told]

@@ -5,42 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.unit.project.captured import CapturedProject
 
-from joinery.errors import ProjectErrors
 from joinery.plan.build import build_plan
 from joinery.project.captured import spool_of, tables_of
-from joinery.project.load import load_spec
 from joinery.project.postgres import WalLimit, postgres_options, slot_of
-from joinery.project.product import ProjectSpec
 
-PROJECT = """\
-name: My Shop
-sources:
-  db: {{postgres: {{{options}}}}}
-defaults: {{format: json}}
-relations:
-  customer: {{key: [id], fields: {{id: long, name: string}}}}
-  purchase: {{topic: shop.purchase, {more}key: [id], fields: {{id: long, customer_id: long}}}}
-products:
-  profile: {{root: customer, sink: {{files: {{path: out}}}}}}
-  bought: {{root: purchase, sink: {{files: {{path: out}}}}}}
-"""
 URL = "url: postgresql://ada:engine@db/shop"
-
-
-def project(folder: Path, options: str = URL, more: str = "") -> ProjectSpec:
-    (folder / "joinery.yaml").write_text(PROJECT.format(options=options, more=more))
-    return load_spec(folder / "joinery.yaml")
-
-
-def problems(folder: Path, options: str = URL, more: str = "") -> list[str]:
-    with pytest.raises(ProjectErrors) as refused:
-        build_plan(project(folder, options, more))
-    return [f"{each}" for each in refused.value.problems]
+SHOP = CapturedProject("postgres", URL, "shop.purchase")
 
 
 def test_a_url_is_all_that_it_needs(tmp_path: Path) -> None:
-    spec = project(tmp_path)
+    spec = SHOP.load(tmp_path)
     (source,) = spec.sources
 
     assert slot_of(spec, source) == "joinery_my_shop_db"
@@ -49,10 +25,10 @@ def test_a_url_is_all_that_it_needs(tmp_path: Path) -> None:
 
 
 def test_a_spool_is_kept_for_a_day_and_the_log_without_a_bound(tmp_path: Path) -> None:
-    (plain,) = project(tmp_path).sources
+    (plain,) = SHOP.load(tmp_path).sources
     more = f"{URL}, spool: {{keep: 2h}}, max_wal: {{size: 1 GiB, then: drop}}"
-    (bounded,) = project(tmp_path, more).sources
-    (warned,) = project(tmp_path, f"{URL}, max_wal: 1 MiB").sources
+    (bounded,) = SHOP.load(tmp_path, more).sources
+    (warned,) = SHOP.load(tmp_path, f"{URL}, max_wal: 1 MiB").sources
 
     assert postgres_options(plain).spool.keep_ms == 86_400_000
     assert postgres_options(plain).max_wal is None
@@ -62,7 +38,7 @@ def test_a_spool_is_kept_for_a_day_and_the_log_without_a_bound(tmp_path: Path) -
 
 
 def test_relations_read_tables_as_events_of_debezium(tmp_path: Path) -> None:
-    profile, bought = build_plan(project(tmp_path)).products
+    profile, bought = build_plan(SHOP.load(tmp_path)).products
     customer, purchase = profile.root.relation, bought.root.relation
 
     assert (customer.topic, customer.format) == ("public.customer", "debezium-json")
@@ -70,7 +46,7 @@ def test_relations_read_tables_as_events_of_debezium(tmp_path: Path) -> None:
 
 
 def test_a_table_that_the_source_does_not_name_is_refused(tmp_path: Path) -> None:
-    told = problems(tmp_path, f"{URL}, tables: [customer]")
+    told = SHOP.problems(tmp_path, f"{URL}, tables: [customer]")
 
     assert told == [
         'PLAN_TOPIC source "db" does not name table shop.purchase among its tables',
@@ -78,7 +54,7 @@ def test_a_table_that_the_source_does_not_name_is_refused(tmp_path: Path) -> Non
 
 
 def test_another_format_is_refused(tmp_path: Path) -> None:
-    told = problems(tmp_path, more="format: json, ")
+    told = SHOP.problems(tmp_path, more="format: json, ")
 
     assert told == ['PLAN_TOPIC a database gives debezium-json, not "json"']
 
@@ -120,4 +96,4 @@ def test_another_format_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_is_refused(tmp_path: Path, options: str, told: str) -> None:
-    assert problems(tmp_path, options) == [told]
+    assert SHOP.problems(tmp_path, options) == [told]
