@@ -261,12 +261,12 @@ def _claim(
     Raises:
         FencedError: A later run has claimed it.
     """
-    newest = connection.execute(table.newest(batch.query_id)).fetchone()
+    newest = connection.execute(table.fence.newest(batch.query_id)).fetchone()
     if newest and newest[0] is not None and newest[0] > batch.epoch:
         raise FencedError(f'another run of "{batch.query}" is writing to table "{table.name}"')
     for part in range(parts):
-        connection.execute(table.note_part(batch.query_id, part, batch.epoch))
-    connection.execute(table.claim(batch.query_id, batch.epoch))
+        connection.execute(table.fence.note_part(batch.query_id, part, batch.epoch))
+    connection.execute(table.fence.claim(batch.query_id, batch.epoch))
 
 
 @options

@@ -61,17 +61,18 @@ class PostgresPart:
         self._table = table
         self._statements = {_FILLED: table.statements()}
         self._nullable: frozenset[str] | None = None
+        fence = table.fence
         if task is None:
-            number, locked = self._number, table.locked_epoch(batch.query_id, self._number)
+            number, locked = self._number, fence.locked_epoch(batch.query_id, self._number)
         else:
-            number, locked = task + _TASKS_FROM, table.shared_epoch(batch.query_id)
+            number, locked = task + _TASKS_FROM, fence.shared_epoch(batch.query_id)
         found = self._connection.execute(locked).fetchone()
         if found is None or found[0] > batch.epoch:
             raise FencedError(f'another run of "{batch.query}" is writing to table "{table.name}"')
         if task is not None:
-            self._connection.execute(table.note_part(batch.query_id, number, batch.epoch))
+            self._connection.execute(fence.note_part(batch.query_id, number, batch.epoch))
         self._connection.execute(
-            table.note_batch(batch.query_id, number, batch_id=batch.batch_id, epoch=batch.epoch)
+            fence.note_batch(batch.query_id, number, batch_id=batch.batch_id, epoch=batch.epoch)
         )
         if not self._staged:
             self._connection.execute(self._statements[_FILLED].stage)

@@ -1,7 +1,7 @@
 """The tables of one product in PostgreSQL, and the statements that load a batch into them.
 
-Beside the table stand `<table>__deleted`, the versions of deleted documents, and
-`joinery_batches`, which run wrote last. A batch is copied into a temporary table, from which
+Beside the table stand `<table>__deleted`, the versions of deleted documents, and the fence
+(`postgres_fence.py`), which run wrote last. A batch is copied into a temporary table, from which
 one guarded statement each upserts, deletes and remembers.
 
 Invariant: identifiers are composed by the driver, never formatted; a statement with a name of
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from joinery.model.type import Atomic, DataType, Decimal, Field, Struct
 from joinery.sinks.key import free_name, stored_key
+from joinery.sinks.postgres_fence import PostgresFence
 from joinery.sinks.postgres_nulls import (
     nullable_columns,
     replicate_whole_rows,
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from psycopg.sql import Composable, Composed
 
 Mode = Literal["jsonb", "columns"]
-FENCE = "joinery_batches"
 STAGED = "joinery_staged"
 MAX_NAME_BYTES = 63
 _TYPES = {
@@ -88,6 +88,7 @@ class PostgresTable:
         nullable: frozenset[str] = frozenset(),
     ) -> None:
         self.name = name
+        self.fence = PostgresFence(name, schema)
         self._nullable = nullable
         self._schema = schema
         self._key = stored_key(key).fields
@@ -130,17 +131,7 @@ class PostgresTable:
         )
         if nullable and not standing:
             replicate_whole_rows(connection, (self._at(), self._side))
-        connection.execute(
-            SQL(
-                "CREATE TABLE IF NOT EXISTS {} (table_name text, query_id text, part integer,"
-                " batch_id bigint NOT NULL, epoch bigint NOT NULL,"
-                " PRIMARY KEY (table_name, query_id, part))"
-            ).format(self._fence)
-        )
-
-    @property
-    def _fence(self) -> Composable:
-        return self._at(FENCE)
+        connection.execute(self.fence.create())
 
     @property
     def _side(self) -> Composable:
@@ -227,60 +218,6 @@ class PostgresTable:
 
         names = _listed(each.name for each in self._key)
         return SQL("SELECT {} FROM {}").format(names, self._at())
-
-    def newest(self, query_id: str) -> Composed:
-        """Return the query for the highest epoch that wrote the table."""
-        from psycopg.sql import SQL
-
-        return SQL("SELECT max(epoch) FROM {} WHERE {}").format(self._fence, self._runs(query_id))
-
-    def note_part(self, query_id: str, part: int, epoch: int) -> Composed:
-        """Return the statement that notes one part of a run, where none is noted."""
-        from psycopg.sql import SQL, Literal
-
-        return SQL("INSERT INTO {} VALUES ({}) ON CONFLICT DO NOTHING").format(
-            self._fence,
-            SQL(", ").join(map(Literal, (self.name, query_id, part, -1, epoch))),
-        )
-
-    def claim(self, query_id: str, epoch: int) -> Composed:
-        """Return the statement that raises the epoch of all parts."""
-        from psycopg.sql import SQL, Literal
-
-        return SQL("UPDATE {0} SET epoch = {1} WHERE {2} AND epoch < {1}").format(
-            self._fence, Literal(epoch), self._runs(query_id)
-        )
-
-    def locked_epoch(self, query_id: str, part: int) -> Composed:
-        """Return the query that locks a part and gives its epoch."""
-        from psycopg.sql import SQL, Literal
-
-        return SQL("SELECT epoch FROM {} WHERE {} AND part = {} FOR UPDATE").format(
-            self._fence, self._runs(query_id), Literal(part)
-        )
-
-    def shared_epoch(self, query_id: str) -> Composed:
-        """Return the query that gives a run's epoch, and keeps later runs from claiming it."""
-        from psycopg.sql import SQL
-
-        return SQL("SELECT epoch FROM {} WHERE {} AND part = 0 FOR SHARE").format(
-            self._fence, self._runs(query_id)
-        )
-
-    def note_batch(self, query_id: str, part: int, *, batch_id: int, epoch: int) -> Composed:
-        """Return the statement that notes the batch that a part writes."""
-        from psycopg.sql import SQL, Literal
-
-        return SQL("UPDATE {} SET batch_id = {}, epoch = {} WHERE {} AND part = {}").format(
-            self._fence, Literal(batch_id), Literal(epoch), self._runs(query_id), Literal(part)
-        )
-
-    def _runs(self, query_id: str) -> Composed:
-        from psycopg.sql import SQL, Literal
-
-        return SQL("table_name = {} AND query_id = {}").format(
-            Literal(self.name), Literal(query_id)
-        )
 
     def _upsert(self, staged: Composable, side: Composable, same_side: Composable) -> Composed:
         from psycopg.sql import SQL, Identifier
