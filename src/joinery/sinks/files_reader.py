@@ -1,6 +1,6 @@
 """The newest documents of one product in a folder of files of JSON lines.
 
-Limits: the place of each key's newest line is in memory, some 250 bytes a key.
+Limits: the place of each key's newest line is in memory, some 250 bytes per key.
 """
 
 from __future__ import annotations

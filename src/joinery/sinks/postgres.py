@@ -1,7 +1,7 @@
 """The postgres sink: the current documents of one product as a table of PostgreSQL.
 
 The table has the root key's columns, and either `document` (jsonb) and `version`, or a column
-a field and `joinery_version`. A delete is remembered in `<table>__deleted`.
+per field and `joinery_version`. A delete is remembered in `<table>__deleted`.
 
 Invariant: documents, the memory of deletes and (query id, batch id, epoch) change in one
 transaction a connection, and a lower epoch is refused. Over one connection that is the batch.
