@@ -2,7 +2,9 @@ package dev.joinery.kernel.render;
 
 import java.math.BigDecimal;
 import java.math.MathContext;
+import java.math.RoundingMode;
 import java.nio.charset.StandardCharsets;
+import java.util.List;
 
 /** Writes numbers as JSON: whole and decimal numbers exact, floats in their shortest form. */
 final class NumberText {
@@ -13,6 +15,13 @@ final class NumberText {
   private static final int FIXED_LEAST = -4;
   private static final double EXACT_WHOLE = 1e15;
   private static final float EXACT_WHOLE_OF_FLOATS = 1 << 24;
+  private static final long FRACTION = (1L << 52) - 1;
+  private static final int FRACTION_OF_FLOATS = (1 << 23) - 1;
+  private static final List<RoundingMode> NEAREST = List.of(RoundingMode.HALF_EVEN);
+
+  /** Of a power of two: numbers below it are half as far apart as those above. */
+  private static final List<RoundingMode> NEAREST_OR_ABOVE =
+      List.of(RoundingMode.HALF_EVEN, RoundingMode.UP);
 
   private NumberText() {}
 
@@ -102,14 +111,25 @@ final class NumberText {
     out.append('0');
   }
 
-  /** Java 17 sometimes writes a digit too many: shorter ones are tried first. */
+  /**
+   * The fewest digits that give a number, the nearest of them.
+   *
+   * <p>Java 17 sometimes writes a digit too many, or not the nearest.
+   */
   private static BigDecimal shorten(double value) {
     BigDecimal told = new BigDecimal(Double.toString(value));
     int least = Math.abs(value) < Double.MIN_NORMAL ? 1 : EXACT_DIGITS;
-    for (int digits = least; digits < told.precision(); digits++) {
-      BigDecimal shorter = new BigDecimal(value).round(new MathContext(digits));
-      if (shorter.doubleValue() == value) {
-        return shorter;
+    if (told.precision() <= least) {
+      return told;
+    }
+    BigDecimal exact = new BigDecimal(value);
+    boolean lopsided = (Double.doubleToRawLongBits(value) & FRACTION) == 0;
+    for (int digits = least; digits <= told.precision(); digits++) {
+      for (RoundingMode mode : lopsided ? NEAREST_OR_ABOVE : NEAREST) {
+        BigDecimal shorter = exact.round(new MathContext(digits, mode));
+        if (shorter.doubleValue() == value) {
+          return shorter;
+        }
       }
     }
     return told;
@@ -118,10 +138,17 @@ final class NumberText {
   private static BigDecimal shorten(float value) {
     BigDecimal told = new BigDecimal(Float.toString(value));
     int least = Math.abs(value) < Float.MIN_NORMAL ? 1 : EXACT_DIGITS_OF_FLOATS;
-    for (int digits = least; digits < told.precision(); digits++) {
-      BigDecimal shorter = new BigDecimal(value).round(new MathContext(digits));
-      if (shorter.floatValue() == value) {
-        return shorter;
+    if (told.precision() <= least) {
+      return told;
+    }
+    BigDecimal exact = new BigDecimal(value);
+    boolean lopsided = (Float.floatToRawIntBits(value) & FRACTION_OF_FLOATS) == 0;
+    for (int digits = least; digits <= told.precision(); digits++) {
+      for (RoundingMode mode : lopsided ? NEAREST_OR_ABOVE : NEAREST) {
+        BigDecimal shorter = exact.round(new MathContext(digits, mode));
+        if (shorter.floatValue() == value) {
+          return shorter;
+        }
       }
     }
     return told;

@@ -75,6 +75,9 @@ class JsonWriterTest {
     assertEquals("8.41e+21", one("double", 8.41e21));
     assertEquals("5e-324", one("double", Double.MIN_VALUE));
     assertEquals("1.7976931348623157e+308", one("double", Double.MAX_VALUE));
+    assertEquals("7.120236347223045e-307", one("double", 0x1p-1017));
+    assertEquals("3.0617315596860196e+25", one("double", 3.0617315596860196e+25));
+    assertEquals("-1113178120592002.2", one("double", -1113178120592002.25));
     assertEquals("\"NaN\"", one("double", Double.NaN));
     assertEquals("\"-Infinity\"", one("double", Double.NEGATIVE_INFINITY));
   }
@@ -88,6 +91,9 @@ class JsonWriterTest {
     assertEquals("1e+20", one("float", 1e20f));
     assertEquals("8.41e+21", one("float", 8.41e21f));
     assertEquals("5.684342e-14", one("float", 0x1p-44f));
+    assertEquals("1.2621775e-29", one("float", 0x1p-96f));
+    assertEquals("7.6492113e+25", one("float", 7.6492113e25f));
+    assertEquals("2337301.2", one("float", 2337301.25f));
     assertEquals("1e-45", one("float", Float.MIN_VALUE));
     assertEquals("3.4028235e+38", one("float", Float.MAX_VALUE));
   }
