@@ -47,7 +47,7 @@ def log_to(file: Path) -> None:
         raise RunError(
             f"could not write into {file.parent}: {error.strerror}",
             hint="Set run.checkpoint to a folder that can be written; with a checkpoint in an"
-            " object store set TMPDIR to one.",
+            " object store or HDFS, set TMPDIR to one.",
         ) from error
     handler.setFormatter(JsonFormatter())
     logger = logging.getLogger("joinery")
