@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pytest
 from tests.oracle.compare import chosen_seeds, each_seed
@@ -23,6 +22,7 @@ from joinery.provenance.sought import Sought, can_seek
 from joinery.provenance.told import Naming, key_text
 from joinery.semantics.reference import ReferenceSolution
 from joinery.semantics.render import document_json
+from joinery.semantics.rows import JoinValue
 
 SEEDS = chosen_seeds(40)
 ROOTS = 4
@@ -95,18 +95,20 @@ def _tells_each_row(product: Product, log: DocumentLog, why: Why) -> None:
 class Listed:
     """Finds changes of a list by their places in it."""
 
-    changes: list[Change]
+    listed: list[Change]
 
-    def holding(self, relation: Relation, column: str, values: Collection[Any]) -> set[int]:
+    def holding(
+        self, relation: Relation, columns: Sequence[str], values: Collection[JoinValue]
+    ) -> set[int]:
         return {
             number
-            for number, each in enumerate(self.changes)
+            for number, each in enumerate(self.listed)
             if each.relation == relation.name
-            and {**(each.after or {}), **each.key}.get(column) in values
+            and tuple({**(each.after or {}), **each.key}.get(name) for name in columns) in values
         }
 
-    def change(self, number: int) -> Change:
-        return self.changes[number]
+    def changes(self, numbers: Collection[int]) -> Mapping[int, Change]:
+        return {each: self.listed[each] for each in numbers}
 
 
 def _tells_the_same_of_what_is_sought(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Self
+from pathlib import Path
 
 from joinery.app.log_start import first_offsets, gone_of
 from joinery.delivery.query_paths import QueryPaths
@@ -14,18 +14,18 @@ from joinery.errors import SpecError
 from joinery.model.change import Change, Key
 from joinery.model.type import DataType
 from joinery.observe.frontier import Frontier, seen_sizes
+from joinery.place.place import Place
 from joinery.plan.product import Product
 from joinery.plan.relation import Relation
 from joinery.project.product import ProjectSpec
+from joinery.provenance.live_rows import Record
 from joinery.provenance.logs import Ordered
+from joinery.provenance.sought import Search, sought_columns
 from joinery.provenance.told import Naming, file_names, key_named, key_text
 from joinery.semantics.render import map_key_text
 from joinery.solutions.spark_state.decoded import as_decoded, told_by_deletes
 from joinery.vault.keys import blind_index
 from joinery.vault.tables import open_vault
-
-if TYPE_CHECKING:
-    from joinery.spark.source.line_search import LineSearch
 
 
 class WhyError(SpecError):
@@ -42,7 +42,7 @@ class Logs:
         ordered: What orders records of different logs.
         read: How many records were read, by relation.
         left: How many were not, by relation; empty where all were.
-        dead: How many records are dead letters, by topic.
+        dead: How many records are dead letters, by topic; empty where not all were decoded.
         gone: What is gone of logs that no longer have all that was read of them, by relation.
         logged_s: By relation of a topic in Kafka, when that took each record, by its place.
         blind: Returns the blind index by which a personal key is known.
@@ -60,16 +60,15 @@ class Logs:
     blind: Callable[[str], str] = str
     until: str = ""
 
-    @classmethod
+    @staticmethod
     def of(
-        cls,
         spec: ProjectSpec,
         *products: Product,
         records: int,
         at: str = "",
         frontier: Frontier | None = None,
-        about: Callable[[LineSearch], Collection[int]] | None = None,
-    ) -> Self:
+        about: Callable[[Search], Collection[int]] | None = None,
+    ) -> Logs:
         """Return those that some products read, decoded as their queries decode them.
 
         What was added to a file after a query saw it is left out, since the query reads no more;
@@ -89,41 +88,17 @@ class Logs:
             MomentError: `at` is not a moment of these logs.
             RunError: Java is missing, or the files cannot be read.
         """
-        from joinery.spark.source.file_feed import read_files
-        from joinery.spark.source.log_order import in_written_order, reached, unreadable
+        from joinery.spark.source.log_order import unreadable
 
         relations = tuple(dict.fromkeys(one for each in products for one in each.relations))
         for each in relations:
             if reason := unreadable(spec, each):
                 raise WhyError(f'why cannot read relation "{each.name}", which {reason}')
-        root = spec.checkpoint
         queries = dict.fromkeys(each.query for each in products)
-        checkpoints = [QueryPaths.of(root, each).checkpoint for each in queries]
-        seen, begun = seen_sizes(checkpoints), first_offsets(spec, checkpoints)
-        decoded = as_decoded(spec, relations, *products)
-        told = told_by_deletes(products)
-        found = read_files(spec, decoded, most=records, told=told, seen=seen, begun=begun)
-        ordered, changes = in_written_order(spec, relations, found, at)
-        if about is not None and (begins := about(found.changes.search())):
-            changes = changes.among(begins)
-        if frontier is not None:
-            changes = reached(frontier, relations, found, changes)
-        dead: dict[str, int] = {}
-        for letter in found.letters:
-            topic = str(letter["topic"])
-            dead[topic] = dead.get(topic, 0) + 1
-        return cls(
-            changes,
-            Naming({each.name: each.topic for each in relations}, file_names(found.files)),
-            ordered,
-            {name: counts.get("read", 0) for name, counts in found.counts.items()},
-            found.left,
-            dead,
-            gone_of(spec, relations, seen, begun, [Frontier.read(each) for each in checkpoints]),
-            found.logged_s,
-            _blind(spec, relations),
-            at or ("that batch" if frontier is not None else ""),
-        )
+        checkpoints = [QueryPaths.of(spec.checkpoint, each).checkpoint for each in queries]
+        asked = _Asked(spec, products, relations, checkpoints, records, frontier)
+        found = None if about is None else asked.about(about)
+        return asked.all(at, about) if found is None else found
 
     def key(self, relation: Relation, text: str) -> Key:
         """Return the key that a text names, of those that the logs tell of.
@@ -161,6 +136,124 @@ class Logs:
         if dead := self.dead.get(relation.topic, 0):
             told.append(f"{dead:,} records of {relation.topic} are dead letters.")
         return told
+
+
+class _Asked:
+    """What is asked of the logs of some relations; see `Logs.of`."""
+
+    def __init__(
+        self,
+        spec: ProjectSpec,
+        products: Sequence[Product],
+        relations: Sequence[Relation],
+        checkpoints: Sequence[Place],
+        records: int,
+        frontier: Frontier | None,
+    ) -> None:
+        self._spec, self._products, self._relations = spec, products, relations
+        self._most, self._frontier = records, frontier
+        self._seen, self._begun = seen_sizes(checkpoints), first_offsets(spec, checkpoints)
+        self._come = [Frontier.read(each) for each in checkpoints]
+        self._decoded = as_decoded(spec, relations, *products)
+        self._told = told_by_deletes(products)
+
+    def about(self, find: Callable[[Search], Collection[int]]) -> Logs | None:
+        """Return what a search finds; None where it finds nothing, or a log is in Kafka."""
+        from joinery.spark.source.log_order import one_database
+        from joinery.spark.source.log_search import log_search
+
+        kafka = {each.name for each in self._spec.sources if each.kind == "kafka"}
+        if any(each.source in kafka for each in self._relations):
+            return None
+        columns: dict[str, set[str]] = {}
+        for product in self._products:
+            for name, sought in sought_columns(product).items():
+                columns.setdefault(name, set()).update(sought)
+        with log_search(
+            self._spec,
+            self._decoded,
+            most=self._most,
+            told=self._told,
+            seen=self._seen,
+            columns=columns,
+        ) as search:
+            if not (numbers := find(search)):
+                return None
+            by, changes = search.in_written_order(
+                numbers, one_database=one_database(self._relations)
+            )
+        if self._frontier is not None:
+            has = self._has(search.files)
+            changes = [each for each in changes if has(Record.of(each))]
+        return self._logs(
+            changes, search.files, ordered=by, read=search.read, left=search.left, dead={}
+        )
+
+    def all(self, at: str, find: Callable[[Search], Collection[int]] | None) -> Logs:
+        """Return all that the logs tell; of it what a search finds, where it finds something."""
+        from joinery.spark.source.file_feed import read_files
+        from joinery.spark.source.log_order import in_written_order
+
+        found = read_files(
+            self._spec,
+            self._decoded,
+            most=self._most,
+            told=self._told,
+            seen=self._seen,
+            begun=self._begun,
+        )
+        ordered, changes = in_written_order(self._spec, self._relations, found, at)
+        if find is not None and (begins := find(found.changes.search())):
+            changes = changes.among(begins)
+        if self._frontier is not None:
+            has = self._has(found.files)
+            changes = changes.reordered(
+                place for place, each in enumerate(changes.records()) if has(each)
+            )
+        dead: dict[str, int] = {}
+        for letter in found.letters:
+            topic = str(letter["topic"])
+            dead[topic] = dead.get(topic, 0) + 1
+        logs = self._logs(
+            changes,
+            found.files,
+            ordered=ordered,
+            read={name: counts.get("read", 0) for name, counts in found.counts.items()},
+            left=found.left,
+            dead=dead,
+        )
+        until = at or logs.until
+        return replace(logs, logged_s=found.logged_s, until=until)
+
+    def _has(self, files: Mapping[str, Mapping[int, Path]]) -> Callable[[Record], bool]:
+        from joinery.spark.source.log_order import reached
+
+        assert self._frontier is not None
+        return reached(self._frontier, self._relations, files)
+
+    def _logs(
+        self,
+        changes: Sequence[Change],
+        files: Mapping[str, Mapping[int, Path]],
+        *,
+        ordered: Ordered,
+        read: Mapping[str, int],
+        left: Mapping[str, int],
+        dead: Mapping[str, int],
+    ) -> Logs:
+        topics = {each.name: each.topic for each in self._relations}
+        return Logs(
+            changes,
+            Naming(topics, file_names(files)),
+            ordered,
+            read,
+            left,
+            dead,
+            gone_of(self._spec, self._relations, self._seen, self._begun, self._come),
+            {},
+            _blind(self._spec, self._relations),
+            "" if self._frontier is None else "that batch",
+        )
 
 
 def asked_key(name: str, columns: Mapping[str, DataType], key: object) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING
 
 from joinery.app.document_product import asked_product, document_product
 from joinery.app.logs import Logs, WhyError, asked_key
@@ -29,11 +28,8 @@ from joinery.provenance.roots import Reach, reach_of
 from joinery.provenance.row_answer import RowAnswering
 from joinery.provenance.row_log import RowLog
 from joinery.provenance.row_maker import RowForm
-from joinery.provenance.sought import Sought, can_seek
+from joinery.provenance.sought import Search, Sought, can_seek
 from joinery.provenance.told import keys_meant
-
-if TYPE_CHECKING:
-    from joinery.spark.source.line_search import LineSearch
 
 RECORDS = 1_000_000
 """How many records of a topic are read."""
@@ -112,7 +108,7 @@ def why(
 
 
 def _about(
-    product: Product, root: Sequence[Key], rows: Sequence[tuple[Relation, Key]], search: LineSearch
+    product: Product, root: Sequence[Key], rows: Sequence[tuple[Relation, Key]], search: Search
 ) -> Collection[int]:
     """Return the changes that a document depends on.
 
@@ -125,13 +121,15 @@ def _about(
     sought = Sought(product, search)
     for key in root:
         sought.document(key)
+    if not sought.found:  # What is near it is asked of all records.
+        return ()
     for relation, key in rows:
         sought.row(relation, key)
     return sought.found
 
 
 def _above(
-    products: Sequence[Product], relation: str, keys: Sequence[Key], search: LineSearch
+    products: Sequence[Product], relation: str, keys: Sequence[Key], search: Search
 ) -> Collection[int]:
     """Return the changes that tell which documents some rows go into."""
     found = set[int]()

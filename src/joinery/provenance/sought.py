@@ -10,7 +10,7 @@ change that made it stop joining is found by the row's key.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from joinery.model.change import Change, Key
@@ -19,6 +19,7 @@ from joinery.plan.node import Node, Through
 from joinery.plan.product import Product
 from joinery.plan.relation import JoinPair, Relation
 from joinery.provenance.roots import ways
+from joinery.semantics.rows import JoinValue
 
 _TOLD_ALIKE = frozenset({"string", "boolean", "date", "timestamp", "timestamp_ntz", "binary"})
 
@@ -26,17 +27,19 @@ _TOLD_ALIKE = frozenset({"string", "boolean", "date", "timestamp", "timestamp_nt
 class Search(Protocol):
     """Finds changes of logs, each known by a number."""
 
-    def holding(self, relation: Relation, column: str, values: Collection[Any]) -> set[int]:
-        """Return the changes that tell one of some values of a column; more where that is simpler.
+    def holding(
+        self, relation: Relation, columns: Sequence[str], values: Collection[JoinValue]
+    ) -> set[int]:
+        """Return the changes that tell some value of columns; more where that is simpler.
 
         Args:
             relation: Whose changes they are.
-            column: A declared one, `is_sought` by.
-            values: As rows have them.
+            columns: Of those that `sought_columns` names.
+            values: A value a column each, as rows have them.
         """
 
-    def change(self, number: int) -> Change:
-        """Return a change that was found."""
+    def changes(self, numbers: Collection[int]) -> Mapping[int, Change]:
+        """Return changes that were found, but for those that turn out to be none."""
 
 
 class Sought:
@@ -119,9 +122,12 @@ class Sought:
         told = {each.child: {*_values(above, each.parent)} for each in on}
         if not all(told.values()):
             return set()
-        held = {name: self._search.holding(relation, name, told[name]) for name in told}
+        held = {
+            name: self._search.holding(relation, [name], [(each,) for each in values])
+            for name, values in told.items()
+        }
         rarest, *others = sorted(told, key=lambda each: len(held[each]))
-        changes = map(self._search.change, held[rarest])
+        changes = self._search.changes(held[rarest]).values()
         keys = {_key(each) for each in changes if _value(each, rarest) in told[rarest]}
         for name in others:
             of_keys = self._changes(relation, keys)
@@ -133,19 +139,13 @@ class Sought:
         of_key = self._of_key.setdefault(relation.name, {})
         new = {each for each in keys if each not in of_key}
         of_key.update((each, []) for each in new)
-        for number in self._of_keys(relation, new) if new else ():
-            change = self._search.change(number)
+        held = self._search.holding(relation, relation.key, new) if new else ()
+        for number, change in self._search.changes(held).items():
             key = _key(change)
             if key in new:
                 of_key[key].append(change)
                 self.found.add(number)
         return [change for each in keys for change in of_key[each]]
-
-    def _of_keys(self, relation: Relation, keys: Collection[Key]) -> set[int]:
-        columns = zip(relation.key, zip(*keys, strict=True), strict=True)
-        return set.intersection(
-            *(self._search.holding(relation, name, {*values}) for name, values in columns)
-        )
 
 
 def _turned(on: Sequence[JoinPair]) -> list[JoinPair]:
@@ -162,6 +162,17 @@ def _values(changes: Iterable[Change], column: str) -> Iterator[Any]:
 
 def _value(change: Change, column: str) -> Any:
     return change.key[column] if column in change.key else (change.after or {}).get(column)
+
+
+def sought_columns(product: Product) -> dict[str, set[str]]:
+    """Return, by relation, the columns by which changes are sought for a product that can be."""
+    found = {each.name: {*each.key} for each in product.relations}
+    for node in product.root.walk():
+        for embed in node.embeds:
+            for relation, above, pairs in _joins(node, embed):
+                found[relation.name].update(each.child for each in pairs)
+                found[above.name].update(each.parent for each in pairs)
+    return found
 
 
 def can_seek(product: Product) -> bool:

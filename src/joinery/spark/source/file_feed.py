@@ -1,13 +1,8 @@
-"""Change files and topics, decoded in a JVM of its own, without a Spark session.
-
-A second, not twenty. Files are listed and read, and records decoded, by the classes of a run,
-which an archive of them, where there is one, lets this JVM have as soon as a run's.
-"""
+"""Change files and topics, decoded in a JVM of its own, without a Spark session."""
 
 from __future__ import annotations
 
 import json
-import shlex
 import subprocess
 import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -16,22 +11,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from joinery.artifact import java
 from joinery.dead_letters.open import source_brokers
-from joinery.errors import RunError
 from joinery.model.progress import Counts, split_columns
 from joinery.observe.frontier import BegunOffsets, SeenSizes
 from joinery.place.place import local
 from joinery.plan.build import build_plan
 from joinery.plan.relation import Relation
-from joinery.project.captured import CAPTURED, as_files
-from joinery.project.kind import SourceSpec
+from joinery.project.captured import CAPTURED
 from joinery.project.product import ProjectSpec
-from joinery.spark.launch import archive_option, class_path
-from joinery.spark.reading import formats_json, sealing_json
+from joinery.spark.reading import sealing_json
 from joinery.spark.source.change_log import ChangeLog
 from joinery.spark.source.feed import feed_program
-from joinery.spark.source.files import changed_sizes
+from joinery.spark.source.file_request import FileFeedError, FileRequest, jvm, source_of
 from joinery.spark.source.hand_over import HandedOver, log_records
 from joinery.vault.claim import check_vault
 from joinery.vault.door import LookingDoor, VaultAddress
@@ -41,14 +32,6 @@ from joinery.vault.tables import open_vault
 NOTHING_SEEN: SeenSizes = {}
 NOTHING_BEGUN: BegunOffsets = {}
 _FEED = "dev.joinery.kernel.door.FileFeed"
-_JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx1g", "-Dlog4j2.level=OFF")
-_OPENED = ("java.lang", "java.nio", "java.util", "sun.nio.ch")
-
-
-class FileFeedError(RunError):
-    """Change files could not be read outside a run."""
-
-    code = "RUN_FILE_FEED"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,57 +80,34 @@ def read_files(
     Raises:
         RunError: Java is missing, or the records cannot be read.
     """
-    listed = _topics(relations)
-    brokers = {name: each for name, each in listed.items() if _source(spec, name).kind == "kafka"}
-    folders = {name: each for name, each in listed.items() if name not in brokers}
-    topics = [(name, each) for part in (folders, brokers) for name in part for each in part[name]]
-    readers = [_readers(relations, *each) for each in topics]
+    asked = FileRequest.of(spec, relations, most=most, told=told, seen=seen)
     opened = _vault_of(spec, relations)
     with tempfile.TemporaryDirectory(prefix="joinery-") as output, opened as vault:
         handed = HandedOver(Path(output, "records"))
-        for place, (name, topic) in enumerate(topics):
-            if name in brokers:
-                at = source_brokers(_source(spec, name))
+        for place, (name, topic) in enumerate(asked.topics):
+            if name in asked.brokers:
+                at = source_brokers(source_of(spec, name))
                 records = log_records(at, topic, begun.get(name, {}))
                 handed.take(records, place, most=most)
-        program = feed_program(relations)
         answer = _ask(
             {
-                "program": program.to_json(),
-                "relations": formats_json(program, relations, told),
-                "sources": [each.source for each in relations],
-                "topics": [each.topic for each in relations],
-                "folders": [
-                    {
-                        "path": str(_path(spec, name)),
-                        "topics": named,
-                        "sizes": _bounds(_path(spec, name), named, seen.get(name, {})),
-                    }
-                    for name, named in folders.items()
-                ],
+                **asked.data,
                 "records": str(handed.file) if handed.logged_s else None,
-                "read": readers,
-                "maxRecords": most,
-                "maxRecordBytes": spec.run.max_record_bytes,
-                "sealing": "" if vault is None else _sealing(spec, vault, relations, topics),
+                "sealing": "" if vault is None else _sealing(spec, vault, relations, asked.topics),
                 "output": output,
             }
         )
         changes = ChangeLog.of(_parts(Path(output, ".changes")), relations)
         letters = [json.loads(each) for each in _lines(Path(output, "dead_letters"))]
     counts, columns = split_columns(answer["counts"].get("relations", {}))
-    left, files, logged_s = {}, {}, {}
-    for topic_place, places in enumerate(readers):
-        source, topic = topics[topic_place]
+    left, logged_s = {}, {}
+    for topic_place, places in enumerate(asked.readers):
         for each in (relations[place].name for place in places):
             if more := answer["left"][topic_place] + handed.left.get(topic_place, 0):
                 left[each] = more
-            if source in folders:
-                named = answer["files"][topic_place].items()
-                root = _path(spec, source) / topic
-                files[each] = {int(number): root / file for number, file in named}
-            else:
+            if asked.topics[topic_place][0] in asked.brokers:
                 logged_s[each] = handed.logged_s[topic_place]
+    files = asked.files(spec, relations, answer["files"])
     return FileChanges(changes, letters, counts, left, columns, files, logged_s)
 
 
@@ -182,58 +142,12 @@ def _sealing(
     return sealing_json(vault, decoded, relations, erasures=len(topics), spools=spools)
 
 
-def _topics(relations: Sequence[Relation]) -> dict[str, list[str]]:
-    """Return the topics that are read, by source."""
-    found: dict[str, list[str]] = {}
-    for each in relations:
-        listed = found.setdefault(each.source, [])
-        if each.topic not in listed:
-            listed.append(each.topic)
-    return found
-
-
-def _path(spec: ProjectSpec, name: str) -> Path:
-    return spec.path_of(str(dict(_source(spec, name).options)["path"]))
-
-
-def _bounds(
-    folder: Path, topics: Sequence[str], seen: Mapping[tuple[str, str], int]
-) -> dict[str, dict[str, int]]:
-    """Return how much is read of the files that changed since they were seen, by topic and name."""
-    found = {}
-    for topic in topics:
-        known = {name: size for (of, name), size in seen.items() if of == topic}
-        if changed := changed_sizes(folder / topic, known):
-            found[topic] = {name: known[name] for name in changed}
-    return found
-
-
-def _source(spec: ProjectSpec, name: str) -> SourceSpec:
-    found = next(each for each in spec.sources if each.name == name)
-    return as_files(spec, found) if found.kind in CAPTURED else found
-
-
-def _readers(relations: Sequence[Relation], source: str, topic: str) -> list[int]:
-    read = enumerate(relations)
-    return [place for place, each in read if (each.source, each.topic) == (source, topic)]
-
-
 def _ask(request: Mapping[str, Any]) -> dict[str, Any]:
-    opened = [f"--add-opens=java.base/{each}=ALL-UNNAMED" for each in _OPENED]
     done = subprocess.run(
-        [java(), *shlex.split(archive_option()), *_JVM, *opened, "-cp", class_path(), _FEED],
-        input=json.dumps(request),
-        capture_output=True,
-        text=True,
-        check=False,
+        jvm(_FEED), input=json.dumps(request), capture_output=True, text=True, check=False
     )
     if done.returncode:
-        reason = next((line for line in done.stderr.splitlines() if "rror" in line), done.stderr)
-        raise FileFeedError(
-            "could not read the change files",
-            detail=reason.rpartition("Error: ")[2].strip()[:300],
-            hint="Make sure that they can be read and do not change.",
-        )
+        raise FileFeedError.of(done.stderr)
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import mmap
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from joinery.model.change import Change
 from joinery.model.type import STRING
 from joinery.plan.relation import Relation
 from joinery.semantics.render import document_json
+from joinery.semantics.rows import JoinValue
 
 _PART = 16 << 20
 """Bytes of the text that are searched at a time: a copy of these is searched faster."""
@@ -43,8 +44,14 @@ class LineSearch:
         self._heads = {each.name: b"[%d," % at for at, each in enumerate(relations)}
         self._made: dict[int, Change] = {}
 
-    def holding(self, relation: Relation, column: str, values: Collection[Any]) -> set[int]:
-        """Return the changes that tell one of some values of a column."""
+    def holding(
+        self, relation: Relation, columns: Sequence[str], values: Collection[JoinValue]
+    ) -> set[int]:
+        """Return the changes that tell some value of each of some columns."""
+        told = zip(columns, zip(*values, strict=True), strict=True)
+        return set.intersection(*(self._telling(relation, name, {*each}) for name, each in told))
+
+    def _telling(self, relation: Relation, column: str, values: Collection[Any]) -> set[int]:
         type_ = relation.type_of(column)
         name = document_json(column, STRING) + ":"
         # What is no UTF-8, such as a mistyped key, is in no line.
@@ -58,12 +65,12 @@ class LineSearch:
                     found.add(begin + line)
         return found
 
-    def change(self, number: int) -> Change:
-        """Return a change that was found."""
-        if number not in self._made:
-            end = self._text.find(b"\n", number)
-            self._made[number] = next(self._read([self._text[number:end]]))
-        return self._made[number]
+    def changes(self, numbers: Collection[int]) -> Mapping[int, Change]:
+        """Return changes that were found."""
+        new = [each for each in numbers if each not in self._made]
+        lines = (self._text[each : self._text.find(b"\n", each)] for each in new)
+        self._made.update(zip(new, self._read(lines), strict=True))
+        return {each: self._made[each] for each in numbers}
 
     def _parts(self) -> Iterator[tuple[int, bytes]]:
         """Yield the text in parts of whole lines, each with where it begins."""

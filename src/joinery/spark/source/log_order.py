@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -53,7 +53,7 @@ def in_written_order(
             found.changes.records(),
             _log_of(relations, found),
             _written_at(found),
-            one_database=_one_database(relations),
+            one_database=one_database(relations),
             until=_bound(moment) if moment and record is None else None,
         )
     except BoundError as error:
@@ -66,20 +66,28 @@ def in_written_order(
 
 
 def reached(
-    frontier: Frontier, relations: Sequence[Relation], found: FileChanges, changes: ChangeLog
-) -> ChangeLog:
-    """Return the changes that a query had applied when it came to a frontier."""
+    frontier: Frontier,
+    relations: Sequence[Relation],
+    named: Mapping[str, Mapping[int, Path]],
+) -> Callable[[Record], bool]:
+    """Return what tells whether a query had applied a record when it came to a frontier.
+
+    Args:
+        frontier: How far it had come.
+        relations: Those that were read.
+        named: By relation in change files, its files by the first part of a record's place.
+    """
     topics = {each.name: (each.source, each.topic) for each in relations}
 
     def has(record: Record) -> bool:
         if record.place is None:
             return False
         part, at = record.place
-        files = found.files.get(record.relation)
+        files = named.get(record.relation)
         name = str(part) if files is None else files[part].name
         return frontier.has(Position(*topics[record.relation], name, at))
 
-    return changes.reordered(at for at, each in enumerate(changes.records()) if has(each))
+    return has
 
 
 def unreadable(spec: ProjectSpec, relation: Relation) -> str:
@@ -153,7 +161,8 @@ def _written_at(found: FileChanges) -> Callable[[Record], float]:
     return written_at
 
 
-def _one_database(relations: Sequence[Relation]) -> bool:
+def one_database(relations: Sequence[Relation]) -> bool:
+    """Return whether all positions are of one database."""
     events = all(FORMATS[each.format].events and not each.position for each in relations)
     return events and len({each.source for each in relations}) == 1
 

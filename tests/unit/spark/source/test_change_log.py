@@ -80,16 +80,21 @@ def test_a_search_finds_what_tells_a_value(
     search, values = log.search(), {*range(7, 30 if many else 9)}
 
     for relation in relations:
-        ids = search.holding(relation, "id", values)
+        ids = search.holding(relation, ["id"], [(each,) for each in values])
         wanted = [each for each in log if each.relation == relation.name]
         assert [*log.among(ids)] == [each for each in wanted if each.key["id"] in values]
-        assert {each.key["id"] for each in map(search.change, ids)} == values
+        assert {each.key["id"] for each in search.changes(ids).values()} == values
 
     user, post = (next(e for e in relations if e.name == name) for name in ("user", "post"))
-    texts = search.holding(user, "name", {'ä,[1,"x"]\n', *(str(each) for each in range(9 * many))})
-    assert texts == search.holding(user, "id", {*range(50)})
-    assert not search.holding(post, "user_id", {2, *range(10, 20 * many)})
-    assert not search.holding(user, "name", {"x"})
+    named = [('ä,[1,"x"]\n',), *((str(each),) for each in range(9 * many))]
+    texts = search.holding(user, ["name"], named)
+    assert texts == search.holding(user, ["id"], [(each,) for each in range(50)])
+    assert search.holding(user, ["id", "name"], [(7, named[0][0])]) == search.holding(
+        user, ["id"], [(7,)]
+    )
+    others = [2, *range(10, 20 * many)]
+    assert not search.holding(post, ["user_id"], [(each,) for each in others])
+    assert not search.holding(user, ["name"], [("x",)])
 
 
 def test_parts_may_come_in_any_order(relations: tuple[Relation, ...], tmp_path: Path) -> None:

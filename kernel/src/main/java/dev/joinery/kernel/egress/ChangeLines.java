@@ -16,13 +16,13 @@ import java.util.List;
  * left out, or is null; the row is an object of all columns, of a delete only with its key and what
  * it tells beside it.
  */
-final class ChangeLines {
+public final class ChangeLines {
   private static final byte[] SNAPSHOT = ",true".getBytes(StandardCharsets.US_ASCII);
 
   private final JsonWriter[] rows;
   private final int[] columns;
 
-  ChangeLines(List<Program.RelationProgram> relations) {
+  public ChangeLines(List<Program.RelationProgram> relations) {
     rows = new JsonWriter[relations.size()];
     columns = new int[relations.size()];
     for (int i = 0; i < rows.length; i++) {
@@ -31,7 +31,8 @@ final class ChangeLines {
     }
   }
 
-  void write(RawChange change, ByteSink out) {
+  /** Appends the line of a change, with its end. */
+  public void write(RawChange change, ByteSink out) {
     StringBuilder head = new StringBuilder(64).append('[').append(change.relation());
     head.append(',').append(change.op()).append(',');
     head.append(change.positioned() ? Long.toString(change.position()) : "null");

@@ -1,0 +1,202 @@
+"""Finds changes in change files by what they tell of columns, in a JVM of its own.
+
+All records are read there once, and of each only its position and the columns by which changes
+are sought. What is found is decoded as a whole: some records of a million.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+from array import array
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import IO, Any
+
+from joinery.model.change import Change
+from joinery.observe.frontier import SeenSizes
+from joinery.plan.relation import Relation
+from joinery.project.product import ProjectSpec
+from joinery.provenance.logs import Ordered
+from joinery.semantics.read_change import change_reader
+from joinery.semantics.render import document_json
+from joinery.semantics.rows import JoinValue
+from joinery.spark.source.file_request import FileFeedError, FileRequest, jvm
+
+_DOOR = "dev.joinery.kernel.door.LogSearch"
+_PART_BYTES = 4 << 20
+"""What a thread reads at a time."""
+
+
+class LogSearch:
+    """Finds changes, each known by a number.
+
+    Attributes:
+        read: How many records were read, by relation.
+        left: How many were not, by relation; empty where all were.
+        files: By relation, the files of its topic by the first part of a change's place.
+    """
+
+    def __init__(
+        self,
+        spec: ProjectSpec,
+        relations: Sequence[Relation],
+        asked: FileRequest,
+        process: _Process,
+    ) -> None:
+        self._asked, self._process = asked, process
+        self._relations = {each.name: (at, each) for at, each in enumerate(relations)}
+        self._reader = change_reader(relations)
+        self._made: dict[int, Change] = {}
+        told = json.loads(process.answer())
+        self.read, self.left = dict[str, int](), dict[str, int]()
+        for topic, places in enumerate(asked.readers):
+            for name in (relations[place].name for place in places):
+                if told["read"][topic]:
+                    self.read[name] = told["read"][topic]
+                if told["left"][topic]:
+                    self.left[name] = told["left"][topic]
+        self.files = asked.files(spec, relations, told["files"])
+
+    def holding(
+        self, relation: Relation, columns: Sequence[str], values: Collection[JoinValue]
+    ) -> set[int]:
+        """Return the changes that tell one of some values of columns, and hardly any others."""
+        place, decoded = self._relations[relation.name]
+        names = [json.dumps(each, ensure_ascii=False) for each in columns]
+        types = [decoded.type_of(each) for each in columns]
+        rows = [
+            ",".join(
+                f"{name}:{document_json(each, type_)}"
+                for name, type_, each in zip(names, types, value, strict=True)
+            )
+            for value in values
+        ]
+        self._process.ask({"relation": place, "columns": list(columns), "rows": len(rows)})
+        # What is no UTF-8, such as a mistyped key, is in no record.
+        self._process.write(*(f"{{{each}}}\n".encode(errors="surrogatepass") for each in rows))
+        return {*_numbers(self._process.answer())}
+
+    def changes(self, numbers: Collection[int]) -> Mapping[int, Change]:
+        """Return changes that were found, but for those of records that cannot be decoded."""
+        new = sorted(each for each in numbers if each not in self._made)
+        if new:
+            self._process.ask({"changes": new})
+            lines = self._process.answer().splitlines()
+            told = [(number, line) for number, line in zip(new, lines, strict=True) if line]
+            changes = self._reader(line for _, line in told)
+            self._made.update(zip((number for number, _ in told), changes, strict=True))
+        return {each: self._made[each] for each in numbers if each in self._made}
+
+    def in_written_order(
+        self, numbers: Collection[int], *, one_database: bool
+    ) -> tuple[Ordered, list[Change]]:
+        """Return what orders all changes of the logs, and some of them in that order.
+
+        Args:
+            numbers: Of changes that are told.
+            one_database: Whether all positions are of one database.
+        """
+        written = [self._written(relations) for relations in self._asked.readers]
+        order = {"order": [*numbers], "written": written, "placed": one_database}
+        self._process.ask(order)
+        by, *ordered = _numbers(self._process.answer())
+        return "position" if by else "time", [self._made[each] for each in ordered]
+
+    def _written(self, relations: Sequence[int]) -> dict[int, int]:
+        """Return when the files of a topic were written, in microseconds."""
+        read = next(name for name, (at, _) in self._relations.items() if at in relations)
+        return {
+            number: path.stat().st_mtime_ns // 1000
+            for number, path in self.files[read].items()
+            if path.is_file()
+        }
+
+
+@contextmanager
+def log_search(
+    spec: ProjectSpec,
+    relations: Sequence[Relation],
+    *,
+    most: int,
+    told: Mapping[str, Collection[str]],
+    seen: SeenSizes,
+    columns: Mapping[str, Collection[str]],
+) -> Iterator[LogSearch]:
+    """Give what finds changes of some relations, none of which is in Kafka or personal.
+
+    Args:
+        spec: The project, which names the folders.
+        relations: Their sources are folders, or databases whose spool is one.
+        most: How many records of a topic are read.
+        told: By relation, what a delete tells beside its key (`told_by_deletes`).
+        seen: Of these files no more is read, as a query that saw them so reads no more.
+        columns: By relation, those by which changes are sought.
+
+    Raises:
+        RunError: Java is missing, or the records cannot be read.
+    """
+    asked = FileRequest.of(spec, relations, most=most, told=told, seen=seen)
+    narrow = json.loads(asked.data["relations"])
+    for each in narrow:
+        sought = {*columns[each["name"]], *each["key"]}
+        each["columns"] = [column for column in each["columns"] if column["name"] in sought]
+        each["told"] = []
+        if each["logged"] not in sought:
+            each["logged"] = None
+    with tempfile.TemporaryFile(prefix="joinery-") as log:
+        process = _Process(jvm(_DOOR), log)
+        try:
+            process.ask({**asked.data, "narrow": json.dumps(narrow), "partBytes": _PART_BYTES})
+            yield LogSearch(spec, relations, asked, process)
+        finally:
+            process.end()
+
+
+class _Process:
+    """A process that answers questions.
+
+    Args:
+        command: Starts it.
+        log: Takes what it writes to standard error.
+    """
+
+    def __init__(self, command: Sequence[str], log: IO[bytes]) -> None:
+        self._log = log
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=log)
+
+    def ask(self, question: Mapping[str, Any]) -> None:
+        self.write(f"{json.dumps(question)}\n".encode())
+
+    def write(self, *lines: bytes) -> None:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.writelines(lines)
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            self._fail()
+
+    def answer(self) -> bytes:
+        assert self._process.stdout is not None
+        head = self._process.stdout.read(4)
+        size = int.from_bytes(head, "big")
+        found = self._process.stdout.read(size)
+        if len(head) < 4 or len(found) < size:
+            self._fail()
+        return found
+
+    def _fail(self) -> None:
+        self._process.wait()
+        self._log.seek(0)
+        raise FileFeedError.of(self._log.read().decode(errors="replace"))
+
+    def end(self) -> None:
+        """Let it go; what it holds is not needed any more."""
+        self._process.kill()
+        self._process.communicate()
+
+
+def _numbers(answer: bytes) -> array[int]:
+    return array("i", answer)
