@@ -52,7 +52,8 @@ def build_streams(context: Context, relations: Relations) -> tuple[Stream, ...]:
     context.solution = "spark-state"
     builder = _Streams(context, relations)
     built = [builder.stream(each.name) for each in context.spec.streams]
-    return tuple(each for each in built if each is not None)
+    read = {name for each in context.spec.streams for name in each.reads} - relations.keys()
+    return tuple(replace(each, continued=each.name in read) for each in built if each is not None)
 
 
 @dataclass(slots=True)

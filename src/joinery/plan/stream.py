@@ -36,6 +36,7 @@ class Stream:
         columns: What an event has after the last step.
         correction: The name of a boolean column after `columns`: whether the event was sent
             before with other columns.
+        continued: Whether other streams of the project go on from it, or add its events.
         notes: What the plan decided, and why, for `explain`.
     """
 
@@ -48,6 +49,7 @@ class Stream:
     sinks: tuple[Sink, ...] = ()
     group: str | None = None
     correction: str | None = None
+    continued: bool = False
     notes: tuple[str, ...] = ()
 
     @property
@@ -156,5 +158,9 @@ def product_of(stream: Stream) -> Product:
 
 
 def outputs_of(plan: Plan) -> tuple[Product, ...]:
-    """Return all that a project sends: its products, then its streams."""
-    return plan.products + tuple(product_of(each) for each in plan.streams)
+    """Return all that a project sends: its products, then its streams.
+
+    A stream without a sink that others continue is a part of these, and sends nothing itself.
+    """
+    sending = (each for each in plan.streams if each.sinks or not each.continued)
+    return plan.products + tuple(map(product_of, sending))

@@ -12,7 +12,7 @@ from joinery.plan.build import examine
 from joinery.plan.check import check
 from joinery.plan.product import Plan
 from joinery.plan.step import Filter, Lookup, Select, Union, WithColumns
-from joinery.plan.stream import Stream
+from joinery.plan.stream import Stream, outputs_of
 from joinery.project.load import load_spec
 
 RELATIONS = """\
@@ -55,6 +55,25 @@ def stream(folder: Path, steps: str) -> Stream:
     assert not problems
     assert plan
     return plan.streams[-1]
+
+
+def test_a_stream_without_a_sink_that_others_continue_does_not_run_by_itself(
+    tmp_path: Path,
+) -> None:
+    plan, problems = planned(
+        tmp_path,
+        """\
+  large: {from: orders, steps: [{filter: quantity > 9}]}
+  none: {from: orders, steps: [{filter: quantity = 0}]}
+  dear: {from: large, steps: [{union: none}], sink: {files: {path: out}}}
+  lost: {from: orders}
+""",
+    )
+
+    assert not problems
+    assert plan
+    assert ["large", "none", "dear", "lost"] == [each.name for each in plan.streams]
+    assert ["dear", "lost"] == [each.name for each in outputs_of(plan)]
 
 
 def problems(folder: Path, steps: str) -> list[str]:
