@@ -136,6 +136,8 @@ def session_settings(
         "spark.app.name": f"joinery {name}",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
+        # Else tasks ask the driver for each class that generated code might mean.
+        "spark.sql.artifact.isolation.enabled": "false",
         # Written for listeners with each batch, be there a page for it or not.
         "spark.sql.ui.explainMode": "simple",
         "spark.sql.session.timeZone": "UTC",
