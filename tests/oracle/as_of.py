@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import duckdb
+from tests.oracle.duck import emptied, fill
 
 from joinery.testing.changes import RowChange, delete, insert, tombstone, update
 
@@ -181,22 +181,20 @@ _JOINS = {
 
 def truth(log: Log, changes: Sequence[RowChange]) -> dict[int, dict[str, Any]]:
     """Return what the sink should hold once some changes are read, by key."""
-    connection = duckdb.connect()
+    connection = emptied()
     connection.execute("create table parent (id bigint, a text, b int, g text, h text, t bigint)")
     connection.execute(
         "create table change (number bigint, position bigint, a text, b int, g text, x bigint,"
         " since bigint, gone boolean)"
     )
-    for row in _standing(changes):
-        connection.execute("insert into parent values (?, ?, ?, ?, ?, ?)", row)
+    fill(connection, "parent", list(_standing(changes)))
+    versions = []
     for number, each in enumerate(changes):
         told = each.columns
         if each.relation == "r" and told.get("at") is not None:
             row = (told["a"], told["b"], told.get("g"), told.get("x"), _hours(told["at"]))
-            connection.execute(
-                "insert into change values (?, ?, ?, ?, ?, ?, ?, ?)",
-                (number, each.position, *row, each.op == "delete"),
-            )
+            versions.append((number, each.position, *row, each.op == "delete"))
+    fill(connection, "change", versions)
     query = _TRUTH.format(
         left_out="x > 1" if log.left_out else "true",
         on=_JOINS[log.on],
@@ -204,7 +202,6 @@ def truth(log: Log, changes: Sequence[RowChange]) -> dict[int, dict[str, Any]]:
         where="x < 4" if log.where else "true",
     )
     rows = connection.execute(query).fetchall()
-    connection.close()
     return {id_: {"id": id_, **_shown(log, was), **rest} for id_, was, rest in _named(rows)}
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import duckdb
+from tests.oracle.duck import emptied, fill
 
 from joinery.testing.changes import RowChange, delete, insert, update
 
@@ -165,12 +165,11 @@ def _change(pick: random.Random, append: bool, clock: datetime, number: int) -> 
 def truth(log: Log, records: int) -> dict[tuple[Any, ...], dict[str, Any]]:
     """Return what the sink should hold once the first `records` of a log are read, by key."""
     rows, watermark = _rows(log, log.changes[:records])
-    connection = duckdb.connect()
+    connection = emptied()
     connection.execute(
         "create table r (id bigint, a varchar, b int, x bigint, s varchar, d double, t bigint)"
     )
-    if rows:
-        connection.executemany("insert into r values (?, ?, ?, ?, ?, ?, ?)", rows)
+    fill(connection, "r", rows)
     found = connection.execute(_query(log, watermark))
     names = [each[0] for each in found.description]
     bounds = 0 if not log.kind.text else 2 if "cumulative" in log.kind.text else 1

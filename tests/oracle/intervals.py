@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import duckdb
+from tests.oracle.duck import emptied, fill
 
 from joinery.testing.changes import RowChange, delete, insert
 
@@ -260,14 +260,16 @@ def truth(log: Log, records: int, *, ended: bool = False) -> dict[int, dict[str,
         at = _micros(each.columns.get("at")) if each.op != "delete" else None
         if each.relation == "c" and at is not None:
             newest = at if newest is None else max(newest, at)
-    connection = duckdb.connect()
+    connection = emptied()
     connection.execute("create table r (id bigint, u varchar, x bigint, t bigint)")
     connection.execute("create table c (id bigint, r_id bigint, u varchar, n bigint, t bigint)")
+    standing: dict[str, list[list[object]]] = {"r": [], "c": []}
     for relation, row in log.standing(records):
         columns = ("u", "x") if relation == "r" else ("r_id", "u", "n")
         values = [row["id"], *(row[each] for each in columns), _micros(row["at"])]
-        marks = ", ".join("?" for _ in values)
-        connection.execute(f"insert into {relation} values ({marks})", values)
+        standing[relation].append(values)
+    for relation, rows in standing.items():
+        fill(connection, relation, rows)
     watermark = None if newest is None else newest - log.delay * MINUTE
     watermark = 2**62 if ended else watermark
     found = connection.execute(_query(log, watermark))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import duckdb
+from tests.oracle.duck import emptied, fill
 
 from joinery.testing.changes import RowChange, insert
 
@@ -66,13 +66,10 @@ def random_logs(seed: int, *, batches: int = 4, events: int = 30) -> Logs:
 
 def truth(logs: Logs, batches: int) -> set[Pair]:
     """Return the pairs of all events of the first batches."""
-    database = duckdb.connect()
-    database.execute("set timezone = 'UTC'")
+    database = emptied()
     for name in ("one", "two"):
         database.execute(f"create table {name} (id bigint, k int, x varchar, told timestamptz)")
-        rows = _rows(name, logs.batches[:batches])
-        if rows:
-            database.executemany(f"insert into {name} values (?, ?, ?, ?)", rows)
+        fill(database, name, _rows(name, logs.batches[:batches]))
     first, last = logs.within
     return set(
         database.execute(

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-import duckdb
+from tests.oracle.duck import emptied, fill
 
 from joinery.testing.changes import RowChange, delete, insert, update
 
@@ -191,13 +191,11 @@ def truth(log: Log, changes: Iterable[RowChange]) -> dict[tuple[int, int], dict[
             rows[each.relation].pop(id, None)
         else:
             rows[each.relation][id] = dict(each.columns)
-    connection = duckdb.connect()
+    connection = emptied()
     connection.execute(f"create table listing ({COLUMNS})")
     names = [each.split()[0] for each in COLUMNS.split(", ") if each]
     listings = [[row[name] for name in names] for row in rows["listing"].values()]
-    if listings:
-        places = ", ".join("?" for _ in names)
-        connection.executemany(f"insert into listing values ({places})", listings)
+    fill(connection, "listing", listings)
     found: dict[tuple[int, int], dict[str, Any]] = {}
     for query in rows["saved"].values():
         if query["condition"] is None or query["condition"] in BROKEN:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import duckdb
+from tests.oracle.duck import emptied
 
 from joinery.testing.changes import RowChange, delete, insert, update
 
@@ -177,15 +177,15 @@ def _moment(writer: Writer, changes: Iterable[RowChange]) -> Moment:
 
 def documents_of(rows: Mapping[str, Mapping[int, Mapping[str, Any]]]) -> dict[int, Any]:
     """Return the timelines of standing rows by user, as DuckDB finds them."""
-    with duckdb.connect() as database:
-        for name, columns in _TABLES.items():
-            types = json.dumps([dict.fromkeys(columns, "BIGINT") | {"text": "VARCHAR"}])
-            told = json.dumps(list(rows[name].values()))
-            database.execute(
-                f'CREATE TABLE "{name}" AS SELECT unnest(from_json(?, ?), recursive := true)',
-                [told, types],
-            )
-        found = database.execute(_LISTED).fetchall()
+    database = emptied()
+    for name, columns in _TABLES.items():
+        types = json.dumps([dict.fromkeys(columns, "BIGINT") | {"text": "VARCHAR"}])
+        told = json.dumps(list(rows[name].values()))
+        database.execute(
+            f'CREATE TABLE "{name}" AS SELECT unnest(from_json(?, ?), recursive := true)',
+            [told, types],
+        )
+    found = database.execute(_LISTED).fetchall()
     return {
         user: {
             "posts": [{"id": int(number), "text": text} for number, text in posts or []],
