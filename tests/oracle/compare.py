@@ -7,8 +7,8 @@ letters; a difference names the seed that makes it again.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -73,8 +73,8 @@ def each_seed(seeds: Sequence[int], *, few: int) -> list[pytest.ParameterSet]:
 def trials(default: int, *, few: int, together: int) -> list[pytest.ParameterSet]:
     """Return the seeds of a test on Spark, each with those whose projects run together.
 
-    A few, beside those that once failed, are one run of `make test`; all others are runs of
-    `make exhaustive`. `make oracle` takes all.
+    A few, beside those that once failed, are the first run, which `make test` has; all others are
+    runs of `make exhaustive`. `make oracle` takes all.
     """
     seeds = chosen_seeds(default)
     first = together if _all_asked_for() else len(kept_seeds()) + few
@@ -139,6 +139,21 @@ def trial_of_logs(
             change = each.change(relations[prefix(seed) + each.relation])
             batches[number * BATCHES // len(changes)].append(change)
     return Trial(tuple(seeds), joined(specs), tuple(map(tuple, batches)))
+
+
+def of_all_forms(trials: Mapping[str, Trial]) -> Trial:
+    """Return trials as one, the names of each under that of its form."""
+    batches = [
+        tuple(
+            replace(change, relation=f"{form}_{change.relation}")
+            for form, trial in trials.items()
+            for change in trial.batches[number]
+        )
+        for number in range(BATCHES)
+    ]
+    seeds = tuple(seed for trial in trials.values() for seed in trial.seeds)
+    project = joined(prefixed(trial.project, f"{form}_") for form, trial in trials.items())
+    return Trial(seeds, project, tuple(batches))
 
 
 def prefix(seed: int) -> str:

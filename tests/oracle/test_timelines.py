@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.oracle.compare import failures, make_through_trial, trials
 from tests.oracle.timelines import HOT_ABOVE, PROJECT, Moment, make_timelines
 
 from joinery.plan.build import build_plan
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
-
-TRIALS = trials(100, few=20, together=100)
 
 
 def run(runner: Runner, moments: Sequence[Moment]) -> list[dict[int, Any]]:
@@ -68,14 +65,3 @@ def test_spark_state_keeps_the_timelines_of_a_database(spark: SparkSession, tmp_
     documents = run(SparkRunner(spark, tmp_path / "run", replay=True), moments)
 
     assert [each.documents for each in moments] == documents
-
-
-@pytest.mark.spark
-@pytest.mark.slow
-@pytest.mark.parametrize("seeds", TRIALS)
-def test_spark_state_leads_where_the_reference_leads(
-    seeds: list[int], spark: SparkSession, tmp_path: Path
-) -> None:
-    trial = make_through_trial(seeds)
-
-    assert [] == failures(trial, SparkRunner(spark, tmp_path / "run", replay=True))

@@ -1,29 +1,17 @@
-"""Random groups and windows on `spark-state` against the reference, forty to a query.
-
-The query is stopped and started again after each batch, and the last batch runs twice.
-"""
+"""Random groups, as trials on Spark."""
 
 from __future__ import annotations
 
 import random
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import pytest
-from tests.oracle.compare import BATCHES, Trial, failures, prefix, trials
+from tests.oracle.compare import BATCHES, Trial, prefix, trials
 
 from joinery.expression.sketch import Distinct, Quantiles, xxh64
 from joinery.plan.build import build_plan
-from joinery.spark.testing import SparkRunner
 from joinery.testing.changes import RowChange, delete, insert, update
 from joinery.testing.conformance.runner import joined, load_text, prefixed
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pyspark.sql import SparkSession
-
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 TRIALS = trials(80, few=24, together=40)
 
@@ -203,12 +191,3 @@ def make_groups(seeds: list[int]) -> Trial:
             batches[number * BATCHES // len(changes)].append((change, relation))
     made = [tuple(change.change(relation) for change, relation in batch) for batch in batches]
     return Trial(tuple(seeds), joined(specs), tuple(made))
-
-
-@pytest.mark.parametrize("seeds", TRIALS)
-def test_spark_state_keeps_the_groups_that_the_reference_keeps(
-    seeds: list[int], spark: SparkSession, tmp_path: Path
-) -> None:
-    trial = make_groups(seeds)
-
-    assert [] == failures(trial, SparkRunner(spark, tmp_path / "run", replay=True))

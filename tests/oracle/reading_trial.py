@@ -1,28 +1,16 @@
-"""Random products that read others on `spark-state` against the reference, forty to a query.
-
-The query is stopped and started again after each batch, and the last batch runs twice.
-"""
+"""Random products that read others, as trials on Spark."""
 
 from __future__ import annotations
 
 import random
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import pytest
-from tests.oracle.compare import BATCHES, Trial, failures, prefix, trials
+from tests.oracle.compare import BATCHES, Trial, prefix, trials
 
 from joinery.plan.build import build_plan
-from joinery.spark.testing import SparkRunner
 from joinery.testing.changes import RowChange, delete, insert, update
 from joinery.testing.conformance.runner import joined, load_text, prefixed
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pyspark.sql import SparkSession
-
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 TRIALS = trials(80, few=16, together=40)
 START = datetime(2026, 3, 28, 12, tzinfo=UTC)
@@ -150,12 +138,3 @@ def make_readers(seeds: list[int]) -> Trial:
                 made = change.change(relation)
                 batches[number * BATCHES // len(changes)].append(made)
     return Trial(tuple(seeds), joined(specs), tuple(map(tuple, batches)))
-
-
-@pytest.mark.parametrize("seeds", TRIALS)
-def test_spark_state_sends_what_the_reference_sends(
-    seeds: list[int], spark: SparkSession, tmp_path: Path
-) -> None:
-    trial = make_readers(seeds)
-
-    assert [] == failures(trial, SparkRunner(spark, tmp_path / "run", replay=True))
