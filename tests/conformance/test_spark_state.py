@@ -1,4 +1,7 @@
-"""The conformance suite on `spark-state`: many cases to a query, restarted after each batch."""
+"""The conformance suite on `spark-state`: cases of all forms a query, restarted after each batch.
+
+A query costs its start, hardly what it holds.
+"""
 
 from __future__ import annotations
 
@@ -70,45 +73,34 @@ OTHERS = (*THROUGH, *VERSIONS, *fold_cases(), *PATTERNS)
 
 @pytest.fixture(scope="module")
 def problems(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What is wrong with each case, by its sentence."""
     runner = SparkRunner(spark, tmp_path_factory.mktemp("conformance"), replay=True)
-    return problems_of(runner, all_cases())
-
-
-@pytest.fixture(scope="module")
-def group_problems(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    runner = SparkRunner(spark, tmp_path_factory.mktemp("groups"), replay=True)
-    return problems_of(runner, GROUPS)
+    return problems_of(runner, (*all_cases(), *GROUPS, *OTHERS))
 
 
 @pytest.mark.parametrize("case", GROUPS, ids=str)
-def test_spark_state_keeps_groups(case: Case, group_problems: dict[str, str]) -> None:
-    assert group_problems[case.sentence] == ""
-
-
-@pytest.fixture(scope="module")
-def other_problems(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    runner = SparkRunner(spark, tmp_path_factory.mktemp("others"), replay=True)
-    return problems_of(runner, OTHERS)
+def test_spark_state_keeps_groups(case: Case, problems: dict[str, str]) -> None:
+    assert problems[case.sentence] == ""
 
 
 @pytest.mark.parametrize("case", THROUGH, ids=str)
-def test_spark_state_embeds_through_a_relation(case: Case, other_problems: dict[str, str]) -> None:
-    assert other_problems[case.sentence] == ""
+def test_spark_state_embeds_through_a_relation(case: Case, problems: dict[str, str]) -> None:
+    assert problems[case.sentence] == ""
 
 
 @pytest.mark.parametrize("case", VERSIONS, ids=str)
-def test_spark_state_keeps_versions(case: Case, other_problems: dict[str, str]) -> None:
-    assert other_problems[case.sentence] == ""
+def test_spark_state_keeps_versions(case: Case, problems: dict[str, str]) -> None:
+    assert problems[case.sentence] == ""
 
 
 @pytest.mark.parametrize("case", fold_cases(), ids=str)
-def test_spark_state_folds_events(case: Case, other_problems: dict[str, str]) -> None:
-    assert other_problems[case.sentence] == ""
+def test_spark_state_folds_events(case: Case, problems: dict[str, str]) -> None:
+    assert problems[case.sentence] == ""
 
 
 @pytest.mark.parametrize("case", PATTERNS, ids=str)
-def test_spark_state_finds_patterns(case: Case, other_problems: dict[str, str]) -> None:
-    assert other_problems[case.sentence] == ""
+def test_spark_state_finds_patterns(case: Case, problems: dict[str, str]) -> None:
+    assert problems[case.sentence] == ""
 
 
 @pytest.mark.parametrize("case", all_cases(), ids=str)
