@@ -16,7 +16,7 @@ from typing import ClassVar
 from joinery.expression.coercion import numeric
 from joinery.expression.literal import VOID
 from joinery.expression.typed import Convert, Expression
-from joinery.model.type import DATE, DOUBLE, TIMESTAMP, DataType, Decimal, Field, Struct
+from joinery.model.type import DATE, DOUBLE, TIMESTAMP, Array, DataType, Decimal, Field, Struct
 from joinery.plan.null_key import nullable_groups
 from joinery.plan.relation import LOG_TIME, Computed, Relation
 from joinery.project.form import FoldSpec, FoldWait, WaitTime
@@ -149,7 +149,8 @@ class FoldForm:
 def assignable(source: DataType, target: DataType) -> bool:
     """Return whether a value may become one of a state's column without being cast by the user.
 
-    A number may where only its size can be too large, and a decimal is rounded.
+    A number may where only its size can be too large, and a decimal is rounded; so may `array()`,
+    whose type says nothing of its items.
 
     Example:
         >>> from joinery.model.type import INT, LONG
@@ -157,6 +158,8 @@ def assignable(source: DataType, target: DataType) -> bool:
         (True, False)
     """
     if source in (target, VOID) or (source, target) == (DATE, TIMESTAMP):
+        return True
+    if source == Array(VOID) and isinstance(target, Array):
         return True
     if not (numeric(source) and numeric(target)):
         return False

@@ -82,6 +82,23 @@ products:
       Paid: {paid: paid + event.euros * 1.5}
 """
 
+_LISTS = """
+relations:
+  note:
+    fields: {device: long, n: long, type: string, tag: string}
+    append: true
+products:
+  tags:
+    fold: note
+    by: [device]
+    sequence: n
+    wait: 0s
+    state: {tags: "array<string> = array()"}
+    when:
+      Tagged: {tags: "concat(tags, array(event.tag))"}
+      Cleared: {tags: array()}
+"""
+
 
 _HIGHEST = 2**63 - 1
 
@@ -122,6 +139,14 @@ def _account(
 
 def _whole(balance: float) -> Emission:
     return upsert((), {"owner": "Ada", "balance": balance, "earlier": None})
+
+
+def _note(number: int, type_: str, tag: str | None = None) -> RowChange:
+    return insert("note", device=1, n=number, type=type_, tag=tag)
+
+
+def _tags(*tags: str | None) -> Emission:
+    return upsert(1, {"device": 1, "tags": list(tags)})
 
 
 def _device(key: int, **state: object) -> Emission:
@@ -354,6 +379,13 @@ _CASES = (
             _reading(1, "Noted", device=2),
             then=[_device(1, count=2, most=1.5, last={"x": -2.0, "n": 2}), _device(2)],
         ),
+    ),
+    case(
+        "a list of a state may begin empty, and become so again",
+        _LISTS,
+        when(_note(1, "Noted"), then=[_tags()]),
+        when(_note(2, "Tagged", "p"), _note(3, "Tagged"), then=[_tags("p", None)]),
+        when(_note(4, "Cleared"), then=[_tags()]),
     ),
     case(
         "a decimal is rounded to the column of the state, and too large a one is null and counted",
