@@ -2,7 +2,6 @@ package dev.joinery.kernel.door;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.joinery.kernel.egress.ChangeLines;
 import dev.joinery.kernel.files.TopicFiles;
 import dev.joinery.kernel.format.Formats;
@@ -17,7 +16,7 @@ import java.io.ByteArrayOutputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
-import java.io.OutputStream;
+import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
@@ -25,18 +24,11 @@ import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Collections;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
-import java.util.TreeMap;
 import java.util.TreeSet;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.RowFactory;
@@ -49,24 +41,17 @@ import scala.Tuple2;
  * as a whole.
  */
 public final class LogSearch {
-  private static final ObjectMapper JSON = new ObjectMapper();
-  private static final int THREADS = 2;
+  static final ObjectMapper JSON = new ObjectMapper();
 
   private final JsonNode request;
   private final Program program;
   private final SoughtColumns[] columns;
   private final int[][] relationsOf;
-  private final List<LogPart.OfFile> parts = new ArrayList<>();
-  private final List<Map<Long, String>> files = new ArrayList<>();
+  private final LogParts parts;
   private final long timestamp = ChronoUnit.MICROS.between(Instant.EPOCH, Instant.now());
-
-  /** By relation, the number of the first change of each part, and behind them that of the next. */
-  private int[][] firsts;
 
   /** By number of a change, its line; empty where the full decoding tells none. */
   private final Map<Integer, byte[]> lines = new HashMap<>();
-
-  private int lastPart;
 
   private LogSearch(JsonNode request) throws IOException {
     this.request = request;
@@ -76,6 +61,7 @@ public final class LogSearch {
     JsonNode whole = JSON.readTree(request.get("relations").asText());
     columns = new SoughtColumns[narrow.size()];
     Arrays.setAll(columns, each -> new SoughtColumns(narrow.get(each), whole.get(each)));
+    parts = new LogParts(request, columns, relationsOf);
   }
 
   /**
@@ -101,7 +87,8 @@ public final class LogSearch {
     InputStream in = new BufferedInputStream(System.in);
     DataOutputStream out = new DataOutputStream(System.out);
     LogSearch search = new LogSearch(JSON.readTree(line(in)));
-    answer(out, search.readAll());
+    search.parts.read();
+    answer(out, JSON.writeValueAsBytes(search.parts.told()));
     for (byte[] line = line(in); line.length > 0; line = line(in)) {
       answer(out, search.answer(JSON.readTree(line), in));
     }
@@ -146,148 +133,6 @@ public final class LogSearch {
     return bytes.array();
   }
 
-  // What was read.
-
-  private byte[] readAll() throws IOException {
-    int topic = 0;
-    for (JsonNode folder : request.get("folders")) {
-      for (JsonNode name : folder.get("topics")) {
-        TopicFiles topicFiles =
-            new TopicFiles(options(folder, name), request.get("partBytes").asLong());
-        for (TopicFiles.Part each : topicFiles.parts()) {
-          parts.add(new LogPart.OfFile(topic, columns, each));
-        }
-        topic++;
-      }
-    }
-    readParts();
-    long[] records = new long[topic];
-    long[] left = new long[topic];
-    IntStream.range(0, topic).forEach(each -> files.add(new TreeMap<>()));
-    settle(records, left);
-    ObjectNode told = JSON.createObjectNode();
-    told.set("read", JSON.valueToTree(records));
-    told.set("left", JSON.valueToTree(left));
-    told.set("files", JSON.valueToTree(files));
-    return JSON.writeValueAsBytes(told);
-  }
-
-  private Map<String, String> options(JsonNode folder, JsonNode name) {
-    return Map.of(
-        "path", folder.get("path").asText(),
-        "topics", JSON.createArrayNode().add(name).toString(),
-        "sizes", folder.get("sizes").toString(),
-        "maxRecordBytes", request.get("maxRecordBytes").asText());
-  }
-
-  private void readParts() throws IOException {
-    AtomicInteger next = new AtomicInteger();
-    ExecutorService pool = Executors.newFixedThreadPool(THREADS);
-    try {
-      List<Future<?>> threads = new ArrayList<>();
-      for (int i = 0; i < THREADS; i++) {
-        threads.add(
-            pool.submit(
-                () -> {
-                  readSome(next);
-                  return null;
-                }));
-      }
-      for (Future<?> each : threads) {
-        each.get();
-      }
-    } catch (ExecutionException | InterruptedException error) {
-      throw new IOException(error.getCause() == null ? error : error.getCause());
-    } finally {
-      pool.shutdownNow();
-    }
-  }
-
-  private void readSome(AtomicInteger next) throws IOException {
-    var narrow = Formats.of(request.get("narrow").asText());
-    var whole = Formats.of(request.get("relations").asText());
-    for (int at = next.getAndIncrement(); at < parts.size(); at = next.getAndIncrement()) {
-      LogPart.OfFile part = parts.get(at);
-      var formats = new LogPart.Formats(relationsOf[part.topic], narrow, whole);
-      part.read(formats, readBefore(at) >= most());
-      part.done = true;
-    }
-  }
-
-  private long most() {
-    return request.get("maxRecords").asLong();
-  }
-
-  /** How many records of its topic stand before a part, as far as that is known. */
-  private long readBefore(int part) {
-    long records = 0;
-    for (int at = part - 1; at >= 0 && parts.get(at).topic == parts.get(part).topic; at--) {
-      records += parts.get(at).done ? parts.get(at).records : 0;
-    }
-    return records;
-  }
-
-  /** Numbers lines and changes, and leaves out what is more than is to be read of a topic. */
-  private void settle(long[] records, long[] left) {
-    firsts = new int[columns.length][parts.size() + 1];
-    long lines = 0;
-    for (LogPart.OfFile part : parts) {
-      lines = part.part.beginsFile() ? 0 : lines;
-      part.linesBefore = lines;
-      lines += part.lines;
-      part.take(most() - records[part.topic]);
-      records[part.topic] += part.taken;
-      left[part.topic] += part.records - part.taken;
-      if (part.taken > 0) {
-        files.get(part.topic).putIfAbsent(part.part.label(), part.part.name());
-      }
-    }
-    int number = 0;
-    for (int relation = 0; relation < columns.length; relation++) {
-      for (int at = 0; at < parts.size(); at++) {
-        firsts[relation][at] = number;
-        number += parts.get(at).changes.relations[relation].size();
-      }
-      firsts[relation][parts.size()] = number;
-    }
-  }
-
-  // Changes by their numbers.
-
-  private int relation(int change) {
-    int relation = 0;
-    while (change >= firsts[relation][parts.size()]) {
-      relation++;
-    }
-    return relation;
-  }
-
-  /** The part of a change; most are asked for one after the other. */
-  private int part(int change) {
-    int[] of = firsts[relation(change)];
-    if (of[lastPart] <= change && change < of[lastPart + 1]) {
-      return lastPart;
-    }
-    int low = 0;
-    int high = parts.size() - 1;
-    while (low < high) {
-      int middle = (low + high + 1) >>> 1;
-      if (of[middle] <= change) {
-        low = middle;
-      } else {
-        high = middle - 1;
-      }
-    }
-    lastPart = low;
-    return low;
-  }
-
-  private int record(int change) {
-    int relation = relation(change);
-    int part = part(change);
-    return parts.get(part).changes.relations[relation].record(change - firsts[relation][part]);
-  }
-
   private int[] holding(int relation, List<String> names, List<byte[]> rows) {
     long[] asked = columns[relation].asked(names, rows);
     Arrays.sort(asked);
@@ -298,7 +143,7 @@ public final class LogSearch {
       for (int i = 0; i < of.size(); i++) {
         long hash = columns[relation].together(of.hashes, i, ordinals);
         if (SoughtColumns.isSome(hash) && has(asked, hash)) {
-          found.add(firsts[relation][at] + i);
+          found.add(parts.first(relation, at) + i);
         }
       }
     }
@@ -338,7 +183,7 @@ public final class LogSearch {
     TreeSet<Found> records = new TreeSet<>();
     for (int each : changes) {
       if (!lines.containsKey(each)) {
-        records.add(new Found(part(each), record(each)));
+        records.add(new Found(parts.part(each), parts.record(each)));
       }
     }
     Map<Found, List<List<byte[]>>> told = told(List.copyOf(records));
@@ -348,13 +193,11 @@ public final class LogSearch {
   }
 
   private byte[] lineOf(int change, Map<Found, List<List<byte[]>>> told) {
-    int relation = relation(change);
-    int part = part(change);
-    ChangeIndex.OfRelation of = parts.get(part).changes.relations[relation];
-    int at = change - firsts[relation][part];
-    List<List<byte[]>> byRelation = told.get(new Found(part, of.record(at)));
-    List<byte[]> lines = byRelation == null ? List.of() : byRelation.get(relation);
-    return of.ordinal(at) < lines.size() ? lines.get(of.ordinal(at)) : new byte[0];
+    var byRelation = told.get(new Found(parts.part(change), parts.record(change)));
+    List<byte[]> lines =
+        byRelation == null ? List.of() : byRelation.get(parts.relation(change));
+    int ordinal = parts.of(change).ordinal(parts.at(change));
+    return ordinal < lines.size() ? lines.get(ordinal) : new byte[0];
   }
 
   /** Returns what records tell, by relation. */
@@ -435,11 +278,8 @@ public final class LogSearch {
   // The order of what was found.
 
   private byte[] inOrder(JsonNode asked) throws IOException {
-    for (LogPart.OfFile part : parts) {
-      JsonNode written = asked.get("written").get(part.topic);
-      part.writtenAt = written.path(Long.toString(part.part.label())).asLong();
-    }
-    LogOrder order = new LogOrder(new Places(), this::isTold);
+    parts.written(asked.get("written"));
+    LogOrder order = new LogOrder(parts, this::isTold);
     boolean byPosition = asked.get("placed").asBoolean() && order.isPlaced();
     List<Integer> found = IntStream.of(numbers(asked.get("order"))).boxed().toList();
     int[] ordered = order.ordered(found, byPosition);
@@ -453,77 +293,8 @@ public final class LogSearch {
     try {
       decode(change);
     } catch (IOException failure) {
-      throw new java.io.UncheckedIOException(failure);
+      throw new UncheckedIOException(failure);
     }
     return lines.get(change).length > 0;
-  }
-
-  private final class Places implements LogOrder.Places {
-    @Override
-    public List<int[]> logs() {
-      List<int[]> logs = new ArrayList<>();
-      for (int topic = 0; topic < relationsOf.length; topic++) {
-        logs.add(inLogOrder(changesOf(topic)));
-      }
-      return logs;
-    }
-
-    private int[] changesOf(int topic) {
-      IntStream.Builder all = IntStream.builder();
-      for (int relation : relationsOf[topic]) {
-        for (int at = 0; at < parts.size(); at++) {
-          if (parts.get(at).topic == topic) {
-            IntStream.range(firsts[relation][at], firsts[relation][at + 1]).forEach(all::add);
-          }
-        }
-      }
-      return all.build().toArray();
-    }
-
-    /** Files that put lines back, and relations that share a topic, are read one after the other. */
-    private int[] inLogOrder(int[] changes) {
-      for (int i = 1; i < changes.length; i++) {
-        if (compare(changes[i - 1], changes[i]) > 0) {
-          List<Integer> sorted = new ArrayList<>(IntStream.of(changes).boxed().toList());
-          Collections.sort(sorted, this::compare);
-          return sorted.stream().mapToInt(each -> each).toArray();
-        }
-      }
-      return changes;
-    }
-
-    private int compare(int one, int other) {
-      int byMajor = Long.compare(major(one), major(other));
-      int byMinor = byMajor != 0 ? byMajor : Long.compare(minor(one), minor(other));
-      return byMinor != 0 ? byMinor : Integer.compare(relation(one), relation(other));
-    }
-
-    @Override
-    public long major(int change) {
-      return parts.get(part(change)).major(LogSearch.this.record(change));
-    }
-
-    @Override
-    public long minor(int change) {
-      return parts.get(part(change)).minor(LogSearch.this.record(change));
-    }
-
-    @Override
-    public int relation(int change) {
-      return LogSearch.this.relation(change);
-    }
-
-    @Override
-    public long position(int change) {
-      int relation = relation(change);
-      int part = part(change);
-      int at = change - firsts[relation][part];
-      return parts.get(part).changes.relations[relation].positions.get(at);
-    }
-
-    @Override
-    public long written(int change) {
-      return parts.get(part(change)).written(LogSearch.this.record(change));
-    }
   }
 }
