@@ -163,3 +163,45 @@ def test_documents_hold_a_row_that_comes_again_once_and_ignore_its_deletes(
     } == last_of(tmp_path / "out" / "paid")
     counts = ended.progress.relations["debits"]
     assert (1, 1) == (counts["ignored_updates"], counts["ignored_deletes"])
+
+
+READ = """\
+name: shop
+sources: {log: {files: {path: data}}}
+run: {max_document_bytes: 1000}
+relations:
+  payments: {append: true, key: [id], fields: {id: long, city: long}}
+  cities: {key: [id], fields: {id: long, name: string}}
+products:
+  paid:
+    root: payments
+    fields: [id, {name: town.name}]
+    embed: {town: {one: cities, on: {id: city}, fields: [name], hidden: true}}
+    where: town.name <> 'closed'
+    group: shop
+  s:
+    aggregate: paid
+    by: [name]
+    values: {n: count(*)}
+    group: shop
+    sink: {sqlite: {path: out.db}}
+"""
+
+
+def test_a_document_that_is_held_back_stands_for_its_readers_as_it_was(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    names = {"a": ["old", "new"], "b": ["x" * 2000, "new"], "c": ["x" * 2000, "closed"]}
+    write(tmp_path, "payments/a.jsonl", [{"id": each, "city": each % 2} for each in range(5)])
+    found = []
+    for file, (first, second) in names.items():
+        cities = [{"id": 0, "name": first}, {"id": 1, "name": second}]
+        write(tmp_path, f"cities/{file}.jsonl", cities)
+        run(spark, tmp_path, READ)
+        found.append(stored(tmp_path, "name, document ->> 'n'"))
+    write(tmp_path, "cities/d.jsonl", [{"id": 0, "name": "last"}])
+
+    run(spark, tmp_path, READ)
+
+    assert [[("new", 2), ("old", 3)], [("new", 2), ("old", 3)], [("old", 3)]] == found
+    assert [("last", 3)] == stored(tmp_path, "name, document ->> 'n'")

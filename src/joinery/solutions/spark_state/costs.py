@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from joinery.solutions.spark_state.document_program import Fold, Root
+from joinery.solutions.spark_state.document_program import Fold
 from joinery.solutions.spark_state.event_fold_program import EventFold
 from joinery.solutions.spark_state.group_program import Group
 from joinery.solutions.spark_state.level import targets_of
 from joinery.solutions.spark_state.lower_document import NO_RELATION
 from joinery.solutions.spark_state.pattern_program import Pattern
-from joinery.solutions.spark_state.program import DocumentNode, KernelProgram
+from joinery.solutions.spark_state.program import (
+    DocumentNode,
+    KernelProgram,
+    Root,
+)
 from joinery.solutions.spark_state.search_program import Search
 from joinery.solutions.spark_state.stream_program import StreamNode
 from joinery.solutions.spark_state.versioning import History

@@ -17,7 +17,6 @@ from joinery.solutions.spark_state.document_program import (
     Gather,
     Interval,
     Match,
-    Root,
     ToOne,
     Upward,
     Valid,
@@ -39,6 +38,7 @@ from joinery.solutions.spark_state.program import (
     ParentUse,
     RelationProgram,
     Retract,
+    Root,
     Subjects,
     ThroughUse,
     Use,
@@ -161,18 +161,18 @@ def _node(program: KernelProgram, node: KernelNode) -> Iterator[Part]:
                 told = f"{micros_text(over)} after they are decided"
                 yield f'relation "{node.name}": forgotten', told
             for use in node.uses:
-                yield from _use(program, node, use)
+                yield from _use(program, node.name, visible_row(program, node.relation), use)
         case Inserts():
             yield f'relation "{node.name}": its rows', "are sent where they are decoded"
             for use in node.uses:
-                yield from _use(program, node, use)
+                yield from _use(program, node.name, visible_row(program, node.relation), use)
         case Subjects():
             yield f'relation "{node.name}": level of its subjects', str(node.level)
         case Versions():
             yield f'relation "{node.name}": level of its versions', str(node.level)
             yield f'relation "{node.name}": versions', history_text(program, node)
             for use in node.uses:
-                yield from _use(program, node, use)
+                yield from _use(program, node.name, visible_row(program, node.versions), use)
         case ToOne():
             yield f"{title}: kept by", f"a Lookup at level {node.level}"
             yield (
@@ -234,6 +234,9 @@ def _node(program: KernelProgram, node: KernelNode) -> Iterator[Part]:
             yield f"{title}: kept by", f"a Valid at level {node.level}"
         case Root():
             yield f"{title}: kept by", f"a Root at level {node.level}"
+            if node.read is not None:
+                for use in node.uses:
+                    yield from _use(program, node.name, visible_row(program, node.read), use)
         case Fold():
             yield (
                 f"{title}: assembled by",
@@ -323,8 +326,7 @@ def _arm(node: Match, arm: Arm) -> Iterator[Part]:
         yield f"{title}: aggregate {number}", aggregate_text(aggregate)
 
 
-def _use(program: KernelProgram, node: Retract | Inserts | Versions, use: Use) -> Iterator[Part]:
-    row = visible_row(program, node.versions if isinstance(node, Versions) else node.relation)
+def _use(program: KernelProgram, name: str, row: Sequence[Slot], use: Use) -> Iterator[Part]:
     match use:
         case ParentUse():
             target = program.nodes[use.target]
@@ -336,7 +338,7 @@ def _use(program: KernelProgram, node: Retract | Inserts | Versions, use: Use) -
             yield f"{path_title(assembler.name)}: rows go", _upward(program, row, use.upward)
         case ThroughUse():
             title = path_title(program.nodes[use.target].name)
-            yield f"{title}: led by", f"{node.name} to {columns_of(row, use.address)}"
+            yield f"{title}: led by", f"{name} to {columns_of(row, use.address)}"
             yield f"{title}: leads", columns_of(row, use.parent)
         case OwnUse() | GroupUse() | SearchedUse() | QueryUse():
             pass  # said of the node that it belongs to

@@ -183,17 +183,6 @@ class Branch:
 
 
 @dataclass(frozen=True, slots=True)
-class Root:
-    """Remembers the document of a row that a ToOne assembles; sends it."""
-
-    name: str
-    level: int
-    relation: int
-    product: int
-    kind: Literal["root"] = "root"
-
-
-@dataclass(frozen=True, slots=True)
 class Fold:
     """Remembers an own row and its embeds; sends the assembled object."""
 

@@ -15,7 +15,6 @@ from joinery.solutions.spark_state.document_program import (
     Gather,
     Interval,
     Match,
-    Root,
     ToOne,
     Valid,
 )
@@ -31,6 +30,7 @@ from joinery.solutions.spark_state.program import (
     ParentUse,
     ProductRead,
     Retract,
+    Root,
     Route,
     Subjects,
     ThroughUse,
@@ -108,7 +108,7 @@ def _all_targets(
 def targets_of(node: DocumentNode) -> list[int]:
     """Return the nodes that one sends to, by its own program alone, once for each way."""
     match node:
-        case Retract() | Inserts() | Versions():
+        case Retract() | Inserts() | Versions() | Root():
             return [target for use in node.uses for target in _of_use(use)]
         case ToOne():
             return [node.merge.upward.target if node.merge else node.fold]
@@ -118,7 +118,7 @@ def targets_of(node: DocumentNode) -> list[int]:
             return [node.target]
         case Fold():
             return [node.upward.target] if node.upward else []
-        case Root() | Group() | History() | Search() | EventFold() | Pattern():
+        case Group() | History() | Search() | EventFold() | Pattern():
             return []
         case Subjects():
             return []  # the routes of its relation tell

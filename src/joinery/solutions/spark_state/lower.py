@@ -39,6 +39,7 @@ from joinery.solutions.spark_state.assembler import (
 )
 from joinery.solutions.spark_state.document_program import Fold, ToOne
 from joinery.solutions.spark_state.draft import Draft
+from joinery.solutions.spark_state.group_program import Group
 from joinery.solutions.spark_state.level import leveled
 from joinery.solutions.spark_state.lower_document import DocumentLowering
 from joinery.solutions.spark_state.lower_form import (
@@ -62,6 +63,7 @@ from joinery.solutions.spark_state.program import (
     ProductRead,
     RelationProgram,
     Retract,
+    Root,
     Route,
     Subjects,
     ThroughUse,
@@ -186,10 +188,53 @@ class _Finish:
             return self._raw_routes(uses)
         judged = any(each.index == uses.index for each in self._draft.judged)
         versioned = uses.relation.name in self._draft.versions
+        root = None if judged or versioned else self._root_of(uses)
+        if root is not None:
+            self._tell_from(root, uses)
+            return []
         if rows_only_come(uses) and not judged and not versioned:
             self._insert(uses)
             return []
         return [self._retract(uses, uses.uses)]
+
+    def _root_of(self, uses: RelationUses) -> int | None:
+        """Return the Root that can send its documents to all that reads them; None for none."""
+        product, view = uses.relation.product, self._draft.views[uses.relation.name]
+        assembler = self._draft.assemblers[view]
+        told = (OwnUse, ParentUse, ChildUse, GroupUse)
+        if product is None or assembler.steps or assembler.where or uses.by_subject:
+            return None
+        if uses.groups or uses.apart or uses.histories or uses.folds or uses.judged or uses.kept:
+            return None
+        if not all(isinstance(use, told) and self._is_untimed(use) for use in uses.uses):
+            return None
+        names = [each.name for each in self._draft.products]
+        return next(
+            (
+                index
+                for index, each in enumerate(self._draft.nodes)
+                if isinstance(each, Root) and names[each.product] == product.name
+            ),
+            None,
+        )
+
+    def _is_untimed(self, use: Use) -> bool:
+        match use:
+            case OwnUse() | ParentUse():
+                return use.time is None
+            case GroupUse():
+                target = self._draft.nodes[use.target]
+                return isinstance(target, Group) and target.late is None
+            case _:
+                return True
+
+    def _tell_from(self, index: int, uses: RelationUses) -> None:
+        root = self._draft.nodes[index]
+        assert isinstance(root, Root)
+        self._draft.nodes[index] = replace(root, read=uses.index, uses=tuple(uses.uses))
+        self._draft.reasons.append(
+            f"{uses.relation.name}: no Retract, since its Root knows what its documents were before"
+        )
 
     def _insert(self, uses: RelationUses) -> None:
         name = uses.relation.name

@@ -35,7 +35,6 @@ from joinery.solutions.spark_state.document_program import (
     Match,
     Merge,
     Near,
-    Root,
     ToOne,
     Upward,
     Valid,
@@ -60,7 +59,13 @@ from joinery.solutions.spark_state.grouping import (
 from joinery.solutions.spark_state.interval_program import Kept
 from joinery.solutions.spark_state.judging import judged_uses, kept_by_fold
 from joinery.solutions.spark_state.places import Places, RelationUses, arm_of
-from joinery.solutions.spark_state.program import ChildUse, OwnUse, ParentUse, ThroughUse
+from joinery.solutions.spark_state.program import (
+    ChildUse,
+    OwnUse,
+    ParentUse,
+    Root,
+    ThroughUse,
+)
 
 NO_RELATION = -1
 

@@ -19,7 +19,6 @@ from joinery.solutions.spark_state.document_program import (
     Gather,
     Interval,
     Match,
-    Root,
     ToOne,
     Valid,
 )
@@ -37,6 +36,7 @@ from joinery.solutions.spark_state.program import (
     OwnUse,
     ParentUse,
     Retract,
+    Root,
     Subjects,
     ThroughUse,
     Use,
@@ -184,7 +184,12 @@ def _addressed(program: KernelProgram, node: KernelNode) -> Iterator[_Addressed]
         case Fold(upward=up):
             if up is not None:
                 yield True, up.target, visible_row(program, node.relation), up.address
-        case Root() | History() | EventFold() | Pattern() | Group():
+        case Root():
+            if node.read is not None:
+                row = visible_row(program, node.read)
+                for use in node.uses:
+                    yield from _used(row, use)
+        case History() | EventFold() | Pattern() | Group():
             pass  # what they make is the product
         case _:
             assert_never(node)

@@ -20,7 +20,6 @@ from joinery.solutions.spark_state.document_program import (
     Gather,
     Interval,
     Match,
-    Root,
     ToOne,
     Upward,
     Valid,
@@ -154,6 +153,25 @@ class Retract:
     judged: Judged | None = None
     kept: Kept | None = None
     kind: Literal["retract"] = "retract"
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """Remembers the document of a row that a ToOne assembles; sends it.
+
+    Attributes:
+        read: What its documents are as rows of a relation, in the program's relations, where it
+            sends them to `uses` itself; None where nobody reads them, or a node of its own keeps
+            these rows.
+    """
+
+    name: str
+    level: int
+    relation: int
+    product: int
+    read: int | None = None
+    uses: tuple[Use, ...] = ()
+    kind: Literal["root"] = "root"
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,6 @@ from joinery.solutions.spark_state.document_program import (
     Gather,
     Interval,
     Match,
-    Root,
     ToOne,
     Upward,
     Valid,
@@ -36,6 +35,7 @@ from joinery.solutions.spark_state.program import (
     OwnUse,
     ParentUse,
     Retract,
+    Root,
     Route,
     Subjects,
     ThroughUse,
@@ -214,6 +214,9 @@ def _arrows(program: KernelProgram, node: KernelNode) -> Iterator[Arrow]:
             yield Arrow("where sessions end", node.closing)
         case Root():
             yield Arrow("documents", SINKS)
+            if node.read is not None:
+                row = visible_row(program, node.read)
+                yield from (_use(row, use) for use in node.uses)
         case Fold():
             if node.upward is None:
                 yield Arrow("documents", SINKS)

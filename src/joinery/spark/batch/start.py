@@ -26,7 +26,6 @@ from joinery.solutions.spark_state.document_program import (
     Gather,
     Interval,
     Match,
-    Root,
     ToOne,
     Valid,
 )
@@ -38,6 +37,7 @@ from joinery.solutions.spark_state.program import (
     KernelNode,
     KernelProgram,
     Retract,
+    Root,
     Subjects,
     Versions,
 )

@@ -41,16 +41,27 @@ final class Readers {
     key = new UnsafeRow(types.key().length());
     value = new UnsafeRow(types.value().length());
     nothing = new GenericInternalRow(types.value().length());
+    for (Program.ProductRead read : program.reads()) {
+      if (read.product() == product && isRouted(program, read)) {
+        readers.add(
+            new Reader(columnsOf(program, read), new Routes(program, read.relation())));
+      }
+    }
+  }
+
+  /** A Root sends its documents to what they are for itself. */
+  private static boolean isRouted(Program program, Program.ProductRead read) {
+    return program.routes().stream().anyMatch(each -> each.relation() == read.relation());
+  }
+
+  /** Gives the row of the relation that a product's documents are, over their key and value. */
+  static UnsafeProjection columnsOf(Program program, Program.ProductRead read) {
+    Program.ProductProgram types = program.products().get(read.product());
     StructField[] row =
         Stream.of(types.key(), types.value())
             .flatMap(each -> Arrays.stream(each.fields()))
             .toArray(StructField[]::new);
-    for (Program.ProductRead read : program.reads()) {
-      if (read.product() == product) {
-        readers.add(
-            new Reader(projection(read.columns(), row), new Routes(program, read.relation())));
-      }
-    }
+    return projection(read.columns(), row);
   }
 
   private static UnsafeProjection projection(int[] columns, StructField[] row) {

@@ -13,7 +13,8 @@ import java.util.List;
 
 /**
  * Remembers the document of a row that a ToOne assembles, and as what it was sent; sends it when its
- * content changed, and a tombstone when it goes.
+ * content changed, and a tombstone when it goes; where other products read it, to what its rows are
+ * for.
  *
  * <p>The row of its key travels as its order: a document has none.
  */
@@ -22,10 +23,13 @@ public final class Root implements Node {
 
   private final SentDocument last;
   private final long retentionMicros;
+  /** Null where nothing reads the documents, or a node of its own does. */
+  private final RootReaders readers;
 
   public Root(DocumentProgram.RootProgram program, NodeContext context) {
     last = new SentDocument(program.product(), context);
     retentionMicros = context.program().tombstoneRetentionMicros();
+    readers = program.read() == null ? null : new RootReaders(program, context);
   }
 
   @Override
@@ -34,12 +38,13 @@ public final class Root implements Node {
     byte[] stored = state.read();
     ByteReader in = stored == null ? null : new ByteReader(stored);
     last.read(in);
-    Slice kept = in == null ? Slice.EMPTY : in.rest();
+    Child told = in == null || readers == null ? null : child(in.readBlob());
+    Child before = in == null ? null : child(in.rest());
     long committed = stored == null ? state.highestForgottenBefore() : last.version();
     if (stored == null) {
       last.beginAbove(state.highestForgotten());
     }
-    Child before = kept.isEmpty() ? null : Child.read(kept);
+    boolean wasSent = !last.isFailed();
     Child after = applied(before, messages, committed);
     if (after == null) {
       last.sendGone(() -> before == null ? null : before.order(), timestamp, outbox);
@@ -47,7 +52,19 @@ public final class Root implements Node {
       SentDocument.Next next = new SentDocument.Next(after.row(), after.flags(), null, 0);
       last.send(next, after::order, timestamp, outbox);
     }
-    write(after, timestamp, state);
+    if (readers == null) {
+      write(after, null, timestamp, state);
+      return;
+    }
+    // One that cannot be sent stands as it was before, in readers as in sinks.
+    Child stood = told == null && before != null && wasSent ? before : told;
+    Child stands = last.isFailed() ? stood : after;
+    readers.tell(stood, stands, last.version(), timestamp, outbox);
+    write(after, stands == after ? null : stands, timestamp, state);
+  }
+
+  private static Child child(Slice encoded) {
+    return encoded.isEmpty() ? null : Child.read(encoded);
   }
 
   private Child applied(Child before, List<byte[]> messages, long committed) {
@@ -68,7 +85,8 @@ public final class Root implements Node {
     return newest.remove() ? null : newest.child();
   }
 
-  private void write(Child document, long timestamp, State state) {
+  /** {@code told} is what readers know where that is another document; else null. */
+  private void write(Child document, Child told, long timestamp, State state) {
     boolean gone = document == null && last.isIdle();
     if (gone && last.version() <= state.highestForgotten()) {
       state.clear();
@@ -76,6 +94,9 @@ public final class Root implements Node {
     }
     ByteWriter out = new ByteWriter(64);
     last.write(out);
+    if (readers != null) {
+      out.writeBlob(told == null ? Slice.EMPTY : told.encoded());
+    }
     if (document != null) {
       out.writeRaw(document.encoded());
     }
@@ -93,6 +114,9 @@ public final class Root implements Node {
     }
     ByteReader in = new ByteReader(stored);
     last.read(in);
+    if (readers != null) {
+      in.readBlob();
+    }
     long over = last.version() + retentionMicros;
     if (in.hasMore() || !last.isIdle()) {
       return;

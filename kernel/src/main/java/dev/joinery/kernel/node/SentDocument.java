@@ -103,6 +103,11 @@ final class SentDocument {
     return !sent && !failed;
   }
 
+  /** Whether the document as it is cannot be sent; the sink holds the one before it, if any. */
+  boolean isFailed() {
+    return failed;
+  }
+
   /** The highest version that anything was sent under. */
   long version() {
     return version;

@@ -103,8 +103,14 @@ public interface DocumentProgram {
       KeptProgram kept)
       implements Program.NodeProgram {}
 
-  /** The root of a product whose rows a ToOne assembles. */
-  public record RootProgram(String name, int level, int relation, int product)
+  /**
+   * The root of a product whose rows a ToOne assembles.
+   *
+   * @param read what its documents are as rows of a relation, which it sends to {@code uses} itself;
+   *     null where none does, or a node of its own keeps these rows
+   */
+  public record RootProgram(
+      String name, int level, int relation, int product, Integer read, List<Program.Use> uses)
       implements Program.NodeProgram {}
 
   public enum Shape {

@@ -118,7 +118,7 @@ public final class TreeProgram {
     }
     int index = reserve();
     Uses uses = tables.get(tree.table().name());
-    nodes.set(index, new DocumentProgram.RootProgram(tree.name(), 0, uses.index, product));
+    nodes.set(index, new DocumentProgram.RootProgram(tree.name(), 0, uses.index, product, null, List.of()));
     DocumentProgram.Upward upward =
         new DocumentProgram.Upward(index, 0, keyAddress(tree.table()));
     DocumentProgram.Merge merge =
@@ -421,7 +421,8 @@ public final class TreeProgram {
       return new DocumentProgram.MatchProgram(at.name(), level, at.arms(), at.fold());
     }
     if (node instanceof DocumentProgram.RootProgram at) {
-      return new DocumentProgram.RootProgram(at.name(), level, at.relation(), at.product());
+      return new DocumentProgram.RootProgram(
+          at.name(), level, at.relation(), at.product(), null, List.of());
     }
     DocumentProgram.FoldProgram at = (DocumentProgram.FoldProgram) node;
     return new DocumentProgram.FoldProgram(
