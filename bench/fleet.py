@@ -22,6 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+import psutil
+
 from builds import BENCH, ROOT
 from fleet_compare import differences
 from fleet_log import History, LogFiles
@@ -32,6 +34,7 @@ JOINERY = ROOT / ".venv" / "bin" / "joinery"
 WORK = BENCH / ".runs" / "fleet"
 FILES = 8
 SMALL = 100
+IDLE_AFTER_S = 60.0  # when compilers are through
 TIMEOUT_S = 3 * 3600.0
 
 
@@ -139,6 +142,15 @@ class Bench:
         self.history.write_rows(WORK / "rows")
         return Small(restart_s, took, live.peak_bytes)
 
+    def idle(self, folder: Path, seconds: float) -> float:
+        """Start a run again over what it has read; return its processor seconds a second."""
+        with Live(self.command(folder), folder) as live:
+            live.until("caught up")
+            time.sleep(IDLE_AFTER_S)
+            before, begun = live.cpu_s(), time.monotonic()
+            time.sleep(seconds)
+            return (live.cpu_s() - before) / (time.monotonic() - begun)
+
     def _send(self, relation: str) -> None:
         self.log.write(self._counted(SMALL, only=[relation]), files=1, total=2 * SMALL)
 
@@ -190,6 +202,12 @@ class Live:
         while not (told := self.until("batch"))["rows"]:
             pass
         return told
+
+    def cpu_s(self) -> float:
+        """Return the processor seconds of its processes so far."""
+        root = psutil.Process(self._process.pid)
+        times = [each.cpu_times() for each in (root, *root.children(recursive=True))]
+        return sum(each.user + each.system for each in times)
 
     def __exit__(self, *ignored: object) -> None:
         tree = Tree(self._process.pid)
@@ -263,6 +281,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--groups", type=int, nargs="*", default=[1, 10])
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--small", type=int, default=30, help="batches of 100 changes; 0 for none")
+    parser.add_argument("--idle", type=float, default=0, help="seconds without changes to measure")
     parser.add_argument("--set", action="append", default=[], help="dotted.key=value of the run")
     return parser.parse_args()
 
@@ -284,6 +303,9 @@ def main() -> int:
         sent = ran.sent
         wrong += compare(name, fleet, folder)
         cold(f"{name}: status", "status", "--file", str(folder / "joinery.yaml"))
+        if chosen.idle:
+            cores = bench.idle(folder, chosen.idle)
+            say(f"{name}: {cores:.3f} cores while nothing comes, for {chosen.idle:.0f} s")
     alone = fleet.alone(middle(fleet, sent))
     folder = bench.declare("alone", alone)
     tell_run("alone", bench.once(folder), bench, 1)
