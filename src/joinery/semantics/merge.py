@@ -1,6 +1,7 @@
 """One change into the stored state of its key: which change stands, and what the row is then.
 
-Invariant: a stale change alters nothing but `after_delete`, which belongs to the log.
+Invariant: a stale change alters nothing but `after_delete`, which belongs to the log. Rows of an
+append relation are never deleted.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ class RowMerge:
     """The rules of one relation."""
 
     def __init__(self, relation: Relation, findings: Findings) -> None:
+        self._append = relation.append
         self._logged = relation.logged
         self._names = tuple(column.name for column in relation.columns)
         self._values = values_reader(self._names)
@@ -40,6 +42,8 @@ class RowMerge:
 
     def apply(self, standing: KeptRow, change: Change) -> str:
         """Apply the next change of the log and return the counter that tells of it."""
+        if self._append and change.after is None:
+            return "deletes_ignored"
         verdict = _verdict(change, standing)
         if verdict == "repeated":
             return verdict

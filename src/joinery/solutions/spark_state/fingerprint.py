@@ -92,8 +92,14 @@ def fingerprint(
         statements: The user's own that make its documents; empty where there are none.
     """
     nodes = tuple(_shaping(each, program) for each in program.nodes)
+    relations = tuple(replace(each, append=None) for each in program.relations)
     shape = replace(
-        program, nodes=nodes, tombstone_retention_micros=0, max_document_bytes=0, reasons=()
+        program,
+        relations=relations,
+        nodes=nodes,
+        tombstone_retention_micros=0,
+        max_document_bytes=0,
+        reasons=(),
     )
     text = shape.to_json()
     for kind, first in FIRST_KINDS.items():

@@ -160,6 +160,7 @@ class _Finish:
                     key=tuple(uses.ordinal(each) for each in uses.relation.key),
                     assembler=self._draft.views[name],
                     sealed=uses.sealed if uses is self._draft.relations.get(name) else None,
+                    append=uses.relation.append or None,
                 )
                 for name, uses in self._draft.all_rows()
             ),

@@ -62,6 +62,7 @@ class RelationProgram:
 
     Attributes:
         sealed: Which of them are personal; None where the relation has no such columns.
+        append: True for a log, whose updates and deletes are ignored; else None.
     """
 
     name: str
@@ -69,6 +70,7 @@ class RelationProgram:
     key: tuple[int, ...]
     assembler: int
     sealed: Sealed | None = None
+    append: Literal[True] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,7 +313,7 @@ class KernelProgram:
 _DATA_TYPES = DataType.__args__
 _ADDED = frozenset(
     """hot known other other_behind_micros rules within time valid judged kept sealed types
-    known_by stays wait_events hidden""".split()
+    known_by stays wait_events hidden append""".split()
 )
 """What parts had not at first: where it says nothing, programs read as they did before."""
 

@@ -104,6 +104,7 @@ class Relations:
                 each.ordinals(each.relation.key),
                 each.view,
                 each.sealed,
+                each.relation.append or None,
             )
             for name, each in self.rows.items()
         )

@@ -141,4 +141,5 @@ def _decoded(relation: Relation) -> RelationProgram:
         key=tuple(names.index(column) for column in relation.key),
         assembler=0,
         sealed=sealed_of(relation, names),
+        append=relation.append or None,
     )

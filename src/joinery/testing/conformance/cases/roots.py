@@ -50,6 +50,18 @@ products:
       orders: {many: order, on: {user_id: id}, fields: [id]}
 """
 
+_WITH_VISITS = """
+relations:
+  user: {key: [id], fields: {id: long}}
+  visit: {append: true, key: [id], fields: {id: long, user_id: long}}
+products:
+  p:
+    root: user
+    fields: [id]
+    embed:
+      visits: {many: visit, on: {user_id: id}, fields: [id]}
+"""
+
 _ALL_TYPES = """
 relations:
   thing:
@@ -114,6 +126,21 @@ CASES = (
         when(insert("user", id=1, name="a"), then=[upsert(1, {"id": 1, "name": "a"})]),
         when(delete("user", id=1), then=[gone(1)]),
         when(delete("user", id=1)),
+    ),
+    case(
+        "a delete of a row of an append relation sends nothing",
+        _WITH_VISITS,
+        when(
+            insert("user", id=1),
+            insert("visit", id=7, user_id=1),
+            then=[upsert(1, {"id": 1, "visits": [{"id": 7}]})],
+        ),
+        when(delete("visit", id=7)),
+        when(
+            insert("visit", id=8, user_id=1),
+            delete("visit", id=8),
+            then=[upsert(1, {"id": 1, "visits": [{"id": 7}, {"id": 8}]})],
+        ),
     ),
     case(
         "a root that comes and goes within a batch sends nothing",

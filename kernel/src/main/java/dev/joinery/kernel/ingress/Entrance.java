@@ -136,7 +136,9 @@ public final class Entrance implements Ingress.Destination {
 
   @Override
   public boolean insertsOnly(int relation) {
-    return gates.get(relation) != null || grouped.get(relation);
+    return gates.get(relation) != null
+        || grouped.get(relation)
+        || router.insertsOnly(relation);
   }
 
   @Override

@@ -244,9 +244,11 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
 
   /** Sends a change to each first node of its relation. */
   public static class Router implements Destination {
+    private final Program program;
     private final List<Routes> routes = new ArrayList<>();
 
     public Router(Program program) {
+      this.program = program;
       for (int i = 0; i < program.relations().size(); i++) {
         routes.add(new Routes(program, i));
       }
@@ -254,7 +256,7 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
 
     @Override
     public boolean insertsOnly(int relation) {
-      return false;
+      return program.relations().get(relation).insertsOnly();
     }
 
     @Override

@@ -61,11 +61,22 @@ public record Program(
 
   /**
    * A relation: its columns as decoded, its key, the assembler that gives the row products see
-   * (columns, then derived ones, if its {@code where} holds), and its personal columns, or null.
+   * (columns, then derived ones, if its {@code where} holds), its personal columns, or null, and
+   * true, or null, for a log, whose updates and deletes are ignored.
    */
   public record RelationProgram(
-      String name, List<Slot> columns, int[] key, int assembler, SealedProgram sealed)
+      String name,
+      List<Slot> columns,
+      int[] key,
+      int assembler,
+      SealedProgram sealed,
+      Boolean append)
       implements Serializable {
+    /** Whether its rows are inserted and never change. */
+    public boolean insertsOnly() {
+      return Boolean.TRUE.equals(append);
+    }
+
     public StructType decoded() {
       return structOf(columns);
     }

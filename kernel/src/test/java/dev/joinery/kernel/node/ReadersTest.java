@@ -43,7 +43,7 @@ class ReadersTest {
     int[] key = {1};
     return new Program(
         1,
-        List.of(new Program.RelationProgram("totals", row, key, 0, null)),
+        List.of(new Program.RelationProgram("totals", row, key, 0, null, null)),
         List.of(new Program.RetractProgram("totals", 1, 0, List.of(), null, null)),
         List.of(view),
         List.of(new Program.ProductProgram("totals", KEY, VALUE)),

@@ -115,7 +115,7 @@ final class StreamSample {
                 -1,
                 0,
                 -1,
-                List.of(new StreamProgram.Onward(7, -1, 0, null, false)),
+                List.of(new StreamProgram.Onward(7, -1, 0, null, null)),
                 null)),
         List.of(
             view(ORDER),
@@ -226,7 +226,7 @@ final class StreamSample {
                 2,
                 10_000_000,
                 new int[] {0},
-                List.of(new StreamProgram.Onward(2, -1, 0, null, false)),
+                List.of(new StreamProgram.Onward(2, -1, 0, null, null)),
                 null)),
         List.of(
             view(SALE),
@@ -387,7 +387,7 @@ final class StreamSample {
   }
 
   private static Program.RelationProgram relation(Table table, int view) {
-    return new Program.RelationProgram(table.name(), table.slots(), table.key(), view, null);
+    return new Program.RelationProgram(table.name(), table.slots(), table.key(), view, null, null);
   }
 
   private static Program.Route route(int relation, int node) {
