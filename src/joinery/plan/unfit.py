@@ -39,5 +39,6 @@ def unfit_options(spec: ProjectSpec, plan: Plan) -> Iterator[JoineryError]:
         try:
             options.refuse(products)
         except JoineryError as error:
-            error.location = spec.locate(("products", first.name, "solution"))
+            if error.location is None:
+                error.location = spec.locate(("products", first.name, "solution"))
             yield error

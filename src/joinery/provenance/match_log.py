@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Any
 
 from joinery.expression.condition import build_condition
+from joinery.expression.problem import EvaluationError
 from joinery.model.change import Change, Key, KeyObject
 from joinery.plan.product import Product
 from joinery.plan.relation import Relation
@@ -192,13 +193,20 @@ class _MatchMaker:
             return f"{names[0]} has no query: {form.query} = null"
         if isinstance(condition, str):
             return f"the query of {names[0]}, `{text}`, cannot be read: {condition}"
+        about = f"the query of {names[0]}, `{text}`,"
+        try:
+            if condition(document) is True:  # Of two rows alone, so here queries look ahead only.
+                return (
+                    f"{about} is true of {names[1]}, but retroactive: false finds only what changes"
+                    " after the query, or in the same batch; which that was, the logs do not tell"
+                )
+        except EvaluationError as error:
+            return f"{about} cannot be evaluated for {names[1]}: {error}"
         if form.language == "lucene":
-            return f"the query of {names[0]}, `{text}`, does not match {names[1]}"
+            return f"{about} does not match {names[1]}"
         columns = {each.name: each.type for each in form.documents.row.fields}
         asked = naming.columns(form.documents, document, build_condition(text, columns).references)
-        told = f" with {asked}" if asked else ""
-        later = "" if form.retroactive else "; or it was stored after that"
-        return f"the query of {names[0]}, `{text}`, is not true of {names[1]}{told}{later}"
+        return f"{about} is not true of {names[1]}{f' with {asked}' if asked else ''}"
 
 
 def _key(change: Change) -> Key:

@@ -26,6 +26,7 @@ relations:
 products:
   alert: {search: listing, queries: saved, query: condition, on: [tenant]}
 """
+AHEAD = PROJECT.replace("on: [tenant]", "on: [tenant], retroactive: false")
 
 
 def listing(**columns: object) -> RowChange:
@@ -38,8 +39,10 @@ def saved(condition: object, **columns: object) -> RowChange:
     return insert("saved", **{**given, **columns})
 
 
-def told(made: Sequence[RowChange], text: str = "a,Ulm, old,7") -> ToldRow | None:
-    (product,) = build_plan(load_text(PROJECT)).products
+def told(
+    made: Sequence[RowChange], text: str = "a,Ulm, old,7", project: str = PROJECT
+) -> ToldRow | None:
+    (product,) = build_plan(load_text(project)).products
     assert isinstance(product.form, SearchForm)
     relations = {each.name: each for each in product.form.relations}
     changes: list[Change] = [
@@ -79,6 +82,7 @@ def test_a_text_that_names_no_pair_has_no_answer(text: str) -> None:
         ([saved("price < 400"), listing()], "`price < 400`, is not true of listing"),
         ([saved("price < 400"), listing()], "with price = 400"),
         ([saved("price <"), listing()], "`price <`, cannot be read:"),
+        ([saved("cast(tenant as int) > 0"), listing()], "cannot be evaluated for listing"),
         ([saved(None), listing()], "saved a has no query: condition = null"),
         ([saved("true", tenant="south"), listing()], 'saved a has tenant = "south", and listing'),
         ([saved("true", tenant=None), listing()], ", and null matches nothing"),
@@ -93,6 +97,20 @@ def test_what_keeps_the_two_apart_is_told(made: Sequence[RowChange], why: str) -
     assert found.text is None
     (note,) = found.notes
     assert why in note
+
+
+def test_a_query_that_came_after_the_document_is_not_called_untrue() -> None:
+    after = told([listing(), saved("price < 500")], project=AHEAD)
+    before = told([saved("price < 500"), listing()], project=AHEAD)
+    untrue = told([listing(), saved("price < 400")], project=AHEAD)
+
+    assert after is not None
+    assert before is not None
+    assert untrue is not None
+    assert "is true of listing" in after.notes[0]
+    assert "retroactive: false finds only what changes after the query" in after.notes[0]
+    assert before.text is not None
+    assert "is not true of listing" in untrue.notes[0]
 
 
 def test_what_took_a_match_back_is_told_last() -> None:

@@ -304,7 +304,9 @@ class _Table:
             verdicts += applied
             if old is not None and old.changed_us == timestamp_us:
                 continue
-            if "applied" not in applied and old and old.after_delete == standing.after_delete:
+            if "applied" not in applied and (
+                self.relation.append or (old and old.after_delete == standing.after_delete)
+            ):
                 continue
             new = rows[key] = self._stored(standing, timestamp_us)
             images.append((visible_row(old), visible_row(new)))

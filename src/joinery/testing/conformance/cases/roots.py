@@ -135,7 +135,7 @@ CASES = (
             insert("visit", id=7, user_id=1),
             then=[upsert(1, {"id": 1, "visits": [{"id": 7}]})],
         ),
-        when(delete("visit", id=7)),
+        when(delete("visit", id=7), delete("visit", id=9)),
         when(
             insert("visit", id=8, user_id=1),
             delete("visit", id=8),
