@@ -115,7 +115,7 @@ final class StreamSample {
                 -1,
                 0,
                 -1,
-                List.of(new StreamProgram.Onward(7, -1, 0, null, null)),
+                List.of(new StreamProgram.Onward(7, -1, 0, null, false)),
                 null)),
         List.of(
             view(ORDER),
@@ -226,7 +226,7 @@ final class StreamSample {
                 2,
                 10_000_000,
                 new int[] {0},
-                List.of(new StreamProgram.Onward(2, -1, 0, null, null)),
+                List.of(new StreamProgram.Onward(2, -1, 0, null, false)),
                 null)),
         List.of(
             view(SALE),
