@@ -247,6 +247,19 @@ def test_what_cannot_be_used_is_a_dead_letter(user: SparkSession, profile: Produ
     rows.unpersist()
 
 
+def test_a_delete_of_a_row_of_an_append_relation_is_ignored(user: SparkSession) -> None:
+    visit = jn.relation("visit", key=["id"], fields={"id": "long"}, append=True)
+    document = jn.document("visited", visit)
+    visited = jn.Project("web", products=[document]).products["visited"]
+    visits = user.createDataFrame(
+        [(1, "c", 1), (1, "d", 2), (2, "d", 3)], "id long, __op string, __position long"
+    )
+
+    docs = visited.documents(user, {"visit": visits})
+
+    assert [(1, {"id": 1})] == told(docs.collect())
+
+
 def test_a_batch_fails_at_a_key_that_it_has_twice(user: SparkSession, profile: Product) -> None:
     customers = user.createDataFrame([(1, "Ada"), (1, "Eve")], "id long, name string")
 

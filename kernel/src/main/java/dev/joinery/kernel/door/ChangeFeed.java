@@ -53,17 +53,10 @@ public final class ChangeFeed {
 
   /** Sends each change out of the chain, unless it holds a time that stores cannot. */
   public static final class Changes implements Ingress.Destination {
-    private final Program program;
     private final List<Years> years;
 
     public Changes(Program program) {
-      this.program = program;
       years = program.relations().stream().map(each -> new Years(each.decoded())).toList();
-    }
-
-    @Override
-    public boolean insertsOnly(int relation) {
-      return program.relations().get(relation).insertsOnly();
     }
 
     @Override

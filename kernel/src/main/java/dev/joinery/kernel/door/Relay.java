@@ -66,7 +66,7 @@ public final class Relay {
     private final UnsafeRowWriter place = new UnsafeRowWriter(PLACE.length());
 
     @Override
-    public boolean insertsOnly(int relation) {
+    public boolean insertsOnly() {
       return true;
     }
 

@@ -135,13 +135,6 @@ public final class Entrance implements Ingress.Destination {
   }
 
   @Override
-  public boolean insertsOnly(int relation) {
-    return gates.get(relation) != null
-        || grouped.get(relation)
-        || router.insertsOnly(relation);
-  }
-
-  @Override
   public RelationRows rows(int relation) {
     return nodes.context().rows(relation);
   }
@@ -149,12 +142,8 @@ public final class Entrance implements Ingress.Destination {
   @Override
   public void send(
       int relation, Change change, Slice row, long timestamp, Outbox outbox) {
-    if (grouped.get(relation)) {
-      if (change.op() == ChangeSink.UPSERT) {
-        group(relation, change, row, timestamp, outbox);
-      } else if (change.op() == ChangeSink.DELETE) {
-        nodes.counters().relation(rows(relation).name(), "ignored_deletes", 1);
-      }
+    if (grouped.get(relation) && change.op() == ChangeSink.UPSERT) {
+      group(relation, change, row, timestamp, outbox);
     }
     Gate gate = gates.get(relation);
     if (gate == null) {

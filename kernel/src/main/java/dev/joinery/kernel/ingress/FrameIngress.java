@@ -4,6 +4,7 @@ import dev.joinery.kernel.bytes.BinaryRow;
 import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.message.Change;
 import dev.joinery.kernel.message.ChangeLetter;
+import dev.joinery.kernel.message.Counters;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.message.RawChange;
@@ -67,6 +68,7 @@ public final class FrameIngress implements MapPartitionsFunction<Row, Tuple2<byt
     private final Program.RelationProgram columns = program.relations().get(relation);
     private final ChangeLetter letters = new ChangeLetter(columns);
     private final UnsafeRow decoded = new UnsafeRow(columns.columns().size());
+    private final Counters counters = new Counters();
     private long timestamp;
     private long batch;
     private long taken;
@@ -82,6 +84,7 @@ public final class FrameIngress implements MapPartitionsFunction<Row, Tuple2<byt
     }
 
     void close() {
+      counters.drainTo(outbox, timestamp);
       destination.close(outbox, timestamp);
     }
 
@@ -102,6 +105,8 @@ public final class FrameIngress implements MapPartitionsFunction<Row, Tuple2<byt
       } else if (infinite != null) {
         String detail = "column \"" + infinite + "\": not a finite number";
         refuse("wrong_type", detail, bytes, timestamp);
+      } else if (op == Message.OP_DELETE && columns.insertsOnly()) {
+        counters.relation(columns.name(), "ignored_deletes", 1);
       } else {
         long minor = positioned ? position : RawChange.ORDERLESS;
         long[] missing = op == Message.OP_UPSERT ? absent : null;

@@ -61,8 +61,10 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
 
   /** Where decoded changes go. */
   public interface Destination {
-    /** Whether it takes a relation's rows that were inserted, and nothing else. */
-    boolean insertsOnly(int relation);
+    /** Whether it takes rows that were inserted, and nothing else, also of what is no log. */
+    default boolean insertsOnly() {
+      return false;
+    }
 
     /** Why a row cannot be taken, as a dead letter tells it; null where it can. */
     default String refusal(int relation, Slice row) {
@@ -244,19 +246,12 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
 
   /** Sends a change to each first node of its relation. */
   public static class Router implements Destination {
-    private final Program program;
     private final List<Routes> routes = new ArrayList<>();
 
     public Router(Program program) {
-      this.program = program;
       for (int i = 0; i < program.relations().size(); i++) {
         routes.add(new Routes(program, i));
       }
-    }
-
-    @Override
-    public boolean insertsOnly(int relation) {
-      return program.relations().get(relation).insertsOnly();
     }
 
     @Override

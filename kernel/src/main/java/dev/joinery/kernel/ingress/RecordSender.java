@@ -144,7 +144,7 @@ final class RecordSender implements ChangeSink, Ingress.Origin {
       decoded.add(new Decoded(erasure.ofSnapshot(), marks, false));
       return;
     }
-    if (op != ChangeSink.UPSERT && destination.insertsOnly(relation)) {
+    if (op != ChangeSink.UPSERT && insertsOnly(relation)) {
       count(relation, "ignored_deletes");
       return;
     }
@@ -283,9 +283,9 @@ final class RecordSender implements ChangeSink, Ingress.Origin {
     return insertsOnly(decoding);
   }
 
-  /** Whether updates and deletes are nothing to where a relation's changes go. */
+  /** Whether updates and deletes of a relation's rows are ignored. */
   boolean insertsOnly(int relation) {
-    return destination.insertsOnly(relation);
+    return destination.insertsOnly() || program.relations().get(relation).insertsOnly();
   }
 
   @Override

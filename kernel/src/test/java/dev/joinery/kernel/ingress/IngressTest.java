@@ -160,11 +160,6 @@ class IngressTest {
   private record NewestOnceRead(Ingress.Origin origin, Map<Long, Long> newest)
       implements Ingress.Destination {
     @Override
-    public boolean insertsOnly(int relation) {
-      return false;
-    }
-
-    @Override
     public void send(int relation, Change change, Slice row, long timestamp, Outbox outbox) {}
 
     @Override
