@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -59,6 +59,8 @@ class Fingerprint:
         statements: A hash of the user's own that make documents in place of the program's; empty
             where there are none, None where that was not noted.
         kinds: The format of each kind of node that is in it; empty where that was not noted.
+        append: The relations that are logs, whose updates and deletes are ignored; None where that
+            was not noted.
     """
 
     format: int
@@ -67,6 +69,7 @@ class Fingerprint:
     solution: str = SPARK_STATE
     statements: str | None = ""
     kinds: Mapping[str, int] = field(default_factory=dict)
+    append: tuple[str, ...] | None = None
 
     def to_json(self) -> str:
         """Return the text of the file."""
@@ -77,6 +80,7 @@ class Fingerprint:
             "program": self.program,
             "parts": dict(self.parts),
             "statements": self.statements,
+            "append": self.append,
         }
         return json.dumps(told, indent=1, ensure_ascii=False) + "\n"
 
@@ -92,6 +96,7 @@ def fingerprint(
         statements: The user's own that make its documents; empty where there are none.
     """
     nodes = tuple(_shaping(each, program) for each in program.nodes)
+    # Hashes were without it before it shaped state; what it shapes is compared by name.
     relations = tuple(replace(each, append=None) for each in program.relations)
     shape = replace(
         program,
@@ -107,7 +112,8 @@ def fingerprint(
     digest = hashlib.sha256(text.encode()).hexdigest()
     own = hashlib.sha256(statements.encode()).hexdigest() if statements else ""
     parts = dict(parts_of(program))
-    return Fingerprint(STATE_FORMAT, digest, parts, solution, own, _kinds(program))
+    logs = tuple(sorted(each.name for each in program.relations if each.append))
+    return Fingerprint(STATE_FORMAT, digest, parts, solution, own, _kinds(program), logs)
 
 
 def readable_formats(program: KernelProgram) -> tuple[str, ...]:
@@ -236,7 +242,17 @@ def _differences(file: Place, ours: Fingerprint, first: int) -> Iterator[str]:
         elif stored.statements not in (ours.statements, None):
             yield 'the statements of its solution\'s option "sql" changed'
         else:
+            yield from _other_logs(stored.append, ours.append)
             yield from _other_kinds(stored.kinds, ours.kinds)
+
+
+def _other_logs(stored: Sequence[str] | None, ours: Sequence[str] | None) -> Iterator[str]:
+    """Yield the relations whose updates and deletes count where they did not, or vice versa."""
+    if stored is not None and ours is not None:
+        for name in sorted({*ours} - {*stored}):
+            yield f'relation "{name}" is append, was not'
+        for name in sorted({*stored} - {*ours}):
+            yield f'relation "{name}" is not append, was'
 
 
 def _other_kinds(stored: Mapping[str, int], ours: Mapping[str, int]) -> Iterator[str]:
@@ -257,6 +273,7 @@ def _stored(file: Place) -> Fingerprint:
         str(told.get("solution", SPARK_STATE)),
         told.get("statements"),
         {str(kind): int(number) for kind, number in told.get("kinds", {}).items()},
+        None if told.get("append") is None else tuple(map(str, told["append"])),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -123,6 +124,35 @@ def test_a_checkpoint_from_before_statements_were_noted_goes_on_with_them(
 
     with pytest.raises(StateMismatchError):
         claim_checkpoint(folder, "profile", ours, "rdbms-trigger", statements="SELECT 2")
+
+
+def test_a_relation_that_becomes_a_log_or_no_longer_is_one_is_refused(tmp_path: Path) -> None:
+    plain = program(tmp_path)
+    (first, *others) = plain.relations
+    logged = replace(plain, relations=(replace(first, append=True), *others))
+
+    for before, after, told in (
+        (plain, logged, 'Relation "customer" is append, was not.'),
+        (logged, plain, 'Relation "customer" is not append, was.'),
+    ):
+        folder = tmp_path / told / "profile"
+        claim_checkpoint(folder, "profile", before)
+        begin(folder)
+        error = refusal(folder, after)
+        assert told in error.detail
+        assert "joinery run --rebuild" in error.hint
+
+
+def test_a_checkpoint_from_before_logs_were_noted_goes_on_and_is_marked(
+    checkpoint: Path, tmp_path: Path
+) -> None:
+    told = json.loads((checkpoint / FILE_NAME).read_text())
+    former = {name: value for name, value in told.items() if name != "append"}
+    (checkpoint / FILE_NAME).write_text(json.dumps(former))
+
+    claim_checkpoint(checkpoint, "profile", program(tmp_path))
+
+    assert told == json.loads((checkpoint / FILE_NAME).read_text())
 
 
 def test_limits_and_sinks_change_freely(checkpoint: Path, tmp_path: Path) -> None:
