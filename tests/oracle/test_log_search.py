@@ -36,6 +36,7 @@ defaults: {source: changes, format: FORMAT}
 relations:
   item:
     key: [id]
+    append: APPEND
     fields: {id: long, name: string, small: short, at: timestamp, day: date, ok: boolean,
       raw: binary, price: "decimal(8,2)", wide: "decimal(30,4)", weight: double}
   part: {topic: part, key: [item, number], fields: {item: long, number: string, note: string}}
@@ -212,8 +213,9 @@ class Writer:
         return self._random.randrange(count) == 0
 
 
-def written(folder: Path, random: Random, format_: str) -> ProjectSpec:
-    (folder / "joinery.yaml").write_text(PROJECT.replace("FORMAT", format_), encoding="utf-8")
+def written(folder: Path, random: Random, format_: str, *, append: bool) -> ProjectSpec:
+    text = PROJECT.replace("FORMAT", format_).replace("APPEND", str(append).lower())
+    (folder / "joinery.yaml").write_text(text, encoding="utf-8")
     spec = load_spec(folder)
     by_topic: dict[str, list[Writer]] = {}
     for each in relations_of(spec):
@@ -259,7 +261,7 @@ def test_what_is_sought_is_what_all_records_tell(
 ) -> None:
     monkeypatch.setattr("joinery.spark.source.log_search._PART_BYTES", 2_000)
     random = Random(seed)
-    spec = written(tmp_path, random, format_)
+    spec = written(tmp_path, random, format_, append=seed % 2 == 1)
     relations, most = relations_of(spec), random.choice([150, 1_000])
     columns = {each.name: [*dict.fromkeys(sought(each))] for each in relations}
     told: dict[str, list[str]] = {each.name: [] for each in relations}

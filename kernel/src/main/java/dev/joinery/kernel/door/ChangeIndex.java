@@ -51,6 +51,7 @@ final class ChangeIndex implements ChangeSink {
   }
 
   final OfRelation[] relations;
+  private boolean insertsOnly;
   private boolean whole;
   private boolean refused;
   private int begun;
@@ -69,6 +70,7 @@ final class ChangeIndex implements ChangeSink {
    */
   void take(int relation, int number, Format narrow, Format full, byte[] key, byte[] value) {
     begun = relations[relation].size();
+    insertsOnly = relations[relation].columns.insertsOnly;
     record = number;
     if (!decode(relation, narrow, false, key, value)) {
       decode(relation, full, true, key, value);
@@ -98,10 +100,18 @@ final class ChangeIndex implements ChangeSink {
       byte[] row,
       int rowLength,
       long[] absent) {
+    if (op != UPSERT && insertsOnly) {
+      return;
+    }
     OfRelation of = relations[relation];
     of.records.add(record << 1 | (of.size() - begun));
     of.positions.add(positioned ? position : UNPLACED);
     of.columns.hash(row, whole, of.hashes);
+  }
+
+  @Override
+  public boolean insertsOnly() {
+    return insertsOnly;
   }
 
   @Override

@@ -8,6 +8,7 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalInt;
 import java.util.Set;
 import java.util.function.IntPredicate;
 import java.util.stream.IntStream;
@@ -37,24 +38,46 @@ final class LogOrder {
     long written(int change);
   }
 
+  /** Tells which of some changes a full decoding tells. */
+  interface Decoding {
+    IntPredicate told(int[] changes);
+  }
+
   private record Placed(long key, int log, int at, int change) {}
 
+  private static final int FIRST_ASKED = 16;
+  private static final int MOST_ASKED = 4096;
+
   private final Places places;
-  private final IntPredicate told;
+  private final Decoding decoding;
   private final List<int[]> logs;
 
-  /** {@code told}: whether a full decoding tells a change. */
-  LogOrder(Places places, IntPredicate told) {
+  LogOrder(Places places, Decoding decoding) {
     this.places = places;
-    this.told = told;
+    this.decoding = decoding;
     logs = begun(places.logs());
+  }
+
+  /** The first of some changes that is told; asked of more at once the longer none is. */
+  private OptionalInt firstTold(int[] changes) {
+    int most = FIRST_ASKED;
+    for (int from = 0, to; from < changes.length; from = to) {
+      to = Math.min(changes.length, from + most);
+      most = Math.min(2 * most, MOST_ASKED);
+      int[] some = Arrays.copyOfRange(changes, from, to);
+      OptionalInt first = IntStream.of(some).filter(decoding.told(some)).findFirst();
+      if (first.isPresent()) {
+        return first;
+      }
+    }
+    return OptionalInt.empty();
   }
 
   /** Logs that tell something, in the order of what they tell first. */
   private List<int[]> begun(List<int[]> all) {
     Map<int[], Integer> firsts = new HashMap<>();
     for (int[] log : all) {
-      IntStream.of(log).filter(told).findFirst().ifPresent(first -> firsts.put(log, first));
+      firstTold(log).ifPresent(first -> firsts.put(log, first));
     }
     List<int[]> begun = new ArrayList<>(firsts.keySet());
     begun.sort(
@@ -67,11 +90,12 @@ final class LogOrder {
   /** Whether each log tells a position. */
   boolean isPlaced() {
     return logs.stream()
-        .allMatch(
-            log ->
-                IntStream.of(log)
-                    .filter(each -> places.position(each) != ChangeIndex.UNPLACED)
-                    .anyMatch(told));
+        .map(log -> IntStream.of(log).filter(this::isPlaced).toArray())
+        .allMatch(log -> firstTold(log).isPresent());
+  }
+
+  private boolean isPlaced(int change) {
+    return places.position(change) != ChangeIndex.UNPLACED;
   }
 
   /** Returns changes, all of which are told, in order. */
@@ -90,39 +114,30 @@ final class LogOrder {
 
   private void place(int number, Set<Integer> wanted, boolean byPosition, List<Placed> into) {
     int[] log = logs.get(number);
-    int[] places = IntStream.range(0, log.length).filter(at -> wanted.contains(log[at])).toArray();
-    long[] keys = new long[log.length];
-    Arrays.setAll(keys, at -> key(log[at], byPosition));
-    Set<Integer> refused = new HashSet<>();
-    for (List<Placed> found = null; found == null; ) {
-      found = placed(number, log, keys, places, refused);
-      if (found != null) {
-        into.addAll(found);
+    long greatest = Long.MIN_VALUE;
+    int from = 0;
+    for (int at = 0; at < log.length; at++) {
+      if (wanted.contains(log[at])) {
+        long least = Math.max(greatest, key(log[at], byPosition));
+        int[] between = Arrays.copyOfRange(log, from, at);
+        greatest = greatest(between, least, byPosition);
+        into.add(new Placed(greatest, number, at, log[at]));
+        from = at + 1;
       }
     }
   }
 
-  /** Returns null, with more that are refused, where one of these had decided. */
-  private List<Placed> placed(
-      int number, int[] log, long[] keys, int[] wanted, Set<Integer> refused) {
-    List<Placed> found = new ArrayList<>();
-    int greatest = -1;
-    int at = 0;
-    boolean right = true;
-    for (int place : wanted) {
-      for (; at <= place; at++) {
-        if ((greatest < 0 || keys[at] > keys[greatest]) && !refused.contains(log[at])) {
-          greatest = at;
-        }
-      }
-      if (keys[place] < keys[greatest] && !told.test(log[greatest])) {
-        refused.add(log[greatest]);
-        right = false;
-        break;
-      }
-      found.add(new Placed(keys[greatest], number, place, log[place]));
-    }
-    return right ? found : null;
+  /** The greatest key that some changes tell; {@code least} where none is greater. */
+  private long greatest(int[] changes, long least, boolean byPosition) {
+    int[] greater =
+        IntStream.of(changes)
+            .filter(each -> key(each, byPosition) > least)
+            .boxed()
+            .sorted(Comparator.comparingLong((Integer each) -> key(each, byPosition)).reversed())
+            .mapToInt(each -> each)
+            .toArray();
+    OptionalInt first = firstTold(greater);
+    return first.isPresent() ? key(first.getAsInt(), byPosition) : least;
   }
 
   private long key(int change, boolean byPosition) {

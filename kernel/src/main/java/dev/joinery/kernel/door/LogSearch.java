@@ -29,6 +29,7 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeSet;
+import java.util.function.IntPredicate;
 import java.util.stream.IntStream;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.RowFactory;
@@ -48,6 +49,8 @@ public final class LogSearch {
   private final SoughtColumns[] columns;
   private final int[][] relationsOf;
   private final LogParts parts;
+  private final Ingress ingress;
+  private final ChangeLines changeLines;
   private final long timestamp = ChronoUnit.MICROS.between(Instant.EPOCH, Instant.now());
 
   /** By number of a change, its line; empty where the full decoding tells none. */
@@ -60,8 +63,27 @@ public final class LogSearch {
     JsonNode narrow = JSON.readTree(request.get("narrow").asText());
     JsonNode whole = JSON.readTree(request.get("relations").asText());
     columns = new SoughtColumns[narrow.size()];
-    Arrays.setAll(columns, each -> new SoughtColumns(narrow.get(each), whole.get(each)));
+    Arrays.setAll(
+        columns,
+        each ->
+            new SoughtColumns(
+                narrow.get(each),
+                whole.get(each),
+                program.relations().get(each).insertsOnly()));
     parts = new LogParts(request, columns, relationsOf);
+    ingress = ingress();
+    changeLines = new ChangeLines(program.relations());
+  }
+
+  /** What decodes records as a whole. */
+  private Ingress ingress() throws IOException {
+    return new Ingress(
+            program,
+            Formats.of(request.get("relations").asText()),
+            JSON.treeToValue(request.get("sources"), String[].class),
+            JSON.treeToValue(request.get("topics"), String[].class),
+            relationsOf)
+        .sendingTo(origin -> new ChangeFeed.Changes(program));
   }
 
   /**
@@ -179,7 +201,7 @@ public final class LogSearch {
     }
   }
 
-  private void decode(int... changes) throws IOException {
+  private void decode(int[] changes) throws IOException {
     TreeSet<Found> records = new TreeSet<>();
     for (int each : changes) {
       if (!lines.containsKey(each)) {
@@ -206,22 +228,13 @@ public final class LogSearch {
     List<TopicFiles.Place> places =
         records.stream().map(each -> parts.get(each.part).place(each.record)).toList();
     Records rows = new Records(records, TopicFiles.again(places));
-    Ingress ingress =
-        new Ingress(
-                program,
-                Formats.of(request.get("relations").asText()),
-                JSON.treeToValue(request.get("sources"), String[].class),
-                JSON.treeToValue(request.get("topics"), String[].class),
-                relationsOf)
-            .sendingTo(origin -> new ChangeFeed.Changes(program));
-    ChangeLines lines = new ChangeLines(program.relations());
     ByteSink line = new ByteSink(4096);
     for (Iterator<Tuple2<byte[], byte[]>> sent = ingress.call(rows); sent.hasNext(); ) {
       byte[] message = sent.next()._1();
       if (Message.kind(message) == Message.RAW) {
         RawChange change = RawChange.read(message);
         line.clear();
-        lines.write(change, line);
+        changeLines.write(change, line);
         told.computeIfAbsent(rows.last, each -> empty())
             .get(change.relation())
             .add(Arrays.copyOf(line.array(), line.size()));
@@ -279,7 +292,7 @@ public final class LogSearch {
 
   private byte[] inOrder(JsonNode asked) throws IOException {
     parts.written(asked.get("written"));
-    LogOrder order = new LogOrder(parts, this::isTold);
+    LogOrder order = new LogOrder(parts, this::told);
     boolean byPosition = asked.get("placed").asBoolean() && order.isPlaced();
     List<Integer> found = IntStream.of(numbers(asked.get("order"))).boxed().toList();
     int[] ordered = order.ordered(found, byPosition);
@@ -289,12 +302,12 @@ public final class LogSearch {
     return ints(told);
   }
 
-  private boolean isTold(int change) {
+  private IntPredicate told(int[] changes) {
     try {
-      decode(change);
+      decode(changes);
     } catch (IOException failure) {
       throw new UncheckedIOException(failure);
     }
-    return lines.get(change).length > 0;
+    return each -> lines.get(each).length > 0;
   }
 }

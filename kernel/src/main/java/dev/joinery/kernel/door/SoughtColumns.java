@@ -28,6 +28,9 @@ final class SoughtColumns {
   private static final VarHandle INTS =
       MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.nativeOrder());
 
+  /** Whether updates and deletes of the relation's rows are ignored. */
+  final boolean insertsOnly;
+
   private final JsonNode narrow;
   private final List<String> names = new ArrayList<>();
   private final boolean[] elsewhere;
@@ -38,7 +41,8 @@ final class SoughtColumns {
    * @param narrow the relation as {@link Formats} takes it, with no column but these
    * @param whole the same with all its columns
    */
-  SoughtColumns(JsonNode narrow, JsonNode whole) {
+  SoughtColumns(JsonNode narrow, JsonNode whole, boolean insertsOnly) {
+    this.insertsOnly = insertsOnly;
     this.narrow = narrow;
     List<String> all = new ArrayList<>();
     whole.get("columns").forEach(each -> all.add(each.get("name").asText()));
@@ -150,7 +154,7 @@ final class SoughtColumns {
     for (String name : columns) {
       flat.withArray("columns").add(narrow.get("columns").get(names.indexOf(name)));
     }
-    SoughtColumns alone = new SoughtColumns(flat, flat);
+    SoughtColumns alone = new SoughtColumns(flat, flat, false);
     Format format = Formats.of(new ObjectMapper().createArrayNode().add(flat).toString())[0];
     ChangeIndex index = new ChangeIndex(new SoughtColumns[] {alone});
     int number = 0;
