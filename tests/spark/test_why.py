@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 import joinery as jn
 from joinery.app.logs import WhyError
 from joinery.cli.commands import app
+from joinery.spark.source.file_request import jvm
 from joinery.spark.source.log_order import MomentError
 
 if TYPE_CHECKING:
@@ -239,6 +240,30 @@ def test_a_key_that_is_not_there_may_be_a_dead_letter(folder: Path) -> None:
         jn.why(folder, "profile", 7)
 
     assert "1 records of customer are dead letters" in str(told.value.detail)
+    assert "Keys look like 1, 2." == told.value.hint
+
+
+def test_a_key_that_is_not_there_is_told_without_decoding_all(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr("joinery.spark.source.file_feed.read_files")
+
+    with pytest.raises(WhyError, match="no record of customer has the key 7"):
+        jn.why(folder, "profile", 7)
+    with pytest.raises(WhyError, match="no record of order has the key a,7") as told:
+        jn.where_to(folder, "order:a,7", "profile")
+    assert 'Keys look like ["a",1], ["b",2].' == told.value.hint
+
+
+def test_changes_that_do_not_fit_into_the_memory_of_a_search_are_decoded_instead(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def small(door: str) -> list[str]:
+        return [*jvm(door)[:-3], "-Xmx6m", *jvm(door)[-3:]]
+
+    monkeypatch.setattr("joinery.spark.source.log_search.jvm", small)
+
+    assert jn.why(folder, "profile", 1).document is not None
 
 
 READING = (

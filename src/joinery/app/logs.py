@@ -27,11 +27,27 @@ from joinery.solutions.spark_state.decoded import as_decoded, told_by_deletes
 from joinery.vault.keys import blind_index
 from joinery.vault.tables import open_vault
 
+_SHOWN = 100
+"""Of so many changes the keys show what keys look like."""
+
 
 class WhyError(SpecError):
     """A question about a document cannot be answered as it is asked."""
 
     code = "WHY"
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What is asked of logs.
+
+    Attributes:
+        find: Returns the changes that it is about.
+        relation: Whose key is asked for.
+    """
+
+    find: Callable[[Search], Collection[int]]
+    relation: Relation
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +58,7 @@ class Logs:
         ordered: What orders records of different logs.
         read: How many records were read, by relation.
         left: How many were not, by relation; empty where all were.
-        dead: How many records are dead letters, by topic; empty where not all were decoded.
+        dead: How many records at least are dead letters, by topic.
         gone: What is gone of logs that no longer have all that was read of them, by relation.
         logged_s: By relation of a topic in Kafka, when that took each record, by its place.
         blind: Returns the blind index by which a personal key is known.
@@ -67,7 +83,7 @@ class Logs:
         records: int,
         at: str = "",
         frontier: Frontier | None = None,
-        about: Callable[[Search], Collection[int]] | None = None,
+        about: About | None = None,
     ) -> Logs:
         """Return those that some products read, decoded as their queries decode them.
 
@@ -81,7 +97,8 @@ class Logs:
             at: Only what was written up to then, a moment as `in_written_order` takes it; empty
                 for all.
             frontier: Only what a query had applied when it came to this; None for all.
-            about: Returns the changes that are asked about, empty for all; None for all.
+            about: What is asked about; where there is none of it, changes of its relation that
+                show what keys look like. None for all.
 
         Raises:
             WhyError: A format needs a registry, or topics are named by a pattern.
@@ -134,7 +151,7 @@ class Logs:
         if gone := self.gone.get(relation.name):
             told.append(f"Its log no longer has {gone}.")
         if dead := self.dead.get(relation.topic, 0):
-            told.append(f"{dead:,} records of {relation.topic} are dead letters.")
+            told.append(f"At least {dead:,} records of {relation.topic} are dead letters.")
         return told
 
 
@@ -157,10 +174,9 @@ class _Asked:
         self._decoded = as_decoded(spec, relations, *products)
         self._told = told_by_deletes(products)
 
-    def about(self, find: Callable[[Search], Collection[int]]) -> Logs | None:
-        """Return what a search finds; None where it finds nothing, or a log is in Kafka."""
-        from joinery.spark.source.log_order import one_database
-        from joinery.spark.source.log_search import log_search
+    def about(self, asked: About) -> Logs | None:
+        """Return what a search finds; None where a log is in Kafka, or has too many changes."""
+        from joinery.spark.source.log_search import TooManyChangesError
 
         kafka = {each.name for each in self._spec.sources if each.kind == "kafka"}
         if any(each.source in kafka for each in self._relations):
@@ -169,6 +185,15 @@ class _Asked:
         for product in self._products:
             for name, sought in sought_columns(product).items():
                 columns.setdefault(name, set()).update(sought)
+        try:
+            return self._found(asked, columns)
+        except TooManyChangesError:
+            return None
+
+    def _found(self, asked: About, columns: Mapping[str, Collection[str]]) -> Logs:
+        from joinery.spark.source.log_order import one_database
+        from joinery.spark.source.log_search import log_search
+
         with log_search(
             self._spec,
             self._decoded,
@@ -177,8 +202,7 @@ class _Asked:
             seen=self._seen,
             columns=columns,
         ) as search:
-            if not (numbers := find(search)):
-                return None
+            numbers = asked.find(search) or search.first(asked.relation, _SHOWN)
             by, changes = search.in_written_order(
                 numbers, one_database=one_database(self._relations)
             )
@@ -186,10 +210,15 @@ class _Asked:
             has = self._has(search.files)
             changes = [each for each in changes if has(Record.of(each))]
         return self._logs(
-            changes, search.files, ordered=by, read=search.read, left=search.left, dead={}
+            changes,
+            search.files,
+            ordered=by,
+            read=search.read,
+            left=search.left,
+            dead=search.dead,
         )
 
-    def all(self, at: str, find: Callable[[Search], Collection[int]] | None) -> Logs:
+    def all(self, at: str, about: About | None) -> Logs:
         """Return all that the logs tell; of it what a search finds, where it finds something."""
         from joinery.spark.source.file_feed import read_files
         from joinery.spark.source.log_order import in_written_order
@@ -203,7 +232,7 @@ class _Asked:
             begun=self._begun,
         )
         ordered, changes = in_written_order(self._spec, self._relations, found, at)
-        if find is not None and (begins := find(found.changes.search())):
+        if about is not None and (begins := about.find(found.changes.search())):
             changes = changes.among(begins)
         if self._frontier is not None:
             has = self._has(found.files)

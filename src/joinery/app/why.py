@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import partial
 
 from joinery.app.document_product import asked_product, document_product
-from joinery.app.logs import Logs, WhyError, asked_key
+from joinery.app.logs import About, Logs, WhyError, asked_key
 from joinery.app.project import ProjectLike, project_of
 from joinery.delivery.query_paths import QueryPaths
 from joinery.model.change import Key
@@ -90,7 +90,7 @@ def why(
     # A moment may be that of a record of another document.
     if can_seek(plan) and not str(at) and root is not None and beside is not None:
         rows = [(asked[0], each) for each in beside] if asked else []
-        about = partial(_about, plan, root, rows)
+        about = About(partial(_about, plan, root, rows), plan.root.relation)
     logs = Logs.of(spec, plan, records=records, at=str(at), frontier=frontier, about=about)
     log = DocumentLog(
         plan,
@@ -121,7 +121,7 @@ def _about(
     sought = Sought(product, search)
     for key in root:
         sought.document(key)
-    if not sought.found:  # What is near it is asked of all records.
+    if not sought.found:
         return ()
     for relation, key in rows:
         sought.row(relation, key)
@@ -206,13 +206,14 @@ def where_to(project: ProjectLike, row: str, *products: str, records: int = RECO
         hint = f"They read {read}." if read else "The project has no product with documents."
         raise WhyError(f'no document reads a relation "{relation}"', hint=hint)
     relations = tuple(dict.fromkeys(one for each in reading for one in each.relations))
-    meant = keys_meant(*_asked(reading[0], row))
+    of, key = _asked(reading[0], row)
+    meant = keys_meant(of, key)
     seeks = meant is not None and all(map(can_seek, reading))
-    about = partial(_above, reading, relation, meant or ()) if seeks else None
+    about = About(partial(_above, reading, relation, meant or ()), of) if seeks else None
     logs, rows = Logs.of(spec, *reading, records=records, about=about), LiveRows(relations)
     for change in logs.changes:
         rows.apply(change)
-    standing = rows.known(relation, logs.key(*_asked(reading[0], row)))
+    standing = rows.known(relation, logs.key(of, key))
     if standing is None or standing.seen is None:
         raise WhyError(f"the row {row} is gone, or a where leaves it out")
     return [

@@ -25,6 +25,7 @@ from joinery.spark.source.feed import feed_program
 from joinery.spark.source.files import changed_sizes
 
 _JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx1g", "-Dlog4j2.level=OFF")
+OUT_OF_MEMORY = "OutOfMemoryError"
 _OPENED = ("java.lang", "java.nio", "java.util", "sun.nio.ch")
 
 
@@ -36,6 +37,12 @@ class FileFeedError(RunError):
     @classmethod
     def of(cls, log: str) -> FileFeedError:
         """Return the error that a JVM told of when it ended."""
+        if OUT_OF_MEMORY in log:
+            return cls(
+                "could not read the change files",
+                detail="They have more records than fit into the memory of their reader.",
+                hint="Read fewer of them.",
+            )
         reason = next((line for line in log.splitlines() if "rror" in line), log)
         return cls(
             "could not read the change files",

@@ -22,11 +22,15 @@ from joinery.provenance.logs import Ordered
 from joinery.semantics.read_change import change_reader
 from joinery.semantics.render import document_json
 from joinery.semantics.rows import JoinValue
-from joinery.spark.source.file_request import FileFeedError, FileRequest, jvm
+from joinery.spark.source.file_request import OUT_OF_MEMORY, FileFeedError, FileRequest, jvm
 
 _DOOR = "dev.joinery.kernel.door.LogSearch"
 _PART_BYTES = 4 << 20
 """What a thread reads at a time."""
+
+
+class TooManyChangesError(Exception):
+    """A search needs more memory than its process may have: some 48 bytes a change."""
 
 
 class LogSearch:
@@ -35,6 +39,7 @@ class LogSearch:
     Attributes:
         read: How many records were read, by relation.
         left: How many were not, by relation; empty where all were.
+        dead: How many at least are dead letters, by topic.
         files: By relation, the files of its topic by the first part of a change's place.
     """
 
@@ -50,7 +55,9 @@ class LogSearch:
         self._reader = change_reader(relations)
         self._made: dict[int, Change] = {}
         told = json.loads(process.answer())
-        self.read, self.left = dict[str, int](), dict[str, int]()
+        self.read, self.left, self.dead = dict[str, int](), dict[str, int](), dict[str, int]()
+        for (_, name), dead in zip(asked.topics, told["dead"], strict=True):
+            self.dead[name] = self.dead.get(name, 0) + dead
         for topic, places in enumerate(asked.readers):
             for name in (relations[place].name for place in places):
                 if told["read"][topic]:
@@ -88,6 +95,12 @@ class LogSearch:
             changes = self._reader(line for _, line in told)
             self._made.update(zip((number for number, _ in told), changes, strict=True))
         return {each: self._made[each] for each in numbers if each in self._made}
+
+    def first(self, relation: Relation, most: int) -> set[int]:
+        """Return those of the first changes of a relation that are told."""
+        place, _ = self._relations[relation.name]
+        self._process.ask({"first": place, "most": most})
+        return {*self.changes(_numbers(self._process.answer()))}
 
     def in_written_order(
         self, numbers: Collection[int], *, one_database: bool
@@ -136,6 +149,7 @@ def log_search(
 
     Raises:
         RunError: Java is missing, or the records cannot be read.
+        TooManyChangesError: The search needs more memory than it may have.
     """
     asked = FileRequest.of(spec, relations, most=most, told=told, seen=seen)
     narrow = json.loads(asked.data["relations"])
@@ -190,7 +204,8 @@ class _Process:
     def _fail(self) -> None:
         self._process.wait()
         self._log.seek(0)
-        raise FileFeedError.of(self._log.read().decode(errors="replace"))
+        told = self._log.read().decode(errors="replace")
+        raise TooManyChangesError if OUT_OF_MEMORY in told else FileFeedError.of(told)
 
     def end(self) -> None:
         """Let it go; what it holds is not needed any more."""

@@ -51,6 +51,10 @@ final class ChangeIndex implements ChangeSink {
   }
 
   final OfRelation[] relations;
+
+  /** How often a record told nothing of a relation, since it is a dead letter. */
+  int dead;
+
   private boolean insertsOnly;
   private boolean whole;
   private boolean refused;
@@ -72,8 +76,9 @@ final class ChangeIndex implements ChangeSink {
     begun = relations[relation].size();
     insertsOnly = relations[relation].columns.insertsOnly;
     record = number;
-    if (!decode(relation, narrow, false, key, value)) {
-      decode(relation, full, true, key, value);
+    if (!decode(relation, narrow, false, key, value)
+        && !decode(relation, full, true, key, value)) {
+      dead++;
     }
   }
 

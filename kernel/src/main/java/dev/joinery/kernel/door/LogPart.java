@@ -96,6 +96,8 @@ abstract class LogPart {
         byte[] key = row.isNullAt(4) ? null : row.getBinary(4);
         byte[] value = row.isNullAt(5) ? null : row.getBinary(5);
         formats.take(changes, records, Marks.UNKNOWN, key, value);
+      } else {
+        changes.dead += formats.relations.length;
       }
     }
 

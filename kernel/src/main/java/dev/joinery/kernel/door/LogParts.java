@@ -28,6 +28,7 @@ final class LogParts implements LogOrder.Places {
   private final List<Map<Long, String>> files = new ArrayList<>();
   private final long[] records;
   private final long[] left;
+  private final long[] dead;
 
   /** By relation, the number of the first change of each part, and behind them that of the next. */
   private int[][] firsts;
@@ -41,6 +42,7 @@ final class LogParts implements LogOrder.Places {
     this.relationsOf = relationsOf;
     records = new long[relationsOf.length];
     left = new long[relationsOf.length];
+    dead = new long[relationsOf.length];
     IntStream.range(0, relationsOf.length).forEach(each -> files.add(new TreeMap<>()));
   }
 
@@ -61,11 +63,15 @@ final class LogParts implements LogOrder.Places {
     settle();
   }
 
-  /** Says how many records were read and how many were not, and of which files, by topic. */
+  /**
+   * Says how many records were read and how many were not, how many at least are dead letters, and
+   * of which files they are, by topic.
+   */
   ObjectNode told() {
     ObjectNode told = LogSearch.JSON.createObjectNode();
     told.set("read", LogSearch.JSON.valueToTree(records));
     told.set("left", LogSearch.JSON.valueToTree(left));
+    told.set("dead", LogSearch.JSON.valueToTree(dead));
     told.set("files", LogSearch.JSON.valueToTree(files));
     return told;
   }
@@ -104,7 +110,9 @@ final class LogParts implements LogOrder.Places {
   private void readSome(AtomicInteger next) throws IOException {
     var narrow = Formats.of(request.get("narrow").asText());
     var whole = Formats.of(request.get("relations").asText());
-    for (int at = next.getAndIncrement(); at < parts.size(); at = next.getAndIncrement()) {
+    for (int at = next.getAndIncrement();
+        at < parts.size() && !Thread.currentThread().isInterrupted();
+        at = next.getAndIncrement()) {
       LogPart.OfFile part = parts.get(at);
       var formats = new LogPart.Formats(relationsOf[part.topic], narrow, whole);
       part.read(formats, readBefore(at) >= most());
@@ -136,6 +144,7 @@ final class LogParts implements LogOrder.Places {
       part.take(most() - records[part.topic]);
       records[part.topic] += part.taken;
       left[part.topic] += part.records - part.taken;
+      dead[part.topic] += part.taken < part.records ? 0 : part.changes.dead;
       if (part.taken > 0) {
         files.get(part.topic).putIfAbsent(part.part.label(), part.part.name());
       }
@@ -195,6 +204,11 @@ final class LogParts implements LogOrder.Places {
   /** The number of the first change of a relation in a part. */
   int first(int relation, int part) {
     return firsts[relation][part];
+  }
+
+  /** The changes of a relation, in the order of its parts. */
+  IntStream changesOfRelation(int relation) {
+    return IntStream.range(firsts[relation][0], firsts[relation][parts.size()]);
   }
 
   int size() {

@@ -89,13 +89,15 @@ public final class LogSearch {
   /**
    * Reads a request from the first line of standard input: as that of {@link FileFeed}, with {@code
    * narrow}: relations as {@code relations} has them, with the columns that are sought, and {@code
-   * partBytes}, which one thread reads at a time. Answers with
-   * {@code {"read", "left", "files"}}: the records that were read and those that were not, and the
-   * files by the first part of places, all by topic. Then it answers questions, a line each:
+   * partBytes}, which one thread reads at a time. Answers with {@code {"read", "left", "dead",
+   * "files"}}: the records that were read and those that were not, how many at least are dead
+   * letters, and the files by the first part of places, all by topic. Then it answers questions, a
+   * line each:
    *
    * <ul>
    *   <li>{@code {"relation", "columns", "rows"}}, and behind it so many lines, each an object of
    *       these columns: the numbers of the changes that have such values, as ints
+   *   <li>{@code {"first": relation, "most": count}}: the numbers of its first changes, as ints
    *   <li>{@code {"changes": [number]}}: the line of each, as {@link ChangeLines} writes it; an empty
    *       one where there is none
    *   <li>{@code {"order": [number], "written": [{label: microseconds}], "placed"}}: the numbers as
@@ -138,6 +140,10 @@ public final class LogSearch {
       }
       List<String> names = List.of(JSON.treeToValue(asked.get("columns"), String[].class));
       return ints(holding(asked.get("relation").asInt(), names, rows));
+    }
+    if (asked.has("first")) {
+      IntStream all = parts.changesOfRelation(asked.get("first").asInt());
+      return ints(all.limit(asked.get("most").asInt()).toArray());
     }
     if (asked.has("changes")) {
       return linesOf(numbers(asked.get("changes")));
