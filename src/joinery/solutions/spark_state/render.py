@@ -390,7 +390,10 @@ def node_facts(program: KernelProgram, node: KernelNode) -> Iterator[str]:
             yield f"keeps every version of {columns}, {history_text(program, node)}"
         case Subjects():
             yield "keeps the keys of rows in which something was sealed for the subject"
-        case Inserts() | Root():
+        case Root():
+            readers = ", and the one before for its readers while it is held back"
+            yield f"keeps the document{'' if node.read is None else readers}"
+        case Inserts():
             return
         case Retract():
             row = visible_row(program, node.relation)

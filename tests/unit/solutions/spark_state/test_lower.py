@@ -134,6 +134,7 @@ def test_rows_of_an_append_relation_are_sent_where_they_are_decoded(tmp_path: Pa
         "    assembled rows -> Root p by id\n"
         "level 2\n"
         "  Root p by id\n"
+        "    keeps the document\n"
         "    documents -> sinks\n"
     ) in told
     assert "payment: no Retract, since rows of an append relation never change" in told
