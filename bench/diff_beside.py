@@ -1,7 +1,7 @@
 """`joinery diff` beside changes that go on: how long it takes, and whether it is right.
 
 `python -m bench.diff_beside [--rows 1000000] [--rate 2000] [--rounds 20]` has `joinery run` keep
-customers with their nine purchases, PostgreSQL to PostgreSQL, and changes purchases, a hundred a
+customers with their nine purchases, PostgreSQL to PostgreSQL, and changes purchases, a hundred per
 transaction. In each round it spoils some documents in the sink, altered, deleted, and one that is
 nobody's, and puts them right once all are compared. Those are of customers whose rows rest, so just
 these must be found; of all others, which change all the time, nothing may be called wrong.
@@ -32,7 +32,7 @@ class Changes(threading.Thread):
     Args:
         address: The server's URL.
         customers: How many there are; the first tenth rest.
-        rate: Changes a second.
+        rate: Changes per second.
 
     Attributes:
         made: How many so far.

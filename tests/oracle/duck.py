@@ -1,4 +1,4 @@
-"""The DuckDB that computes what must be held: one a process, since each takes 30 ms to start."""
+"""The DuckDB that computes what must be held: one per process, since each takes 30 ms to start."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def emptied() -> duckdb.DuckDBPyConnection:
 
 
 def fill(database: duckdb.DuckDBPyConnection, table: str, rows: Sequence[Sequence[object]]) -> None:
-    """Insert rows in one statement: one a row takes ten times as long."""
+    """Insert rows in one statement: one per row takes ten times as long."""
     if rows:
         places = f"({', '.join('?' for _ in rows[0])})"
         database.execute(

@@ -18,6 +18,7 @@ from joinery.dead_letters.dead_letter import DeadLetter
 from joinery.dead_letters.queue import DeadLetterQueue, NotReplayed, Selection
 from joinery.delivery.outlet import SinkDeadLetters
 from joinery.dev.service import Service
+from joinery.errors import SinkUnavailableError
 from joinery.plan.build import build_plan
 from joinery.project.load import load_spec
 from joinery.sinks.kafka_log import highest_versions
@@ -147,7 +148,27 @@ def test_a_version_that_is_not_committed_yet_is_waited_for(kafka: Service, tmp_p
     )
 
     reading.start()
+    reading.join(3)
+    assert reading.is_alive()
     producer.commit_transaction(30)
     reading.join(60)
 
     assert {b"a": 7} == found
+
+
+def test_a_transaction_that_stays_open_is_named(
+    kafka: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = Shop(tmp_path, kafka.address)
+    producer = Producer({"bootstrap.servers": kafka.address, "transactional.id": shop.topic})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce(shop.topic, b"{}", b"a", headers=[("joinery.version", b"7")])
+    producer.flush(30)
+    monkeypatch.setattr("joinery.clients.kafka_reader._STUCK_S", 2.0)
+
+    with pytest.raises(SinkUnavailableError, match="a transaction is open") as caught:
+        highest_versions(shop.brokers, shop.topic, {b"a"})
+    producer.abort_transaction(30)
+
+    assert f" at {shop.topic}/" in caught.value.detail

@@ -12,9 +12,11 @@ from confluent_kafka.admin import AdminClient
 from tests.services.captured import until
 from tests.services.log import Log
 
+from joinery.clients.kafka import Brokers
 from joinery.dev.service import Service
 from joinery.errors import SinkError
 from joinery.model.type import LONG, Field, Struct
+from joinery.sinks.kafka_log import VERSION_HEADER, standing_keys
 from joinery.sinks.line import StagedRow
 from joinery.sinks.protocol import StagedBatch, make_sink
 from joinery.sinks.reader import DocumentReader, Held, make_reader
@@ -130,10 +132,54 @@ def test_what_is_not_committed_is_no_document(topic: Topic) -> None:
     producer.begin_transaction()
     producer.produce(topic.name, b"{}", b'{"id":2}')
     producer.flush(30)
-    producer.abort_transaction(30)
 
     with closing(topic.reader()) as reader:
         assert ['{"id":1}'] == list(held(reader))
+        producer.abort_transaction(30)
+        assert ['{"id":1}'] == list(held(reader))
+
+
+def test_a_topic_that_the_brokers_refuse_is_not_taken_for_one_that_is_not_there(
+    topic: Topic,
+) -> None:
+    topic.name = "no/topic"
+    with closing(topic.reader()) as reader, pytest.raises(SinkError, match="could not read topic"):
+        list(reader.keys())
+
+
+def test_keys_are_told_page_by_page_while_documents_are_read(topic: Topic) -> None:
+    topic.write(*(row(number, "{}", 10) for number in range(2500)))
+    with closing(topic.reader()) as reader:
+        told = reader.keys()
+        first = next(told)
+        assert {first: Held("{}", 10)} == reader.read([first])
+        rest = list(told)
+
+    assert sorted(f'{{"id":{number}}}' for number in range(2500)) == sorted([first, *rest])
+
+
+def test_a_version_beyond_63_bits_is_none(topic: Topic) -> None:
+    topic.write(row(1, '{"a":1}', 10))
+    producer = Producer({"bootstrap.servers": topic.bootstrap})
+    for version in ("9223372036854775808", "9" * 5000):
+        headers: list[tuple[str, str | bytes | None]] = [(VERSION_HEADER, version)]
+        producer.produce(topic.name, b'{"a":"theirs"}', b'{"id":1}', headers=headers)
+    producer.flush(30)
+
+    with closing(topic.reader()) as reader:
+        assert {'{"id":1}': Held('{"a":"theirs"}', 10)} == held(reader)
+
+
+def test_the_keys_that_stand_are_those_whose_highest_version_is_a_document(topic: Topic) -> None:
+    topic.write(*(row(number, "{}", 10) for number in (1, 2, 3)))
+    topic.write(row(1, None, 9), row(2, None, 11))
+    topic.log.put(topic.name, "{}", key='{"id":4}')
+    topic.log.put(topic.name, None, key='{"id":3}')
+    topic.write(row(2, "{}", 10))
+
+    standing = standing_keys(Brokers(topic.bootstrap, {}), topic.name)
+
+    assert {'{"id":1}', '{"id":4}'} == set(standing)
 
 
 def test_documents_in_avro_are_not_read_back_yet(topic: Topic) -> None:

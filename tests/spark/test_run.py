@@ -172,9 +172,10 @@ def test_a_run_once_reads_what_there_is_and_ends(spark: SparkSession, project: P
     )
     batches: list[BatchProgress] = []
 
-    ended = run(spark, project, once=True, on_batch=batches.append)
-    ended.await_termination(300)
+    with run(spark, project, once=True, on_batch=batches.append) as ended:
+        assert ended.targets
 
+    assert ended.ended
     assert [(1, "Ada"), (2, "Bob")] == project.table()
     assert "1 Ada i7,i8" == [each for each in project.emitted() if each.startswith("1")][-1]
     totals = ended.progress.totals

@@ -20,6 +20,7 @@ from joinery.audit.verdict import Difference, NotCompared, ProductDiff
 from joinery.delivery.query_paths import QueryPaths
 from joinery.errors import SinkError
 from joinery.observe.audit_note import AuditNote
+from joinery.observe.status import read_status
 from joinery.place.place import numbers_in
 from joinery.plan.product import DocumentForm, Product
 from joinery.plan.relation import Computed
@@ -242,7 +243,7 @@ class ProductComparison:
 
     def _reader(self) -> DocumentReader:
         product, folder = self.product, self._spec.path_of(".")
-        if self._spec.run.real_time:
+        if self._kept_live():
             raise DiffError(
                 f'product "{product.name}" cannot be compared: it is kept in real-time mode, which'
                 " tells only at its commits what it has sent"
@@ -268,6 +269,13 @@ class ProductComparison:
                 f" of {reader.target}, where that name is the key's"
             )
         return reader
+
+    def _kept_live(self) -> bool:
+        """Whether it is kept in real-time mode, by the project or by how its run was started."""
+        if self._spec.run.real_time:
+            return True
+        told, _ = read_status(QueryPaths.of(self._checkpoint, self.product.query).status_file)
+        return told is not None and told.live
 
 
 def _renamed(product: Product, reader: DocumentReader) -> Iterator[str]:

@@ -183,7 +183,7 @@ def _summary(found: FilePreview, target: Target, shown: int) -> Iterator[str]:
     told += [f"{shown:,} shown"] if shown < total else []
     told += [f"{found.waiting:,} waiting"] if found.waiting else []
     told += [f"{found.filtered:,} filtered out"] if found.filtered else []
-    told += [f"{count:,} {name}" for name, count in _counted(found.counters)]
+    told += [f"{count:,} {name}" for name, count in _counted(_all_counts(found))]
     yield f"{', '.join(told)}; {found.seconds:.1f} s, nothing was written"
     yield from _dead(found, target)
 
@@ -192,7 +192,8 @@ _UNTOLD = frozenset({"applied"})
 _COUNTERS = {
     "stale": "change{s} out of date",
     "repeated": "repeated",
-    "deletes_ignored": "delete{s} without effect",
+    "ignored_updates": "update{s} without effect",
+    "ignored_deletes": "delete{s} without effect",
     "tombstones_ignored": "tombstone{s} without effect",
     "event_without_time": "without a time",
     "event_without_sequence": "without a number",
@@ -212,6 +213,14 @@ _COUNTERS = {
     "overtaken_versions": "overtaken version{s} of rows",
     "versions_without_time": "version{s} of rows without a time",
 }
+
+
+def _all_counts(found: FilePreview) -> Counter[str]:
+    """Return the counts of what was applied, and of what a log's changes had no effect of."""
+    counts = Counter(found.counters)
+    for read in found.records.counts.values():
+        counts.update({name: read.get(name, 0) for name in ("ignored_updates", "ignored_deletes")})
+    return counts
 
 
 def _counted(counters: Mapping[str, int]) -> list[tuple[str, int]]:

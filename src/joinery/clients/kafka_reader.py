@@ -1,11 +1,14 @@
-"""Reads what a topic holds now, to the ends found at the start, and later what came since."""
+"""Reads what a topic holds now, to the ends found at the start, and later what came since.
+
+The end for a consumer is where what is committed ends: the place of the first open transaction.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from joinery.clients.kafka import (
@@ -64,10 +67,9 @@ class TopicTail:
     def records(self, edges: Mapping[int, tuple[int, int]] | None = None) -> Iterator[Record]:
         """Yield the committed records that were not yielded before, up to the ends of now.
 
-        What is in a transaction that is open now is waited for.
-
         Args:
-            edges: Of now, where they are known.
+            edges: Of now, where they are known. Transactions that are open before an end are
+                waited for.
 
         Raises:
             SinkUnavailableError: The brokers do not answer.
@@ -100,6 +102,19 @@ def read_topic(brokers: Brokers, topic: str) -> Iterator[Record]:
     """
     with closing(TopicTail(brokers, topic)) as tail:
         yield from tail.records()
+
+
+def read_whole_topic(brokers: Brokers, topic: str) -> Iterator[Record]:
+    """Yield all records of a topic, none where it is not there; wait for open transactions.
+
+    Raises:
+        SinkUnavailableError: The brokers do not answer, or a transaction stays open.
+        SinkError: They refuse us.
+    """
+    uncommitted = {**brokers.properties, "isolation.level": "read_uncommitted"}
+    edges = read_edges(replace(brokers, properties=uncommitted), topic)
+    with closing(TopicTail(brokers, topic)) as tail:
+        yield from tail.records(edges)
 
 
 def read_record(brokers: Brokers, topic: str, partition: int, offset: int) -> Record | None:
@@ -153,30 +168,35 @@ def _ends(brokers: Brokers, consumer: Any, topic: str) -> dict[int, tuple[int, i
 def _edges(brokers: Brokers, consumer: Any, topic: str) -> dict[int, tuple[int, int]]:
     try:
         told = consumer.list_topics(topic, ANSWER_S).topics[topic]
-        return {
-            each: consumer.get_watermark_offsets(topic_partition(topic, each), ANSWER_S)
-            for each in told.partitions
-        }
+        refused = told.error
+        if refused is None:
+            return {
+                each: consumer.get_watermark_offsets(topic_partition(topic, each), ANSWER_S)
+                for each in told.partitions
+            }
     except kafka_errors() as error:
-        if code_of(error) in ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC"):
-            return {}
-        raise failure(brokers, error, f'could not read topic "{topic}" of') from error
+        refused = error
+    if code_of(refused) in ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC"):
+        return {}
+    raise failure(brokers, refused, f'could not read topic "{topic}" of')
 
 
 def _until(brokers: Brokers, consumer: Any, ends: dict[int, int]) -> Iterator[Record]:
     """Yield records until every partition has reached its end."""
     heard_at = time.monotonic()
+    open_at: dict[int, str] = {}
     while ends:
         message = consumer.poll(1.0)
         if message is None:
             if time.monotonic() - heard_at > _STUCK_S:
-                raise SinkUnavailableError(f"Kafka at {brokers.bootstrap} does not answer")
+                raise _stuck(brokers, [each for at, each in open_at.items() if at in ends])
             continue
         heard_at = time.monotonic()
         partition, position = message.partition(), message.offset()
         if message.error() is not None:
             if message.error().name() != "_PARTITION_EOF":
                 raise failure(brokers, message.error(), "could not read from")
+            open_at[partition] = f"{message.topic()}/{partition}@{position}"
         else:
             if position < ends.get(partition, 0):
                 yield _record(message)
@@ -185,6 +205,22 @@ def _until(brokers: Brokers, consumer: Any, ends: dict[int, int]) -> Iterator[Re
         # what is committed may lie before that of the log.
         if partition in ends and position >= ends[partition]:
             del ends[partition]
+
+
+def _stuck(brokers: Brokers, open_at: Sequence[str]) -> SinkUnavailableError:
+    """Return why no more records come.
+
+    Args:
+        brokers: Who are asked.
+        open_at: Places before the end of their log where what is committed ends.
+    """
+    if not open_at:
+        return SinkUnavailableError(f"Kafka at {brokers.bootstrap} does not answer")
+    return SinkUnavailableError(
+        f"a transaction is open in Kafka at {brokers.bootstrap}, and what follows cannot be read",
+        detail=f"It has been open for {_STUCK_S:.0f} s or more at {', '.join(open_at)}.",
+        hint="Wait until it ends; a broker ends it after the producer's transaction.timeout.ms.",
+    )
 
 
 def _record(message: Any) -> Record:

@@ -117,6 +117,8 @@ class Why:
     def __str__(self) -> str:
         return "\n".join(self.absent or self.text_lines(None))
 
+    __repr__ = __str__
+
     def text_lines(self, most: int | None) -> Iterator[str]:
         """Yield it as text, of its rows at most so many; None for all."""
         yield f"{self.product} {self.key}"

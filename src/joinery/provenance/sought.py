@@ -35,7 +35,7 @@ class Search(Protocol):
         Args:
             relation: Whose changes they are.
             columns: Of those that `sought_columns` names.
-            values: A value a column each, as rows have them.
+            values: One value per column, as rows have them.
         """
 
     def changes(self, numbers: Collection[int]) -> Mapping[int, Change]:

@@ -171,7 +171,7 @@ class AggregateReference:
     def _change(self, identity: Any, change: Change, now_us: int, counters: Counter[str]) -> None:
         relation = self._form.relation
         if relation.append and change.after is None:
-            counters["deletes_ignored"] += 1
+            counters["ignored_deletes"] += 1
             return
         seen = self._rows.get(identity) or _Seen()
         standing = copy(seen.standing)

@@ -147,7 +147,7 @@ class FoldReference:
     def _take(self, change: Change, now_us: int) -> Iterator[str]:
         """Take a change; yield the counters that tell of it."""
         if change.after is None:
-            yield "deletes_ignored"
+            yield "ignored_deletes"
             return
         row, timed = self._merge.first(change), self._form.relation.time is not None
         time_us = time_of(row, self._form.relation.time)

@@ -309,7 +309,7 @@ class VersionedLookup:
 
     def _change(self, change: Change, now_us: int, found: Findings) -> None:
         if change.after is None:
-            found.counters["deletes_ignored"] += 1
+            found.counters["ignored_deletes"] += 1
             self._watermarks.take(change, None, now_us)
             return
         told = self._merge.columns_of(change)

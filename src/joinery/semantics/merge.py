@@ -43,7 +43,7 @@ class RowMerge:
     def apply(self, standing: KeptRow, change: Change) -> str:
         """Apply the next change of the log and return the counter that tells of it."""
         if self._append and change.after is None:
-            return "deletes_ignored"
+            return "ignored_deletes"
         verdict = _verdict(change, standing)
         if verdict == "repeated":
             return verdict

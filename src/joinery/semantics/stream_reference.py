@@ -202,7 +202,7 @@ class _Log:
         mine = [change for change in batch if change.relation == self._relation.name]
         for line, change in enumerate(mine, 1):
             if change.after is None:
-                found.counters["deletes_ignored"] += 1
+                found.counters["ignored_deletes"] += 1
             else:
                 events += self._event(change, line)
         self._files += 1

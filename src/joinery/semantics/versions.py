@@ -93,11 +93,11 @@ class VersionLog:
     def read(self, change: Change) -> VersionTime | str:
         """Return what a change tells; the counter that tells of it where that is no version."""
         if change.after is None and not self._tells_time(change):
-            return "deletes_ignored"
+            return "ignored_deletes"
         told = self._clock.row_alone(self._columns_of(change))
         at, known = told[self._valid], None if self._known is None else told[self._known]
         if at is None or (self._known is not None and known is None):
-            return "event_without_time" if change.after is not None else "deletes_ignored"
+            return "event_without_time" if change.after is not None else "ignored_deletes"
         key = tuple(equal_value(change.key[column]) for column in self._relation.key)
         return VersionTime(key, micros_of(at), None if known is None else micros_of(known))
 

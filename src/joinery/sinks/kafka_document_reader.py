@@ -14,17 +14,20 @@ from joinery.sinks.reader import Held
 
 _TABLE = """
 create table newest (
-  name text primary key, key text, document blob, version integer, partition integer, place integer
+  name text primary key, key text, version integer, partition integer, place integer, document blob
 ) without rowid
-"""
+"""  # The document comes last, so that a scan of what stands before it does not read it.
 _TAKE = """
-insert into newest values (?1, ?2, ?3, coalesce(?4, 0), ?5, ?6)
+insert into newest values (?1, ?2, coalesce(?3, 0), ?4, ?5, ?6)
 on conflict (name) do update set
-  key = excluded.key, document = excluded.document, version = coalesce(?4, version),
-  partition = excluded.partition, place = excluded.place
-where coalesce(?4, version) >= version
+  key = excluded.key, version = coalesce(?3, version),
+  partition = excluded.partition, place = excluded.place, document = excluded.document
+where coalesce(?3, version) >= version
 """
 _FORGET = "delete from newest where partition = ? and place < ?"
+_PAGE = """
+select name, key from newest where document is not null and name > ? order by name limit 1000
+"""
 
 
 class KafkaDocumentReader:
@@ -48,8 +51,10 @@ class KafkaDocumentReader:
     def keys(self) -> Iterator[str]:
         """Yield the root keys of all documents; what is no JSON as a JSON text."""
         self._look()
-        found = self._kept.execute("select key from newest where document is not null")
-        yield from [key for (key,) in found.fetchall()]
+        last = ""
+        while page := self._kept.execute(_PAGE, (last,)).fetchall():
+            yield from (key for _, key in page)
+            last = page[-1][0]
 
     def read(self, keys: Sequence[str]) -> Mapping[str, Held]:
         """Return the documents of some root keys."""
@@ -74,9 +79,15 @@ class KafkaDocumentReader:
             self._tail.rewind()
             self._kept.execute("delete from newest")
         else:  # What its retention has removed is in the topic no more.
-            self._kept.executemany(_FORGET, [(each, low) for each, (low, _) in edges.items()])
+            self._kept.executemany(_FORGET, list(self._risen(edges)))
         self._kept.executemany(_TAKE, _rows(self._tail.records(edges)))
         self._edges = edges
+
+    def _risen(self, edges: Mapping[int, tuple[int, int]]) -> Iterator[tuple[int, int]]:
+        """Yield the partitions that begin later than at the last look, and where they begin."""
+        for each, (low, _) in edges.items():
+            if low > self._edges.get(each, (low, 0))[0]:
+                yield each, low
 
 
 def _rows(records: Iterable[Record]) -> Iterator[tuple[object, ...]]:
@@ -84,7 +95,7 @@ def _rows(records: Iterable[Record]) -> Iterator[tuple[object, ...]]:
         if each.key is not None:
             key = _key_text(each.key)
             place = (each.partition, each.offset)
-            yield canonical_key(key), key, each.value, version_of(each), *place
+            yield canonical_key(key), key, version_of(each), *place, each.value
 
 
 def _key_text(key: bytes) -> str:

@@ -4,7 +4,7 @@ The table has the root key's columns, and either `document` (jsonb) and `version
 per field and `joinery_version`. A delete is remembered in `<table>__deleted`.
 
 Invariant: documents, the memory of deletes and (query id, batch id, epoch) change in one
-transaction a connection, and a lower epoch is refused. Over one connection that is the batch.
+transaction per connection, and a lower epoch is refused. Over one connection that is the batch.
 """
 
 from __future__ import annotations

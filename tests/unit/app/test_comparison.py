@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,8 @@ from joinery.audit.error import DiffError
 from joinery.audit.verdict import DiffReport, NotCompared
 from joinery.cli.diff import run_diff
 from joinery.cli.project import FAILED, WRONG
+from joinery.delivery.query_paths import QueryPaths
+from joinery.model.status import QueryStatus
 from joinery.plan.build import build_plan
 from joinery.project.audit import AuditSpec
 from joinery.project.load import load_spec
@@ -66,6 +69,17 @@ def begin(folder: Path, product: str) -> None:
 def test_what_is_kept_in_real_time_is_not_compared(tmp_path: Path) -> None:
     (tmp_path / "joinery.yaml").write_text(f"{PROJECT}run: {{real_time: true}}\n", encoding="utf-8")
     spec = load_spec(tmp_path)
+
+    with pytest.raises(DiffError, match='"person" cannot be compared: it is kept in real-time'):
+        checked(spec, ["person"], DiffOptions())
+
+
+def test_what_a_run_keeps_in_real_time_by_its_own_option_is_not_compared(spec: ProjectSpec) -> None:
+    told = QueryStatus(query="person", state="running", began_at=0.0, written_at=0.0, live=True)
+    file = QueryPaths.of(spec.checkpoint, "person").status_file
+    assert isinstance(file, Path)
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps(told.to_json()), encoding="utf-8")
 
     with pytest.raises(DiffError, match='"person" cannot be compared: it is kept in real-time'):
         checked(spec, ["person"], DiffOptions())

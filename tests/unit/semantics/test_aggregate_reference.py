@@ -138,7 +138,7 @@ def test_deletes_of_a_log_are_counted_and_change_nothing(tmp_path: Path) -> None
     made.send(view("10:00"))
 
     assert [] == made.send(delete("view"))
-    assert 1 == made.counters["deletes_ignored"]
+    assert 1 == made.counters["ignored_deletes"]
 
 
 @pytest.mark.parametrize("cut", [1, 2, 3, 7])

@@ -118,7 +118,7 @@ class Run:
     """A run of some queries: prepared without Spark, started in a session.
 
     `await_termination` waits for its end, `stop` ends it after the batch that is under way; so does
-    the end of a `with` block.
+    the end of a `with` block, which waits for a run that ends by itself, unless the block failed.
     """
 
     def __init__(self, spec: ProjectSpec, plan: Plan, options: RunOptions) -> None:
@@ -256,8 +256,11 @@ class Run:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *raised: object) -> None:
-        self.stop()
+    def __exit__(self, kind: type[BaseException] | None, *raised: object) -> None:
+        if kind is None and (self._once or self._rebuild):  # which ends by itself
+            self.await_termination()
+        else:
+            self.stop()
 
     def await_termination(self, timeout: float | None = None) -> bool:
         """Wait until the run has ended; return False if `timeout` seconds passed before.
