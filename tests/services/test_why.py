@@ -43,6 +43,7 @@ def test_a_document_is_told_from_its_topics(kafka: Service, tmp_path: Path) -> N
     )
 
     found = jn.why(tmp_path, "profile", 7, absent="orders:2")
+    assert str(found) == repr(found)
 
     assert [
         ("(root)", f"{topic}-customer/0/0"),

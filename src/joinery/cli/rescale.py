@@ -36,7 +36,7 @@ def run_rescale(
         RescaleError: State cannot be moved.
         LeaseHeldError: A query runs.
     """
-    from joinery.spark.batch.setup import select_queries
+    from joinery.spark.batch.setup import check_selected, select_queries
     from joinery.spark.recovery.rescale import rescale
 
     spec, plan = plan_project(load_spec(file))
@@ -45,6 +45,7 @@ def run_rescale(
             "a project with expressions that only Spark evaluates cannot be rescaled",
             code="RUN_SELECTION",
         )
+    check_selected(spec, names)
     queries = select_queries(outputs_of(plan), names)
     if partitions is None:
         return _tell(spec, queries)

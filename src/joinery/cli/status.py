@@ -72,7 +72,7 @@ def _spec(file: Path, names: Sequence[str]) -> ProjectSpec:
             near = get_close_matches(name, known, 1)
             guess = f"Did you mean {near[0]}? " if near else ""
             raise StatusProductError(
-                f'there is no product or stream "{name}" to run',
+                spec.why_no_query(name) or f'there is no product or stream "{name}" to run',
                 hint=f"{guess}Known: {', '.join(known)}. Another project: --file FILE.",
             )
     return spec

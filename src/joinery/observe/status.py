@@ -224,7 +224,7 @@ def known_products(spec: ProjectSpec) -> tuple[str, ...]:
 def queries_of(spec: ProjectSpec) -> dict[str, str]:
     """Return the query of each product and stream that has one."""
     products = {each.name: each.group or each.name for each in spec.products}
-    streams = {each.name: each.group or each.name for each in spec.streams if each.sinks}
+    streams = {each.name: each.group or each.name for each in spec.running_streams}
     return {**products, **streams}
 
 

@@ -80,7 +80,8 @@ def members_of(spec: ProjectSpec, names: Sequence[str], verb: Verb) -> dict[str,
     for name in names:
         if name not in known:
             hint = f"Known: {', '.join(known_products(spec))}. Another project: --file FILE."
-            raise PauseError(f'there is no product or stream "{name}" to run', hint=hint)
+            unknown = f'there is no product or stream "{name}" to run'
+            raise PauseError(spec.why_no_query(name) or unknown, hint=hint)
     if spec.run.real_time and verb == "pause":
         raise PauseError(
             "a run in real-time mode cannot be paused", hint="End it, and start it again."

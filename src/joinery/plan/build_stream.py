@@ -52,7 +52,7 @@ def build_streams(context: Context, relations: Relations) -> tuple[Stream, ...]:
     context.solution = "spark-state"
     builder = _Streams(context, relations)
     built = [builder.stream(each.name) for each in context.spec.streams]
-    read = {name for each in context.spec.streams for name in each.reads} - relations.keys()
+    read = context.spec.continued_streams
     return tuple(replace(each, continued=each.name in read) for each in built if each is not None)
 
 

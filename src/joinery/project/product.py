@@ -9,6 +9,7 @@ Invariant: two projects that declare the same are equal, wherever their parts st
 from __future__ import annotations
 
 import difflib
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
@@ -157,6 +158,30 @@ class ProjectSpec:
         named = {each.name: each.product or "" for each in self.relations}
         read = {name for each in self.products for name in each.relations_read}
         return frozenset(named.get(each, each) for each in read)
+
+    @property
+    def continued_streams(self) -> Mapping[str, str]:
+        """The streams that others continue, or add the events of, each with the first that does."""
+        relations = {each.name for each in self.relations}
+        read = ((name, each.name) for each in reversed(self.streams) for name in each.reads)
+        return {name: reader for name, reader in read if name not in relations}
+
+    @property
+    def running_streams(self) -> tuple[StreamSpec, ...]:
+        """The streams that have a query: all but those that are only parts of others."""
+        parts = self.continued_streams
+        return tuple(each for each in self.streams if each.sinks or each.name not in parts)
+
+    def why_no_query(self, name: str) -> str:
+        """Return why a stream has no query, as a message; empty where it has one, or is not there.
+
+        Args:
+            name: The stream's, or any other.
+        """
+        running = {each.name for each in self.running_streams}
+        if name in running or name not in {each.name for each in self.streams}:
+            return ""
+        return f'stream "{name}" has no sink and is a part of "{self.continued_streams[name]}"'
 
     def alone(self, product: str) -> ProjectSpec:
         """Return the project of one product, with the products that it reads."""

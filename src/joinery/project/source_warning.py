@@ -150,9 +150,8 @@ def _without_sink(spec: ProjectSpec, names: Collection[str] | None) -> Iterator[
         ):
             location = spec.locate(("products", product.name), key=True)
             yield _nowhere(f'product "{product.name}"', location)
-    read = {name for each in spec.streams for name in each.reads}
-    for stream in spec.streams:
-        if _is_among(stream.name, names) and not stream.sinks and stream.name not in read:
+    for stream in spec.running_streams:
+        if _is_among(stream.name, names) and not stream.sinks:
             location = spec.locate(("streams", stream.name), key=True)
             yield _nowhere(f'stream "{stream.name}"', location)
 

@@ -9,8 +9,12 @@ from pathlib import Path
 import pytest
 
 from joinery.delivery.control import Action
+from joinery.observe.status import queries_of
 from joinery.operate.pause import PauseError, PauseTimeoutError, ask, outcome, sharing
+from joinery.plan.build import build_plan
+from joinery.plan.explain.page import explain_stream
 from joinery.project.product import ProjectSpec
+from joinery.spark.batch.setup import SelectionError, check_selected
 from joinery.testing.conformance.runner import load_text
 
 PROJECT = """
@@ -18,6 +22,13 @@ relations: {user: {key: [id], fields: {id: long, name: string}}}
 products:
   person: {root: user, group: core, sink: {files: {path: out}}}
   names: {root: user, group: core, fields: [name], sink: {files: {path: out}}}
+"""
+STREAMS = """
+relations: {view: {key: [id], append: true, fields: {id: long}}}
+streams:
+  seen: {from: view}
+  twice: {from: seen, sink: {files: {path: out}}}
+  alone: {from: view}
 """
 
 
@@ -54,3 +65,17 @@ def test_a_run_that_has_not_done_it_yet_is_told_and_the_request_stands(spec: Pro
         lease.release()
 
     assert "person, names: no run is active; the next one starts paused" == outcome(request, 0)
+
+
+def test_a_stream_that_is_only_a_part_of_another_is_not_paused_by_its_name() -> None:
+    spec = load_text(STREAMS)
+
+    assert ("alone", "twice") == tuple(sorted(each.name for each in spec.running_streams))
+    assert {"twice": "twice", "alone": "alone"} == queries_of(spec)
+    with pytest.raises(PauseError, match='"seen" has no sink and is a part of "twice"'):
+        ask(spec, ["seen"], Action.now("pause"))
+    with pytest.raises(SelectionError, match='"seen" has no sink and is a part of "twice"'):
+        check_selected(spec, ["twice", "seen"])
+    assert "Pass seen by id to the streams that continue it" in str(
+        explain_stream(build_plan(spec).streams[0])
+    )

@@ -90,6 +90,9 @@ def runs(stream: Stream) -> list[str]:
 
 def _emit(stream: Stream) -> str:
     told = f"Emit {stream.name} by {', '.join(each.name for each in stream.key.fields)}"
+    if stream.continued and not stream.sinks:
+        told = told.removeprefix("Emit ")
+        return f"Pass {told} to the streams that continue it"
     if stream.sinks:
         told += " to " + ", ".join(sink.kind for sink in stream.sinks)
     return told + (f", corrections marked in {stream.correction}" if stream.correction else "")

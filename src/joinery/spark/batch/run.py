@@ -36,7 +36,12 @@ from joinery.spark.batch.progress import (
     start_warnings,
 )
 from joinery.spark.batch.query import QueryRun
-from joinery.spark.batch.setup import check_rebuildable, make_queries, select_queries
+from joinery.spark.batch.setup import (
+    check_rebuildable,
+    check_selected,
+    make_queries,
+    select_queries,
+)
 from joinery.spark.batch.start import (
     OverdueTimers,
     QueryStarter,
@@ -146,6 +151,7 @@ class Run:
             else None
         )
         refuse_unsupported(spec, plan)
+        check_selected(spec, options.products)
         chosen = select_queries(outputs_of(plan), options.products)
         if options.rebuild:
             check_rebuildable(chosen)

@@ -77,6 +77,18 @@ def check_runnable(spec: ProjectSpec) -> None:
         raise _nothing()
 
 
+def check_selected(spec: ProjectSpec, names: Sequence[str]) -> None:
+    """See that no name is that of a stream which only others run.
+
+    Raises:
+        SelectionError: One is.
+    """
+    for name in names:
+        if why := spec.why_no_query(name):
+            hint = f'Name "{spec.continued_streams[name]}", or give "{name}" a sink.'
+            raise SelectionError(why, hint=hint)
+
+
 def select_queries(
     products: Sequence[Product], names: Sequence[str] = ()
 ) -> Mapping[str, tuple[Product, ...]]:
