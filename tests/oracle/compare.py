@@ -97,7 +97,9 @@ def _all_asked_for() -> bool:
 
 def make_trial(seeds: Iterable[int]) -> Trial:
     """Return the projects of `seeds` under the prefixes `s<seed>_`."""
-    return _trial({seed: make_shape(seed) for seed in seeds}, make_history)
+    kept = kept_seeds()  # What once failed stays as it was.
+    shapes = {seed: make_shape(seed, logs=seed not in kept) for seed in seeds}
+    return _trial(shapes, make_history)
 
 
 def make_through_trial(seeds: Iterable[int]) -> Trial:

@@ -50,19 +50,27 @@ class _Maker:
         return self.random.random() < probability
 
 
-def make_shape(seed: int, *, plain: bool = False, through: bool = False) -> Shape:
+def make_shape(
+    seed: int, *, plain: bool = False, through: bool = False, logs: bool = False
+) -> Shape:
     """Return the project of `seed`.
 
     Args:
         seed: Another project for each.
         plain: Whether a database can compute its documents.
         through: Whether most lists are reached through another relation.
+        logs: Whether some relations are append.
     """
     name = f"shape {seed} {plain}{' through' if through else ''}"
     maker = _Maker(Random(name), plain, through)
     maker.relations = tuple(
         _relation(maker, f"r{number}") for number in range(maker.random.randint(2, 4))
     )
+    if logs:
+        chosen = Random(f"logs {seed}")
+        maker.relations = tuple(
+            replace(each, append=chosen.random() < 0.3) for each in maker.relations
+        )
     root = maker.random.choice(maker.relations)
     node, _ = _node(
         maker, "p", root, depth=maker.random.choice((1, 2, 2, 3, 3, 3, 4, 4, 4)), cardinality="root"

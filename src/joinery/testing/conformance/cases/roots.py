@@ -62,6 +62,18 @@ products:
       visits: {many: visit, on: {user_id: id}, fields: [id]}
 """
 
+_PAYMENTS = """
+relations:
+  payment: {append: true, key: [id], fields: {id: long, shop_id: long}}
+  shop: {key: [id], fields: {id: long, city: string}}
+products:
+  p:
+    root: payment
+    fields: [id]
+    embed: {shop: {one: shop, on: {id: shop_id}, fields: [city]}}
+    where: "shop.city is null or shop.city <> 'x'"
+"""
+
 _ALL_TYPES = """
 relations:
   thing:
@@ -140,6 +152,28 @@ CASES = (
             insert("visit", id=8, user_id=1),
             delete("visit", id=8),
             then=[upsert(1, {"id": 1, "visits": [{"id": 7}, {"id": 8}]})],
+        ),
+    ),
+    case(
+        "a root of an append relation follows the row that it looks up",
+        _PAYMENTS,
+        when(
+            insert("payment", id=1, shop_id=7),
+            insert("payment", id=2, shop_id=8),
+            insert("shop", id=7, city="x"),
+            then=[upsert(2, {"id": 2, "shop": None})],
+        ),
+        when(
+            update("shop", id=7, city="a"),
+            then=[upsert(1, {"id": 1, "shop": {"city": "a"}})],
+        ),
+        when(delete("shop", id=7), then=[upsert(1, {"id": 1, "shop": None})]),
+        when(insert("shop", id=7, city="x"), then=[gone(1)]),
+        when(insert("payment", id=1, shop_id=7), delete("payment", id=2)),
+        when(
+            delete("shop", id=7),
+            insert("shop", id=7, city="b"),
+            then=[upsert(1, {"id": 1, "shop": {"city": "b"}})],
         ),
     ),
     case(
