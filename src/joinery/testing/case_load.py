@@ -77,7 +77,26 @@ def _case(reader: Reader, tree: Tree, shared: Mapping[str, Tree], targets: Targe
     if target is None:
         return None
     place = tree.mark.value or Location("")
-    return Case(name, target, _steps(reader, own, what, tree, target), place)
+    steps = _steps(reader, own, what, tree, target)
+    _check_appended(reader, steps, what, target)
+    return Case(name, target, steps, place)
+
+
+def _check_appended(reader: Reader, steps: Sequence[CaseStep], what: str, target: Target) -> None:
+    """Check that no row of an append relation is changed or deleted, which a run would ignore."""
+    before: dict[tuple[str, str], Mapping[str, Any]] = {}
+    for step in steps:
+        for change in step.changes:
+            relation = target.relations[change.relation]
+            if not (relation.append and relation.key):
+                continue
+            first = before.setdefault((relation.name, str(change.key)), change.after or {})
+            row = change.after
+            if row is None or any(first.get(name) != value for name, value in row.items()):
+                done = "deletes" if row is None else "changes"
+                message = f'{what} {done} a row of "{relation.name}", whose rows never change'
+                hint = f'Give the row another key, or remove "append" of "{relation.name}".'
+                reader.refuse("TEST_CASE", message, step.place, hint=hint)
 
 
 def _name(tree: Tree) -> str:

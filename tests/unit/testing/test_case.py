@@ -458,6 +458,26 @@ cases:
         outcome(folder, text)
 
 
+@pytest.mark.parametrize(
+    ("second", "done"),
+    [("{id: 1, person: 8}", "changes"), ("{id: 1, __deleted: true}", "deletes")],
+)
+def test_a_row_of_a_log_is_neither_changed_nor_deleted(
+    folder: Path, second: str, done: str
+) -> None:
+    text = f"""
+    stream: sales
+    cases:
+      - name: again
+        given: {{sale: [{{id: 1, person: 7}}, {{id: 1, person: 7}}, {second}]}}
+        expect: []
+    """
+
+    (told,) = problems(folder, text)
+
+    assert f'case "again" {done} a row of "sale", whose rows never change' in told
+
+
 def test_a_decimal_may_end_in_zeros(folder: Path) -> None:
     text = """
 product: profile
