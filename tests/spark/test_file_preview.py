@@ -359,6 +359,21 @@ def test_a_preview_counts_rows_that_are_late_and_rows_without_a_time(
     assert "1 document, 1 without a time, 2 late, 1 too late; " in capsys.readouterr().err
 
 
+def test_a_preview_counts_the_deletes_of_a_log_that_have_no_effect(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "joinery.yaml").write_text(
+        GROUPS.partition("relations:")[0]
+        + "relations: {view: {append: true, key: [id], fields: {id: long}}}\n"
+        + "products: {seen: {root: view, sink: {files: {path: out}}}}\n"
+    )
+    write(tmp_path / "data" / "view", {"id": 1}, {"id": 1, "__deleted": True})
+
+    run_preview(PreviewArguments("seen", tmp_path / "joinery.yaml"))
+
+    assert "1 document, 1 delete without effect; " in capsys.readouterr().err
+
+
 def test_a_preview_tells_of_the_rows_that_are_late(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
