@@ -56,21 +56,22 @@ class Changes(threading.Thread):
         began_at = time.monotonic()
         with closing(psycopg.connect(self._address, autocommit=True)) as link:
             while not self._over.is_set():
-                self._commit(link)
-                self.made += _A_COMMIT
+                self.made += self._commit(link)
                 ahead_s = self.made / self._rate - (time.monotonic() - began_at)
                 self._over.wait(max(0.0, ahead_s))
 
-    def _commit(self, link: psycopg.Connection[tuple[Any, ...]]) -> None:
+    def _commit(self, link: psycopg.Connection[tuple[Any, ...]]) -> int:
+        """Change some purchases; return how many."""
         resting = self._customers // 10
         chosen = [
             self._random.randrange(resting + 1, self._customers + 1) for _ in range(_A_COMMIT)
         ]
-        link.execute(
+        done = link.execute(
             "update purchase set amount = amount + 1 from (select min(p.id) as id from purchase p"
             " where p.customer_id = any(%s) group by p.customer_id) as t where purchase.id = t.id",
             (chosen,),
         )
+        return done.rowcount
 
 
 def _plant(world: World, customers: int, seed: int) -> set[tuple[int, str]]:

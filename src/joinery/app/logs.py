@@ -43,7 +43,7 @@ class About:
 
     Attributes:
         find: Returns the changes that it is about.
-        relation: Whose key is asked for.
+        relation: The relation whose key was asked for.
     """
 
     find: Callable[[Search], Collection[int]]

@@ -180,8 +180,8 @@ class Root:
 class Inserts:
     """Sends the rows of an append relation to their uses from where they are decoded.
 
-    It stands in no level, and remembers nothing: such a row never changes, so what it was before
-    need not be known. A row that comes again is told again, which alters nothing.
+    It belongs to no level and keeps no state: such a row never changes, so its previous content
+    does not matter. A row that comes again is sent again, which alters nothing.
     """
 
     name: str
