@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 from joinery.model.change import Change, Key, Row
 from joinery.plan.history import HistoryForm
 from joinery.plan.relation import Relation
+from joinery.provenance.told import json_values
 from joinery.semantics.merge import KeptRow, RowMerge
-from joinery.semantics.render import document_json, map_key_text
+from joinery.semantics.render import map_key_text
 from joinery.semantics.rows import Findings, equal_value, guarded
 
 if TYPE_CHECKING:
@@ -98,11 +99,7 @@ class Grouping:
         typed = list(zip(group, self._types, strict=True))
         parts = [map_key_text([value], [type_]) for value, type_ in typed]
         told = _array(text)
-        if (
-            told is not None
-            and [_DECODE(document_json(value, type_)) for value, type_ in typed]
-            == told[: len(typed)]
-        ):
+        if told is not None and json_values(group, self._types) == told[: len(typed)]:
             return True
         if self.begins:
             return text.startswith("".join(f"{each}," for each in parts))

@@ -23,8 +23,8 @@ from joinery.provenance.grouping import SHOWN, records
 from joinery.provenance.live_rows import LiveRows, Record
 from joinery.provenance.row_log import Following, ToldRow
 from joinery.provenance.row_maker import RowPart, Sending
-from joinery.provenance.told import Naming, key_named
-from joinery.semantics.render import document_json, map_key_text
+from joinery.provenance.told import Naming, json_values, key_named
+from joinery.semantics.render import map_key_text
 from joinery.semantics.rows import Rows, join_value
 from joinery.semantics.search_reference import SearchReference
 
@@ -240,9 +240,5 @@ def _values(form: SearchForm, text: str) -> list[Any] | None:
 
 def _valued(relation: Relation, keys: Collection[Key], values: Sequence[Any]) -> Key | None:
     """Return the key that has some values, as JSON has them."""
-    for key in keys:
-        typed = zip(key, relation.key, strict=True)
-        told = [_DECODE(document_json(each, relation.type_of(name))) for each, name in typed]
-        if told == values:
-            return key
-    return None
+    types = [relation.type_of(column) for column in relation.key]
+    return next((key for key in keys if json_values(key, types) == values), None)

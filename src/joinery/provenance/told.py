@@ -135,6 +135,13 @@ def _meant(text: str, kind: str) -> str | int | None:
     return int(text) if re.fullmatch(r"0|-?[1-9][0-9]*", text, re.ASCII) else None
 
 
+def json_values(values: Sequence[Any], types: Sequence[DataType]) -> list[Any]:
+    """Return the values of a key as its JSON text gives them."""
+    return [
+        _DECODE(document_json(value, type_)) for value, type_ in zip(values, types, strict=True)
+    ]
+
+
 def names_key(text: str, values: Sequence[Any], types: Sequence[DataType]) -> bool:
     """Return whether a text names a key.
 
