@@ -25,10 +25,10 @@ from typing import Any
 from joinery.cli.real import real_project_text
 from joinery.dev.connect import connect, create
 from joinery.dev.debezium import capture
+from joinery.dev.http import ask
 from joinery.dev.kafka import kafka
 from joinery.dev.opensearch import opensearch
 from joinery.dev.postgres import postgres
-from joinery.dev.process import ask
 from joinery.testing.github import History
 from joinery.testing.github_database import CAPTURED, WORKDAY, Act, GithubDatabase
 from latency import percentiles, wait

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import joinery as jn
-from joinery.model.progress import BatchProgress
+from joinery.model.batch import BatchProgress
 from joinery.spark.session import open_session
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from joinery.dev.redis import redis
 from joinery.plan.product import Product
 from joinery.solutions.key_value.dynamodb import THREADS, ensure_table, open_client
 from joinery.solutions.key_value.dynamodb_table import DynamoTable
+from joinery.solutions.key_value.memory import MemoryStore
 from joinery.solutions.key_value.redis import RedisStore
 from joinery.solutions.key_value.rocksdb import RocksDbStore
 from joinery.solutions.key_value.state import KeyValueJoinState
-from joinery.solutions.key_value.store import MemoryStore
 from joinery.solutions.price import Prices
 from joinery.solutions.single_table.slots import SqliteRegistry, give_slots
 from joinery.solutions.single_table.state import SingleTableState, needs_of

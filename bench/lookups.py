@@ -30,8 +30,8 @@ from joinery.dev.postgres import postgres
 from joinery.expression.typed import column_expression
 from joinery.lookups.asker import Asker
 from joinery.lookups.registry import make_asker
+from joinery.model.batch import BatchProgress
 from joinery.model.lookup import LookupProgress
-from joinery.model.progress import BatchProgress
 from joinery.model.type import LONG, STRING, Field
 from joinery.plan.relation import Computed, JoinPair, Relation
 from joinery.plan.step import Lookup

@@ -39,9 +39,9 @@ import psycopg
 from books import Changes, Document, Link, documents, fill, plain
 from builds import BENCH
 from chain import Probes
+from joinery.dev.http import ask
 from joinery.dev.opensearch import opensearch
 from joinery.dev.postgres import postgres
-from joinery.dev.process import ask
 from joinery.dev.redis import redis
 from joinery.dev.service import Service
 from latency import percentiles, wait

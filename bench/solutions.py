@@ -47,8 +47,8 @@ from joinery.solutions.trigger.options import TriggerOptions
 from joinery.solutions.trigger.postgres import PostgresTriggerState
 from joinery.solutions.trigger.sqlite import SqliteTriggerState
 from joinery.solutions.trigger.tactic import StatementTactic
-from joinery.testing.driver import MemoryState
 from joinery.testing.github import RELATIONS, History
+from joinery.testing.memory_state import MemoryState
 
 SCHEMA = f"bench_{time.time_ns()}"
 STORES = ("memory", "sqlite", "postgres", *key_value.STORES)

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
+from joinery.model.batch import BatchProgress
 from joinery.model.lookup import LookupProgress
-from joinery.model.progress import BatchProgress, Progress, Waiting
+from joinery.model.progress import Progress, Waiting
 from joinery.observe.http import ProgressMetrics
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,7 +8,7 @@ import pytest
 
 from joinery.model.type import ATOMIC_NAMES, Atomic, DataType, Field, Struct
 from joinery.sinks import sqlite
-from joinery.sinks.kafka_encoding import record_schema
+from joinery.sinks.avro_schema import record_schema
 from joinery.solutions.relational import postgres_database, sqlite_database, value
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from joinery import load
-from joinery.model.progress import BatchProgress
+from joinery.model.batch import BatchProgress
 from joinery.spark.batch.run import run
 
 if TYPE_CHECKING:

@@ -13,9 +13,10 @@ from tests.oracle.beside import Beside
 from tests.oracle.compare import chosen_seeds, failures, make_trial
 
 from joinery.plan.product import Product
+from joinery.solutions.key_value.memory import MemoryStore
 from joinery.solutions.key_value.rocksdb import RocksDbStore
 from joinery.solutions.key_value.state import KeyValueJoinState, KeyValueReader
-from joinery.solutions.key_value.store import Address, KeyValueStore, MemoryStore
+from joinery.solutions.key_value.store import Address, KeyValueStore
 from joinery.solutions.stored.driver import StoreDriver
 from joinery.solutions.stored.reading import Task
 from joinery.testing import conformance

@@ -13,7 +13,7 @@ from joinery.solutions.stored.driver import StoreDriver
 from joinery.solutions.stored.state import JoinState
 from joinery.testing import conformance
 from joinery.testing.conformance import Case, all_cases
-from joinery.testing.driver import MemoryState
+from joinery.testing.memory_state import MemoryState
 from joinery.testing.stores import (
     Break,
     Opener,

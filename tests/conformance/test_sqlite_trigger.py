@@ -18,8 +18,8 @@ from joinery.solutions.protocol import Sent
 from joinery.solutions.stored.driver import StoreDriver
 from joinery.solutions.stored.state import StoreSolution
 from joinery.solutions.trigger.sqlite import SqliteTriggerState
-from joinery.solutions.trigger.statement.affected import product_statements
-from joinery.solutions.trigger.statement.dialect import QueryLayout
+from joinery.solutions.trigger.statement.layout import QueryLayout
+from joinery.solutions.trigger.statement.product import product_statements
 from joinery.solutions.trigger.statement.sqlite import SqliteDialect
 from joinery.solutions.trigger.tactic import StatementTactic
 from joinery.testing import conformance

@@ -15,13 +15,13 @@ from tests.oracle.groups import Log, cuts, random_log, truth
 from joinery.plan.build import build_plan
 from joinery.plan.product import Product
 from joinery.project.load import load_spec
+from joinery.solutions.key_value.memory import MemoryStore
 from joinery.solutions.key_value.state import KeyValueJoinState
-from joinery.solutions.key_value.store import MemoryStore
 from joinery.solutions.relational.sqlite import SqliteState
 from joinery.solutions.stored.driver import StoreDriver
 from joinery.testing import conformance
 from joinery.testing.changes import insert
-from joinery.testing.conformance.runner import load_text
+from joinery.testing.conformance.joined import load_text
 from joinery.testing.driver import Driver
 from joinery.testing.stores import Break, StoreRunner
 

@@ -22,14 +22,8 @@ from joinery.plan.product import Plan
 from joinery.project.product import ProjectSpec
 from joinery.semantics.arrivals import LATE_COUNTERS
 from joinery.testing.changes import RowChange
-from joinery.testing.conformance.runner import (
-    ReferenceRunner,
-    Runner,
-    Sent,
-    joined,
-    load_text,
-    prefixed,
-)
+from joinery.testing.conformance.joined import joined, load_text, prefixed
+from joinery.testing.conformance.runner import ReferenceRunner, Runner, Sent
 from joinery.testing.conformance.suite import parse
 
 BATCHES = 6

@@ -9,7 +9,7 @@ from tests.oracle.compare import BATCHES, Trial, prefix, trials
 from tests.oracle.intervals import Log, random_forgetting, random_log, random_partial
 
 from joinery.plan.build import build_plan
-from joinery.testing.conformance.runner import joined, load_text, prefixed
+from joinery.testing.conformance.joined import joined, load_text, prefixed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -9,7 +9,7 @@ from tests.oracle.compare import BATCHES, Trial, prefix, trials
 from tests.oracle.searches import Log, random_search
 
 from joinery.plan.build import build_plan
-from joinery.testing.conformance.runner import joined, load_text, prefixed
+from joinery.testing.conformance.joined import joined, load_text, prefixed
 
 TRIALS = trials(40, few=10, together=20)
 TEXT_TRIALS = trials(20, few=5, together=20)

@@ -8,7 +8,7 @@ from tests.oracle.intervals import Log, cuts, random_forgetting, random_log, ran
 
 from joinery.plan.build import build_plan
 from joinery.testing.changes import RowChange
-from joinery.testing.conformance.runner import load_text
+from joinery.testing.conformance.joined import load_text
 from joinery.testing.driver import Driver
 
 

@@ -14,7 +14,7 @@ from tests.oracle.shape import make_shape
 
 from joinery.model.change import Change
 from joinery.plan.build import build_plan
-from joinery.testing.conformance.runner import prefixed
+from joinery.testing.conformance.joined import prefixed
 
 SEEDS = chosen_seeds(150)
 

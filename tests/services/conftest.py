@@ -18,10 +18,10 @@ from tests.services.s3_server import S3Server, make_bucket, s3_server
 
 from joinery.dev.connect import connect as connect_service
 from joinery.dev.dynamodb import dynamodb as dynamodb_service
+from joinery.dev.java import SMALL
 from joinery.dev.kafka import kafka as kafka_service
 from joinery.dev.opensearch import OpenSearchRecipe
 from joinery.dev.postgres import postgres as postgres_service
-from joinery.dev.process import SMALL
 from joinery.dev.redis import redis as redis_service
 from joinery.dev.registry import registry as registry_service
 from joinery.dev.service import Service

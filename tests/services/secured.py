@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from joinery.dev.kafka import kafka
-from joinery.dev.process import HOST, PORTS, free_port
+from joinery.dev.port import HOST, PORTS, free_port
 from joinery.dev.service import Service
 
 USER, PASSWORD, STORE_PASSWORD = "reader", "pass-4711", "store-4711"

@@ -15,7 +15,8 @@ from joinery.clients.kafka import Brokers, describe_topic
 from joinery.clients.kafka_reader import read_record, read_topic
 from joinery.dead_letters.dead_letter import DeadLetter, Resolution, sorted_out
 from joinery.dead_letters.folder import PatientDeadLetters
-from joinery.dead_letters.replay import ReplayError, replay_kafka
+from joinery.dead_letters.replay import ReplayError
+from joinery.dead_letters.replay_kafka import replay_kafka
 from joinery.dead_letters.topic import DeadLetterTopic, DeadLetterTopicReader
 from joinery.dev.kafka import kafka as kafka_service
 from joinery.dev.service import Service

@@ -11,7 +11,7 @@ from tests.services.log import Log
 
 import joinery as jn
 from joinery.audit.error import DiffError
-from joinery.dead_letters.replay import replay_key
+from joinery.dead_letters.replay_key import replay_key
 from joinery.dev.service import Service
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ from tests.spark.test_rescale import CUSTOMERS, ORDERS, feed, run_once
 import joinery as jn
 from joinery.delivery.lease import Lease
 from joinery.delivery.lease_file import LeaseHeldError, holder_in
-from joinery.dev.process import HOST
+from joinery.dev.port import HOST
 from joinery.dev.service import Service
 from joinery.errors import FencedError
 from joinery.files import append_line, write_whole

@@ -14,7 +14,7 @@ from tests.services.log import Log
 from tests.services.project_folder import ProjectFolder
 
 from joinery.dev.service import Service
-from joinery.model.progress import BatchProgress
+from joinery.model.batch import BatchProgress
 from joinery.sinks.line import read_rows
 from joinery.spark.batch.run import run
 

@@ -16,7 +16,7 @@ from confluent_kafka.admin import AdminClient
 from tests.services.command import Command, joinery_run
 from tests.services.log import Log
 
-from joinery.dev.process import free_port
+from joinery.dev.port import free_port
 from joinery.dev.service import Service
 from joinery.sinks.line import read_rows
 

@@ -16,7 +16,7 @@ from tests.services.project_folder import ProjectFolder
 from tests.services.secured import PASSWORD, secured_kafka
 
 from joinery.dev.service import Service
-from joinery.model.progress import BatchProgress
+from joinery.model.batch import BatchProgress
 from joinery.sinks.line import read_rows
 from joinery.spark.batch.run import Run, run
 from joinery.spark.source.kafka_client import (

@@ -15,8 +15,8 @@ from tests.unit.solutions.trigger.statement.expressions import (
 )
 
 from joinery.clients.sql import quoted
-from joinery.solutions.trigger.statement.dialect import Fragment, UntranslatableError
 from joinery.solutions.trigger.statement.expression import scalar, translate
+from joinery.solutions.trigger.statement.fragment import Fragment, UntranslatableError
 from joinery.solutions.trigger.statement.postgres import PostgresDialect
 
 if TYPE_CHECKING:

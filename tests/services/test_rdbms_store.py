@@ -32,8 +32,8 @@ from joinery.plan.build import build_plan
 from joinery.plan.product import Product
 from joinery.project.product import ProjectSpec
 from joinery.semantics.document import SentDocument
+from joinery.solutions.key_value.memory import MemoryStore
 from joinery.solutions.key_value.state import KeyValueJoinState
-from joinery.solutions.key_value.store import MemoryStore
 from joinery.solutions.protocol import Sent
 from joinery.solutions.relational.postgres import PostgresState, postgres_reader
 from joinery.solutions.stored.driver import StoreDriver
@@ -48,7 +48,7 @@ from joinery.solutions.stored.state import (
 from joinery.spark.recovery.takeover import carry
 from joinery.testing import conformance
 from joinery.testing.conformance import Case, all_cases
-from joinery.testing.conformance.runner import load_text
+from joinery.testing.conformance.joined import load_text
 from joinery.testing.stores import Break, StoreRunner
 
 pytestmark = pytest.mark.services

@@ -14,7 +14,7 @@ from confluent_kafka import Consumer, KafkaError, Producer
 
 from joinery.dev.connect import create, delete
 from joinery.dev.debezium import capture
-from joinery.dev.process import ask
+from joinery.dev.http import ask
 from joinery.dev.service import Service, State
 
 pytestmark = pytest.mark.services

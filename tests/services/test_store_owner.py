@@ -11,7 +11,8 @@ from tests.unit.solutions.relational.products import FIRST, PRODUCT
 
 from joinery.model.change import Change
 from joinery.solutions.choose import SolutionPlace, open_solution
-from joinery.solutions.stored.state import Batch, OwnedError, Owner
+from joinery.solutions.stored.owner import OwnedError, Owner
+from joinery.solutions.stored.state import Batch
 
 pytestmark = pytest.mark.services
 OURS = Owner("shop, whose checkpoints are in /shop")

@@ -18,7 +18,7 @@ import joinery as jn
 from joinery.delivery.lease import Lease
 from joinery.delivery.lease_file import LeaseHeldError
 from joinery.errors import RunError
-from joinery.model.progress import BatchProgress
+from joinery.model.batch import BatchProgress
 from joinery.plan.build import build_plan
 from joinery.plan.product import Plan, Product, Sink
 from joinery.project import kinds

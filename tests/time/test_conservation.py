@@ -11,7 +11,7 @@ import pytest
 from tests.time.cases import HEAD, logs
 
 import joinery as jn
-from joinery.model.progress import BatchProgress
+from joinery.model.batch import BatchProgress
 from joinery.testing.settings.layout import write_files
 from joinery.testing.settings.output import newest_documents, rows_reported_late
 

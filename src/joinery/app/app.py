@@ -13,7 +13,7 @@ from joinery.app.project import Project, unknown_name
 from joinery.app.run import run
 from joinery.app.stream import Stream
 from joinery.errors import SpecError, suggesting_methods
-from joinery.model.progress import BatchProgress
+from joinery.model.batch import BatchProgress
 from joinery.model.warning import RunWarning
 from joinery.project.argument import RelationLike, declared_by, relation_name
 from joinery.project.declare_embed import Document

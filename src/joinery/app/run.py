@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from joinery.app.project import Project, ProjectLike, project_of
 from joinery.errors import suggesting
-from joinery.model.progress import BatchProgress
+from joinery.model.batch import BatchProgress
 from joinery.model.warning import RunWarning
 from joinery.plan.stream import outputs_of
 from joinery.project.product import with_solution

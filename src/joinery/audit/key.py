@@ -14,7 +14,8 @@ from joinery.model.change import Key
 from joinery.model.type import STRING, Atomic, DataType
 from joinery.model.type import Decimal as DecimalType
 from joinery.plan.relation import Relation
-from joinery.semantics.render import document_json, key_type, key_values, renderer
+from joinery.semantics.render import document_json, renderer
+from joinery.semantics.row_key import key_type, key_values
 from joinery.sinks.key import canonical_key
 
 _PARTS = 1_000_000

@@ -13,7 +13,7 @@ from joinery.audit.database import Snapshot, SourceDatabase
 from joinery.audit.look import Shown
 from joinery.model.change import Key
 from joinery.plan.product import Product
-from joinery.semantics.render import key_reader
+from joinery.semantics.row_key import key_reader
 from joinery.solutions.stored.reading import not_collecting
 from joinery.solutions.stored.tactic import RowTactic
 

@@ -26,7 +26,9 @@ from joinery.cli.run import StopSignals, run_project
 from joinery.cli.run_arguments import RunArguments
 from joinery.errors import SpecError
 from joinery.files import write_whole
-from joinery.model.progress import BatchProgress, Phase, Progress, Totals, Waiting
+from joinery.model.batch import BatchProgress
+from joinery.model.phase import Phase
+from joinery.model.progress import Progress, Totals, Waiting
 from joinery.model.warning import RunWarning
 from joinery.testing.github import (
     STAR,

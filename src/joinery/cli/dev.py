@@ -83,7 +83,7 @@ def capture(
     folder: Folder = _FOLDER,
 ) -> None:
     """Have Debezium capture tables in addition to those it captures already."""
-    from joinery.dev.debezium import capture_tables
+    from joinery.dev.capture_tables import capture_tables
     from joinery.dev.development import DevelopmentStack
     from joinery.onboarding.postgres_catalog import read_tables
 

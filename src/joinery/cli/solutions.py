@@ -22,7 +22,7 @@ from rich.table import Table
 
 from joinery.cli.project import DONE, FAILED
 from joinery.errors import SpecError
-from joinery.model.progress import BatchProgress
+from joinery.model.batch import BatchProgress
 from joinery.plan.build import build_plan
 from joinery.plan.product import Plan
 from joinery.project.kinds import SOLUTIONS

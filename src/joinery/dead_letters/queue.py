@@ -309,7 +309,7 @@ def _into_spool(spec: ProjectSpec, source: SourceSpec, letters: list[DeadLetter]
 
 
 def _into_kafka(spec: ProjectSpec, source: SourceSpec, letters: list[DeadLetter]) -> None:
-    from joinery.dead_letters.replay import replay_kafka
+    from joinery.dead_letters.replay_kafka import replay_kafka
 
     replay_kafka(source_brokers(source), letters)
 

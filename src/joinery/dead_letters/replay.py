@@ -5,19 +5,6 @@ its key was, and changes nothing where it was applied already. A document keeps 
 so the sink leaves it out where it has a newer one; one that comes too late for that is not sent.
 
 Invariant: putting a letter back twice leaves what doing it once leaves.
-
-The key of a replayed Kafka record: its first place, then its own key.
-
-A record that is put back goes to a topic beside its own, `<topic>.joinery-replay`, so that
-neither other readers nor compaction of the topic meet it. Its key is its partition (10
-digits), its offset (19 digits), `k` or `n` for whether it had a key, and that key.
-
-Invariant: a replayed record stands at its first place, so it counts only where nothing
-newer was applied, and counts once however often it is put back.
-
-Puts records of a Kafka source back, into the topics beside their own.
-
-Invariant: when it returns, the brokers have every record, at its first place.
 """
 
 from __future__ import annotations
@@ -27,23 +14,17 @@ import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from joinery.clients.kafka import Brokers
-from joinery.clients.kafka_producer import Producer
-from joinery.clients.kafka_reader import Record, read_record
 from joinery.dead_letters.dead_letter import DeadLetter
 from joinery.dead_letters.overtaken import overtaken
-from joinery.dead_letters.topic import ensure_topic
 from joinery.errors import RunError
 from joinery.files import write_whole
 from joinery.plan.product import Product
 from joinery.plan.stream import Stream
-from joinery.project.kafka import REPLAY
 from joinery.sinks.line import StagedRow
 from joinery.sinks.protocol import Sink, SinkError, StagedBatch
 
@@ -101,7 +82,7 @@ def _whole_line(file: Path, letter: DeadLetter) -> bytes:
         found = None
     if found is None:
         raise ReplayError(
-            f"dead letter {letter.id} holds {_kept(letter)} its record, which is gone",
+            f"dead letter {letter.id} holds {kept_words(letter)} its record, which is gone",
             detail=f"It was in {file}, line {wanted}.",
             hint="Drop the dead letter, or give the whole record with --value.",
         )
@@ -126,7 +107,8 @@ def line_of(key: bytes | None, value: bytes | None) -> bytes:
     return b'{"key":%s,"value":%s}' % tuple(parts)
 
 
-def _kept(letter: DeadLetter) -> str:
+def kept_words(letter: DeadLetter) -> str:
+    """Return what a letter that was cut, or sealed, holds of its record."""
     return "nothing but the seal of" if letter.sealed else "only the beginning of"
 
 
@@ -146,7 +128,7 @@ def why_unfit(letter: DeadLetter) -> str:
     """
     if letter.cut:
         return (
-            f"dead letter {letter.id} holds {_kept(letter)} its document."
+            f"dead letter {letter.id} holds {kept_words(letter)} its document."
             " Give the whole document with --value, or have all documents sent again by"
             " joinery run --rebuild."
         )
@@ -225,95 +207,3 @@ def row_of(facts: Mapping[str, Any]) -> StagedRow:
     value = facts["value"]
     line = None if value is None else value.replace("\r", " ").replace("\n", " ")
     return StagedRow(facts["key"], line, int(facts["version"]))
-
-
-PARTITION_AT, OFFSET_AT = (1, 10), (11, 19)  # first byte, from 1, and length
-KEY_AT = 31
-
-__all__ = ["KEY_AT", "OFFSET_AT", "PARTITION_AT", "REPLAY", "at_first_place", "replay_key"]
-
-
-def replay_key(partition: int, offset: int, key: bytes | None) -> bytes:
-    """Return the key under which a record is put back.
-
-    Example:
-        >>> replay_key(3, 42, b"ada")
-        b'00000000030000000000000000042kada'
-    """
-    return b"%010d%019d%s" % (partition, offset, b"n" if key is None else b"k" + key)
-
-
-def at_first_place(record: Record) -> Record:
-    """Return a record of a topic of replays as it was read at first: its place, and its own key.
-
-    One that nobody put back is returned as it is.
-
-    Example:
-        >>> again = at_first_place(Record(0, 7, replay_key(3, 42, b"ada"), b"{}"))
-        >>> again.partition, again.offset, again.key
-        (3, 42, b'ada')
-    """
-    key = record.key or b""
-    own = KEY_AT - 1
-    places = [key[first - 1 : first - 1 + length] for first, length in (PARTITION_AT, OFFSET_AT)]
-    if not all(each.isdigit() for each in places):
-        return record
-    partition, offset = map(int, places)
-    known = key[own:] if key[own - 1 : own] == b"k" else None
-    return replace(record, partition=partition, offset=offset, key=known)
-
-
-_SETTINGS: Mapping[str, Any] = {"enable.idempotence": True, "acks": "all"}
-_CREATED = {
-    "cleanup.policy": "delete",
-    "retention.ms": "-1",
-    "retention.bytes": "-1",
-    "max.message.bytes": str(17 << 20),
-}
-
-
-def replay_kafka(brokers: Brokers, letters: Sequence[DeadLetter]) -> None:
-    """Put records back in the order of their places.
-
-    Raises:
-        ReplayError: A record was cut and is gone, or the brokers refuse one.
-        SinkError: The brokers cannot be reached, or refuse us.
-    """
-    whole = {letter.id: _whole(brokers, letter) for letter in letters}
-    for topic, some in groupby(letters, lambda each: str(each.facts["topic"])):
-        standing = ensure_topic(brokers, topic + REPLAY, _CREATED)
-        settings = {**_SETTINGS, "message.max.bytes": standing.max_bytes}
-        producer = Producer(brokers, **settings)
-        try:
-            _produce(producer, topic + REPLAY, [whole[each.id] for each in some])
-        finally:
-            producer.close()
-
-
-def _produce(producer: Producer, topic: str, records: Sequence[Record]) -> None:
-    producer.begin()
-    for each in records:
-        key = replay_key(each.partition, each.offset, each.key)
-        if not producer.send(topic, key, each.value, []):
-            raise ReplayError(
-                f"the record at partition {each.partition}, offset {each.offset} is too large",
-                hint=f'Raise max.message.bytes of topic "{topic}".',
-            )
-    if refused := producer.finish():
-        raise ReplayError(f'topic "{topic}" refuses records', detail=next(iter(refused.values())))
-
-
-def _whole(brokers: Brokers, letter: DeadLetter) -> Record:
-    """Return the record of a letter: its own, or the topic's where it was cut."""
-    topic, facts = str(letter.facts["topic"]), letter.facts
-    partition, offset = int(facts["partition"]), int(facts["offset"])
-    if not letter.cut:
-        return Record(partition, offset, letter.raw("key"), letter.raw("value"))
-    found = read_record(brokers, topic, partition, offset)
-    if found is None:
-        raise ReplayError(
-            f"dead letter {letter.id} holds {_kept(letter)} its record, which is gone",
-            detail=f'It was in topic "{topic}", {letter.place}.',
-            hint="Drop the dead letter, or give the whole record with --value.",
-        )
-    return found

@@ -7,7 +7,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable
 
-from joinery.model.progress import Counts
+from joinery.model.batch import Counts
 from joinery.sinks.protocol import Sink, StagedBatch, WrappingSink, Written
 
 

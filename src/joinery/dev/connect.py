@@ -18,7 +18,10 @@ from typing import ClassVar
 from urllib.error import HTTPError
 
 from joinery.artifact import Artifact, fetch, fetch_unpacked, java, version
-from joinery.dev.process import HOST, LOGGING, PORTS, SMALL, Launch, answers, ask
+from joinery.dev.http import answers, ask
+from joinery.dev.java import LOGGING, SMALL
+from joinery.dev.port import HOST, PORTS
+from joinery.dev.process import Launch
 from joinery.dev.service import Service, ServiceError
 
 _MAIN = "org.apache.kafka.connect.cli.ConnectStandalone"

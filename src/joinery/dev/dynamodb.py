@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import ClassVar
 
 from joinery.artifact import Artifact, fetch, java, version
-from joinery.dev.process import HOST, PORTS, SMALL, Launch
+from joinery.dev.java import SMALL
+from joinery.dev.port import HOST, PORTS
+from joinery.dev.process import Launch
 from joinery.dev.service import Service
 
 _MAIN = "com.amazonaws.services.dynamodbv2.local.main.ServerRunner"

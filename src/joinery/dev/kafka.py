@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import ClassVar
 
 from joinery.artifact import Artifact, fetch, java, version
-from joinery.dev.process import HOST, LOGGING, PORTS, SMALL, Launch
+from joinery.dev.java import LOGGING, SMALL
+from joinery.dev.port import HOST, PORTS
+from joinery.dev.process import Launch
 from joinery.dev.service import Service, ServiceError
 
 _SETTINGS = """\

@@ -14,7 +14,8 @@ from tempfile import gettempdir
 from typing import ClassVar
 
 from joinery.artifact import Artifact, fetch_unpacked, version
-from joinery.dev.process import HOST, PORTS, Launch
+from joinery.dev.port import HOST, PORTS
+from joinery.dev.process import Launch
 from joinery.dev.service import Service, ServiceError
 
 USER = "joinery"

@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import ClassVar
 
 from joinery.artifact import Artifact, fetch, java, version
-from joinery.dev.process import HOST, PORTS, Launch, answers
+from joinery.dev.http import answers
+from joinery.dev.port import HOST, PORTS
+from joinery.dev.process import Launch
 from joinery.dev.service import Service
 
 _MAIN = "org.codelibs.opensearch.runner.OpenSearchRunner"
@@ -31,7 +33,7 @@ class OpenSearchRecipe:
 
     Attributes:
         heap: The Java heap.
-        options: More of the JVM's, such as `joinery.dev.process.SMALL` for a node that lives
+        options: More of the JVM's, such as `joinery.dev.java.SMALL` for a node that lives
             for minutes.
     """
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
-from joinery.dev.process import HOST, PORTS, ExtraMissingError, Launch, as_user
+from joinery.dev.port import HOST, PORTS
+from joinery.dev.process import ExtraMissingError, Launch, as_user
 from joinery.dev.service import Service, ServiceError
 
 USER = "joinery"

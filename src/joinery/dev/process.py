@@ -2,35 +2,19 @@
 
 Invariant: a signal goes only to a process that started when the recorded one did, so that an
 id which the system gave to another process is left alone.
-
-Asking a server of this machine over HTTP, with what it answered as plain values.
-
-How the Java servers of the stack are kept small, and what their log lines look like.
-
-Free ports of this machine's own address, below those the system hands to clients.
-
-A port that was chosen is reserved until its server listens, so that two that start at once
-do not choose the same. Only Linux lets a server listen where another socket is bound.
 """
 
 from __future__ import annotations
 
 import importlib
-import json
 import os
-import random
 import shutil
 import signal
-import socket
 import subprocess
-import sys
 import time
-import urllib.error
-import urllib.request
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -219,75 +203,3 @@ def _psutil() -> ModuleType:
     message = "the local stack needs libraries that are not installed"
     with needs_extra("stack", message, ExtraMissingError):
         return importlib.import_module("psutil")
-
-
-# Never through a proxy: the servers are on this machine.
-_opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-
-
-def ask(url: str, *, method: str = "GET", body: object = None, within_s: float = 10.0) -> object:
-    """Return the JSON that a server answers; None where the answer is empty.
-
-    Raises:
-        OSError: The server is not there, or answers with an error (`HTTPError`).
-    """
-    data = None if body is None else json.dumps(body).encode()
-    asked = urllib.request.Request(url, data=data, method=method)
-    asked.add_header("Content-Type", "application/json")
-    with _opener.open(asked, timeout=within_s) as answer:
-        text = answer.read()
-    return json.loads(text) if text else None
-
-
-def answers(url: str) -> object:
-    """Return the JSON that a server answers, or None where it does not (yet)."""
-    try:
-        return ask(url, within_s=2)
-    except (OSError, HTTPException, ValueError):
-        return None
-
-
-SMALL = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
-LOGGING = (
-    "-Dorg.slf4j.simpleLogger.showDateTime=true",
-    "-Dorg.slf4j.simpleLogger.dateTimeFormat=yyyy-MM-dd'T'HH:mm:ss.SSSX",
-)
-
-
-HOST = "127.0.0.1"
-PORTS = range(20000, 30000)
-_random = random.SystemRandom()
-
-
-def free_port(among: range = PORTS, taken: Iterable[int] = ()) -> int:
-    """Return a port on which nobody listens, other than those `taken`."""
-    left = [each for each in among if each not in set(taken)]
-    _random.shuffle(left)
-    for port in left:
-        with socket.socket() as probe, suppress(OSError):
-            probe.bind((HOST, port))  # not where another is bound, reserved ones included
-            return port
-    raise RunError(f"no port from {among.start} to {among.stop - 1} is free")
-
-
-@contextmanager
-def reserved(ports: Iterable[int]) -> Iterator[None]:
-    """Keep others from choosing some ports for the length of a block."""
-    with ExitStack() as stack:
-        for port in ports if sys.platform == "linux" else ():
-            holder = stack.enter_context(socket.socket())
-            holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            with suppress(OSError):  # taken meanwhile: its server will say so
-                holder.bind((HOST, port))
-        yield
-
-
-def is_free(port: int) -> bool:
-    """Tell whether a server could listen on `port` now."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((HOST, port))
-        except OSError:
-            return False
-    return True

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
-from joinery.dev.process import HOST, PORTS, ExtraMissingError, Launch
+from joinery.dev.port import HOST, PORTS
+from joinery.dev.process import ExtraMissingError, Launch
 from joinery.dev.service import Service
 
 

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Protocol
 
 from joinery.dev import process
-from joinery.dev.process import Launch, ProcessId, free_port, is_free, reserved
+from joinery.dev.port import free_port, is_free, reserved
+from joinery.dev.process import Launch, ProcessId
 from joinery.errors import RunError
 from joinery.files import write_whole
 

@@ -19,8 +19,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 
-from joinery.lookups.cache import MOST_KEYS, AnswerCache, KeyFilter, KeyListingStore
+from joinery.lookups.cache import AnswerCache
 from joinery.lookups.guard import Guard, Reply
+from joinery.lookups.key_filter import MOST_KEYS, KeyFilter, KeyListingStore
 from joinery.lookups.protocol import (
     Answer,
     Key,

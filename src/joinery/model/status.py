@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, cast
 
+from joinery.model.batch import Counts
 from joinery.model.hot_key import HotKey
-from joinery.model.progress import Counts, Waiting
+from joinery.model.progress import Waiting
 
 RunState = Literal["running", "ended", "failed"]
 """What a run last said of itself; whether it still is there, only its lease tells."""

@@ -23,8 +23,9 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
 from joinery.errors import JoineryError, RunError, needs_extra
+from joinery.model.batch import BatchProgress
 from joinery.model.lookup import AGE_BOUNDS_S, LookupProgress
-from joinery.model.progress import BatchProgress, Progress
+from joinery.model.progress import Progress
 from joinery.model.watermark import SHARES
 from joinery.observe.frontier import WaitError, WaitTimeoutError
 

@@ -15,7 +15,8 @@ from dataclasses import replace
 
 from joinery.errors import JoineryError
 from joinery.files import write_whole
-from joinery.model.progress import BatchProgress, Counts, Progress
+from joinery.model.batch import BatchProgress, Counts
+from joinery.model.progress import Progress
 from joinery.model.status import LastBatch, ProductTotals, QueryStatus, RunState
 from joinery.observe.history_file import HistoryFile, history_folder
 from joinery.observe.hot_keys import RecentKeys

@@ -22,10 +22,12 @@ from joinery.plan.build_search import build_search
 from joinery.plan.build_stream import build_streams
 from joinery.plan.context import Context
 from joinery.plan.node import Node
+from joinery.plan.outbox import outbox_of
 from joinery.plan.product import DocumentForm, OutboxForm, Plan, Product
 from joinery.plan.relation import Relation
-from joinery.plan.sink import Owner, build_sink, check_dead_letters, check_meeting, outbox_of
+from joinery.plan.sink import Owner, build_sink, check_dead_letters
 from joinery.plan.source import check_topics
+from joinery.plan.target import check_meeting
 from joinery.plan.verify import verify, verify_stream
 from joinery.project.emit import AS_CHANGED, Emit
 from joinery.project.form import (
@@ -40,10 +42,10 @@ from joinery.project.form import (
 )
 from joinery.project.kind import Options
 from joinery.project.kinds import AUTO, DEFAULT_SOLUTION
+from joinery.project.mark import Path
 from joinery.project.node import NodeSpec
 from joinery.project.product import ProductSpec, ProjectSpec
 from joinery.project.relation import RelationSpec
-from joinery.project.tree import Path
 
 if TYPE_CHECKING:
     from joinery.plan.product import Form

@@ -22,8 +22,8 @@ from joinery.plan.context import Context
 from joinery.plan.join import comparable
 from joinery.plan.relation import Computed, Relation
 from joinery.project.form import AggregateSpec
+from joinery.project.mark import Path
 from joinery.project.product import ProductSpec
-from joinery.project.tree import Path
 from joinery.project.value import Pairs
 from joinery.project.window import Sliding, Window
 

@@ -16,8 +16,8 @@ from joinery.plan.context import Context
 from joinery.plan.fold import EVENT, FoldForm, StateColumn, Transition, assignable, assigned
 from joinery.plan.relation import Computed, Relation
 from joinery.project.form import FoldSpec
+from joinery.project.mark import Path
 from joinery.project.product import ProductSpec
-from joinery.project.tree import Path
 
 
 def build_fold(

@@ -12,8 +12,8 @@ from joinery.plan.context import Context
 from joinery.plan.history import HistoryForm
 from joinery.plan.relation import LOG_TIME, Relation
 from joinery.project.form import LOG_TIME_WORD, HistorySpec
+from joinery.project.mark import Path
 from joinery.project.product import ProductSpec
-from joinery.project.tree import Path
 
 
 def build_history(

@@ -15,8 +15,8 @@ from joinery.plan.join import common_type
 from joinery.plan.relation import Computed, JoinPair, Relation
 from joinery.plan.step import Filter, Select, Step, WithColumns
 from joinery.plan.timed_step import Join
+from joinery.project.mark import Path
 from joinery.project.step import JoinSpec
-from joinery.project.tree import Path
 from joinery.project.value import Pairs
 
 Relations = Mapping[str, tuple[Relation, frozenset[str]]]

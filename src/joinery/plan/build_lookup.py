@@ -17,9 +17,9 @@ from joinery.plan.context import Context
 from joinery.plan.join import common_type, comparable
 from joinery.plan.relation import Computed, JoinPair, Relation
 from joinery.plan.step import Lookup
+from joinery.project.mark import Path
 from joinery.project.step import LookupSpec, StoreRead, Wait
 from joinery.project.stream import WatermarkSpec
-from joinery.project.tree import Path
 from joinery.project.value import Pairs
 
 Row = dict[str, DataType]

@@ -21,8 +21,8 @@ from joinery.plan.context import Context
 from joinery.plan.join import comparable
 from joinery.plan.node import Node, Through, types_of
 from joinery.plan.relation import LOG_TIME, Computed, JoinPair, OrderKey, Relation
+from joinery.project.mark import Path
 from joinery.project.node import NodeSpec
-from joinery.project.tree import Path
 from joinery.project.value import Pairs
 
 Scope = dict[str, DataType]

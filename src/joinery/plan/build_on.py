@@ -11,8 +11,8 @@ from joinery.plan.context import Context
 from joinery.plan.join import common_type, comparable
 from joinery.plan.node import Through
 from joinery.plan.relation import JoinPair, Relation
+from joinery.project.mark import Path
 from joinery.project.node import NodeSpec
-from joinery.project.tree import Path
 from joinery.project.value import Pairs
 
 Known = tuple[Relation, frozenset[str]]

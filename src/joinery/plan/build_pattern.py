@@ -22,8 +22,8 @@ from joinery.plan.pattern import START, PatternForm, Variable
 from joinery.plan.relation import Computed, OrderKey, Relation
 from joinery.project.emit import Emit
 from joinery.project.form import PatternSpec
+from joinery.project.mark import Path
 from joinery.project.product import ProductSpec
-from joinery.project.tree import Path
 
 
 def build_pattern(

@@ -27,9 +27,9 @@ from joinery.plan.stream import Stream
 from joinery.plan.timed_step import Join, Rolling, SeenFilter
 from joinery.project.captured import CAPTURED
 from joinery.project.kinds import SINKS
+from joinery.project.mark import Path
 from joinery.project.product import ProductSpec
 from joinery.project.relation import PersonalSpec, RelationSpec
-from joinery.project.tree import Path
 
 _INEXACT = ("float", "double")
 _SUBJECTS = ("string", "byte", "short", "int", "long")

@@ -23,9 +23,9 @@ from joinery.plan.source import captured_from, check_position, registry_of
 from joinery.project.captured import CAPTURED, table_in
 from joinery.project.form import LOG_TIME_WORD, HistorySpec
 from joinery.project.kinds import DEBEZIUM_JSON, DEFAULT_FORMAT
+from joinery.project.mark import Path
 from joinery.project.relation import RelationSpec
 from joinery.project.stream import ClocksSpec
-from joinery.project.tree import Path
 
 Known = Mapping[str, tuple[Relation, frozenset[str]]]
 """Relations by name, each with the derived columns whose own problem is noted."""

@@ -19,8 +19,8 @@ from joinery.plan.relation import Computed, Relation
 from joinery.plan.seen import SEEN, SeenCall, read_seen
 from joinery.plan.step import Lookup, Step, Union
 from joinery.plan.timed_step import Rolling, SeenFilter, rolling_scope
+from joinery.project.mark import Path
 from joinery.project.step import RollingSpec
-from joinery.project.tree import Path
 
 
 @dataclass(frozen=True, slots=True)

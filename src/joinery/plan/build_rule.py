@@ -14,7 +14,7 @@ from joinery.plan.context import Context
 from joinery.plan.pattern import Rule
 from joinery.plan.relation import JoinPair, Relation
 from joinery.project.form import PatternSpec, RuleSpec
-from joinery.project.tree import Path
+from joinery.project.mark import Path
 
 Known = tuple[Relation, frozenset[str]]
 

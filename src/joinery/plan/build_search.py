@@ -15,8 +15,8 @@ from joinery.plan.context import Context
 from joinery.plan.relation import Computed, JoinPair, Relation
 from joinery.plan.search import DOCUMENT, QUERY, SearchForm
 from joinery.project.form import SearchSpec
+from joinery.project.mark import Path
 from joinery.project.product import ProductSpec
-from joinery.project.tree import Path
 
 Known = tuple[Relation, frozenset[str]]
 

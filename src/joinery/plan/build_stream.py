@@ -29,6 +29,7 @@ from joinery.plan.step import (
 )
 from joinery.plan.stream import Stream
 from joinery.plan.timed_step import Join, Rolling, SeenFilter
+from joinery.project.mark import Path
 from joinery.project.step import (
     FilterSpec,
     JoinSpec,
@@ -41,7 +42,6 @@ from joinery.project.step import (
     WithColumnsSpec,
 )
 from joinery.project.stream import StreamSpec
-from joinery.project.tree import Path
 from joinery.project.value import Pairs
 
 Relations = Mapping[str, tuple[Relation, frozenset[str]]]

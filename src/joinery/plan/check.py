@@ -18,10 +18,10 @@ from joinery.plan.build import examine
 from joinery.plan.support import refusals
 from joinery.project.kinds import FORMATS
 from joinery.project.load import load_parts
+from joinery.project.mark import Path as SpecPath
 from joinery.project.product import DefaultsSpec, ProductSpec, ProjectSpec
 from joinery.project.relation import RelationSpec
 from joinery.project.stream import StreamSpec
-from joinery.project.tree import Path as SpecPath
 
 _PARTS = ("relations", "products", "streams")
 

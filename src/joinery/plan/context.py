@@ -18,8 +18,8 @@ from joinery.expression.match_read import MatchRead, MatchScope
 from joinery.expression.problem import ExpressionError, UnknownColumnError, nearest_hint
 from joinery.expression.typed import Aggregate, Expression
 from joinery.model.type import DataType, Struct, quoted
+from joinery.project.mark import Path
 from joinery.project.product import ProjectSpec
-from joinery.project.tree import Path
 
 _WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _SPELLED = re.compile(r"`((?:[^`]|``)+)`|([^\W\d]\w*)")

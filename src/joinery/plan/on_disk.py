@@ -16,8 +16,8 @@ from joinery.place.place import local_only
 from joinery.plan.product import Plan, Product
 from joinery.plan.stream import Stream, outputs_of
 from joinery.project.captured import CAPTURED
+from joinery.project.mark import Path
 from joinery.project.product import ProjectSpec
-from joinery.project.tree import Path
 
 _STATE_IN_SPARK = "spark-state"
 

@@ -1,169 +1,22 @@
 """From a declared sink to one with all its options: named ones looked up, defaults filled in.
 
 Invariant: a problem is told at the option, or at the sink where an option is missing.
-
-Whether a relation can be an outbox, and which of its columns make an event.
-
-What must hold of targets: no two products meet in one, and none feeds what it reads.
-
-Targets are told apart by what the file says of them; two addresses of one server are two.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path as FilePath
+from dataclasses import dataclass
 from typing import Any
 
-from joinery.model.type import Array, Map, Struct
 from joinery.plan.context import Context
-from joinery.plan.product import Product, Sink
-from joinery.plan.relation import Relation
-from joinery.project.form import OutboxSpec
-from joinery.project.kafka import is_named
+from joinery.plan.outbox import ROUTE
+from joinery.plan.product import Sink
+from joinery.plan.target import check_loop
 from joinery.project.kind import SinkSpec, SourceSpec
 from joinery.project.kinds import DEAD_LETTER_KINDS, SINKS
-from joinery.project.option import Target, wanted_instead
-from joinery.project.product import ProductSpec
-from joinery.project.relation import RelationSpec
-from joinery.project.tree import Path
-
-_HEADERS = (("id", "id"), ("eventType", "type"))
-ROUTE = re.compile(r"\{([^{}]*)\}")
-
-
-def columns_of_route(topic: str) -> tuple[str, ...]:
-    """Return the columns that a topic such as `orders.{type}` is made of.
-
-    Example:
-        >>> columns_of_route("outbox.{aggregatetype}")
-        ('aggregatetype',)
-    """
-    return tuple(ROUTE.findall(topic))
-
-
-def outbox_of(
-    context: Context, spec: ProductSpec, outbox: OutboxSpec, relation: Relation
-) -> OutboxSpec:
-    """Return the outbox of a product with all of its headers.
-
-    Args:
-        context: Takes the problems.
-        spec: The product.
-        outbox: What it declares.
-        relation: Its root.
-    """
-    path = ("products", spec.name, "outbox")
-    known = [each.name for each in relation.columns]
-    headers = outbox.headers
-    if headers is None:
-        headers = tuple(each for each in _HEADERS if each[1] in known)
-    for name in (outbox.key, outbox.value, *(column for _, column in headers)):
-        _check_column(context, relation, name, path, known)
-    if relation.derived or relation.where:
-        message = f'relation "{relation.name}" is an outbox, which has neither derive nor where'
-        context.refuse("PLAN_OUTBOX", message, path)
-    if relation.topic.startswith("pattern:"):
-        message = f'relation "{relation.name}" is an outbox and reads several topics'
-        context.refuse("PLAN_OUTBOX", message, path, hint="Give each topic a relation.")
-    _check_sinks(context, spec, relation, known)
-    return replace(outbox, headers=headers)
-
-
-def _check_column(
-    context: Context, relation: Relation, name: str, path: tuple[str, ...], known: list[str]
-) -> None:
-    if name not in known:
-        message = f'relation "{relation.name}" has no field "{name}"'
-        context.unknown("PLAN_UNKNOWN_FIELD", message, path, name=name, known=known)
-    elif isinstance(relation.type_of(name), Array | Map | Struct):
-        message = f'"{name}" of relation "{relation.name}" is {relation.type_of(name)}'
-        hint = "Name columns of a simple type; a payload in JSON is a string."
-        context.refuse("PLAN_OUTBOX", message, path, hint=hint)
-
-
-def _check_sinks(context: Context, spec: ProductSpec, relation: Relation, known: list[str]) -> None:
-    path = ("products", spec.name, "sink")
-    for sink in spec.sinks:
-        kind, options = sink.kind, dict(sink.options)
-        if sink.use is not None:
-            found = dict(context.spec.sinks).get(sink.use)
-            kind = found.kind if found else "kafka"
-            options = {**(dict(found.options) if found else {}), **options}
-        if kind != "kafka":
-            hint = "Write {kafka: {topic: …}}."
-            message = f'product "{spec.name}" has an outbox, whose events go to Kafka'
-            context.refuse("PLAN_OUTBOX", message, path, hint=hint)
-        for name in columns_of_route(str(options.get("topic", ""))):
-            _check_column(context, relation, name, (*path, "kafka", "topic"), known)
-    if len(spec.sinks) > 1:
-        message = f'product "{spec.name}" has an outbox, whose events go to one sink'
-        context.refuse("PLAN_OUTBOX", message, path)
-
-
-def check_meeting(context: Context, products: Iterable[Product]) -> None:
-    """Refuse products whose documents would replace each other's; warn of a shared topic."""
-    first: dict[Target, str] = {}
-    for product in products:
-        if product.outbox is not None:
-            continue
-        for index, sink in enumerate(product.sinks):
-            target = _target(context, sink, product.name)
-            if target is None:
-                continue
-            if target in first:
-                _meet(context, product, index, target, first[target])
-            first.setdefault(target, product.name)
-
-
-def check_loop(
-    context: Context, sink: Sink, name: str, path: Path, read: Sequence[RelationSpec]
-) -> None:
-    """Refuse a sink of `name` from which a relation that it reads would be read again."""
-    sources = {each.name: each for each in context.spec.sources}
-    only = next(iter(sources)) if len(sources) == 1 else ""
-    for relation in read:
-        source = sources.get(relation.source or context.spec.defaults.source or only)
-        if source is not None and _feeds(context, sink, name, source, relation):
-            message = f'"{name}" would read what it writes, as changes of "{relation.name}"'
-            hint = "Write to another place."
-            context.refuse("PLAN_TARGET", message, path, hint=hint)
-            return
-
-
-def _meet(context: Context, product: Product, index: int, target: Target, other: str) -> None:
-    alone: Path = ("products", product.name, "sink")
-    path = (*alone, index) if len(product.sinks) > 1 else alone
-    if other == product.name:
-        message = f'product "{product.name}" has this sink twice'
-        context.refuse("PLAN_TARGET", message, path, hint="Remove one of the two.")
-        return
-    message = f'product "{product.name}" writes to "{target.name}", as product "{other}" does'
-    detail = "Documents of one key would replace each other."
-    hint = f"Give it a {target.noun} of its own."
-    context.refuse("PLAN_TARGET", message, path, detail=detail, hint=hint, warning=target.log)
-
-
-def _target(context: Context, sink: Sink, name: str) -> Target | None:
-    return SINKS.target(sink.kind, dict(sink.options), name, context.spec.path_of("."))
-
-
-def _feeds(
-    context: Context, sink: Sink, name: str, source: SourceSpec, relation: RelationSpec
-) -> bool:
-    if sink.kind != source.kind:
-        return False
-    target, read = _target(context, sink, name), dict(source.options)
-    topic = relation.topic or relation.name
-    if target is None:
-        return False
-    if sink.kind == "files":
-        folder = context.spec.path_of(str(read.get("path"))) / topic
-        return FilePath(str(target.address)) / target.name == folder
-    return target.address == read.get("bootstrap") and is_named(topic, target.name)
-
+from joinery.project.mark import Path
+from joinery.project.option import wanted_instead
 
 _SECURITY = ("security.", "sasl.", "ssl.")
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")

@@ -18,9 +18,9 @@ from joinery.project.captured import CAPTURED, table_in, tables_of
 from joinery.project.kafka import KafkaOptions, is_named, kafka_options, pattern_of
 from joinery.project.kind import SourceSpec
 from joinery.project.kinds import DEBEZIUM_JSON, FORMATS
+from joinery.project.mark import Path
 from joinery.project.relation import RelationSpec
 from joinery.project.schema_registry import RegistryOptions, registry_options
-from joinery.project.tree import Path
 
 _KAFKA_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _MOST_PATTERNS = 8

@@ -27,8 +27,8 @@ from joinery.plan.stream import Stream, outputs_of
 from joinery.plan.timed_step import Rolling
 from joinery.plan.unfit import unfit_options
 from joinery.project.emit import AS_CHANGED
+from joinery.project.mark import Path
 from joinery.project.product import ProjectSpec
-from joinery.project.tree import Path
 from joinery.project.window import Session, Sliding
 
 _GROUPS = "spark-state"

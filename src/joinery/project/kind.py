@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from joinery.project.kinds import DEFAULT_SOLUTION, FORMATS, SINKS, SOLUTIONS, SOURCES, Registry
+from joinery.project.mark import Path
 from joinery.project.option import check_options
 from joinery.project.reader import Reader
-from joinery.project.tree import Entry, ListTree, MapTree, Path, Scalar, Tree
+from joinery.project.tree import Entry, ListTree, MapTree, Scalar, Tree
 from joinery.project.value import TEXT, At, Value, options_data
 
 Options = tuple[tuple[str, object], ...]

@@ -250,7 +250,7 @@ KEY_VALUE_STORES = Registry(
         "rocksdb": "joinery.solutions.key_value.rocksdb:RocksDbOptions",
         "redis": "joinery.solutions.key_value.redis:RedisOptions",
         "dynamodb": "joinery.solutions.key_value.dynamodb:DynamoOptions",
-        "memory": "joinery.solutions.key_value.store:MemoryOptions",
+        "memory": "joinery.solutions.key_value.memory:MemoryOptions",
     },
     StoreOptionError,
     of=' of "kv"',

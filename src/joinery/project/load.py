@@ -22,17 +22,10 @@ from ruamel.yaml.error import MarkedYAMLError, StringMark, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from joinery.errors import JoineryError, Location, SpecError
+from joinery.project.mark import Mark
 from joinery.project.product import ProjectSpec
 from joinery.project.read import raise_all, read_parts
-from joinery.project.tree import (
-    Entry,
-    FromEnvironment,
-    ListTree,
-    MapTree,
-    Mark,
-    Scalar,
-    Tree,
-)
+from joinery.project.tree import Entry, FromEnvironment, ListTree, MapTree, Scalar, Tree
 from joinery.project.write import project_data
 
 _VARIABLE = re.compile(r"\$\$\{|\$\{(?:([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\})?")

@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
+from joinery.project.mark import Path
 from joinery.project.part import Part, key, made_of, names_of, part, part_data, read_part
 from joinery.project.reader import Reader
-from joinery.project.tree import Entry, MapTree, Path, Tree
+from joinery.project.tree import Entry, MapTree, Tree
 from joinery.project.value import (
     EXPRESSION,
     FIELDS,

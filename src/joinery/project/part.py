@@ -18,9 +18,10 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, cast, dataclass_transform
 
 from joinery.errors import Location
+from joinery.project.mark import Path
 from joinery.project.option import Names
 from joinery.project.reader import Reader
-from joinery.project.tree import Path, Tree
+from joinery.project.tree import Tree
 from joinery.project.value import At, Value
 
 _REQUIRED: Any = object()

@@ -32,10 +32,10 @@ from joinery.project.kind import (
     SourceSpec,
 )
 from joinery.project.kinds import DEFAULT_FORMAT, SOLUTIONS
+from joinery.project.mark import Locations
+from joinery.project.mark import Path as SpecPath
 from joinery.project.node import NodeSpec
 from joinery.project.part import Part, key, nested, part
-from joinery.project.tree import Locations
-from joinery.project.tree import Path as SpecPath
 from joinery.project.value import FLAG, GROUP, NAMES, TEXT, one_of
 from joinery.project.window import Window
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from joinery.errors import JoineryError, Location, ProjectErrors
 from joinery.project import grammar
 from joinery.project.kind import SinkSpec, read_sink, read_source
+from joinery.project.mark import Locations
 from joinery.project.part import read_part
 from joinery.project.product import NO_DEFAULTS, DefaultsSpec, ProjectSpec
 from joinery.project.read_product import read_product
@@ -17,7 +18,7 @@ from joinery.project.reader import Reader
 from joinery.project.relation import read_relation
 from joinery.project.run import RunSpec, read_run
 from joinery.project.stream import read_stream
-from joinery.project.tree import Entry, Locations, Scalar, Tree, marks_of
+from joinery.project.tree import Entry, Scalar, Tree, marks_of
 from joinery.project.vault import read_vault
 from joinery.project.window import Window
 

@@ -15,11 +15,12 @@ from joinery.project.form import (
     TimedSpec,
     is_below,
 )
+from joinery.project.mark import Path
 from joinery.project.node import NodeSpec, Parts, read_root
 from joinery.project.part import keys_of, made_of
 from joinery.project.product import ProductSpec
 from joinery.project.reader import Reader
-from joinery.project.tree import Entry, MapTree, Path, Tree
+from joinery.project.tree import Entry, MapTree, Tree
 
 _OTHERS = tuple(word for word in FORMS if word != DocumentSpec.word)
 """The words of forms but documents; a product with two of them is of the first."""

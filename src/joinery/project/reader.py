@@ -12,8 +12,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from joinery.errors import Location, SpecError
+from joinery.project.mark import Mark, Path
 from joinery.project.quantity import duration_ms, offset_us, size_bytes, span_of
-from joinery.project.tree import Entry, ListTree, MapTree, Mark, Path, Scalar, Tree
+from joinery.project.tree import Entry, ListTree, MapTree, Scalar, Tree
 from joinery.project.window import DAY_US, Span
 
 _FOLDER_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")

@@ -11,11 +11,12 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from joinery.project.kind import FORMAT
+from joinery.project.mark import Path
 from joinery.project.part import Part, keys_of, made_of, nested, part, part_data, read_part
 from joinery.project.part import key as keyed  # where a field is named key
 from joinery.project.reader import Reader
 from joinery.project.stream import ClocksSpec, WatermarkSpec
-from joinery.project.tree import Entry, ListTree, MapTree, Path, Tree
+from joinery.project.tree import Entry, ListTree, MapTree, Tree
 from joinery.project.value import (
     COLUMNS,
     EXPRESSION,

@@ -16,6 +16,7 @@ from joinery.errors import SpecError
 from joinery.project.function import shown_name
 from joinery.project.kind import Options
 from joinery.project.kinds import LOOKUP_STORES
+from joinery.project.mark import Path
 from joinery.project.option import check_options
 from joinery.project.part import (
     Part,
@@ -29,7 +30,7 @@ from joinery.project.part import (
 )
 from joinery.project.quantity import duration_ms, duration_text
 from joinery.project.reader import Reader
-from joinery.project.tree import ListTree, MapTree, Path, Scalar, Tree
+from joinery.project.tree import ListTree, MapTree, Scalar, Tree
 from joinery.project.value import (
     COLUMNS,
     DURATION,

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Literal
 
 from joinery.project.kind import SINK_LIST, SinkSpec
+from joinery.project.mark import Path
 from joinery.project.part import (
     Part,
     key,
@@ -20,7 +21,7 @@ from joinery.project.part import (
 from joinery.project.quantity import duration_ms
 from joinery.project.reader import Reader
 from joinery.project.step import STEP_LIST, StepSpec
-from joinery.project.tree import Entry, MapTree, Path, Scalar, Tree
+from joinery.project.tree import Entry, MapTree, Scalar, Tree
 from joinery.project.value import (
     DURATION,
     GROUP,

@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from joinery.model.type import TypeTextError, parse_type
+from joinery.project.mark import Locations, Path
 from joinery.project.quantity import duration_text, micros_text, offset_text, size_text
 from joinery.project.reader import Reader
-from joinery.project.tree import Entry, ListTree, Locations, MapTree, Path, Scalar, Tree
+from joinery.project.tree import Entry, ListTree, MapTree, Scalar, Tree
 from joinery.project.window import Within
 
 Fragment = Mapping[str, Any]

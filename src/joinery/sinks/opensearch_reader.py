@@ -20,7 +20,8 @@ from joinery.errors import SinkError
 from joinery.model.type import Struct
 from joinery.sinks.key import key_of_text
 from joinery.sinks.line import StagedRow
-from joinery.sinks.opensearch_server import HASHED, Access, Answer, SearchServer, id_of
+from joinery.sinks.opensearch_bulk import HASHED, id_of
+from joinery.sinks.opensearch_server import Access, Answer, SearchServer
 from joinery.sinks.reader import Held
 from joinery.slices import slices
 

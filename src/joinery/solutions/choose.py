@@ -13,7 +13,8 @@ from typing import Protocol, runtime_checkable
 
 from joinery.plan.product import Product
 from joinery.project.kinds import SOLUTIONS
-from joinery.solutions.stored.state import NOBODY, Owner, StoreSolution
+from joinery.solutions.stored.owner import NOBODY, Owner
+from joinery.solutions.stored.state import StoreSolution
 
 
 @dataclass(frozen=True, slots=True)

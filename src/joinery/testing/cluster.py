@@ -13,7 +13,7 @@ from typing import Self
 
 import psutil
 
-from joinery.dev.process import free_port
+from joinery.dev.port import free_port
 from joinery.spark.jar import spark_home
 
 _EXECUTOR = "CoarseGrainedExecutorBackend"

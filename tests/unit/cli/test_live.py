@@ -13,7 +13,8 @@ import pytest
 from rich.console import Console
 
 from joinery.cli.live import JsonDisplay, TerminalDisplay, batch_line
-from joinery.model.progress import BatchProgress, Progress, Totals, Waiting
+from joinery.model.batch import BatchProgress
+from joinery.model.progress import Progress, Totals, Waiting
 
 
 def batch(batch_id: int = 0, *, remaining: int = 0, ended_at: float = 0) -> BatchProgress:

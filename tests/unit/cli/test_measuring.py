@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from joinery.cli.solutions import LineMeasuring, TerminalMeasuring, measuring_for_output
-from joinery.model.progress import BatchProgress
+from joinery.model.batch import BatchProgress
 
 BATCH = BatchProgress(
     query="p",

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from joinery.dev.process import HOST, PORTS, free_port, is_free, reserved
+from joinery.dev.port import HOST, PORTS, free_port, is_free, reserved
 from joinery.errors import RunError
 
 

@@ -16,7 +16,8 @@ from typing import ClassVar
 import psutil
 import pytest
 
-from joinery.dev.process import HOST, PORTS, Launch, is_free
+from joinery.dev.port import HOST, PORTS, is_free
+from joinery.dev.process import Launch
 from joinery.dev.service import Service, ServiceError, State
 
 SERVER = """

@@ -6,7 +6,8 @@ import itertools
 
 import pytest
 
-from joinery.lookups.guard import Pace, Slots
+from joinery.lookups.pace import Pace
+from joinery.lookups.slot import Slots
 
 
 class Clock:

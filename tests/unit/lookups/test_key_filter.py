@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 
 import pytest
 
-from joinery.lookups.cache import Bloom, KeyFilter
+from joinery.lookups.key_filter import Bloom, KeyFilter
 from joinery.lookups.protocol import Key, LookupUnavailableError
 
 KEYS: list[Key] = [(each,) for each in range(0, 20_000, 2)]

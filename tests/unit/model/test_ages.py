@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from joinery.model.progress import BatchProgress, with_ages
+from joinery.model.batch import BatchProgress, with_ages
 
 NOW_MS = 1_795_250_400_000
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from joinery.model.progress import Phase, Phases
+from joinery.model.phase import Phase, Phases
 
 
 class Clock:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from joinery.model.progress import BatchProgress, Progress, Waiting
+from joinery.model.batch import BatchProgress
+from joinery.model.progress import Progress, Waiting
 
 
 def test_progress_prints_totals_each_product_and_what_is_waited_for() -> None:

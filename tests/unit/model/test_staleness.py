@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from joinery.model.progress import BatchProgress, Counts, Progress, Staleness
+from joinery.model.batch import BatchProgress, Counts
+from joinery.model.progress import Progress
+from joinery.model.staleness import Staleness
 
 
 def batch(number: int, **counts: int) -> BatchProgress:

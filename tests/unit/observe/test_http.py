@@ -11,8 +11,9 @@ from urllib.request import urlopen
 
 import pytest
 
+from joinery.model.batch import BatchProgress
 from joinery.model.lookup import LookupProgress
-from joinery.model.progress import BatchProgress, Progress, Waiting
+from joinery.model.progress import Progress, Waiting
 from joinery.model.watermark import EventTimes
 from joinery.observe.frontier import WaitError, WaitTimeoutError
 from joinery.observe.http import HttpError, RunEndpoints

@@ -6,7 +6,8 @@ import time
 from pathlib import Path
 
 from joinery.errors import RunError
-from joinery.model.progress import BatchProgress, Progress
+from joinery.model.batch import BatchProgress
+from joinery.model.progress import Progress
 from joinery.observe.status import read_status
 from joinery.observe.status_file import StatusFiles
 

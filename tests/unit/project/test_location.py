@@ -8,7 +8,7 @@ import pytest
 
 from joinery.errors import Location
 from joinery.project.load import load_spec
-from joinery.project.tree import Locations, Mark
+from joinery.project.mark import Locations, Mark
 
 
 def place_of(folder: Path, where: str, word: str) -> tuple[str, str]:

@@ -13,7 +13,8 @@ from fastavro import parse_schema, schemaless_reader
 
 from joinery.model.type import Field, Struct, parse_type
 from joinery.onboarding.registry_subject import columns_of
-from joinery.sinks.kafka_encoding import AvroNameError, RecordWriter
+from joinery.sinks.avro_schema import AvroNameError
+from joinery.sinks.avro_writer import RecordWriter
 
 
 def written(type_: str, text: str) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from joinery.sinks.line import StagedRow
-from joinery.sinks.opensearch_server import Action, body_of, body_of_deletes, id_of, outcome_of
+from joinery.sinks.opensearch_bulk import Action, body_of, body_of_deletes, id_of, outcome_of
 
 
 def action(id: str, value: str | None = "{}", version: int = 7) -> Action:

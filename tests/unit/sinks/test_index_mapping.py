@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from joinery.model.type import Struct, parse_type
-from joinery.sinks.opensearch import mapping_of, merged
+from joinery.sinks.opensearch_mapping import mapping_of, merged
 
 
 def parse_struct(ddl: str) -> Struct:

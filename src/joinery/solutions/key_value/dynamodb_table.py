@@ -8,28 +8,22 @@ removed once it does so no more.
 What DynamoDB leaves undone is asked for again, after a random wait that may double each time.
 
 Limits: parts that a crash leaves behind stay; nobody reads them.
-
-What goes wrong in DynamoDB, as errors of a store: wait, or stop.
-
-What requests to DynamoDB were made, what capacity they took, and what that costs.
 """
 
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from hashlib import sha256
-from threading import Lock
 from typing import Any, TypeVar
 from uuid import uuid4
 
 from joinery.clients.dynamodb import DynamoError, ask
 from joinery.retry import Patience
 from joinery.slices import slices
-from joinery.solutions.price import Prices
+from joinery.solutions.key_value.dynamodb_usage import Usage
 from joinery.solutions.stored.state import StoreError, StoreFencedError, StoreUnavailableError
 
 
@@ -37,62 +31,6 @@ def store_error(error: DynamoError) -> StoreError:
     """Return a failure as one of a store."""
     kind = StoreUnavailableError if error.passing else StoreError
     return kind(error.message, detail=error.detail, hint=error.hint)
-
-
-@dataclass(slots=True)
-class Usage:
-    """Counts of one connection; safe to use from several threads.
-
-    Attributes:
-        requests: By operation: `BatchGetItem`, `BatchWriteItem`, `Query`, `PutItem`.
-        retried: Requests made for what an earlier one left undone.
-        read_units: Taken by reading.
-        write_units: Taken by writing, in the table and in its indexes.
-    """
-
-    requests: Counter[str] = field(default_factory=Counter)
-    retried: int = 0
-    read_units: float = 0.0
-    write_units: float = 0.0
-    _lock: Lock = field(default_factory=Lock, repr=False)
-
-    def count(self, operation: str, consumed: object, *, again: bool = False) -> None:
-        """Count one request and the capacity that its answer tells."""
-        told = consumed if isinstance(consumed, list) else [consumed]
-        units = sum(float(each["CapacityUnits"]) for each in told if isinstance(each, Mapping))
-        with self._lock:
-            self.requests[operation] += 1
-            self.retried += again
-            if operation in ("BatchGetItem", "Query"):
-                self.read_units += units
-            else:
-                self.write_units += units
-
-    def dollars(self, prices: Prices) -> float:
-        """Return what all of it costs.
-
-        Example:
-            >>> Usage(read_units=8e6, write_units=2e6).dollars(Prices())
-            2.25
-        """
-        return (
-            self.read_units * prices.read_million + self.write_units * prices.write_million
-        ) / 1e6
-
-    def since(self, earlier: Mapping[str, Any]) -> dict[str, float]:
-        """Return what was added to a `snapshot`."""
-        return {name: value - earlier.get(name, 0) for name, value in self.snapshot().items()}
-
-    def snapshot(self) -> dict[str, float]:
-        """Return all counts by name."""
-        queries = self.requests["Query"]
-        return {
-            "dynamodb_requests": self.requests.total() - queries,
-            "dynamodb_queries": queries,
-            "dynamodb_retried": self.retried,
-            "dynamodb_read_units": self.read_units,
-            "dynamodb_write_units": self.write_units,
-        }
 
 
 Place = tuple[str, str]

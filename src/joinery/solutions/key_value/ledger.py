@@ -28,7 +28,8 @@ from joinery.model.change import Key
 from joinery.plan.product import Product
 from joinery.semantics.document import SentDocument
 from joinery.slices import slices
-from joinery.solutions.key_value.codec import KeyCodec, dump, key_bytes, key_of_bytes
+from joinery.solutions.key_value.codec import KeyCodec, dump
+from joinery.solutions.key_value.key_text import key_bytes, key_of_bytes
 from joinery.solutions.key_value.store import (
     Address,
     ClaimingStore,
@@ -39,14 +40,8 @@ from joinery.solutions.key_value.store import (
 )
 from joinery.solutions.key_value.tables import escaped
 from joinery.solutions.stored.groups import stored_root
-from joinery.solutions.stored.state import (
-    NOBODY,
-    Batch,
-    Emitted,
-    Owner,
-    StoreError,
-    StoreFencedError,
-)
+from joinery.solutions.stored.owner import NOBODY, Owner
+from joinery.solutions.stored.state import Batch, Emitted, StoreError, StoreFencedError
 
 _FENCE: Address = (b"fence", b"")
 _KEYS_A_MARK = 2_000

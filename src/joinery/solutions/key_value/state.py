@@ -21,7 +21,8 @@ from joinery.solutions.key_value.ledger import Ledger, documents_place, read_sen
 from joinery.solutions.key_value.store import KeyValueStore, LaggingStore
 from joinery.solutions.key_value.tables import KeyedRows, keyed_rows, relations_of
 from joinery.solutions.stored.groups import stored_root
-from joinery.solutions.stored.state import NOBODY, Batch, Emitted, Owner, StoredRow
+from joinery.solutions.stored.owner import NOBODY, Owner
+from joinery.solutions.stored.state import Batch, Emitted, StoredRow
 
 Sides = Mapping[str, set[tuple[str, ...]]]
 

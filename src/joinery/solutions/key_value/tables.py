@@ -23,7 +23,8 @@ from joinery.plan.product import Product
 from joinery.plan.relation import Relation
 from joinery.semantics.rows import JoinValue, join_reader
 from joinery.slices import slices
-from joinery.solutions.key_value.codec import RowText, key_bytes, key_of_bytes
+from joinery.solutions.key_value.codec import RowText
+from joinery.solutions.key_value.key_text import key_bytes, key_of_bytes
 from joinery.solutions.key_value.store import Address, KeyValueStore, ScannableStore
 from joinery.solutions.stored.groups import stored_relations
 from joinery.solutions.stored.state import StoredRow, visible_row

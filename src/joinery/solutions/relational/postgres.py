@@ -16,7 +16,7 @@ from joinery.model.change import Key
 from joinery.model.type import BOOLEAN, LONG, STRING, Field
 from joinery.plan.product import Product
 from joinery.semantics.document import SentDocument
-from joinery.semantics.render import key_reader
+from joinery.semantics.row_key import key_reader
 from joinery.solutions.relational.fence import foreign_table
 from joinery.solutions.relational.layout import (
     documents_name,
@@ -44,7 +44,8 @@ from joinery.solutions.relational.postgres_table import PostgresTable
 from joinery.solutions.relational.state import RelationalReader, RelationalState
 from joinery.solutions.relational.value import Cells, probe_cells, rows_from
 from joinery.solutions.stored.groups import stored_root
-from joinery.solutions.stored.state import NOBODY, Batch, Emitted, Owner
+from joinery.solutions.stored.owner import NOBODY, Owner
+from joinery.solutions.stored.state import Batch, Emitted
 
 if TYPE_CHECKING:
     from joinery.solutions.relational.postgres_database import Connection

@@ -13,7 +13,7 @@ from zlib import crc32
 from joinery.clients.sql import listed, quoted
 from joinery.model.change import Key, Row
 from joinery.model.type import BOOLEAN, LONG, Atomic, Field
-from joinery.semantics.render import key_reader
+from joinery.semantics.row_key import key_reader
 from joinery.semantics.rows import JoinValue
 from joinery.solutions.relational.fence import foreign_table
 from joinery.solutions.relational.layout import (

@@ -15,7 +15,7 @@ from joinery.clients.sql import listed, quoted
 from joinery.model.change import Key
 from joinery.plan.product import Product
 from joinery.semantics.document import SentDocument
-from joinery.semantics.render import key_reader
+from joinery.semantics.row_key import key_reader
 from joinery.solutions.relational.fence import foreign_table
 from joinery.solutions.relational.layout import (
     documents_name,
@@ -40,7 +40,8 @@ from joinery.solutions.relational.sqlite_table import SqliteTable
 from joinery.solutions.relational.state import RelationalReader, RelationalState
 from joinery.solutions.relational.value import Cells, probe_cells, rows_from
 from joinery.solutions.stored.groups import stored_root
-from joinery.solutions.stored.state import NOBODY, Emitted, Owner
+from joinery.solutions.stored.owner import NOBODY, Owner
+from joinery.solutions.stored.state import Emitted
 
 _OWN = ("document", "version", "failing", "batch", "place", "reason", "detail")
 _TYPES = ("TEXT", "INTEGER NOT NULL", "BOOLEAN NOT NULL", "INTEGER", "INTEGER", "TEXT", "TEXT")

@@ -15,7 +15,7 @@ from joinery.clients.sql import listed, quoted
 from joinery.expression.order import is_ordered_itself
 from joinery.model.change import Key, Row
 from joinery.model.type import Field
-from joinery.semantics.render import key_reader
+from joinery.semantics.row_key import key_reader
 from joinery.semantics.rows import JoinValue
 from joinery.solutions.relational.fence import foreign_table
 from joinery.solutions.relational.layout import (

@@ -21,7 +21,8 @@ from joinery.model.change import Key, Row
 from joinery.semantics.document import SentDocument
 from joinery.semantics.rows import JoinValue
 from joinery.solutions.relational.fence import check_claim, is_last
-from joinery.solutions.stored.state import Batch, Emitted, Owner, StoredRow, StoreError
+from joinery.solutions.stored.owner import Owner
+from joinery.solutions.stored.state import Batch, Emitted, StoredRow, StoreError
 
 Link = TypeVar("Link", bound=Any)
 _Taken = TypeVar("_Taken", bound=Any, contravariant=True)

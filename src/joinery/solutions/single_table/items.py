@@ -5,142 +5,33 @@ mix. A row that products do not see, or whose join value is null, has no slot an
 index. Within a batch each value of a slot is queried once; rows written since correct it.
 
 Invariant: an item is written with its slots, so a row and the values that find it never differ.
-
-Rows that were written a moment ago, which indexes may not show yet.
-
-DynamoDB brings an index up to its table some time after a write, mostly within a second. What
-a query of an index finds is therefore corrected by the rows that this writer, the only one,
-wrote since.
-
-Which generic index finds the rows of a relation by which of its columns.
-
-A relation needs a slot for each set of columns that edges join on, other than its primary
-key. Two needs of one relation are in conflict, and those of different relations are not,
-since the values of a slot carry relation and columns. So the conflicts of each relation are a
-clique, and as many slots do as the relation with the most needs has.
-
-Invariant: a need keeps its slot for ever; a slot is given to a need only while no other need
-of the same relation ever had it.
 """
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
-from joinery.errors import SpecError
 from joinery.model.change import Key, Row
 from joinery.plan.relation import Relation
 from joinery.semantics.rows import JoinValue, join_reader
-from joinery.solutions.key_value.codec import RowText, key_bytes
+from joinery.solutions.key_value.codec import RowText
 from joinery.solutions.key_value.dynamodb_table import DynamoTable, Item, Place, shortened
+from joinery.solutions.key_value.key_text import key_bytes
 from joinery.solutions.key_value.tables import escaped
+from joinery.solutions.single_table.recent import Recent
+from joinery.solutions.single_table.slot import slot_name
 from joinery.solutions.stored.state import StoredRow
 
-Found = Mapping[tuple[str, ...], str]
 """By columns, the value of the slot that a row is found by."""
 
 
-class Recent:
-    """The rows of one relation, by sort key.
-
-    Args:
-        lag_s: How far behind an index may be.
-        clock: Tells seconds.
-    """
-
-    def __init__(self, lag_s: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self._lag_s = lag_s
-        self._clock = clock
-        self._rows: dict[str, tuple[Row | None, Found, float]] = {}
-        self._finds: defaultdict[tuple[tuple[str, ...], str], set[str]] = defaultdict(set)
-
-    def __contains__(self, sort: object) -> bool:
-        return sort in self._rows
-
-    def put(self, sort: str, row: Row | None, found: Found) -> None:
-        """Note that a row was written; None where products do not see it."""
-        self._drop(sort)
-        self._rows[sort] = (row, found, self._clock())
-        for side in found.items():
-            self._finds[side].add(sort)
-
-    def matching(self, columns: tuple[str, ...], value: str) -> Iterator[Row]:
-        """Yield the rows that a slot's value finds."""
-        for sort in self._finds.get((columns, value), ()):
-            row = self._rows[sort][0]
-            if row is not None:
-                yield row
-
-    def expire(self) -> None:
-        """Drop what indexes show by now."""
-        until = self._clock() - self._lag_s
-        for sort in [each for each, (_, _, at) in self._rows.items() if at < until]:
-            self._drop(sort)
-
-    def clear(self) -> None:
-        """Drop everything: indexes were waited for."""
-        self._rows.clear()
-        self._finds.clear()
-
-    def _drop(self, sort: str) -> None:
-        former = self._rows.pop(sort, None)
-        for side in former[1].items() if former else ():
-            self._finds[side].discard(sort)
-            if not self._finds[side]:
-                del self._finds[side]
-
-
-MOST = 20
 """How many global secondary indexes a table of DynamoDB may have."""
 
-Need = tuple[str, tuple[str, ...]]
 """A relation, and the columns by which its rows are found."""
-
-
-class TooManySlotsError(SpecError):
-    """A relation is joined by more sets of columns than a table has indexes for."""
-
-    code = "SPEC_SLOTS"
-
-
-def assign(needs: Collection[Need], given: Mapping[Need, int]) -> dict[Need, int]:
-    """Return the slots, counted from 1, of all needs, those already `given` as they are.
-
-    Raises:
-        TooManySlotsError: One would be above `MOST`.
-
-    Example:
-        >>> assign([("star", ("repo",)), ("star", ("user",)), ("repo", ("owner",))], {})
-        {('repo', ('owner',)): 1, ('star', ('repo',)): 1, ('star', ('user',)): 2}
-        >>> assign([("star", ("at",))], {("star", ("repo",)): 1})
-        {('star', ('repo',)): 1, ('star', ('at',)): 2}
-    """
-    slots = dict(given)
-    for need in sorted(set(needs) - slots.keys()):
-        taken = {slot for (relation, _), slot in slots.items() if relation == need[0]}
-        slots[need] = next(slot for slot in range(1, len(taken) + 2) if slot not in taken)
-        if slots[need] > MOST:
-            raise _too_many(need[0], [columns for name, columns in slots if name == need[0]])
-    return slots
-
-
-def slot_name(slot: int) -> str:
-    """Return the name of an index, and of the attribute that it is over."""
-    return f"GSI_{slot}"
-
-
-def _too_many(relation: str, columns: Collection[tuple[str, ...]]) -> TooManySlotsError:
-    told = ", ".join(sorted("(" + ", ".join(each) + ")" for each in columns))
-    return TooManySlotsError(
-        f'relation "{relation}" needs more than the {MOST} indexes of a DynamoDB table',
-        detail=f"It is joined by {told}.",
-        hint="Give some of its products another `table`, or join on the primary key.",
-    )
 
 
 _LONGEST_SORT = 990

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from joinery.clients.postgres import DatabaseError, open_link, passes
 from joinery.project.option import path_in
 from joinery.solutions.key_value.dynamodb_table import DynamoTable, Item
-from joinery.solutions.single_table.items import Need, assign, slot_name
+from joinery.solutions.single_table.slot import Need, assign, slot_name
 from joinery.solutions.stored.state import StoreError, StoreUnavailableError
 
 _CREATE = """CREATE TABLE IF NOT EXISTS joinery_slots (

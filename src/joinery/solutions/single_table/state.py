@@ -30,13 +30,14 @@ from joinery.solutions.key_value.state import LedgeredState, join_sides
 from joinery.solutions.key_value.store import Address
 from joinery.solutions.key_value.tables import escaped
 from joinery.solutions.price import Prices
-from joinery.solutions.single_table.items import ItemLayout, ItemTable, Need, Recent, sort_key
+from joinery.solutions.single_table.items import ItemLayout, ItemTable, sort_key
+from joinery.solutions.single_table.recent import Recent
+from joinery.solutions.single_table.slot import Need
 from joinery.solutions.stored.driver import StoreDriver
+from joinery.solutions.stored.owner import NOBODY, Owner
 from joinery.solutions.stored.state import (
-    NOBODY,
     Batch,
     BatchResult,
-    Owner,
     StoredRow,
     StoreError,
     StoreSolution,

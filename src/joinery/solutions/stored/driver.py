@@ -5,14 +5,6 @@ The steps, and why a batch that ended between two of them may run again, stand i
 left as it is: its changes have been applied.
 
 Limits: the rows of one batch, and those below `together` roots, are in memory at a time.
-
-The rows of a store as they stood before a batch that it has written.
-
-Leaves out the search for cycles among many values that have none.
-
-A store together with what was asked of it: requests, entries read, entries written.
-
-A request is one call, however many keys it is about.
 """
 
 from __future__ import annotations
@@ -28,9 +20,10 @@ from joinery.plan.aggregate import AggregateForm
 from joinery.plan.product import Product
 from joinery.plan.relation import Relation
 from joinery.semantics.merge import KeptRow, RowMerge
-from joinery.semantics.render import key_reader, key_values
-from joinery.semantics.rows import Findings, JoinValue, join_reader
+from joinery.semantics.row_key import key_reader, key_values
+from joinery.semantics.rows import Findings
 from joinery.slices import slices
+from joinery.solutions.stored.before import RowsBefore
 from joinery.solutions.stored.crew import Team
 from joinery.solutions.stored.emit import Answer, Request, emit, joined
 from joinery.solutions.stored.fold import Find
@@ -47,44 +40,6 @@ from joinery.solutions.stored.state import (
     visible_row,
 )
 from joinery.solutions.stored.tactic import Image, RowTactic, Tactic
-
-
-class RowsBefore:
-    """Finds rows as `JoinState.matching`, with the rows that a batch changed as they were.
-
-    Args:
-        state: The store, after the batch was written.
-        relations: Those that it holds.
-        images: Of the rows that the batch changed, by relation.
-    """
-
-    def __init__(
-        self,
-        state: JoinState,
-        relations: Collection[Relation],
-        images: Mapping[str, Sequence[Image]],
-    ) -> None:
-        self._state = state
-        self._relations = {each.name: each for each in relations}
-        self._images = images
-
-    def matching(
-        self, relation: str, columns: tuple[str, ...], values: Collection[JoinValue]
-    ) -> Sequence[Row]:
-        """Return the rows that were visible before, whose `columns` equal one of `values`."""
-        now = self._state.matching(relation, columns, values)
-        images = self._images.get(relation, ())
-        if not images:
-            return now
-        of = self._relations[relation]
-        key_of, value_of = key_reader(of), join_reader(of, columns)
-        changed = {key_of(after) for _, after in images if after is not None}
-        wanted = set(values)
-        return [
-            *(row for row in now if key_of(row) not in changed),
-            *(before for before, _ in images if before and value_of(before) in wanted),
-        ]
-
 
 _ALONE = 2_000
 _ROUNDS = 4  # slices for each of a team, so that none waits long for another

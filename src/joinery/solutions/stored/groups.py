@@ -24,7 +24,8 @@ from joinery.plan.product import Product
 from joinery.plan.relation import Computed, JoinPair, Relation
 from joinery.semantics.document import Built, judged
 from joinery.semantics.groups import Groups
-from joinery.semantics.render import key_reader, key_row, key_type, renderer
+from joinery.semantics.render import renderer
+from joinery.semantics.row_key import key_reader, key_row, key_type
 from joinery.semantics.rows import Findings, join_reader
 from joinery.solutions.stored.fold import Find
 from joinery.solutions.stored.state import JoinState

@@ -26,8 +26,10 @@ from joinery.clients.sql import quoted
 from joinery.errors import SpecError
 from joinery.plan.product import Product
 from joinery.plan.relation import Relation
-from joinery.solutions.trigger.statement.affected import AffectedStatement, ProductStatements
-from joinery.solutions.trigger.statement.dialect import Dialect, Layout, given_name
+from joinery.solutions.trigger.statement.affected import AffectedStatement
+from joinery.solutions.trigger.statement.dialect import Dialect, given_name
+from joinery.solutions.trigger.statement.layout import Layout
+from joinery.solutions.trigger.statement.product import ProductStatements
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,6 @@ A batch is what stands in the queue. It is acknowledged in the database first an
 sinks then; a listener begins by giving them the last batch again, with the same versions.
 
 Invariant: an image that left the queue is in the documents that the database remembers as sent.
-
-What a batch sends, staged as lines for sinks outside Spark.
-
-Invariant: the same documents give the same bytes.
 """
 
 from __future__ import annotations
@@ -22,11 +18,9 @@ from tempfile import TemporaryDirectory
 from typing import Protocol, TypeVar
 
 from joinery.delivery.outlet import Outlet
-from joinery.model.change import Key
 from joinery.plan.product import Product
 from joinery.retry import PATIENCE, Patience, Retry
-from joinery.semantics.document import SentDocument
-from joinery.semantics.render import document_json, key_row, key_type
+from joinery.semantics.row_key import key_type
 from joinery.sinks.protocol import Refusal, StagedBatch
 from joinery.solutions.stored.state import (
     Batch,
@@ -35,27 +29,9 @@ from joinery.solutions.stored.state import (
     StoreSolution,
     StoreUnavailableError,
 )
+from joinery.solutions.trigger.staging import stage_documents
 
 _T = TypeVar("_T")
-
-
-def stage_documents(
-    product: Product, documents: Mapping[Key, SentDocument], folder: Path
-) -> tuple[Path, ...]:
-    """Write a product's documents below `folder`, and return the file, or none without any."""
-    if not documents:
-        return ()
-    relation = product.root.relation
-    kind = key_type(relation)
-    file = folder / product.name / "part-00000.jsonl"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with file.open("w", encoding="utf-8", newline="\n") as lines:
-        lines.writelines(
-            f'{{"key":{document_json(key_row(relation, key), kind)},'
-            f'"value":{sent.text or "null"},"version":{sent.version}}}\n'
-            for key, sent in documents.items()
-        )
-    return (file,)
 
 
 log = logging.getLogger(__name__)

@@ -16,20 +16,22 @@ from joinery.delivery.outlet import Outlet
 from joinery.errors import SpecError
 from joinery.plan.product import Product
 from joinery.solutions.stored.driver import StoreDriver
-from joinery.solutions.stored.state import NOBODY, Owner, StoreError, StoreSolution
+from joinery.solutions.stored.owner import NOBODY, Owner
+from joinery.solutions.stored.state import StoreError, StoreSolution
 from joinery.solutions.stored.tactic import Tactic
 from joinery.solutions.trigger.custom import CustomSql, custom_sql, custom_statements
 from joinery.solutions.trigger.listen import Listener
-from joinery.solutions.trigger.postgres import (
+from joinery.solutions.trigger.postgres import PostgresTriggerState
+from joinery.solutions.trigger.postgres_queue import (
     PostgresIngestState,
     PostgresQueueState,
-    PostgresTriggerState,
     queue_of,
 )
 from joinery.solutions.trigger.sqlite import SqliteTriggerState
-from joinery.solutions.trigger.statement.affected import ProductStatements, product_statements
-from joinery.solutions.trigger.statement.dialect import Dialect, QueryLayout
+from joinery.solutions.trigger.statement.dialect import Dialect
+from joinery.solutions.trigger.statement.layout import QueryLayout
 from joinery.solutions.trigger.statement.postgres import PostgresDialect
+from joinery.solutions.trigger.statement.product import ProductStatements, product_statements
 from joinery.solutions.trigger.statement.sqlite import SqliteDialect
 from joinery.solutions.trigger.tactic import (
     Given,

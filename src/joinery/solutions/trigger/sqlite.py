@@ -13,11 +13,11 @@ from typing import Any
 from joinery.clients.sql import listed, quoted
 from joinery.plan.product import Product
 from joinery.plan.relation import Relation
-from joinery.semantics.render import key_reader
+from joinery.semantics.row_key import key_reader
 from joinery.solutions.relational.sqlite import SqliteState
 from joinery.solutions.relational.sqlite_database import from_cell, to_cell
 from joinery.solutions.relational.value import rows_from, values_to_cells
-from joinery.solutions.stored.state import NOBODY, Owner
+from joinery.solutions.stored.owner import NOBODY, Owner
 from joinery.solutions.trigger.statement.sqlite import FUNCTIONS
 from joinery.solutions.trigger.tactic import Given, fields_of
 

@@ -23,7 +23,8 @@ from joinery.semantics.rows import join_value
 from joinery.solutions.stored.fold import Find
 from joinery.solutions.stored.state import JoinState, StoreError
 from joinery.solutions.stored.tactic import Image, Level, RowTactic
-from joinery.solutions.trigger.statement.affected import AffectedStatement, ProductStatements
+from joinery.solutions.trigger.statement.affected import AffectedStatement
+from joinery.solutions.trigger.statement.product import ProductStatements
 
 
 @dataclass(frozen=True, slots=True)

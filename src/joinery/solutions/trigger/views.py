@@ -18,7 +18,8 @@ from joinery.clients.sql import quoted
 from joinery.errors import SpecError
 from joinery.plan.product import Product
 from joinery.plan.relation import Relation
-from joinery.solutions.trigger.statement.dialect import Dialect, QueryLayout
+from joinery.solutions.trigger.statement.dialect import Dialect
+from joinery.solutions.trigger.statement.layout import QueryLayout
 
 
 @dataclass(frozen=True, slots=True)

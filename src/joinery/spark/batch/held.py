@@ -23,8 +23,8 @@ from joinery.spark.batch.captures import Captures
 from joinery.spark.batch.mode import Claim, RunMode, check_held
 from joinery.spark.batch.progress import ProgressBoard
 from joinery.spark.batch.query import QueryRun
+from joinery.spark.batch.store_thread import StoreThread
 from joinery.spark.batch.stores import (
-    StoreThread,
     StoreWait,
     is_store_backed,
     open_store,

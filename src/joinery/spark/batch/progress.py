@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from joinery.errors import JoineryError, PlanError
-from joinery.model.progress import BatchProgress, Counts, Progress, Waiting
+from joinery.model.batch import BatchProgress, Counts
+from joinery.model.progress import Progress, Waiting
 from joinery.model.warning import RunWarning, Warnings
 from joinery.observe.frontier import wait_for
 from joinery.observe.http import RunEndpoints
@@ -28,7 +29,7 @@ from joinery.project.part import part_data
 from joinery.project.product import ProjectSpec
 from joinery.project.source_warning import spec_warnings
 from joinery.spark.kernel import progress_log
-from joinery.spark.source.kafka_watch import KafkaGroups
+from joinery.spark.source.kafka_groups import KafkaGroups
 from joinery.spark.source.source import (
     Backlog,
     SourceRead,

@@ -32,7 +32,7 @@ from joinery.delivery.repair import Request
 from joinery.delivery.sent_mark import SentMark
 from joinery.delivery.task_sink import Tasks
 from joinery.errors import JoineryError, RunError
-from joinery.model.progress import BatchProgress, Counts, split_columns, with_ages
+from joinery.model.batch import BatchProgress, Counts, split_columns, with_ages
 from joinery.model.watermark import EventTimes
 from joinery.place.remote_path import RemotePath
 from joinery.plan.product import Product

@@ -19,7 +19,7 @@ from joinery.files import write_whole
 from joinery.place.place import Place
 from joinery.project.product import ProjectSpec
 from joinery.spark.recovery.checkpoint import positions_after
-from joinery.spark.source.files import FileLabels
+from joinery.spark.source.file_labels import FileLabels
 from joinery.spark.source.source import SourceRead
 
 if TYPE_CHECKING:

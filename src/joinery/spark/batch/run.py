@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 from joinery.dead_letters.open import dead_letter_reader
 from joinery.delivery.control import ControlLog, PauseSwitch
 from joinery.errors import RunError
-from joinery.model.progress import BatchProgress, Phase, Phases, Progress, Waiting
+from joinery.model.batch import BatchProgress
+from joinery.model.phase import Phase, Phases
+from joinery.model.progress import Progress, Waiting
 from joinery.model.warning import RunWarning, Warnings
 from joinery.observe.status_file import StatusFiles
 from joinery.plan.product import Plan
@@ -58,8 +60,9 @@ from joinery.spark.real_time.rules import RealTimeRefusedError
 from joinery.spark.real_time.run import RealTimeRun
 from joinery.spark.recovery.checkpoint import partitions_of
 from joinery.spark.session import clone_session
-from joinery.spark.source.files import FileWatch
-from joinery.spark.source.kafka_watch import KafkaGroups, KafkaWatch
+from joinery.spark.source.file_watch import FileWatch
+from joinery.spark.source.kafka_groups import KafkaGroups
+from joinery.spark.source.kafka_watch import KafkaWatch
 from joinery.spark.source.source import sources_of
 from joinery.spark.source.warning import ColumnWatch, declared_columns
 from joinery.vault.door import check_one_machine

@@ -57,7 +57,8 @@ from joinery.spark.batch.mode import RunMode
 from joinery.spark.batch.query import QueryRun
 from joinery.spark.batch.query_kernel import open_batch_kernel, open_level_kernel
 from joinery.spark.batch.ready import Ends
-from joinery.spark.batch.stores import StoreKernel, StoreThread
+from joinery.spark.batch.store_kernel import StoreKernel
+from joinery.spark.batch.store_thread import StoreThread
 from joinery.spark.kernel import Kernel, PartsApart
 from joinery.spark.real_time.rules import kafka_topics
 from joinery.spark.real_time.run import RealTimeRun

@@ -34,7 +34,7 @@ from joinery.spark.recovery.attempt import (
     spark_died,
     stopped_query,
 )
-from joinery.spark.source.files import FileWatch
+from joinery.spark.source.file_watch import FileWatch
 from joinery.spark.source.kafka_client import KafkaUnreachableError
 from joinery.spark.source.kafka_watch import KafkaWatch
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from joinery.model.progress import BatchProgress, with_ages
+from joinery.model.batch import BatchProgress, with_ages
 from joinery.model.watermark import EventTimes
 from joinery.place.place import Place
 from joinery.spark.batch.progress import ProgressBoard

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from joinery.delivery.query_paths import QueryPaths
 from joinery.errors import JoineryError
-from joinery.model.progress import BatchProgress
+from joinery.model.batch import BatchProgress
 from joinery.place.place import local
 from joinery.plan.product import Plan
 from joinery.project.form import OutboxSpec

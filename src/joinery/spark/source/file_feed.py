@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from joinery.dead_letters.open import source_brokers
-from joinery.model.progress import Counts, split_columns
+from joinery.model.batch import Counts, split_columns
 from joinery.observe.frontier import BegunOffsets, SeenSizes
 from joinery.place.place import local
 from joinery.plan.build import build_plan

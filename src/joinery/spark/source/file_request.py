@@ -22,7 +22,7 @@ from joinery.project.product import ProjectSpec
 from joinery.spark.launch import archive_option, class_path
 from joinery.spark.reading import formats_json
 from joinery.spark.source.feed import feed_program
-from joinery.spark.source.files import changed_sizes
+from joinery.spark.source.file_watch import changed_sizes
 
 _JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx1g", "-Dlog4j2.level=OFF")
 OUT_OF_MEMORY = "OutOfMemoryError"

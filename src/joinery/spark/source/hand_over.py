@@ -10,7 +10,7 @@ from pathlib import Path
 
 from joinery.clients.kafka import Brokers
 from joinery.clients.kafka_reader import Record, read_topic
-from joinery.dead_letters.replay import at_first_place
+from joinery.dead_letters.replay_key import at_first_place
 from joinery.project.kafka import REPLAY
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from joinery.capture.spool import SpoolFolder
 from joinery.errors import SpecError
-from joinery.model.progress import BatchLimit, Bound, Counts
+from joinery.model.batch import BatchLimit, Bound, Counts
 from joinery.model.warning import RunWarning
 from joinery.place.place import Place, local
 from joinery.plan.product import Product

@@ -12,7 +12,7 @@ from joinery.place.place import Place
 from joinery.project.captured import CAPTURED, spool_of
 from joinery.project.product import ProjectSpec
 from joinery.spark.recovery.checkpoint import committed_positions, last_batch
-from joinery.spark.source.files import FileLabels
+from joinery.spark.source.file_labels import FileLabels
 from joinery.spark.source.source import SourceRead
 
 

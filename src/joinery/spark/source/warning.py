@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 
-from joinery.model.progress import BatchProgress, Counts
+from joinery.model.batch import BatchProgress, Counts
 from joinery.model.warning import RunWarning
 from joinery.project.kafka import REPLAY, is_named, pattern_of
 from joinery.project.product import ProjectSpec

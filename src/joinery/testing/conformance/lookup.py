@@ -13,7 +13,7 @@ from decimal import Decimal
 from typing import Any
 
 from joinery.errors import JoineryError
-from joinery.lookups.cache import KeyListingStore
+from joinery.lookups.key_filter import KeyListingStore
 from joinery.lookups.protocol import (
     Answer,
     Key,

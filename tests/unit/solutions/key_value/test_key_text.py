@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from joinery.semantics.rows import join_value
-from joinery.solutions.key_value.codec import key_bytes
+from joinery.solutions.key_value.key_text import key_bytes
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 VALUES: list[Any] = [

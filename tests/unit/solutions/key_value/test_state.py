@@ -13,8 +13,9 @@ from tests.unit.solutions.key_value.broken import BrokenStore
 from joinery.plan.build import build_plan
 from joinery.plan.product import Product
 from joinery.semantics.document import SentDocument
+from joinery.solutions.key_value.memory import MemoryStore
 from joinery.solutions.key_value.state import KeyValueJoinState
-from joinery.solutions.key_value.store import Address, MemoryStore
+from joinery.solutions.key_value.store import Address
 from joinery.solutions.stored.state import (
     Batch,
     Emitted,
@@ -23,7 +24,7 @@ from joinery.solutions.stored.state import (
     StoreError,
     StoreFencedError,
 )
-from joinery.testing.conformance.runner import load_text
+from joinery.testing.conformance.joined import load_text
 
 PRODUCT: Product = build_plan(
     load_text("""

@@ -9,9 +9,9 @@ from random import randbytes
 import pytest
 from redis.exceptions import NoPermissionError
 
+from joinery.solutions.key_value.memory import MemoryStore
 from joinery.solutions.key_value.redis import RedisStore
 from joinery.solutions.key_value.rocksdb import RocksDbEntries, RocksDbStore
-from joinery.solutions.key_value.store import MemoryStore
 from joinery.solutions.stored.state import StoreError, StoreUnavailableError
 from joinery.testing.conformance.store_suite import STORE_RULES, Make
 

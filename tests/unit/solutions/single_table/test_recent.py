@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from joinery.solutions.single_table.items import Recent
+from joinery.solutions.single_table.recent import Recent
 
 NAME = ("name",)
 

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from joinery.solutions.single_table.items import MOST, Need, TooManySlotsError, assign
+from joinery.solutions.single_table.slot import MOST, Need, TooManySlotsError, assign
 from joinery.solutions.single_table.slots import open_registry
 
 

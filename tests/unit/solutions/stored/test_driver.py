@@ -13,8 +13,8 @@ from joinery.plan.product import Product
 from joinery.semantics.rows import JoinValue
 from joinery.solutions.stored.driver import StoreDriver
 from joinery.solutions.stored.state import Batch, BatchResult, StoreFencedError
-from joinery.testing.conformance.runner import load_text
-from joinery.testing.driver import MemoryState
+from joinery.testing.conformance.joined import load_text
+from joinery.testing.memory_state import MemoryState
 
 PROJECT = """
 relations:

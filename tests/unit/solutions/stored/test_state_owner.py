@@ -10,10 +10,11 @@ import pytest
 from tests.unit.solutions.relational.products import FIRST, PRODUCT, SECOND, stored
 
 from joinery.solutions.choose import SolutionPlace, open_solution
+from joinery.solutions.key_value.memory import MemoryStore
 from joinery.solutions.key_value.state import KeyValueJoinState
-from joinery.solutions.key_value.store import MemoryStore
 from joinery.solutions.relational.sqlite import SqliteState
-from joinery.solutions.stored.state import Batch, OwnedError, Owner
+from joinery.solutions.stored.owner import OwnedError, Owner
+from joinery.solutions.stored.state import Batch
 
 OURS = Owner("shop, whose checkpoints are in /shop", "q")
 THEIRS = Owner("fork, whose checkpoints are in /fork", "another")

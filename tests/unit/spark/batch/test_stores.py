@@ -14,16 +14,12 @@ from joinery.plan.build import build_plan
 from joinery.plan.product import Product
 from joinery.semantics.document import SentDocument
 from joinery.solutions.stored.state import Batch, BatchResult, Emitted, StoreError
-from joinery.spark.batch.stores import (
-    StoreThread,
-    counted,
-    statements_of,
-    store_name,
-    write_outcome,
-)
+from joinery.spark.batch.store_kernel import counted, write_outcome
+from joinery.spark.batch.store_thread import StoreThread
+from joinery.spark.batch.stores import statements_of, store_name
 from joinery.spark.source.feed import feed_program
 from joinery.spark.source.source import batch_time_us
-from joinery.testing.conformance.runner import load_text
+from joinery.testing.conformance.joined import load_text
 
 PROJECT = """
 relations:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from joinery.errors import PlanError
-from joinery.model.progress import BatchProgress
+from joinery.model.batch import BatchProgress
 from joinery.plan.product import Plan
 from joinery.project.kind import SinkSpec
 from joinery.project.node import NodeSpec

@@ -6,7 +6,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from joinery.model.progress import BatchProgress
+from joinery.model.batch import BatchProgress
 from joinery.spark.batch.progress import ProgressBoard
 from joinery.spark.batch.watermarks import QueryTimes
 from joinery.spark.real_time.query import (

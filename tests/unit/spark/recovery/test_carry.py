@@ -14,14 +14,14 @@ import pytest
 from joinery.model.change import Change
 from joinery.plan.build import build_plan
 from joinery.plan.product import Product
+from joinery.solutions.key_value.memory import MemoryStore
 from joinery.solutions.key_value.rocksdb import RocksDbStore
 from joinery.solutions.key_value.state import KeyValueJoinState, PortableKeyValueState
-from joinery.solutions.key_value.store import MemoryStore
 from joinery.solutions.relational.sqlite import SqliteState
 from joinery.solutions.stored.driver import StoreDriver
 from joinery.solutions.stored.state import Batch, JoinState
 from joinery.spark.recovery.takeover import TakeoverError, carry, check_statements
-from joinery.testing.conformance.runner import load_text
+from joinery.testing.conformance.joined import load_text
 
 PROJECT = """
 relations:

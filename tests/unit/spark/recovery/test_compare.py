@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from joinery.model.progress import BatchProgress
+from joinery.model.batch import BatchProgress
 from joinery.spark.recovery.compare import Measured, Sample, all_below, store_requests
-from joinery.testing.conformance.runner import load_text
+from joinery.testing.conformance.joined import load_text
 
 VIEWED = """
 relations:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from joinery.model.progress import BatchLimit
+from joinery.model.batch import BatchLimit
 from joinery.project.kind import SourceSpec
 from joinery.project.run import RunSpec
 from joinery.spark.source.source import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from joinery.model.progress import BatchProgress, Counts
+from joinery.model.batch import BatchProgress, Counts
 from joinery.spark.source.warning import ColumnWatch, frame_warning
 
 DECLARED = {"user": ["name", "note"], "article": ["title"]}

@@ -10,7 +10,8 @@ from joinery.model.warning import RunWarning
 from joinery.project.kind import SourceSpec
 from joinery.project.product import ProjectSpec
 from joinery.project.run import RunSpec
-from joinery.spark.source.files import FileLabels, FileSizes, FileWatch
+from joinery.spark.source.file_labels import FileLabels
+from joinery.spark.source.file_watch import FileSizes, FileWatch
 from joinery.spark.source.source import SourceRead
 
 CHANGES = SourceSpec("changes", "files", (("path", "data"),))

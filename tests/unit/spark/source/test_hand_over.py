@@ -10,7 +10,7 @@ import pytest
 
 from joinery.clients.kafka import Brokers
 from joinery.clients.kafka_reader import Record
-from joinery.dead_letters.replay import at_first_place, replay_key
+from joinery.dead_letters.replay_key import at_first_place, replay_key
 from joinery.spark.source.hand_over import HandedOver, log_records
 
 

@@ -17,18 +17,14 @@ from joinery.plan.node import Hot, Named, Node, Total
 from joinery.plan.product import Product
 from joinery.plan.relation import Computed
 from joinery.semantics.render import document_json
-from joinery.solutions.trigger.statement.dialect import (
-    Dialect,
-    Fragment,
-    Layout,
-    UntranslatableError,
-    literal,
-)
+from joinery.solutions.trigger.statement.dialect import Dialect, literal
 from joinery.solutions.trigger.statement.expression import (
     Value,
     scalar,
     translate,
 )
+from joinery.solutions.trigger.statement.fragment import Fragment, UntranslatableError
+from joinery.solutions.trigger.statement.layout import Layout
 
 
 def documents_statement(product: Product, layout: Layout, dialect: Dialect, roots: str) -> str:

@@ -15,8 +15,8 @@ from joinery.expression.typed import (
     Typed,
     Variable,
 )
-from joinery.solutions.trigger.statement.dialect import (
-    Dialect,
+from joinery.solutions.trigger.statement.dialect import Dialect
+from joinery.solutions.trigger.statement.fragment import (
     Fragment,
     UntranslatableError,
     both,

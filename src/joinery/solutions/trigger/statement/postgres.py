@@ -16,17 +16,18 @@ from joinery.clients.sql import quoted
 from joinery.expression.coercion import integral
 from joinery.expression.literal import BLANK, RANGES
 from joinery.model.type import BOOLEAN, STRING, Array, Atomic, DataType, Decimal, Map, Struct
-from joinery.solutions.trigger.statement.dialect import (
-    Fragment,
-    Pick,
-    UntranslatableError,
-    eager,
-    either,
-    literal,
+from joinery.solutions.trigger.statement.constant import (
     narrower,
     plain_json,
     starts_and_rest,
     unquoted_decimal,
+)
+from joinery.solutions.trigger.statement.dialect import Pick, literal
+from joinery.solutions.trigger.statement.fragment import (
+    Fragment,
+    UntranslatableError,
+    eager,
+    either,
 )
 
 _DAY, _MOMENT = "YYYY-MM-DD", 'YYYY-MM-DD"T"HH24:MI:SS.US'

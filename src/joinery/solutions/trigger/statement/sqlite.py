@@ -19,18 +19,19 @@ from joinery.expression.literal import BLANK, RANGES
 from joinery.expression.text import TEXT
 from joinery.model.type import DOUBLE, Array, Atomic, DataType, Decimal, Map, Struct
 from joinery.semantics.render import document_json
-from joinery.solutions.trigger.statement.dialect import (
-    Fragment,
-    Pick,
-    UntranslatableError,
-    eager,
-    either,
+from joinery.solutions.trigger.statement.constant import (
     glob,
-    literal,
     narrower,
     plain_json,
     starts_and_rest,
     unquoted_decimal,
+)
+from joinery.solutions.trigger.statement.dialect import Pick, literal
+from joinery.solutions.trigger.statement.fragment import (
+    Fragment,
+    UntranslatableError,
+    eager,
+    either,
 )
 
 _FLOATS = (Atomic("float"), Atomic("double"))

@@ -16,8 +16,8 @@ from tests.unit.solutions.trigger.statement.expressions import (
 
 from joinery.clients.sql import quoted
 from joinery.solutions.relational.sqlite_database import declared_type, to_cell
-from joinery.solutions.trigger.statement.dialect import Fragment, UntranslatableError
 from joinery.solutions.trigger.statement.expression import scalar, translate
+from joinery.solutions.trigger.statement.fragment import Fragment, UntranslatableError
 from joinery.solutions.trigger.statement.sqlite import FUNCTIONS, SqliteDialect
 
 
