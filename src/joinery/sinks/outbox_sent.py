@@ -9,8 +9,9 @@ events. So the events themselves are remembered.
 Limits: of the last events, in batches, each in a file; what is told again later than that is
 taken for new, and sent twice.
 
-Invariant: an event is known only if it was sent; one without a position never is. What is known before a batch depends on the batches before it alone, so a batch that
-runs again sends the same events.
+Invariant: an event is known only if it was sent; one without a position never is. What is known
+before a batch depends on the batches before it alone, so a batch that runs again sends the same
+events.
 """
 
 from __future__ import annotations

@@ -3,10 +3,10 @@
 Invariant: a batch may be written again after a crash, with the same versions and contents;
 writing it twice must leave what writing it once leaves.
 
-A sink promises in code what it keeps (`Guarantee`): the conformance suite holds it to that, the docs
-tell it, and what it does not keep it names as a gap, with the reason. A package adds a kind by an
-entry point of the group `joinery.sinks` that names its `SinkOptions`. All of it is one module,
-since packages import it.
+A sink promises in code what it keeps (`Guarantee`): the conformance suite holds it to that, the
+docs tell it, and what it does not keep it names as a gap, with the reason. A package adds a kind
+by an entry point of the group `joinery.sinks` that names its `SinkOptions`. All of it is one
+module, since packages import it.
 """
 
 from __future__ import annotations
