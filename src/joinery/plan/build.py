@@ -21,6 +21,7 @@ from joinery.plan.build_relation import Known, build_relation, relation_over
 from joinery.plan.build_search import build_search
 from joinery.plan.build_stream import build_streams
 from joinery.plan.context import Context
+from joinery.plan.lasting import unlasting
 from joinery.plan.node import Node
 from joinery.plan.outbox import outbox_of
 from joinery.plan.product import DocumentForm, OutboxForm, Plan, Product
@@ -264,7 +265,26 @@ def _build_rooted(
     if isinstance(form, OutboxSpec):
         return OutboxForm(root, outbox_of(context, spec, form, root.relation))
     _check_emit(context, spec)
-    return DocumentForm(root, spec.emit)
+    made = DocumentForm(root, spec.emit)
+    _check_lasting(context, spec, made)
+    return made
+
+
+def _check_lasting(context: Context, spec: ProductSpec, form: DocumentForm) -> None:
+    """Warn of intervals whose rows nothing ever forgets."""
+    if (found := unlasting(form)) is None:
+        return
+    node, reason = found
+    below = [word for name in node.path.split("/")[1:] for word in ("embed", name)]
+    context.refuse(
+        "PLAN_UNBOUNDED",
+        f'rows of "{form.relation.name}" and of its intervals are kept for ever: {reason}',
+        ("products", spec.name, *below),
+        key=bool(below),
+        detail="What has no time may alter any document, however old.",
+        hint="Show it in a product of its own where old documents need not change.",
+        warning=True,
+    )
 
 
 def _check_emit(context: Context, spec: ProductSpec) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from joinery.expression.evaluate import EvaluationError, compile_typed
 from joinery.expression.match_read import MatchRead, MatchScope
 from joinery.expression.problem import ExpressionError
 from joinery.expression.typed import Expression
@@ -17,7 +18,7 @@ from joinery.plan.build_rule import Rules, build_rules
 from joinery.plan.context import Context
 from joinery.plan.join import comparable
 from joinery.plan.match_program import MatchProgram, compiled
-from joinery.plan.match_syntax import MatchText, most_rows, parse_match
+from joinery.plan.match_syntax import MatchText, before, most_rows, parse_match
 from joinery.plan.pattern import START, PatternForm, Variable
 from joinery.plan.relation import Computed, OrderKey, Relation
 from joinery.project.emit import Emit
@@ -189,7 +190,35 @@ class _Builder:
             message = f'"define" of "{name}" needs a boolean, and this is {made.type}'
             hint = "Compare it with something."
             self.context.refuse("PLAN_TYPE_MISMATCH", message, place, hint=hint)
+        else:
+            self._check_condition(name, made, text)
         return made
+
+    def _check_condition(self, name: str, condition: Expression, text: MatchText) -> None:
+        """Warn of a condition that no row can meet: it is false, or reads what comes later."""
+        if _is_never_true(condition):
+            self._warn(
+                name,
+                f'no row is "{name}": its condition is never true',
+                detail="A match that needs such a row is never found.",
+                hint="Write what its rows are, or leave the variable out.",
+            )
+        if name == text.absent:
+            return
+        earlier = {*before(text.tree).get(name, ()), name, ""}
+        read = (each for each in self.reads if each.name in condition.references)
+        for variable in dict.fromkeys(each.variable for each in read):
+            if variable not in earlier:
+                self._warn(
+                    name,
+                    f'the condition of "{name}" reads "{variable}", which never comes before it',
+                    detail=f'"{variable}" has no row there: its columns are null, its count is 0.',
+                    hint=f'Compare the two in the condition of "{variable}".',
+                )
+
+    def _warn(self, name: str, message: str, *, detail: str, hint: str) -> None:
+        place = (*self.path, "define", name)
+        self.context.refuse("PLAN_PATTERN", message, place, detail=detail, hint=hint, warning=True)
 
     def fields(self, text: MatchText, by: Collection[Computed]) -> tuple[Computed, ...]:
         """Return what a match shows."""
@@ -263,3 +292,13 @@ class _Builder:
                     place = (*self.path, word, name)
                     self.context.refuse("PLAN_DUPLICATE_OUTPUT", message, place, key=True)
                 taken.add(name)
+
+
+def _is_never_true(condition: Expression) -> bool:
+    """Return whether a condition reads nothing of any row, and is false, null, or fails."""
+    if condition.references or condition.typed is None:
+        return False
+    try:
+        return compile_typed(condition.typed)({}) is not True
+    except EvaluationError:
+        return True

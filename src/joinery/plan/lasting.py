@@ -58,8 +58,7 @@ def lasting_of(form: DocumentForm) -> Mapping[Relation, Lasting]:
     """
     root, embeds = form.root, form.root.embeds
     judged = judged_relations(form)
-    plain = all(each.within is not None and not each.embeds for each in embeds)
-    if not judged or not plain or root.relation in {each.relation for each in embeds}:
+    if not judged or unlasting(form) is not None:
         return {}
     intervals = [each.within for each in embeds if each.within is not None]
     before_us = -min(0, *(each.from_us for each in intervals))
@@ -69,6 +68,29 @@ def lasting_of(form: DocumentForm) -> Mapping[Relation, Lasting]:
     above = Lasting(after_us + more_us, left_us, left_us)
     below = Lasting(span_us + more_us, 2 * span_us + more_us, before_us + left_us)
     return {each: above if each is root.relation else below for each in judged}
+
+
+def unlasting(form: DocumentForm) -> tuple[Node, str] | None:
+    """Return the first node for which a product with intervals keeps all rows, and why it does.
+
+    None where its rows are forgotten, and where it has no intervals.
+    """
+    root = form.root
+    if all(each.within is None for each in root.walk()):
+        return None
+    for each in root.embeds:
+        if each.within is None:
+            return each, f'embed "{each.name}" has no "within"'
+        if each.embeds:
+            return each, f'interval "{each.name}" has embeds of its own'
+        if each.relation == root.relation:
+            return each, f'interval "{each.name}" has rows of "{root.relation.name}", as the root'
+    for each in root.walk():
+        if each.relation.product is not None:
+            return each, f'rows of product "{each.relation.name}" are never late'
+        if each.through is not None:
+            return each, f'interval "{each.name}" is reached through another relation'
+    return None
 
 
 def time_columns(relation: Relation) -> frozenset[str]:

@@ -7,8 +7,9 @@ repetitions. `not C` stands only at the end, and is of the whole.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 from typing import NoReturn
 
 from joinery.expression.problem import ExpressionError
@@ -117,6 +118,38 @@ def most_rows(tree: Tree) -> int | None:
         case Repeat(part, _, most):
             span = most_rows(part)
             return None if span is None or most is None else span * most
+
+
+def before(tree: Tree) -> Mapping[str, frozenset[str]]:
+    """Return for each variable those that may have a row before one of its rows.
+
+    Example:
+        >>> before(parse_match("A -> (B C?){1,3}").tree)["B"] == {"A", "B", "C"}
+        True
+    """
+    found: dict[str, frozenset[str]] = dict.fromkeys(_variables(tree), frozenset())
+    for earlier, later in _follows(tree):
+        found[later] |= {earlier}
+    return found
+
+
+def _follows(tree: Tree) -> Iterator[tuple[str, str]]:
+    """Yield pairs of variables of which the second may come behind the first."""
+    match tree:
+        case Take():
+            return
+        case Sequence(parts):
+            for at, part in enumerate(parts):
+                for earlier in parts[:at]:
+                    yield from product(_variables(earlier), _variables(part))
+                yield from _follows(part)
+        case Either(options):
+            for option in options:
+                yield from _follows(option)
+        case Repeat(part, _, most):
+            yield from _follows(part)
+            if most is None or most > 1:
+                yield from product(_variables(part), repeat=2)
 
 
 def _sum(spans: list[int | None]) -> int | None:

@@ -1,4 +1,4 @@
-"""What a pattern keeps for ever, of which `check` warns."""
+"""What a pattern keeps for ever, or can never find, of which `check` warns."""
 
 from __future__ import annotations
 
@@ -47,3 +47,47 @@ def test_a_read_of_what_is_no_variable_says_so() -> None:
         build_plan(load_text(text))
 
     assert '"count" reads the rows of a variable, and "Q" is none' in str(failed.value)
+
+
+@pytest.mark.parametrize(
+    ("condition", "told"),
+    [
+        ("'false'", 'no row is "A": its condition is never true'),
+        ("1 > 2 or null", 'no row is "A": its condition is never true'),
+        ("1 / 0 > 1", 'no row is "A": its condition is never true'),
+        ("amount < B.amount", 'the condition of "A" reads "B", which never comes before it'),
+        ("count(B) < 3", 'the condition of "A" reads "B", which never comes before it'),
+    ],
+)
+def test_a_pattern_is_warned_of_that_can_match_nothing(condition: str, told: str) -> None:
+    text = PROJECT.format(bounds="within: 1h").replace("amount > 9", condition)
+
+    plan = build_plan(load_text(text.replace("A A", "A -> B")))
+
+    assert [told] == [each.message for each in plan.warnings if each.code == "PLAN_PATTERN"]
+
+
+@pytest.mark.parametrize("match", ["B -> A", "(A B){2}", "(A | B)+ C", "A? B A"])
+def test_a_condition_may_read_what_may_come_before_it(match: str) -> None:
+    text = PROJECT.format(bounds="within: 1h").replace("amount > 9", "amount > B.amount")
+
+    plan = build_plan(load_text(text.replace("A A", f'"{match}"')))
+
+    assert [] == [each.message for each in plan.warnings]
+
+
+def test_alternatives_do_not_come_before_one_another() -> None:
+    text = PROJECT.format(bounds="within: 1h").replace("amount > 9", "amount > B.amount")
+
+    plan = build_plan(load_text(text.replace("A A", '"(A | B) C"')))
+
+    (warning,) = plan.warnings
+    assert 'the condition of "A" reads "B", which never comes before it' == warning.message
+
+
+def test_what_must_not_follow_reads_the_whole_match() -> None:
+    text = PROJECT.format(bounds="within: 1h").replace("amount > 9", "amount > B.amount")
+
+    plan = build_plan(load_text(text.replace("A A", "B not A")))
+
+    assert () == plan.warnings
