@@ -8,11 +8,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 from joinery.dead_letters.open import dead_letter_reader
-from joinery.delivery.control import ControlLog, PauseSwitch
 from joinery.errors import RunError
 from joinery.model.batch import BatchProgress
 from joinery.model.phase import Phase, Phases
@@ -23,12 +21,11 @@ from joinery.plan.product import Plan
 from joinery.plan.stream import outputs_of
 from joinery.plan.support import refuse_unsupported
 from joinery.project.product import ProjectSpec
+from joinery.spark.batch.begin import Beginning
 from joinery.spark.batch.captures import Captures
-from joinery.spark.batch.ending import LogsEnded
 from joinery.spark.batch.going import note_start
 from joinery.spark.batch.held import Held
 from joinery.spark.batch.mode import KeepCurrent, Rebuild, RunMode
-from joinery.spark.batch.pause import Pauses
 from joinery.spark.batch.progress import (
     BatchTimes,
     ProgressBoard,
@@ -37,32 +34,19 @@ from joinery.spark.batch.progress import (
     stale_warnings,
     start_warnings,
 )
-from joinery.spark.batch.query import QueryRun
 from joinery.spark.batch.setup import (
     check_rebuildable,
     check_selected,
     make_queries,
     select_queries,
 )
-from joinery.spark.batch.start import (
-    OverdueTimers,
-    QueryStarter,
-    has_deadlines,
-    has_timers,
-)
 from joinery.spark.batch.tasks import SparkTasks
 from joinery.spark.batch.watch import WaitedTooLongError, WaitLimit, Watch
-from joinery.spark.jar import needs_s3a, require_s3a
 from joinery.spark.jvm import require_classic
 from joinery.spark.launch import RUN_SETTINGS, checkpoint_settings
-from joinery.spark.partitions import PARTITIONS, choose_partitions, partitions_warning
 from joinery.spark.real_time.rules import RealTimeRefusedError
 from joinery.spark.real_time.run import RealTimeRun
-from joinery.spark.recovery.checkpoint import partitions_of
 from joinery.spark.session import clone_session
-from joinery.spark.source.file_watch import FileWatch
-from joinery.spark.source.kafka_groups import KafkaGroups
-from joinery.spark.source.kafka_watch import KafkaWatch
 from joinery.spark.source.source import sources_of
 from joinery.spark.source.warning import ColumnWatch, declared_columns
 from joinery.vault.door import check_one_machine
@@ -135,7 +119,7 @@ class Run:
         if options.until_closed and (not options.once or options.rebuild):
             raise UntilClosedError("until_closed needs once, and cannot be combined with a rebuild")
         self._spec, self._plan, self._names = spec, plan, options.products
-        self._once, self._until_closed = options.once, options.until_closed
+        self._once = options.once
         kept = spec.checkpoint, spec.scratch
         self._mode: RunMode = Rebuild(*kept) if options.rebuild else KeepCurrent(*kept)
         self._board = ProgressBoard(self._note_batch, options.on_wait, options.warnings)
@@ -158,8 +142,8 @@ class Run:
         chosen = select_queries(outputs_of(plan), options.products)
         if options.rebuild:
             check_rebuildable(chosen)
-        self._tasks = SparkTasks()
-        self._queries = make_queries(spec, plan, chosen, self._mode, self._board, self._tasks)
+        tasks = SparkTasks()
+        self._queries = make_queries(spec, plan, chosen, self._mode, self._board, tasks)
         read = [each.product for query in self._queries for each in query.members]
         self._captures = Captures(spec, read, self._board.wait, self._board.warn, bulk=options.bulk)
         self._held = Held(
@@ -171,6 +155,18 @@ class Run:
             asked=self._asked,
             rebuild=options.rebuild,
             patient=options.patient,
+        )
+        self._beginning = Beginning(
+            spec=spec,
+            mode=self._mode,
+            queries=self._queries,
+            held=self._held,
+            board=self._board,
+            tasks=tasks,
+            real_time=self._real_time,
+            once=options.once,
+            until_closed=options.until_closed,
+            rebuild=options.rebuild,
         )
         if self._real_time:
             for name, members in chosen.items():
@@ -236,7 +232,7 @@ class Run:
                 self._captures.reach_end(self._asked.is_set)
             elif self._real_time:  # which reads row by row what is not there by now
                 self._captures.await_tables(self._asked.is_set)
-            watch, times = self._begin(spark)
+            watch, times = self._beginning.begin(spark)
             self._observer.started()
         except BaseException as error:
             failure = error if isinstance(error, Exception) else None
@@ -302,108 +298,6 @@ class Run:
         """Give back what a run that never started has taken."""
         self._observer.abandon()
         self._held.close()
-
-    def _begin(self, spark: SparkSession) -> tuple[Watch, BatchTimes]:
-        self._check_store(spark)
-        if any(each.wants_tasks for each in self._queries) and self._real_time is None:
-            self._attach_tasks(spark)
-        self._board.begin(self._partitions(spark))
-        process = _jvm_process(spark)
-        for query in self._queries:
-            query.lease.add_process(process)
-        reads = {each.name: sources_of(self._spec, each.products) for each in self._queries}
-        groups = KafkaGroups(spark, (each for every in reads.values() for each in every))
-        checkpoints = {each: self._mode.paths(each).checkpoint for each in reads}
-        ended = {
-            each.name: LogsEnded(checkpoints[each.name], each.lease.check)
-            for each in self._queries
-            if self._until_closed and has_deadlines(each.lowered.program)
-        }
-        starter = QueryStarter(
-            spark=spark,
-            spec=self._spec,
-            mode=self._mode,
-            stores=self._held.stores,
-            real_time=self._real_time,
-            memory_share=1 / max(1, len(self._queries)),
-            once=self._once,
-            warn=self._board.warn,
-            vault=self._held.door,
-            ended=ended,
-        )
-        topics = KafkaWatch(spark, self._spec, reads, checkpoints, self._board.warn)
-        files = FileWatch(self._spec, reads, checkpoints, self._board.warn, self._board.ignore)
-        overdue = {
-            each.name: OverdueTimers(checkpoints[each.name], each.lease.check)
-            for each in self._queries
-            if self._has_timers(each)
-        }
-        watch = Watch(
-            self._queries,
-            starter.start,
-            self._real_time,
-            self._board,
-            topics,
-            files,
-            overdue,
-            ended,
-            Pauses(self._switches(), ends=self._once),
-        )
-        times = BatchTimes(spark, self._board, reads, groups)
-        try:
-            if self._real_time:
-                levels = {each.name: each.lowered.program.levels for each in self._queries}
-                self._real_time.reserve(spark, levels, checkpoints)
-            going = [each for each in self._queries if not watch.begins_paused(each)]
-            watch.begin(starter.start_all(going))
-        except BaseException:
-            watch.close()
-            times.close()
-            raise
-        return watch, times
-
-    def _check_store(self, spark: SparkSession) -> None:
-        """See that a session reaches the checkpoint, where that is on no disk."""
-        if isinstance(self._spec.checkpoint, Path):
-            return
-        if needs_s3a(self._spec):
-            require_s3a(spark)
-        master = spark.sparkContext.master or ""
-        if master != "local" and not master.startswith("local["):
-            for query in self._queries:
-                query.staging.set_apart()
-
-    def _partitions(self, spark: SparkSession) -> dict[str, int]:
-        """Return in how many partitions each query keeps state, chosen for fresh checkpoints."""
-        checkpoints = {each.name: self._mode.paths(each.name).checkpoint for each in self._queries}
-        standing = {name: partitions_of(each) for name, each in checkpoints.items()}
-        if None in standing.values():
-            choose_partitions(spark)
-        asked = int(str(spark.conf.get(PARTITIONS)))
-        for name, found in standing.items():
-            said = dict(self._spec.run.spark).get(PARTITIONS)
-            if found is not None and said is not None and int(said) != found:
-                self._board.warn(partitions_warning(name, found, int(said)))
-        return {name: found or asked for name, found in standing.items()}
-
-    def _attach_tasks(self, spark: SparkSession) -> None:
-        """See whether executors can write; where they cannot and need not, the driver does."""
-        needed = any(each.needs_tasks for each in self._queries)
-        self._tasks.attach(spark, needed=needed, lease=self._queries[0].lease.watch)
-        if self._tasks.missing:
-            self._board.warn(self._tasks.warning)
-
-    def _switches(self) -> dict[str, PauseSwitch]:
-        """Return what tells whether a query is paused; a rebuild never is."""
-        if self._rebuild:
-            return {}
-        names = (each.name for each in self._queries)
-        logs = {name: ControlLog(self._mode.paths(name).control_file) for name in names}
-        return {name: PauseSwitch(log) for name, log in logs.items()}
-
-    def _has_timers(self, query: QueryRun) -> bool:
-        """Return whether a query has work when a time comes; in real time it always goes on."""
-        return self._real_time is None and has_timers(query.lowered.program)
 
     def _follow(self, watch: Watch, times: BatchTimes) -> None:
         """Wait for all queries, then give back what the run has."""
@@ -499,8 +393,3 @@ def run(
     started.prepare()
     started.start(clone)
     return started
-
-
-def _jvm_process(spark: SparkSession) -> int:
-    jvm: Any = spark._jvm
-    return int(jvm.java.lang.ProcessHandle.current().pid())
