@@ -11,7 +11,7 @@ import typer
 
 from joinery.cli.project import FAILED, analyser, tell_error
 from joinery.errors import JoineryError, SpecError
-from joinery.model.columns import aligned
+from joinery.text.columns import aligned
 
 if TYPE_CHECKING:
     from joinery.dead_letters.dead_letter import DeadLetter

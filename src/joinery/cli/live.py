@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Protocol
 
 from joinery.cli.project import write_warning
 from joinery.model.batch import BatchLimit, BatchProgress, Counts
-from joinery.model.figure import counted_text
 from joinery.model.phase import Phase
 from joinery.model.progress import Progress, Totals, Waiting
 from joinery.model.warning import RunWarning
 from joinery.model.watermark import EventTimes
+from joinery.text.figure import counted_text
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

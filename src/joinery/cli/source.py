@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from joinery.model.columns import aligned
+from joinery.text.columns import aligned
 
 if TYPE_CHECKING:
     from joinery.capture.spool import SpoolFolder

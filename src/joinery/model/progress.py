@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from joinery.model.batch import BatchProgress, Counts
-from joinery.model.columns import aligned
-from joinery.model.figure import counted_text
 from joinery.model.lookup import LookupProgress
 from joinery.model.staleness import Staleness
 from joinery.model.warning import RunWarning
+from joinery.text.columns import aligned
+from joinery.text.figure import counted_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,8 +15,8 @@ from collections import Counter, deque
 from collections.abc import Sequence
 from heapq import nlargest
 
-from joinery.model.figure import share_text
 from joinery.model.hot_key import HotKey, NodeKeys
+from joinery.text.figure import share_text
 
 _BATCHES = 20
 _SHOWN = 10

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from joinery.model.columns import aligned
-from joinery.model.figure import counted_text, seconds_text, share_text, size_text
 from joinery.observe.hot_keys import hot_text
+from joinery.text.columns import aligned
+from joinery.text.figure import counted_text, seconds_text, share_text, size_text
 
 if TYPE_CHECKING:
     from joinery.observe.status import ProductStatus, ProjectStatus, State

@@ -9,7 +9,6 @@ from html import escape
 from typing import Any
 
 from joinery.model.change import Change, Row
-from joinery.model.columns import aligned
 from joinery.plan.node import Node
 from joinery.plan.product import Product
 from joinery.plan.relation import Relation
@@ -24,6 +23,7 @@ from joinery.semantics.json_text import json_line, pretty_json
 from joinery.semantics.personal import masked
 from joinery.semantics.render import document_json
 from joinery.semantics.rows import Findings
+from joinery.text.columns import aligned
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Literal
 from joinery.dead_letters.dead_letter import DeadLetter, moment
 from joinery.delivery.control import Action
 from joinery.errors import JoineryError
-from joinery.model.figure import counted_text
 from joinery.operate.pause import PauseTimeoutError, ask, outcome, sharing
 from joinery.plan.build import build_plan
+from joinery.text.figure import counted_text
 from joinery.ui.fleet import Fleet, Standing
 
 if TYPE_CHECKING:

@@ -15,13 +15,13 @@ from urllib.parse import quote, urlencode
 from joinery._version import __version__
 from joinery.dead_letters.dead_letter import DeadLetter
 from joinery.delivery.control import Action
-from joinery.model.figure import counted_text, seconds_text, share_text, size_text
 from joinery.model.status import QueryStatus, moment_text
 from joinery.observe.history_file import Minute
 from joinery.observe.hot_keys import hot_text
 from joinery.observe.kept_letters import KeptLetters
 from joinery.observe.status import STATES, ProductStatus
 from joinery.observe.status_text import MARKS
+from joinery.text.figure import counted_text, seconds_text, share_text, size_text
 from joinery.ui.chart import bucketed, path_of
 from joinery.ui.fleet import Fleet, Standing
 from joinery.ui.table import Table

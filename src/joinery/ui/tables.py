@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 
 from joinery.dead_letters.dead_letter import DeadLetter, State
 from joinery.delivery.control import Action
-from joinery.model.figure import seconds_text, share_text, size_text
 from joinery.model.status import ProductTotals, QueryStatus, moment_text
 from joinery.observe.history_file import Minute
 from joinery.observe.kept_letters import HandledLetters
 from joinery.observe.status import ProductStatus
+from joinery.text.figure import seconds_text, share_text, size_text
 from joinery.ui.fleet import Snapshot, Standing
 from joinery.ui.table import Column, Row, Table, Value
 

@@ -1,0 +1,1 @@
+"""Plain text for people: figures in words, tables in columns."""
