@@ -8,6 +8,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -91,6 +92,12 @@ class Project:
             rows = database.execute("SELECT id, document FROM profile ORDER BY id").fetchall()
         return [(key, json.loads(text)["name"]) for key, text in rows]
 
+    def sold(self) -> list[tuple[int, str]]:
+        """Return the orders that sqlite holds, each with its customer."""
+        with sqlite3.connect(self.folder / "out/shop.db") as database:
+            rows = database.execute("SELECT number, document FROM sold ORDER BY 1").fetchall()
+        return [(key, json.loads(text)["by"]["name"]) for key, text in rows]
+
     def to_sink(self, kind: str) -> Project:
         """Return the project with another sink."""
         product = replace(self.plan.products[0], sinks=(Sink(kind),))
@@ -151,7 +158,7 @@ def test_a_query_is_lowered_once_however_often_its_program_is_used(
 ) -> None:
     lowered: list[str] = []
 
-    def counted(products: Sequence[Product], **limits: int) -> KernelProgram:
+    def counted(products: Sequence[Product], **limits: Any) -> KernelProgram:
         lowered.extend(each.name for each in products)
         return lower(products, **limits)
 
@@ -443,3 +450,54 @@ def test_a_session_that_cannot_run_leaves_no_lease_behind(
 
     run(spark, project, once=True).await_termination(300)
     assert project.emitted() == ["1 Ann"]
+
+
+CONDITIONAL = """\
+name: shop
+sources: {changes: {files: {path: data}}}
+relations:
+  customer: {key: [id], fields: {id: long, name: string}}
+  order: {key: [number], fields: {number: long, customer_id: long, item: string}}
+products:
+  sold:
+    root: order
+    fields: [number, item]
+    embed: {by: {one: customer, on: {id: customer_id}, fields: [name]}}
+    where: by.name <> 'closed'
+    sink: {sqlite: {path: out/shop.db}}
+"""
+
+
+@pytest.mark.parametrize("began_with_folds", [True, False])
+def test_documents_of_orders_that_move_follow_their_customers_also_over_state_of_before(
+    began_with_folds: bool,
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "joinery.yaml").write_text(CONDITIONAL)
+    spec = load_spec(tmp_path / "joinery.yaml")
+    shop = Project(tmp_path, spec, build_plan(spec))
+    customers = [{"id": 1, "name": "Ada"}, {"id": 2, "name": "closed"}]
+    shop.change("customer", "1", *customers)
+    orders = [{"number": n, "customer_id": of, "item": "i"} for n, of in ((7, 1), (8, 1), (9, 2))]
+    shop.change("order", "1", *orders)
+    if began_with_folds:
+        with monkeypatch.context() as before:
+            before.setattr(query_kernel, "lower", partial(lower, former=True))
+            before.setattr(query_kernel, "has_former", lambda program: False)
+            once(spark, shop)
+    else:
+        once(spark, shop)
+    assert [(7, "Ada"), (8, "Ada")] == shop.sold()
+
+    shop.change("order", "2", {"number": 7, "customer_id": 2, "item": "i"})
+    shop.change("order", "3", {"number": 9, "customer_id": 1, "item": "i"})
+    once(spark, shop)
+    assert [(8, "Ada"), (9, "Ada")] == shop.sold()
+
+    shop.change("customer", "2", {"id": 2, "name": "Bob"}, {"id": 1, "name": "closed"})
+    once(spark, shop)
+    assert [(7, "Bob")] == shop.sold()
+    told = json.loads((tmp_path / ".joinery/checkpoint/sold/joinery.json").read_text())
+    assert ("fold" if began_with_folds else "root") in told["kinds"]

@@ -25,9 +25,14 @@ from joinery.solutions.spark_state.versioning import (
 
 
 class Draft:
-    """Collects the nodes and assemblers of a program, and what wants the rows of its relations."""
+    """Collects the nodes and assemblers of a program, and what wants the rows of its relations.
 
-    def __init__(self, products: Sequence[Product]) -> None:
+    Attributes:
+        former: Whether the program is to be one that checkpoints of before have.
+    """
+
+    def __init__(self, products: Sequence[Product], *, former: bool = False) -> None:
+        self.former = former
         self.nodes: list[DocumentNode] = []
         self.assemblers: list[Assembler] = []
         self.products: list[ProductProgram] = []

@@ -15,6 +15,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +36,9 @@ from joinery.solutions.spark_state.words import FIRST_KINDS, kept_retention, kep
 STATE_FORMAT = 9
 # Of each kind of node, rises whenever the layout of its own state does; one that is not here has
 # the first. So a change of one kind concerns only programs that have it.
-NODE_FORMATS: Mapping[str, int] = {"fold": 2}
+NODE_FORMATS: Mapping[str, int] = {"fold": 2, "root": 2}
 # The first format of a kind that its nodes still read; one that is not here reads its own alone.
-_READ_FROM: Mapping[str, int] = {"fold": 1}
+_READ_FROM: Mapping[str, int] = {"fold": 1, "root": 1}
 # Before kinds had formats of their own there was one number for products, one for streams, and
 # one for those that look up versions. All kinds had their first format then.
 _PRODUCTS_FORMAT, _STREAMS_FORMAT, _VERSIONS_FORMAT = 6, 7, 8
@@ -119,10 +120,15 @@ def fingerprint(
 def readable_formats(program: KernelProgram) -> tuple[str, ...]:
     """Return in words the formats of state that the nodes of a program read, theirs first."""
     kinds = _kinds(program)
-    told = [f"{kind} {number}" for kind, number in kinds.items() if number > _FIRST]
-    ours = f"format {STATE_FORMAT}" + (f" ({', '.join(told)})" if told else "")
+    read = (range(number, _READ_FROM.get(kind, number) - 1, -1) for kind, number in kinds.items())
+    formats = [_format_text(dict(zip(kinds, each, strict=True))) for each in product(*read)]
     reads_first = all(_READ_FROM.get(kind, number) == _FIRST for kind, number in kinds.items())
-    return (ours, f"format {_first_format(program)}") if reads_first else (ours,)
+    return (*formats, f"format {_first_format(program)}") if reads_first else tuple(formats)
+
+
+def _format_text(kinds: Mapping[str, int]) -> str:
+    told = [f"{kind} {number}" for kind, number in kinds.items() if number > _FIRST]
+    return f"format {STATE_FORMAT}" + (f" ({', '.join(told)})" if told else "")
 
 
 def _kinds(program: KernelProgram) -> dict[str, int]:
@@ -180,7 +186,8 @@ def claim_checkpoint(
     solution: str = SPARK_STATE,
     *,
     statements: str = "",
-) -> None:
+    former: KernelProgram | None = None,
+) -> KernelProgram:
     """Let `program` use the checkpoint in `folder`, or refuse it.
 
     A checkpoint that nothing was read for yet is claimed for the program.
@@ -191,19 +198,35 @@ def claim_checkpoint(
         program: What is about to run.
         solution: Who keeps its state.
         statements: As `fingerprint`.
+        former: The same products as they were lowered before; goes on where it began.
+
+    Returns:
+        The program that may run: `program` or `former`.
 
     Raises:
         StateMismatchError: The checkpoint holds state that another program wrote, or documents
             of other statements.
     """
-    ours, file = fingerprint(program, solution, statements), folder / FILE_NAME
-    if _has_begun(folder):
+    file, begun = folder / FILE_NAME, _has_begun(folder)
+    if former is not None and begun and _has_written(file, former):
+        program = former
+    ours = fingerprint(program, solution, statements)
+    if begun:
         differences = list(_differences(file, ours, _first_format(program)))
         if differences:
             raise _mismatch(folder, query, differences, solution)
         if _stored(file) == ours:
-            return
+            return program
     write_whole(file, ours.to_json(), synced=True)
+    return program
+
+
+def _has_written(file: Place, program: KernelProgram) -> bool:
+    """Return whether a program wrote the state beside a fingerprint; no if it cannot be read."""
+    try:
+        return _stored(file).program == fingerprint(program).program
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
 
 
 def standing_solution(folder: Place) -> str | None:

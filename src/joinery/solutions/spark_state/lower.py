@@ -80,6 +80,7 @@ def lower(
     *,
     tombstone_retention_micros: int = 7 * DAY_MICROS,
     max_document_bytes: int = 16 << 20,
+    former: bool = False,
 ) -> KernelProgram:
     """Return the program of one query that keeps `products`.
 
@@ -87,8 +88,9 @@ def lower(
         products: The members of the query, in the order of the project; with those that they read.
         tombstone_retention_micros: How long a delete is remembered.
         max_document_bytes: The size of JSON above which a document is refused.
+        former: Lower them as checkpoints of before have them, where these go on.
     """
-    draft = Draft(products)
+    draft = Draft(products, former=former)
     for place, product in enumerate(products):
         draft.products.append(ProductProgram(product.name, product.key, product.output))
         _lower_product(draft, product, place)
@@ -96,6 +98,14 @@ def lower(
         _Finish(draft).program(),
         tombstone_retention_micros=tombstone_retention_micros,
         max_document_bytes=max_document_bytes,
+    )
+
+
+def has_former(program: KernelProgram) -> bool:
+    """Return whether checkpoints of before may have the same products as another program."""
+    return any(
+        isinstance(each, Root) and not program.relations[each.relation].append
+        for each in program.nodes
     )
 
 

@@ -5,7 +5,8 @@ What is not needed is left out, with its reason:
 - a Match whose join value is the parent's own key: the Fold is the Match;
 - a Match of embeds that hang on the same columns as another: it is an arm of that one;
 - a Fold over a lone ToOne: the ToOne assembles its parents in place. At the root of a product this
-  is so for rows of append relations, and a Root remembers what was sent.
+  is so for rows of append relations, and where a condition leaves documents out; a Root remembers
+  what was sent.
 """
 
 from __future__ import annotations
@@ -93,10 +94,16 @@ class DocumentLowering:
             self._fold(root, upward=None, product=self._place, waits=waits)
 
     def _is_assembled_below(self, root: Node) -> bool:
-        """Whether a root's rows never change, and a lone ToOne can assemble them."""
+        """Whether a lone ToOne can assemble a root's rows, and less is kept where it does.
+
+        A ToOne keeps a row that a Retract before it keeps, too. So where rows change it has to
+        keep documents from the Root.
+        """
         relation = root.relation
-        comes = relation.append and bool(relation.key) and relation.personal is None
-        if not comes or root.as_of is not None or relation.name in self._own:
+        if not relation.key or root.as_of is not None or relation.name in self._own:
+            return False
+        only_comes = relation.append and relation.personal is None
+        if not only_comes and (root.where is None or self._draft.former):
             return False
         embeds = root.embeds
         return len(embeds) == 1 and is_lookup(embeds[0]) and not is_fusible(root, embeds[0])

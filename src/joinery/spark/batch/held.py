@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 
@@ -110,8 +110,16 @@ class Held:
         """Make a query's checkpoint its own."""
         reads = sources_of(self.spec, query.products)
         products = query.products
-        keeper = solution_of(products), statements_of(products)
-        self.mode.claim(query.name, Claim(query.lowered.program, *keeper, reads, query.lease.check))
+        lowered = query.lowered
+        plan = Claim(
+            lowered.program,
+            lowered.former,
+            solution_of(products),
+            statements_of(products),
+            reads,
+            query.lease.check,
+        )
+        query.lowered = replace(lowered, program=self.mode.claim(query.name, plan))
         paths = self.mode.paths(query.name)
         if not self.rebuild:  # which forgets what waits
             check_held(paths.checkpoint, query.products)

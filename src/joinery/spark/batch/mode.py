@@ -59,6 +59,7 @@ class Claim:
 
     Attributes:
         program: Of the query.
+        former: The same as checkpoints of before may have it; None where there is no other.
         solution: Who keeps its state.
         statements: The user's own that make its documents; empty where there are none.
         reads: Its sources.
@@ -66,6 +67,7 @@ class Claim:
     """
 
     program: KernelProgram
+    former: KernelProgram | None
     solution: str
     statements: str
     reads: Sequence[SourceRead]
@@ -78,8 +80,11 @@ class RunMode(Protocol):
     def paths(self, query: str) -> QueryPaths:
         """Return where the run of a query has its files."""
 
-    def claim(self, query: str, plan: Claim) -> None:
+    def claim(self, query: str, plan: Claim) -> KernelProgram:
         """Make the checkpoint of a query one for `plan`; its lease is held.
+
+        Returns:
+            The program of the two that is to run.
 
         Raises:
             StateMismatchError: It holds state that another program or another solution wrote,
@@ -114,14 +119,15 @@ class KeepCurrent:
         """Return the query's own paths."""
         return QueryPaths.of(self.root, query)
 
-    def claim(self, query: str, plan: Claim) -> None:
+    def claim(self, query: str, plan: Claim) -> KernelProgram:
         """Put a finished rebuild in place, then go on from the checkpoint."""
         if put_in_place(self.root, query, plan.check):
             remove_folder(rebuild_paths(self.scratch, query).checkpoint)
         checkpoint = self.paths(query).checkpoint
-        _claim(checkpoint, query, plan)
+        program = _claim(checkpoint, query, plan)
         if isinstance(checkpoint, Path) or checkpoint.can_rename:
             relocate(checkpoint)
+        return program
 
     def needs_ends(self, products: Sequence[Product]) -> bool:
         """Return whether a product has `ready`."""
@@ -248,7 +254,7 @@ class Rebuild:
         """Return the paths of the query's rebuild."""
         return rebuild_paths(self.root, query)
 
-    def claim(self, query: str, plan: Claim) -> None:
+    def claim(self, query: str, plan: Claim) -> KernelProgram:
         """Put a finished rebuild in place; go on with one of this plan, or begin anew."""
         checkpoint, held = self.paths(query).checkpoint, self._held(query)
         if (checkpoint / MARK).exists():
@@ -258,13 +264,14 @@ class Rebuild:
         ):
             _begin_anew(checkpoint, held, plan.check)
         try:
-            _claim(checkpoint, query, plan)
+            program = _claim(checkpoint, query, plan)
         except StateMismatchError:
             _begin_anew(checkpoint, held, plan.check)
-            _claim(checkpoint, query, plan)
+            program = _claim(checkpoint, query, plan)
         # All of it is sent again at the swap; before that nothing may go out.
         if isinstance(checkpoint, Path):
             forget_spools(checkpoint)
+        return program
 
     def _held(self, query: str) -> Path:
         """Return where documents are held: in the checkpoint, where that is on a disk."""
@@ -298,9 +305,17 @@ def _begin_anew(checkpoint: Place, held: Path, check: Callable[[], None]) -> Non
     write_whole(checkpoint / HELD / BELONGS, name, synced=True)
 
 
-def _claim(checkpoint: Place, query: str, plan: Claim) -> None:
-    claim_checkpoint(checkpoint, query, plan.program, plan.solution, statements=plan.statements)
+def _claim(checkpoint: Place, query: str, plan: Claim) -> KernelProgram:
+    program = claim_checkpoint(
+        checkpoint,
+        query,
+        plan.program,
+        plan.solution,
+        statements=plan.statements,
+        former=plan.former,
+    )
     claim_sources(checkpoint, query, plan.reads)
+    return program
 
 
 class _RebuildOutlets:

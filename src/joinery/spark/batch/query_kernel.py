@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from joinery.plan.relation import Relation
 from joinery.plan.stream import Stream
 from joinery.project.product import ProjectSpec
 from joinery.project.run import RunSpec
-from joinery.solutions.spark_state.lower import lower
+from joinery.solutions.spark_state.lower import has_former, lower
 from joinery.solutions.spark_state.lower_stream import LoweredStreams, lower_streams
 from joinery.solutions.spark_state.program import KernelProgram
 from joinery.spark.batch.stores import is_store_backed
@@ -44,11 +45,13 @@ class LoweredQuery:
         products: The members of the query.
         program: Their kernel program, with the limits of the run.
         streams: Their streams as lowered; None where they are documents.
+        former: Their program as checkpoints of before may have it; None where it is the same.
     """
 
     products: tuple[Product, ...]
     program: KernelProgram
     streams: LoweredStreams | None = None
+    former: KernelProgram | None = None
 
     @property
     def relations(self) -> tuple[Relation, ...]:
@@ -65,12 +68,15 @@ def lower_query(products: Sequence[Product], run: RunSpec) -> LoweredQuery:
     if streams:
         lowered = lowered_streams(streams, run)
         return LoweredQuery(members, lowered.program, lowered)
-    program = lower(
+    lower_all = partial(
+        lower,
         products,
         tombstone_retention_micros=run.tombstone_retention_ms * 1000,
         max_document_bytes=run.max_document_bytes,
     )
-    return LoweredQuery(members, program)
+    program = lower_all()
+    former = lower_all(former=True) if has_former(program) else None
+    return LoweredQuery(members, program, former=former)
 
 
 def lowered_streams(streams: Sequence[Stream], run: RunSpec) -> LoweredStreams:

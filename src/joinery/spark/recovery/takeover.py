@@ -193,9 +193,15 @@ def _copy(
     standing = QueryPaths.of(root, query).on_disk(_WHAT)
     fresh = rebuild_paths(root, query).on_disk(_WHAT)
     old, new = standing_solution(standing) or "", solution_of(products)
-    program = lower_query(products, spec.run).program
-    kept = _with(origin, old, query)
-    claim_checkpoint(standing, query, program, old, statements=statements_of(kept))
+    lowered, kept = lower_query(products, spec.run), _with(origin, old, query)
+    program = claim_checkpoint(
+        standing,
+        query,
+        lowered.program,
+        old,
+        statements=statements_of(kept),
+        former=lowered.former,
+    )
     claim_sources(standing, query, sources_of(spec, products))
     shutil.rmtree(fresh, ignore_errors=True)
     left = shutil.ignore_patterns(FOLDER, STORE_NAME, FILE_NAME)

@@ -16,6 +16,7 @@ from joinery.solutions.spark_state.fingerprint import (
     STATE_FORMAT,
     claim_checkpoint,
     fingerprint,
+    readable_formats,
 )
 from joinery.solutions.spark_state.lower import lower
 from joinery.solutions.spark_state.lower_stream import lower_streams
@@ -309,3 +310,29 @@ def test_a_checkpoint_without_a_batch_is_claimed_anew(tmp_path: Path) -> None:
     stored = json.loads((tmp_path / "fresh" / FILE_NAME).read_text())
     assert fingerprint(changed).program == stored["program"]
     assert [FILE_NAME] == [each.name for each in (tmp_path / "fresh").iterdir()]
+
+
+def test_a_checkpoint_that_has_folds_of_roots_goes_on_with_them(tmp_path: Path) -> None:
+    file = tmp_path / "joinery.yaml"
+    conditional = "sale: {root: sale, where: price.cents > 0,"
+    file.write_text(TO_ONE.replace("sale: {root: sale,", conditional))
+    products = jn.load(file).plan.products
+    ours, former = lower(products), lower(products, former=True)
+    assert ours != former
+    old, new = tmp_path / "old", tmp_path / "new"
+
+    for folder, began in ((old, former), (new, ours)):
+        claim_checkpoint(folder, "sale", began)
+        begin(folder)
+        assert began == claim_checkpoint(folder, "sale", ours, former=former)
+    assert "assembled by a Fold at level 3" in refusal(new, former).detail
+    assert ours == claim_checkpoint(tmp_path / "fresh", "sale", ours, former=former)
+
+
+def test_state_of_every_format_that_its_nodes_read_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "joinery.yaml"
+    file.write_text(TO_ONE.replace("sale: {key", "sale: {append: true, key"))
+
+    told = readable_formats(lower(jn.load(file).plan.products))
+
+    assert (f"format {STATE_FORMAT} (root 2)", f"format {STATE_FORMAT}", "format 6") == told

@@ -147,3 +147,49 @@ def test_an_append_relation_with_personal_columns_is_kept_for_erasures(tmp_path:
     told = appended(tmp_path, more=personal, run=vault)
 
     assert "Retract payment by id" in told
+
+
+ORDERS = """\
+name: shop
+sources: {log: {files: {path: data}}}
+relations:
+  shop: {key: [name], fields: {name: string, city: string}}
+  payment: {key: [id], fields: {id: long, shop: string, sum: long}}
+products:
+  p:
+    root: payment
+    fields: [id, sum]
+    embed: {at: {one: shop, on: {name: shop}, fields: [city]}}
+    sink: {files: {path: out}}
+"""
+
+
+def test_a_to_one_assembles_roots_that_change_where_a_condition_leaves_documents_out(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "joinery.yaml"
+    file.write_text(f"{ORDERS}    where: at.city = 'Rome'\n")
+    products = jn.load(file).plan.products
+
+    told = render_program(lower(products))
+
+    assert (
+        "level 1\n"
+        "  Retract payment by id\n"
+        "    keeps id, shop, sum\n"
+        "    own row -> ToOne p/at by shop\n"
+        "level 2\n"
+        "  ToOne p/at by name\n"
+        "    keeps the rows of shop\n"
+        "    assembled rows -> Root p by id\n"
+        "level 3\n"
+        "  Root p by id\n"
+    ) in told
+    assert "Fold p by id" in render_program(lower(products, former=True))
+
+
+def test_all_documents_of_roots_that_change_stand_in_folds(tmp_path: Path) -> None:
+    file = tmp_path / "joinery.yaml"
+    file.write_text(ORDERS)
+
+    assert "Fold p by id" in render_program(lower(jn.load(file).plan.products))

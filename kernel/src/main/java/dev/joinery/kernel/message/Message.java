@@ -20,6 +20,9 @@ public final class Message {
   public static final int OWN_ANEW = 24;
   public static final int PARENT_PUT = 4;
   public static final int PARENT_REMOVE = 5;
+  /** The same of a parent that stood at another address before, or stands at another now. */
+  public static final int PARENT_CAME = 25;
+  public static final int PARENT_LEFT = 26;
   public static final int CHILD_PUT = 6;
   public static final int CHILD_REMOVE = 7;
   public static final int BRANCH = 8;

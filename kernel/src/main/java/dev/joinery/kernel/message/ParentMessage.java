@@ -3,12 +3,18 @@ package dev.joinery.kernel.message;
 import dev.joinery.kernel.bytes.ByteReader;
 import dev.joinery.kernel.bytes.Slice;
 
-/** A parent announced at a join value, or gone from it; its row travels where it is assembled. */
-public record ParentMessage(long epoch, Slice key, boolean remove, Slice row) {
+/**
+ * A parent announced at a join value, or gone from it; its row travels where it is assembled.
+ *
+ * @param moved whether it stood at another value before, or stands at another now
+ */
+public record ParentMessage(long epoch, Slice key, boolean remove, boolean moved, Slice row) {
   public static ParentMessage read(byte[] message) {
     ByteReader in = Message.body(message);
-    boolean remove = Message.kind(message) == Message.PARENT_REMOVE;
-    return new ParentMessage(in.readLong(), in.readBlob(), remove, in.rest());
+    int kind = Message.kind(message);
+    boolean remove = kind == Message.PARENT_REMOVE || kind == Message.PARENT_LEFT;
+    boolean moved = kind == Message.PARENT_CAME || kind == Message.PARENT_LEFT;
+    return new ParentMessage(in.readLong(), in.readBlob(), remove, moved, in.rest());
   }
 
   /**
@@ -16,11 +22,20 @@ public record ParentMessage(long epoch, Slice key, boolean remove, Slice row) {
    * has the time of its batch, of a clock that may have been set back.
    */
   public ParentMessage notBefore(long known) {
-    return epoch >= known ? this : new ParentMessage(known, key, remove, row);
+    return epoch >= known ? this : new ParentMessage(known, key, remove, moved, row);
   }
 
   public static byte[] put(long timestamp, long epoch, byte[] key, Slice row) {
-    return Message.start(Message.PARENT_PUT, timestamp, key.length + row.length() + 16)
+    return put(Message.PARENT_PUT, timestamp, epoch, key, row);
+  }
+
+  /** A put of one that stood at another join value before. */
+  public static byte[] came(long timestamp, long epoch, byte[] key, Slice row) {
+    return put(Message.PARENT_CAME, timestamp, epoch, key, row);
+  }
+
+  private static byte[] put(int kind, long timestamp, long epoch, byte[] key, Slice row) {
+    return Message.start(kind, timestamp, key.length + row.length() + 16)
         .writeLong(epoch)
         .writeBlob(key)
         .writeRaw(row)
@@ -28,7 +43,16 @@ public record ParentMessage(long epoch, Slice key, boolean remove, Slice row) {
   }
 
   public static byte[] remove(long timestamp, long epoch, byte[] key) {
-    return Message.start(Message.PARENT_REMOVE, timestamp, key.length + 16)
+    return remove(Message.PARENT_REMOVE, timestamp, epoch, key);
+  }
+
+  /** A remove of one that stands at another join value now. */
+  public static byte[] left(long timestamp, long epoch, byte[] key) {
+    return remove(Message.PARENT_LEFT, timestamp, epoch, key);
+  }
+
+  private static byte[] remove(int kind, long timestamp, long epoch, byte[] key) {
+    return Message.start(kind, timestamp, key.length + 16)
         .writeLong(epoch)
         .writeBlob(key)
         .toBytes();

@@ -14,12 +14,16 @@ import java.util.List;
 /**
  * Remembers the document of a row that a ToOne assembles, and as what it was sent; sends it when its
  * content changed, and a tombstone when it goes; where other products read it, to what its rows are
- * for.
+ * for. Of a document that went it remembers since when, for as long as a delete: what the address
+ * sent that the row left before may still be on its way.
  *
  * <p>The row of its key travels as its order: a document has none.
  */
 public final class Root implements Node {
   private static final Slice WHOLE = Slice.EMPTY;
+
+  /** What is remembered is not a document, but that there is none since an epoch. */
+  private static final int GONE = 2;
 
   private final SentDocument last;
   private final long retentionMicros;
@@ -39,35 +43,41 @@ public final class Root implements Node {
     ByteReader in = stored == null ? null : new ByteReader(stored);
     last.read(in);
     Child told = in == null || readers == null ? null : child(in.readBlob());
-    Child before = in == null ? null : child(in.rest());
+    Child kept = in == null ? null : child(in.rest());
+    Child before = document(kept);
     long committed = stored == null ? state.highestForgottenBefore() : last.version();
     if (stored == null) {
       last.beginAbove(state.highestForgotten());
     }
     boolean wasSent = !last.isFailed();
-    Child after = applied(before, messages, committed);
+    Child next = applied(kept, messages, committed);
+    Child after = document(next);
     if (after == null) {
       last.sendGone(() -> before == null ? null : before.order(), timestamp, outbox);
     } else {
-      SentDocument.Next next = new SentDocument.Next(after.row(), after.flags(), null, 0);
-      last.send(next, after::order, timestamp, outbox);
+      SentDocument.Next document = new SentDocument.Next(after.row(), after.flags(), null, 0);
+      last.send(document, after::order, timestamp, outbox);
     }
     if (readers == null) {
-      write(after, null, timestamp, state);
+      write(next, null, timestamp, state);
       return;
     }
     // One that cannot be sent stands as it was before, in readers as in sinks.
     Child stood = told == null && before != null && wasSent ? before : told;
     Child stands = last.isFailed() ? stood : after;
     readers.tell(stood, stands, last.version(), timestamp, outbox);
-    write(after, stands == after ? null : stands, timestamp, state);
+    write(next, stands == after ? null : stands, timestamp, state);
   }
 
   private static Child child(Slice encoded) {
     return encoded.isEmpty() ? null : Child.read(encoded);
   }
 
-  private Child applied(Child before, List<byte[]> messages, long committed) {
+  private static Child document(Child kept) {
+    return kept == null || (kept.flags() & GONE) != 0 ? null : kept;
+  }
+
+  private Child applied(Child kept, List<byte[]> messages, long committed) {
     ChildMessage newest = null;
     for (byte[] message : messages) {
       switch (Message.kind(message)) {
@@ -79,16 +89,19 @@ public final class Root implements Node {
         default -> throw Message.unexpected(message);
       }
     }
-    if (newest == null || before != null && newest.epoch() < before.epoch()) {
-      return before;
+    if (newest == null || kept != null && newest.epoch() < kept.epoch()) {
+      return kept;
     }
-    return newest.remove() ? null : newest.child();
+    return newest.remove()
+        ? Child.of(newest.epoch(), GONE, Slice.EMPTY, Slice.EMPTY)
+        : newest.child();
   }
 
   /** {@code told} is what readers know where that is another document; else null. */
-  private void write(Child document, Child told, long timestamp, State state) {
-    boolean gone = document == null && last.isIdle();
-    if (gone && last.version() <= state.highestForgotten()) {
+  private void write(Child kept, Child told, long timestamp, State state) {
+    boolean gone = document(kept) == null && last.isIdle();
+    boolean moves = kept != null && kept.epoch() > 0;
+    if (gone && !moves && last.version() <= state.highestForgotten()) {
       state.clear();
       return;
     }
@@ -97,8 +110,8 @@ public final class Root implements Node {
     if (readers != null) {
       out.writeBlob(told == null ? Slice.EMPTY : told.encoded());
     }
-    if (document != null) {
-      out.writeRaw(document.encoded());
+    if (kept != null) {
+      out.writeRaw(kept.encoded());
     }
     state.write(out.toBytes());
     if (gone) {
@@ -117,10 +130,12 @@ public final class Root implements Node {
     if (readers != null) {
       in.readBlob();
     }
-    long over = last.version() + retentionMicros;
-    if (in.hasMore() || !last.isIdle()) {
+    Child kept = child(in.rest());
+    if (document(kept) != null || !last.isIdle()) {
       return;
     }
+    long went = kept == null ? 0 : kept.epoch();
+    long over = Math.max(last.version(), went) + retentionMicros;
     if (over < timestamp) {
       state.forget(last.version());
     } else {

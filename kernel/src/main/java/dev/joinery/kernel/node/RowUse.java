@@ -140,12 +140,14 @@ interface RowUse {
       byte[] from = parentAddress(change.before(), change.key(), use, codec, row, time);
       byte[] to = parentAddress(change.after(), change.key(), use, codec, row, time);
       boolean stays = Arrays.equals(from, to);
+      boolean moves = use.merged() && from != null && to != null && !stays;
       boolean told = stays && time.of(change.before()) == time.of(change.after());
       if (from != null && !stays) {
-        outbox.send(
-            use.target(),
-            from,
-            ParentMessage.remove(change.timestamp(), change.epoch(), change.key()));
+        byte[] gone =
+            moves
+                ? ParentMessage.left(change.timestamp(), change.epoch(), change.key())
+                : ParentMessage.remove(change.timestamp(), change.epoch(), change.key());
+        outbox.send(use.target(), from, gone);
       }
       if (to == null) {
         if (change.after() != null && (change.before() == null || from != null)) {
@@ -153,10 +155,11 @@ interface RowUse {
         }
       } else if (!told || use.merged()) {
         Slice own = use.merged() ? change.after() : time.bytesOf(change.after());
-        outbox.send(
-            use.target(),
-            to,
-            ParentMessage.put(change.timestamp(), change.epoch(), change.key(), own));
+        byte[] here =
+            moves
+                ? ParentMessage.came(change.timestamp(), change.epoch(), change.key(), own)
+                : ParentMessage.put(change.timestamp(), change.epoch(), change.key(), own);
+        outbox.send(use.target(), to, here);
       }
     };
   }

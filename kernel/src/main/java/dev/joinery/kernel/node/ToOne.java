@@ -56,8 +56,17 @@ public final class ToOne implements Node {
     this.product = program.name().split("/", 2)[0];
   }
 
-  /** A parent before and after a batch; an own row is null where it was or is not here. */
-  private record ParentDelta(long epochBefore, Slice before, long epochAfter, Slice after) {}
+  /**
+   * A parent before and after a batch; an own row is null where it was or is not here.
+   *
+   * @param moved whether it stood at another address before, or stands at another now
+   */
+  private record ParentDelta(
+      long epochBefore, Slice before, long epochAfter, Slice after, boolean moved) {
+    static ParentDelta staying(long epochBefore, Slice before, long epochAfter, Slice after) {
+      return new ParentDelta(epochBefore, before, epochAfter, after, false);
+    }
+  }
 
   @Override
   public void handle(Slice key, List<byte[]> messages, State state, Outbox outbox) {
@@ -135,7 +144,10 @@ public final class ToOne implements Node {
             childMessages.add(message);
           }
         }
-        case Message.PARENT_PUT, Message.PARENT_REMOVE -> {
+        case Message.PARENT_PUT,
+            Message.PARENT_REMOVE,
+            Message.PARENT_CAME,
+            Message.PARENT_LEFT -> {
           ParentMessage parent = ParentMessage.read(message);
           announcements.put(parent.key(), parent);
         }
@@ -218,7 +230,7 @@ public final class ToOne implements Node {
         }
         Slice after = parentRows.view(cell);
         if (before == null ? after != null : !before.equals(after)) {
-          deltas.put(key, new ParentDelta(0, before, 0, after));
+          deltas.put(key, ParentDelta.staying(0, before, 0, after));
         }
       }
     }
@@ -235,13 +247,13 @@ public final class ToOne implements Node {
       long epoch = message.epoch();
       if (message.remove()) {
         parents.remove(key);
-        deltas.put(key, new ParentDelta(epochBefore, before, epoch, null));
+        deltas.put(key, new ParentDelta(epochBefore, before, epoch, null, message.moved()));
         continue;
       }
       Slice row = message.row();
       ByteWriter entry = new ByteWriter(row.length() + 10).writeLong(epoch).writeRaw(row);
       parents.put(key, Slice.of(entry.toBytes()));
-      deltas.put(key, new ParentDelta(epochBefore, before, epoch, row));
+      deltas.put(key, new ParentDelta(epochBefore, before, epoch, row, message.moved()));
     }
   }
 
@@ -289,12 +301,12 @@ public final class ToOne implements Node {
   private ParentDelta unchanged(Slice stored) {
     if (parentRows != null) {
       Slice row = parentRows.view(RowCell.read(stored));
-      return new ParentDelta(0, row, 0, row);
+      return ParentDelta.staying(0, row, 0, row);
     }
     ByteReader in = new ByteReader(stored);
     long epoch = in.readLong();
     Slice row = in.rest();
-    return new ParentDelta(epoch, row, epoch, row);
+    return ParentDelta.staying(epoch, row, epoch, row);
   }
 
   /** A parent's Fold holds one child, so what it holds goes before the new one comes. */
@@ -354,7 +366,25 @@ public final class ToOne implements Node {
       Upward.Placed after = place(delta.after(), childAfter);
       context.counters().productFailures(product, failuresBefore, failures);
       long epoch = delta.after() == null ? delta.epochBefore() : delta.epochAfter();
-      upward.send(before, after, parent, epoch, timestamp, outbox);
+      if (rootKey == null || !delta.moved()) {
+        upward.send(before, after, parent, epoch, timestamp, outbox);
+      } else if (delta.after() != null) {
+        sendCame(delta.after(), after, parent, epoch, timestamp, outbox);
+      }
+    }
+
+    /**
+     * Sends the root what a row has come to. The address that it left sends nothing: messages may
+     * overtake one another, so the root could not tell a row that moved from one that went.
+     */
+    private void sendCame(
+        Slice row, Upward.Placed after, Slice parent, long epoch, long timestamp, Outbox outbox) {
+      if (after != null) {
+        upward.send(null, after, parent, epoch, timestamp, outbox);
+      } else {
+        byte[] root = upward.addressOf(BinaryRow.point(own, row));
+        upward.sendGone(root, parent, epoch, timestamp, outbox);
+      }
     }
 
     private Upward.Placed place(Slice bytes, Child child) {

@@ -38,7 +38,7 @@ final class Upward {
     byte[] to = after == null ? null : after.address();
     boolean moved = from != null && !java.util.Arrays.equals(from, to);
     if (moved) {
-      outbox.send(target, from, ChildMessage.remove(timestamp, branch, epoch, key));
+      sendGone(from, key, epoch, timestamp, outbox);
     }
     if (to != null && (from == null || moved || !before.sameContent(after))) {
       outbox.send(
@@ -49,4 +49,7 @@ final class Upward {
     }
   }
 
+  void sendGone(byte[] from, Slice key, long epoch, long timestamp, Outbox outbox) {
+    outbox.send(target, from, ChildMessage.remove(timestamp, branch, epoch, key));
+  }
 }

@@ -47,6 +47,7 @@ final class Shapes {
         new Sample("one relation in two roles", List.of(twoRoles())),
         new Sample("self reference", List.of(selfReference())),
         new Sample("rows that come and go by where", List.of(conditions())),
+        new Sample("lookup of a root that moves", List.of(movingRoot())),
         new Sample("two products of one query", List.of(userProfile(), movingHolder())));
   }
 
@@ -175,6 +176,12 @@ final class Shapes {
         person,
         Tree.one("boss_of", person, "id=boss", Tree.one("boss_of", person, "id=boss")),
         Tree.many("reports", person, "boss=id", Tree.many("near", person, "desk=desk")));
+  }
+
+  private static Tree movingRoot() {
+    Table shop = Table.of("shop", 1, "id long, city long");
+    Table sale = Table.of("sale", 1, "id long, shop long, open boolean, amount long");
+    return Tree.root("sale", sale, Tree.one("shop", shop, "id=shop")).where("open");
   }
 
   private static Tree conditions() {
