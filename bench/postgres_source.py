@@ -299,16 +299,31 @@ def first(rows: int, *options: str) -> None:
         fill(world.link, rows)
         if options[-1:] == ("parquet",):
             options = (*options, _export(world, rows))
-        began_at, before = time.monotonic(), world.server_s()
-        with world.running("--once", *options) as run:
-            used = _watched(psutil.Process(run.pid))
-            code = run.wait()
-        took = time.monotonic() - began_at
-        spent = used, world.server_s() - before
-        if code:
-            raise RuntimeError(f"the run ended with {code}")
-        await_row(world.link, "select 1 from profile having count(*) = %s", rows // 10)
-    _tell(f"{rows} rows {' '.join(options)}", rows, took, spent)
+        _tell_run(world, rows, *options)
+
+
+def _tell_run(world: World, rows: int, *options: str, what: str = "") -> None:
+    """Print what a run takes until its documents have all rows."""
+    began_at, before = time.monotonic(), world.server_s()
+    with world.running("--once", *options) as run:
+        used = _watched(psutil.Process(run.pid))
+        code = run.wait()
+    took = time.monotonic() - began_at
+    spent = used, world.server_s() - before
+    if code:
+        raise RuntimeError(f"the run ended with {code}")
+    _shown(world.link, rows - rows // 10, 1)
+    await_row(world.link, "select 1 from profile having count(*) = %s", rows // 10)
+    _tell(f"{rows} rows {what or ' '.join(options)}", rows, took, spent)
+
+
+def stream(rows: int) -> None:
+    """Print how long the same rows take as changes of the log, from the start of a run on."""
+    with open_world() as world:
+        with world.running("--once") as run:
+            run.wait()
+        fill(world.link, rows)
+        _tell_run(world, rows, what="by the stream")
 
 
 def idle(seconds: int) -> None:

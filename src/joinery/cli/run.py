@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     from joinery.plan.product import Plan
     from joinery.project.product import ProjectSpec
+    from joinery.spark.batch.captures import Captures
     from joinery.spark.batch.run import Run
 
 
@@ -186,6 +187,7 @@ class Command:
         self._own_log = self._log.with_name("joinery.jsonl")
         self._warnings = Warnings(display.warn)
         self._session: SparkSession | None = None
+        self._captures: Captures | None = None
 
     def run(self) -> int:
         """Take the leases, open the sinks, start Spark, start the queries, wait for their end."""
@@ -208,6 +210,8 @@ class Command:
             raise
         finally:
             self._display.close()
+            if self._captures is not None:
+                self._captures.end()
             if self._session is not None:
                 with suppress(ConnectionError):  # its process may have died
                     self._session.stop()
@@ -254,6 +258,7 @@ class Command:
     def _run_queries(self, plan: Plan, *, rebuild: bool = False) -> None:
         """Run the queries to their end, or build them anew."""
         run = self._made(plan, rebuild=rebuild)
+        self._captures = run.captures
         run.prepare()
         try:
             session = self._open()
@@ -308,6 +313,8 @@ class Command:
             products=self._arguments.products,
             rebuild=rebuild,
             bulk=rebuild and self._arguments.bootstrap_from == "database",
+            captures=self._captures,
+            captures_stay=rebuild,
             on_batch=self._display.batch,
             on_wait=self._display.wait,
             on_phase=self._display.phase,

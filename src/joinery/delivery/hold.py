@@ -152,6 +152,19 @@ class Hold:
         """Yield all documents that are held, by key."""
         return self._rows("SELECT key, value, version FROM held ORDER BY key")
 
+    def rows_with(self, files: Sequence[Path]) -> Iterator[StagedRow]:
+        """Yield all documents that are held, by key, and those of a batch that comes after them.
+
+        Of a key that both have, the batch's is given, and what was held is forgotten: the batch
+        is held by nobody, so it has to run again where this is broken off.
+        """
+        if self._opened.first("SELECT 1 FROM held LIMIT 1"):
+            with self._opened.transaction() as database:
+                keys = ((each.row.key,) for each in read_held(files))
+                database.executemany("DELETE FROM held WHERE key = ?", keys)
+        yield from self.rows()
+        yield from (each.row for each in read_held(files))
+
     def forget_held(self) -> None:
         """Forget all documents that are held."""
         if self._opened.first("SELECT 1 FROM held LIMIT 1"):

@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 from joinery.delivery.held_outlet import HoldingOutlet
@@ -96,8 +97,8 @@ class RebuildOutlet(HoldingOutlet):
 
     def write(self, batch: StagedBatch) -> Sequence[SinkResult]:
         """Hold `batch`, or send all that was held."""
-        self._hold.put(batch, time.time())
         if not self._reached(batch.batch_id):
+            self._hold.put(batch, time.time())
             return ()
         ours = self._swap.begin(batch)
         with tempfile.TemporaryDirectory(prefix="joinery-rebuild-") as folder:
@@ -126,12 +127,19 @@ class RebuildOutlet(HoldingOutlet):
 
     def _renewed(self, batch: StagedBatch) -> Iterator[StagedRow]:
         """Yield all documents under one new version, then tombstones of those that vanished."""
+        listed = self._listed(batch)
+        first = next(listed, None)
+        vanished = [] if first is None else self._vanished(batch, chain((first,), listed))
         version = time.time_ns() // 1000
-        for row in self._hold.rows():
+        for row in self._hold.rows_with(batch.files):
             yield row._replace(version=version)
-        vanished = set(self._hold.missing(self._listed(batch)))
-        for key in sorted(vanished):
+        for key in vanished:
             yield StagedRow(key, None, version)
+
+    def _vanished(self, batch: StagedBatch, listed: Iterator[str]) -> Sequence[str]:
+        """Return those keys that targets hold and the rebuild does not."""
+        self._hold.put(batch, time.time())
+        return sorted(set(self._hold.missing(listed)))
 
     def _listed(self, batch: StagedBatch) -> Iterator[str]:
         """Yield the keys of all documents that targets hold, as far as they can tell."""

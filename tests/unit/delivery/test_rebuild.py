@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from joinery.delivery.held_row import told_line
 from joinery.delivery.hold import Hold
 from joinery.delivery.lease import Lease
 from joinery.delivery.outlet import DirectOutlet
@@ -16,14 +17,14 @@ from joinery.model.type import LONG, Field, Struct
 from joinery.model.warning import warn
 from joinery.sinks.files import FilesSink
 from joinery.sinks.line import StagedRow, read_rows
-from joinery.sinks.protocol import StagedBatch
+from joinery.sinks.protocol import SinkError, StagedBatch, Written
 
 KEY = Struct((Field("id", LONG),))
 LAST = 2
 
 
-def row(id: int, version: int) -> StagedRow:
-    return StagedRow(f'{{"id":{id}}}', f'{{"id":{id}}}', version)
+def row(id: int, version: int, name: str = "") -> StagedRow:
+    return StagedRow(f'{{"id":{id}}}', f'{{"id":{id},"name":"{name}"}}', version)
 
 
 def batch(folder: Path, batch_id: int, *rows: StagedRow, query_id: str = "q2") -> StagedBatch:
@@ -48,9 +49,25 @@ def sent(folder: Path) -> list[list[tuple[str, bool]]]:
     ]
 
 
+def values(folder: Path) -> list[str | None]:
+    """Return the documents that were sent, in order."""
+    return [each.value for each in read_rows(sorted((folder / "out").glob("*.jsonl")))]
+
+
+class Target(FilesSink):
+    """Files on a disk that may be away."""
+
+    away = False
+
+    def write(self, batch: StagedBatch) -> Written:
+        if self.away:
+            raise SinkError("the disk is away")
+        return super().write(batch)
+
+
 @pytest.fixture
-def sink(tmp_path: Path) -> FilesSink:
-    return FilesSink(tmp_path / "out")
+def sink(tmp_path: Path) -> Target:
+    return Target(tmp_path / "out")
 
 
 @pytest.fixture
@@ -97,3 +114,39 @@ def test_a_rebuild_that_sends_again_keeps_the_tombstones_that_it_has_sent(
     assert [('{"id":1}', True), ('{"id":9}', False)] == files[1]
     assert [('{"id":1}', True)] == files[2]
     assert ['{"id":1}'] == list(sink.keys(batch(tmp_path, 0)))
+
+
+def test_of_a_key_that_the_last_batch_has_nothing_that_was_held_is_sent(
+    tmp_path: Path, rebuild: RebuildOutlet
+) -> None:
+    rebuild.write(batch(tmp_path, 0, row(1, 10, "old"), row(2, 10, "kept")))
+    rebuild.write(batch(tmp_path, LAST, row(1, 20, "new"), StagedRow('{"id":3}', None, 20)))
+
+    assert ['{"id":2,"name":"kept"}', '{"id":1,"name":"new"}', None] == values(tmp_path)
+
+
+def test_a_last_batch_that_could_not_be_sent_sends_all_when_it_runs_again(
+    tmp_path: Path, sink: Target, rebuild: RebuildOutlet
+) -> None:
+    last = batch(tmp_path, LAST, row(1, 20, "new"))
+    rebuild.write(batch(tmp_path, 0, row(1, 10, "old"), row(2, 10, "kept")))
+    sink.away = True
+    with pytest.raises(SinkError):
+        rebuild.write(last)
+    sink.away = False
+
+    rebuild.write(last)
+
+    assert ['{"id":2,"name":"kept"}', '{"id":1,"name":"new"}'] == values(tmp_path)
+
+
+def test_a_last_batch_of_a_product_that_settles_keeps_its_digits(
+    tmp_path: Path, rebuild: RebuildOutlet
+) -> None:
+    last = batch(tmp_path, LAST)
+    price = StagedRow('{"id":1}', '{"price":1.50}', 20)
+    last.files[0].write_text(told_line(price.line(), "", "9f"))
+
+    rebuild.write(last)
+
+    assert ['{"price":1.50}'] == values(tmp_path)

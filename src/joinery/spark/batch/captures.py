@@ -224,36 +224,41 @@ def _check_taken(source: SourceSpec, spool: SpoolFolder) -> None:
 
 
 class Captures:
-    """The captures of a run.
+    """The captures of a run, or of two that follow one another.
 
     Args:
         spec: The project.
         products: That the run keeps current.
-        on_wait: As that of `make_capture`.
-        on_warning: Likewise.
-        bulk: Likewise.
+        bulk: As that of `make_capture`.
+        stay: They go on when a run closes them, until `end`.
     """
 
+        stay: bool = False,
     def __init__(
         self,
         spec: ProjectSpec,
         products: Iterable[Product],
-        on_wait: Wait,
-        on_warning: Warn,
         *,
         bulk: bool = False,
     ) -> None:
         names = {each.source for one in products for each in one.relations}
         self._spec = spec
         self._sources = [e for e in spec.sources if e.kind in CAPTURED and e.name in names]
+    def serve(self, on_wait: Wait, on_warning: Warn) -> None:
+        """Tell a run from now on, as `make_capture` says."""
         self._on_wait, self._on_warning = on_wait, on_warning
-        self._bulk = bulk
+
+        self._bulk, self._stay = bulk, stay
+        self._on_wait: Wait = lambda target, waiting: None
+        self._on_warning: Warn = lambda warning: None
         self._claimed: list[Capture] = []
         self._captures: list[Capture] = []
 
     def claim(self) -> None:
-        """Claim the spools.
+        """Claim the spools; those of captures that go on are.
 
+        if self._captures:
+            return
         Raises:
             CaptureError: A spool has changes of another slot, or of other tables, or its tables
                 wait for an export.
@@ -261,15 +266,22 @@ class Captures:
         for each in self._sources:
             _check_taken(each, claim_spool(self._spec, each))
         self._claimed = [
-            make_capture(self._spec, each, self._on_wait, self._on_warning, bulk=self._bulk)
+            make_capture(
+                self._spec,
+                each,
+                lambda target, waiting: self._on_wait(target, waiting),
+                lambda warning: self._on_warning(warning),
+                bulk=self._bulk,
+            )
             for each in self._sources
         ]
 
     def start(self) -> None:
         """Capture into the spools, which were claimed."""
-        for each in self._claimed:
-            each.start()
-            self._captures.append(each)
+        while self._claimed:
+            capture = self._claimed.pop(0)
+            capture.start()
+            self._captures.append(capture)
 
     def reach_end(self, ended: Callable[[], bool]) -> None:
         """Wait until the spools have all that was committed by now.
@@ -292,6 +304,11 @@ class Captures:
         for each in self._captures:
             each.await_tables(ended)
 
+        """End all captures, unless they stay for the run that follows."""
+        if not self._stay:
+            self.end()
+
+    def end(self) -> None:
     @property
     def error(self) -> JoineryError | None:
         """Why a capture has ended; None while all go on."""

@@ -95,6 +95,10 @@ class RunMode(Protocol):
     def sends_between(self) -> bool:
         """Whether documents may go out between two batches, since somebody asks for them."""
 
+    @property
+    def sends_each(self) -> bool:
+        """Whether each batch's documents go out with it, as far as their products let them."""
+
     def needs_ends(self, products: Sequence[Product]) -> bool:
         """Return whether products wait for the ends of their sources."""
 
@@ -114,6 +118,7 @@ class KeepCurrent:
     root: Place
     scratch: Path
     sends_between = True
+    sends_each = True
 
     def paths(self, query: str) -> QueryPaths:
         """Return the query's own paths."""
@@ -249,6 +254,7 @@ class Rebuild:
     root: Place
     scratch: Path
     sends_between = False
+    sends_each = False
 
     def paths(self, query: str) -> QueryPaths:
         """Return the paths of the query's rebuild."""

@@ -85,6 +85,8 @@ class RunOptions:
         products: The products to run; empty means all.
         rebuild: Read everything anew beside what is there, then take its place and end.
         bulk: Read the tables of databases in bulk, where they were not read yet.
+        captures: Those that an earlier run has left going; None starts them.
+        captures_stay: Leave them going for the run that follows.
         wait_ms: The longest wait for any one thing that is away; None waits for ever.
         patient: Wait for a store of join state that is not there; else that ends the run.
         on_batch: Called for each batch once it is through.
@@ -98,6 +100,8 @@ class RunOptions:
     products: tuple[str, ...] = ()
     rebuild: bool = False
     bulk: bool = False
+    captures: Captures | None = None
+    captures_stay: bool = False
     wait_ms: int | None = None
     patient: bool = True
     on_batch: Callable[[BatchProgress], None] = lambda batch: None
@@ -145,7 +149,10 @@ class Run:
         tasks = SparkTasks()
         self._queries = make_queries(spec, plan, chosen, self._mode, self._board, tasks)
         read = [each.product for query in self._queries for each in query.members]
-        self._captures = Captures(spec, read, self._board.wait, self._board.warn, bulk=options.bulk)
+        self._captures = options.captures or Captures(
+            spec, read, bulk=options.bulk, stay=options.captures_stay
+        )
+        self._captures.serve(self._board.wait, self._board.warn)
         self._held = Held(
             spec=spec,
             queries=self._queries,
@@ -179,6 +186,11 @@ class Run:
     def progress(self) -> Progress:
         """The run as it stands."""
         return self._board.progress
+
+    @property
+    def captures(self) -> Captures:
+        """The captures of the databases that are read."""
+        return self._captures
 
     @property
     def replaced(self) -> tuple[str, ...]:

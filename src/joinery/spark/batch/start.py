@@ -161,10 +161,13 @@ class QueryStarter:
     def _room(self, query: QueryRun) -> BatchRoom:
         """Return what a batch may count on; Python holds a whole batch of one with a store."""
         if query.name not in self.stores:
-            return BatchRoom(memory_share=self.memory_share)
+            return BatchRoom(memory_share=self.memory_share, paced=self.mode.sends_each)
         most_bytes = max(1, int(_STORE_BYTES * self.memory_share))
         return BatchRoom(
-            memory_share=self.memory_share, most_rows=_STORE_ROWS, most_bytes=most_bytes
+            memory_share=self.memory_share,
+            most_rows=_STORE_ROWS,
+            most_bytes=most_bytes,
+            paced=self.mode.sends_each,
         )
 
     def _start_batches(

@@ -180,11 +180,13 @@ class BatchRoom:
         memory_share: Of the memory of Spark's tasks, which all queries use at once.
         most_rows: Where a batch goes through Python, which holds all of it; None sets no bound.
         most_bytes: The same.
+        paced: Somebody waits for what each batch sends, so none should last long.
     """
 
     memory_share: float = 1.0
     most_rows: int | None = None
     most_bytes: int | None = None
+    paced: bool = True
 
 
 def batch_options(run: RunSpec, room: BatchRoom) -> dict[str, str]:
@@ -205,6 +207,7 @@ def batch_options(run: RunSpec, room: BatchRoom) -> dict[str, str]:
             "triggerMillis": run.trigger_ms,
             "memoryShare": room.memory_share,
             "mostRowsPerBatch": room.most_rows,
+            "paced": None if room.paced else "false",
         }
         bytes_ = min((each for each in (bytes_, room.most_bytes) if each), default=None)
     told["maxBytesPerBatch"] = bytes_

@@ -67,12 +67,13 @@ def test_how_large_a_batch_may_be_is_told_by_source_where_it_moves() -> None:
 
 
 def test_a_project_leaves_the_size_of_batches_open_or_bounds_it() -> None:
-    room = BatchRoom(memory_share=0.5, most_rows=7, most_bytes=100)
+    room = BatchRoom(memory_share=0.5, most_rows=7, most_bytes=100, paced=False)
 
     left_open = batch_options(RunSpec(max_bytes_per_batch=1000), room)
     bounded = batch_options(RunSpec(max_rows_per_batch=9, max_bytes_per_batch=1000), room)
 
-    assert ("0", "7", "100") == (
+    assert ("false", "0", "7", "100") == (
+        left_open["paced"],
         left_open["maxRowsPerBatch"],
         left_open["mostRowsPerBatch"],
         left_open["maxBytesPerBatch"],

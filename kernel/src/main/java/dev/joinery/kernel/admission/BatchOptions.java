@@ -11,6 +11,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * @param memoryShare of Spark's memory, what one batch of this source may count on
  * @param rowBytes the mean size of rows, where it is known before any was read, else 0
  * @param mostRows where rows are left to {@link BatchSize}, the most it may take
+ * @param paced somebody waits for what each batch sends, so none should last long
  */
 public record BatchOptions(
     long maxRows,
@@ -18,11 +19,12 @@ public record BatchOptions(
     long triggerMillis,
     double memoryShare,
     double rowBytes,
-    long mostRows) {
+    long mostRows,
+    boolean paced) {
   /**
    * Reads the options {@code maxRowsPerBatch}, {@code maxBytesPerBatch}, {@code triggerMillis},
-   * {@code memoryShare}, {@code rowBytes} and {@code mostRowsPerBatch}; what is not there is no
-   * bound.
+   * {@code memoryShare}, {@code rowBytes}, {@code mostRowsPerBatch} and {@code paced}; what is not
+   * there is no bound.
    */
   public static BatchOptions of(CaseInsensitiveStringMap options) {
     return new BatchOptions(
@@ -31,6 +33,7 @@ public record BatchOptions(
         options.getLong("triggerMillis", 0),
         options.getDouble("memoryShare", 1.0),
         options.getDouble("rowBytes", 0),
-        options.getLong("mostRowsPerBatch", Long.MAX_VALUE));
+        options.getLong("mostRowsPerBatch", Long.MAX_VALUE),
+        options.getBoolean("paced", true));
   }
 }

@@ -12,6 +12,9 @@ import java.util.function.LongSupplier;
  * with what memory holds as their bound. Where there is less, a batch takes what there is. A first
  * batch is small: its rows also warm the code up, and its documents come early.
  *
+ * <p>Where nobody waits for what a batch sends, only memory bounds it, but for a first one that
+ * warms the code up.
+ *
  * <p>Clocks decide only how batches are cut. Spark logs the cut before it runs, so a batch that
  * runs again is the same.
  */
@@ -21,6 +24,7 @@ public final class BatchSize {
 
   static final long FIRST_ROWS = 100_000;
   static final long LEAST_ROWS = 1_000;
+  static final long WARMING_ROWS = 20_000;
 
   /** Smaller batches cost more than they save where a machine is only slow. */
   static final long LEAST_PACE = 200_000;
@@ -54,7 +58,7 @@ public final class BatchSize {
   private final BatchOptions options;
   private final LongSupplier memory;
   private final LongSupplier millis;
-  private long pace = FIRST_ROWS;
+  private long pace;
   private double meanBytes;
   private long began;
 
@@ -73,6 +77,7 @@ public final class BatchSize {
     this.options = options;
     this.memory = memory;
     this.millis = millis;
+    this.pace = options.paced() ? FIRST_ROWS : WARMING_ROWS;
   }
 
   /** Returns the bounds of the next batch where {@code left} rows are still to be read. */
@@ -142,6 +147,10 @@ public final class BatchSize {
     }
     long rows = underWay;
     underWay = 0;
+    if (!options.paced()) {
+      pace = Long.MAX_VALUE;
+      return;
+    }
     long lasted = Math.max(1, millis.getAsLong() - began);
     long target = Math.max(TARGET_MS, options.triggerMillis());
     // What was ready before the next trigger may have been ready long before.

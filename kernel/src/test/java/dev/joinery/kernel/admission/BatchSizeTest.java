@@ -69,6 +69,16 @@ class BatchSizeTest {
   }
 
   @Test
+  void whereNobodyWaitsOnlyMemoryBoundsWhatFollowsAShortFirstBatch() {
+    size = sized(Map.of("paced", "false"));
+
+    assertEquals(BatchSize.WARMING_ROWS, batch(100, 60_000));
+    assertEquals(GIB / BatchSize.ROW_BYTES, batch(100, 600_000));
+    assertEquals("memory", bound());
+    assertEquals(GIB / BatchSize.ROW_BYTES, batch(100, 1));
+  }
+
+  @Test
   void rowsAreBoundByMemoryHoweverSmallTheyAre() {
     batch(1, 100);
     batch(1, 100);
