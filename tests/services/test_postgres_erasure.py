@@ -20,7 +20,7 @@ from tests.spark.erasure import PROJECT as SHOP
 
 import joinery as jn
 from joinery.dev.service import Service
-from joinery.spark.batch.captures import seal_of
+from joinery.spark.batch.captures import make_capture, seal_of
 from joinery.vault.keys import VaultError
 from joinery.vault.tables import open_vault
 
@@ -82,6 +82,33 @@ def test_a_canary_is_in_no_file_of_the_spool_and_gone_once_erased(
         (tmp_path / "keys" / "vault.db").rename(tmp_path / "keys" / "away.db")
         with pytest.raises(VaultError, match="not the one"):
             run(spark, project)
+
+
+def test_a_canary_is_in_no_file_of_a_spool_that_is_read_in_bulk(
+    postgres: Service, spark: SparkSession, tmp_path: Path
+) -> None:
+    with new_database(postgres, "bulk_erasure", *TABLES) as url:
+        (tmp_path / "joinery.yaml").write_text(PROJECT.format(kind="postgres", url=url))
+        project = jn.load(tmp_path / "joinery.yaml")
+        (source,) = project.spec.sources
+        capture = make_capture(
+            project.spec, source, lambda target, waiting: None, lambda warning: None, bulk=True
+        )
+        capture.start()
+        capture.reach_end()
+        capture.close()
+        spool = holding(tmp_path, "legible")
+        assert spool  # what is not personal stands there as it is
+        assert not holding(tmp_path, CANARY)
+
+        erased(project, "person", 3)
+        run(spark, project)
+
+        after = {key: json.loads(each) for key, each in shown(tmp_path).items()}
+        assert {key: None if key == 3 else email(key) for key in range(10)} == {
+            key: each["email"] for key, each in after.items()
+        }
+        assert all(each.startswith("clear.db") for each in holding(tmp_path, CANARY))
 
 
 def _keys_of_lines_go_with_their_files(project: Any) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from joinery.capture.bulk import Reading
 from joinery.capture.database import LogDatabase
 from joinery.capture.postgres import PostgresDatabase, make_slot
+from joinery.capture.sealing import LineSeal
 from joinery.capture.spool import SpoolFolder
 from joinery.capture.watched import Watched
 from joinery.clients.postgres import database_errors
@@ -36,11 +37,12 @@ class Beginning:
         """Whether the attempt was broken off."""
         return self._watched.broken
 
-    def run(self, database: LogDatabase) -> bool:
+    def run(self, database: LogDatabase, seal: LineSeal | None) -> bool:
         """Make the slot, and read the tables where that is to be done in bulk.
 
         Args:
             database: One that has slots.
+            seal: Under what lines are sealed; None where none are.
 
         Returns:
             Whether the log can be followed; else another process is at it.
@@ -59,6 +61,7 @@ class Beginning:
                 self._spool,
                 begun_at,
                 needed=needed,
+                seal=seal,
                 ended=lambda: self.broken,
                 on_link=self._watched.set_link,
             ).run()

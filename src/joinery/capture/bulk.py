@@ -11,24 +11,28 @@ meanwhile is left behind.
 
 from __future__ import annotations
 
+import base64
 import os
 import shutil
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from joinery.capture.bulk_row import Line, Place, line_of
 from joinery.capture.postgres import PostgresDatabase
+from joinery.capture.sealing import LineSeal
 from joinery.capture.spool import CaptureError, SpoolFolder
 from joinery.capture.sql import quote_name, quote_table, text_of
 from joinery.clients.postgres import database_errors
 from joinery.files import sync_folder
+from joinery.vault.lines import sealer_under
 
 if TYPE_CHECKING:
     import psycopg
+    from psycopg.abc import Buffer
 
     Link = psycopg.Connection[tuple[Any, ...]]
 
@@ -81,6 +85,7 @@ class Reading:
         spool: Claimed.
         begun_at: A place in the log from before the slot is made: that of the rows.
         needed: By table, the columns that relations have.
+        seal: Under what the lines of some tables are sealed; None where none are.
         ended: The reading is to be broken off.
         on_link: Told the connection that may have to wait for others, so that it can be cancelled.
     """
@@ -89,6 +94,7 @@ class Reading:
     spool: SpoolFolder
     begun_at: int
     needed: Mapping[str, Collection[str]] = field(default_factory=dict)
+    seal: LineSeal | None = None
     ended: Callable[[], bool] = lambda: False
     on_link: Callable[[Link], None] = lambda link: None
 
@@ -161,19 +167,41 @@ class Reading:
         folder = self.spool.aside / piece.table
         folder.mkdir(parents=True, exist_ok=True)
         target = folder / f"{piece.number:016d}.jsonl"
+        seal = self._sealer(piece.table)
         with target.open("wb") as file, link.cursor().copy(piece.statement.encode()) as rows:
-            for row in rows:
-                file.write(row)
+            if seal is None:
+                file.writelines(rows)
+            else:
+                file.writelines(seal(each) + b"\n" for each in _lines_of(rows))
             file.flush()
             os.fsync(file.fileno())
         if target.stat().st_size == 0:
             target.unlink()
+
+    def _sealer(self, table: str) -> Callable[[bytes], bytes] | None:
+        """Return what seals the lines of a table; None where they stand in clear."""
+        if self.seal is None or table not in self.seal.tables:
+            return None
+        return sealer_under(base64.b64decode(self.seal.key), self.seal.name)
 
     def _note(self, follows: int, file: int) -> None:
         """Note the position: from now on the files count."""
         for folder in (self.spool.path, *self.spool.aside.glob("*")):
             sync_folder(folder)
         self.spool.note_read(self.database.slot, follows, file)
+
+
+def _lines_of(parts: Iterable[Buffer]) -> Iterator[bytes]:
+    r"""Yield the lines of a text that comes in parts, wherever it is cut.
+
+    Example:
+        >>> list(_lines_of([b"one\ntw", b"o", b"\n"]))
+        [b'one', b'two']
+    """
+    rest = b""
+    for part in parts:
+        *whole, rest = (rest + bytes(part)).split(b"\n")
+        yield from whole
 
 
 def _statements(table: str, line: Line, size: int) -> Iterator[str]:

@@ -267,12 +267,12 @@ class Capture:
                 )
             self._database = self._database.following(known.tables)
             try:
-                if self._begins and not beginning.run(self._database):
+                seal = self._sealing.begin()
+                self._sealing.check(known.sealed)
+                if self._begins and not beginning.run(self._database, seal):
                     self._closing.wait(_HELD_S)
                     continue
                 prepared = self._database.prepare(self._spool)
-                seal = self._sealing.begin()
-                self._sealing.check(known.sealed)
             except (ServerAwayError, VaultUnavailableError, BrokenOffError) as away:
                 if beginning.broken or isinstance(away, BrokenOffError):
                     continue  # asked to; why is looked at next

@@ -38,9 +38,14 @@ def line_sealer(spec: ProjectSpec, source: SourceSpec) -> Callable[[bytes], byte
 
 def sealer_of(vault: Vault, name: str) -> Callable[[bytes], bytes]:
     """Return what seals lines under a key of a vault; a line that is sealed stays as it is."""
+    return sealer_under(vault.key_of_lines(name), name)
+
+
+def sealer_under(key: bytes, name: str) -> Callable[[bytes], bytes]:
+    """Return what seals lines under a key that has this name in its vault."""
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-    cipher = AESGCM(vault.key_of_lines(name)[:LINE_KEY_BYTES])
+    cipher = AESGCM(key[:LINE_KEY_BYTES])
     label = base64.urlsafe_b64encode(name.encode()).rstrip(b"=")
 
     def sealed(line: bytes) -> bytes:

@@ -155,12 +155,6 @@ def make_capture(
     _check_begun(source, claim_spool(spec, source))
     database, spool = database_of(spec, source)
     bulk = bulk and source.kind == "postgres"
-    seal = seal_of(spec, source)
-    if bulk and seal is not None:
-        raise CaptureError(
-            f'source "{source.name}" has personal columns, which are not read in bulk yet',
-            hint="Run without --bootstrap-from database: the connector reads the tables.",
-        )
     options = CaptureOptions(
         name=source.name,
         program=capture_jar,
@@ -171,7 +165,7 @@ def make_capture(
         keep_s=spool_spec(source).keep_ms / 1000,
         applied=applied_files,
         max_wal=postgres_options(source).max_wal if source.kind == "postgres" else None,
-        seal=seal,
+        seal=seal_of(spec, source),
         followed=spec.run.real_time,
     )
     return Capture(database, spool, options)
@@ -233,38 +227,38 @@ class Captures:
         stay: They go on when a run closes them, until `end`.
     """
 
-        stay: bool = False,
     def __init__(
         self,
         spec: ProjectSpec,
         products: Iterable[Product],
         *,
         bulk: bool = False,
+        stay: bool = False,
     ) -> None:
         names = {each.source for one in products for each in one.relations}
         self._spec = spec
         self._sources = [e for e in spec.sources if e.kind in CAPTURED and e.name in names]
-    def serve(self, on_wait: Wait, on_warning: Warn) -> None:
-        """Tell a run from now on, as `make_capture` says."""
-        self._on_wait, self._on_warning = on_wait, on_warning
-
         self._bulk, self._stay = bulk, stay
         self._on_wait: Wait = lambda target, waiting: None
         self._on_warning: Warn = lambda warning: None
         self._claimed: list[Capture] = []
         self._captures: list[Capture] = []
 
+    def serve(self, on_wait: Wait, on_warning: Warn) -> None:
+        """Tell a run from now on, as `make_capture` says."""
+        self._on_wait, self._on_warning = on_wait, on_warning
+
     def claim(self) -> None:
         """Claim the spools; those of captures that go on are.
 
-        if self._captures:
-            return
         Raises:
             CaptureError: A spool has changes of another slot, or of other tables, or its tables
                 wait for an export.
         """
         for each in self._sources:
             _check_taken(each, claim_spool(self._spec, each))
+        if self._captures:
+            return
         self._claimed = [
             make_capture(
                 self._spec,
@@ -304,17 +298,17 @@ class Captures:
         for each in self._captures:
             each.await_tables(ended)
 
-        """End all captures, unless they stay for the run that follows."""
-        if not self._stay:
-            self.end()
-
-    def end(self) -> None:
     @property
     def error(self) -> JoineryError | None:
         """Why a capture has ended; None while all go on."""
         return next((each.error for each in self._captures if each.error is not None), None)
 
     def close(self) -> None:
+        """End all captures, unless they stay for the run that follows."""
+        if not self._stay:
+            self.end()
+
+    def end(self) -> None:
         """End all captures."""
         while self._captures:
             self._captures.pop().close()
