@@ -9,6 +9,7 @@ from tests.unit.page import Page
 
 import joinery as jn
 from joinery.plan.check import check
+from joinery.semantics.reference import ReferenceSolution
 from joinery.semantics.render import document_json
 from joinery.testing.changes import insert, update
 from joinery.testing.driver import Driver
@@ -59,3 +60,20 @@ def test_the_matches_of_the_page_go_by_the_rules_that_stand(tmp_path: Path) -> N
 
     driver.send([update("threshold", country="DE", large=600)])
     assert [] == list(driver.documents())
+
+
+def test_the_matches_of_the_page_are_rows_of_others(tmp_path: Path) -> None:
+    plan = jn.load(PAGE.written(tmp_path, "yaml counted")).plan
+    rows = [
+        {"id": id, "user_id": 7, "ok": id == 4, "at": f"2026-03-01T10:0{id}:00Z"}
+        for id in range(1, 5)
+    ]
+    told = [insert("user", id=7, name="Ada"), *(insert("login", **row) for row in rows)]
+    known = {each.name: each for product in plan.products for each in product.relations}
+
+    batch = [each.change(known[each.relation]) for each in told]
+    sent = ReferenceSolution(plan.products).apply(batch, 1).documents
+
+    shown = {each.product: each.value or {} for each in sent}
+    assert [{"first": 1, "tries": 3}] == shown["account"]["guesses"]
+    assert (1, 3) == tuple(shown["guesses_an_hour"][each] for each in ("matches", "tries"))

@@ -143,6 +143,7 @@ class _NodeParts:
         hiding = {e.name for e in self.spec.embed if e.cardinality == "one" or not e.hidden}
         if self.relation.logged and self.relation.clocks is None:
             hiding.add(LOG_TIME)  # It is there for another product.
+        hiding |= self.relation.taken_out  # Their object shows them.
         names = [each.name for each in self.relation.row.fields]
         return tuple((name, name) for name in names if name not in hiding)
 

@@ -208,9 +208,11 @@ def relation_over(
         spec: How it is declared; of a product that is read by its own name, that name alone.
         product: What it is sent as.
     """
-    key = tuple(each.name for each in product.key.fields)
-    beside = tuple(each for each in product.output.fields if each.name not in key)
-    columns = (*product.key.fields, *beside)
+    key = product.key_columns
+    named = {each.name for each in product.key.fields}
+    beside = tuple(each for each in product.output.fields if each.name not in named)
+    taken_out = tuple(Field(each.name, each.type) for each in key if each.inner is not None)
+    columns = (*product.key.fields, *beside, *taken_out)
     derived, failed = _derived(context, spec, columns)
     scope = {each.name: each.type for each in columns}
     scope |= {each.name: each.expression.type for each in derived}
@@ -219,12 +221,13 @@ def relation_over(
     time = _checked_time(context, spec, spec.time, scope, failed)
     _check_log_time(context, spec, "")
     _check_readable(context, product)
+    _check_taken_out(context, product)
     relation = Relation(
         name=spec.name,
         source="",
         topic=spec.name,
         format="",
-        key=key,
+        key=tuple(each.name for each in key),
         columns=columns,
         derived=derived,
         where=where,
@@ -253,6 +256,21 @@ def _check_readable(context: Context, product: Product) -> None:
             hint = "Give the output another name."
             context.refuse(
                 "PLAN_DUPLICATE_OUTPUT", message, path, key=True, detail=detail, hint=hint
+            )
+
+
+def _check_taken_out(context: Context, product: Product) -> None:
+    """Refuse an output that has the name of a column in an object of the key."""
+    outputs = {each.name for each in product.output.fields}
+    for each in product.key_columns:
+        if each.inner is not None and each.name in outputs:
+            context.refuse(
+                "PLAN_DUPLICATE_OUTPUT",
+                f'product "{product.name}" is read by others, and "{each.name}" is a column twice',
+                ("products", product.name),
+                key=True,
+                detail="Readers see each column of the objects in its key.",
+                hint="Give the output another name.",
             )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from joinery.errors import JoineryError, PlanError
-from joinery.model.type import Struct
+from joinery.model.type import DataType, Struct
 from joinery.plan.node import Node
 from joinery.plan.relation import Relation
 from joinery.project.emit import AS_CHANGED, Emit
@@ -114,6 +114,22 @@ class OutboxForm(_RootForm):
 
 
 @dataclass(frozen=True, slots=True)
+class KeyColumn:
+    """A column of a product's key as those that read the product have it.
+
+    Attributes:
+        name: Its own, or in an object the object's name, a dot and its own.
+        place: Where it, or its object, stands in the key.
+        inner: Where it stands in its object; None where it is in none.
+    """
+
+    name: str
+    type: DataType
+    place: int
+    inner: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Product:
     """What is kept in sinks under a key: documents, events, groups, matches.
 
@@ -154,6 +170,20 @@ class Product:
     def key(self) -> Struct:
         """What identifies what a sink receives: columns and types."""
         return self.form.key
+
+    @property
+    def key_columns(self) -> tuple[KeyColumn, ...]:
+        """The columns of the key, those of its objects one by one."""
+        found: list[KeyColumn] = []
+        for place, each in enumerate(self.key.fields):
+            if isinstance(each.type, Struct):
+                found += (
+                    KeyColumn(f"{each.name}.{one.name}", one.type, place, inner)
+                    for inner, one in enumerate(each.type.fields)
+                )
+            else:
+                found.append(KeyColumn(each.name, each.type, place))
+        return tuple(found)
 
     @property
     def nullable_key(self) -> frozenset[str]:

@@ -173,7 +173,13 @@ class Relation:
     @property
     def nullable_key(self) -> frozenset[str]:
         """The columns of its key that may be null: of a changelog none, such rows are refused."""
-        return frozenset() if self.product is None else self.product.nullable_key
+        return frozenset() if self.product is None else self.product.nullable_key | self.taken_out
+
+    @property
+    def taken_out(self) -> frozenset[str]:
+        """The columns of its key that stand in an object of what is sent as its rows."""
+        columns = () if self.product is None else self.product.key_columns
+        return frozenset(each.name for each in columns if each.inner is not None)
 
     @property
     def keyed(self) -> bool:

@@ -94,8 +94,6 @@ def _of_reads(product: Product) -> Missing | None:
             return Missing(told, (word,))
         if each.settle_ms is not None:
             return Missing(f"{told}, which is held back (emit: settle)", (word,))
-        if isinstance(each.form, SearchForm | PatternForm):
-            return Missing(f"{told}, whose key has objects ({each.form.word})", (word,))
     return None
 
 

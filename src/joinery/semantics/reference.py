@@ -310,9 +310,21 @@ def _told(
     if relation.product is None:
         return []
     return [
-        Change(relation.name, each.key, each.value, position=each.version, snapshot=True)
+        Change(relation.name, *_row_of(relation.product, each), each.version, snapshot=True)
         for each in sent[relation.product.name][0]
     ]
+
+
+def _row_of(product: Product, sent: DocumentChange) -> tuple[Row, Row | None]:
+    """Return the key and the row that those have who read a product; no row where it went."""
+    names = [each.name for each in product.key.fields]
+    key = {
+        each.name: sent.key[each.name]
+        if each.inner is None
+        else sent.key[names[each.place]][each.name.removeprefix(f"{names[each.place]}.")]
+        for each in product.key_columns
+    }
+    return key, None if sent.value is None else {**sent.value, **key}
 
 
 class _Outbox:

@@ -46,3 +46,18 @@ products:
     _, problems, _ = examine(load_text(text))
 
     assert ['relation "shop" has no field "ide"'] == [each.message for each in problems]
+
+
+def test_a_match_that_is_read_may_show_nothing_under_the_name_of_a_column_of_its_start() -> None:
+    text = """
+relations:
+  sale: {key: [id], fields: {id: long, shop: string, at: timestamp}, time: at}
+products:
+  pair: {pattern: sale, by: [shop], match: A B, within: 1h, fields: {start.id: B.id}, group: shops}
+  pairs: {aggregate: pair, values: {n: count(*)}, group: shops}
+"""
+
+    _, problems, _ = examine(load_text(text))
+
+    told = 'product "pair" is read by others, and "start.id" is a column twice'
+    assert [told] == [each.message for each in problems]

@@ -100,7 +100,7 @@ def _all_targets(
     targets = targets_of(node)
     if not isinstance(node, Closing | Cuts | Rule):
         targets += [one for each in targets for one in (*waits.get(each, ()), *rules.get(each, ()))]
-    if isinstance(node, Fold | Root | Group | History | EventFold):
+    if isinstance(node, Fold | Root | Group | History | EventFold | Pattern | Search):
         targets += readers.get(node.product, [])
     return targets
 

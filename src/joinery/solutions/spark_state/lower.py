@@ -189,10 +189,19 @@ class _Finish:
         places = {each.name: index for index, each in enumerate(self._draft.products)}
         for uses in self._draft.relations.values():
             if (product := uses.relation.product) is not None:
-                columns = [each.name for each in product.key.fields]
-                columns += [each.name for each in product.output.fields]
-                found = tuple(columns.index(slot.name) for slot in uses.columns)
-                yield ProductRead(places[product.name], uses.index, found)
+                names = [each.name for each in (*product.key.fields, *product.output.fields)]
+                found = {name: (place, -1) for place, name in reversed([*enumerate(names)])}
+                for each in product.key_columns:
+                    if each.inner is not None:
+                        found[each.name] = each.place, each.inner
+                read = [found[slot.name] for slot in uses.columns]
+                inner = tuple(within for _, within in read)
+                yield ProductRead(
+                    places[product.name],
+                    uses.index,
+                    tuple(place for place, _ in read),
+                    inner=inner if max(inner, default=-1) >= 0 else None,
+                )
 
     def _row_routes(self, uses: RelationUses) -> Sequence[Route]:
         if not uses.by_subject and rows_stay(uses, self._draft.nodes):

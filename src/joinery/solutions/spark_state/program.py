@@ -265,11 +265,14 @@ class ProductRead:
         product: Its place in the program's products.
         relation: What its documents are there, in the program's relations.
         columns: Where the relation's columns are, in its key and then its value.
+        inner: Of each where it stands in an object of the key, -1 in none; None where there is no
+            such column.
     """
 
     product: int
     relation: int
     columns: tuple[int, ...]
+    inner: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,7 +316,7 @@ class KernelProgram:
 _DATA_TYPES = DataType.__args__
 _ADDED = frozenset(
     """hot known other other_behind_micros rules within time valid judged kept sealed types
-    known_by stays wait_events hidden append""".split()
+    known_by stays wait_events hidden append inner""".split()
 )
 """What parts had not at first: where it says nothing, programs read as they did before."""
 

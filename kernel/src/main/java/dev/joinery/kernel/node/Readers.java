@@ -14,10 +14,12 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.BoundReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.expressions.GetStructField;
 import org.apache.spark.sql.catalyst.expressions.JoinedRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.StructField;
+import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
@@ -61,15 +63,14 @@ final class Readers {
         Stream.of(types.key(), types.value())
             .flatMap(each -> Arrays.stream(each.fields()))
             .toArray(StructField[]::new);
-    return projection(read.columns(), row);
-  }
-
-  private static UnsafeProjection projection(int[] columns, StructField[] row) {
-    List<Expression> read = new ArrayList<>();
-    for (int column : columns) {
-      read.add(new BoundReference(column, row[column].dataType(), true));
+    List<Expression> columns = new ArrayList<>();
+    for (int i = 0; i < read.columns().length; i++) {
+      int column = read.columns()[i];
+      Expression whole = new BoundReference(column, row[column].dataType(), true);
+      boolean taken = read.inner() != null && read.inner()[i] >= 0;
+      columns.add(taken ? new GetStructField(whole, read.inner()[i], Option.empty()) : whole);
     }
-    return UnsafeProjection.create(CollectionConverters.asScala(read).toSeq());
+    return UnsafeProjection.create(CollectionConverters.asScala(columns).toSeq());
   }
 
   /** Tells them a document, or that there is none, where {@code document} is null. */

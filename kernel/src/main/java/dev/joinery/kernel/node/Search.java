@@ -55,6 +55,7 @@ public final class Search implements Node {
   private final Program.ProductProgram product;
   private final DocumentLimit limit;
   private final HitDocument document;
+  private final Readers readers;
   private final UnsafeRow searched;
   private final UnsafeRow kept;
   private final KeyCodec queryOn;
@@ -69,6 +70,7 @@ public final class Search implements Node {
     this.product = whole.products().get(program.product());
     this.limit = new DocumentLimit(product, whole.maxDocumentBytes());
     this.document = new HitDocument(program, context);
+    this.readers = new Readers(program.product(), context);
     List<Program.Slot> columns = NodeContext.slotsOf(program.searched(whole));
     List<Program.Slot> asked = NodeContext.slotsOf(whole.assemblers().get(program.stored()).type());
     this.searched = new UnsafeRow(columns.size());
@@ -378,6 +380,7 @@ public final class Search implements Node {
           value == null
               ? Message.tombstone(timestamp, program.product(), sending, known, row)
               : Message.document(timestamp, program.product(), sending, known, row, value));
+      readers.tell(row, value, sending, timestamp, outbox);
     }
 
     private void sendAgain(Match match) {

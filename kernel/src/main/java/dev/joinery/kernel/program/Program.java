@@ -91,7 +91,8 @@ public record Program(
    *
    * @param columns where the relation's columns are, in the product's key and then its value
    */
-  public record ProductRead(int product, int relation, int[] columns) implements Serializable {}
+  public record ProductRead(int product, int relation, int[] columns, int[] inner)
+      implements Serializable {}
 
   /**
    * How a row becomes an object.

@@ -10,6 +10,7 @@ import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.message.RawChange;
+import dev.joinery.kernel.program.CompiledProgram;
 import dev.joinery.kernel.program.Compiler;
 import dev.joinery.kernel.program.Program;
 import java.util.List;
@@ -30,7 +31,8 @@ class ReadersTest {
       KEY.add("n", DataTypes.LongType).add("unread", DataTypes.LongType);
 
   /** A relation of the columns n and kind over a product, whose rows a Retract keeps. */
-  private static Program program(List<Program.ProductRead> reads) {
+  private static Program program(
+      List<Program.ProductRead> reads, StructType ofKey, StructType ofValue) {
     List<Program.Slot> row =
         List.of(
             new Program.Slot("n", DataTypes.LongType),
@@ -46,7 +48,7 @@ class ReadersTest {
         List.of(new Program.RelationProgram("totals", row, key, 0, null, null)),
         List.of(new Program.RetractProgram("totals", 1, 0, List.of(), null, null)),
         List.of(view),
-        List.of(new Program.ProductProgram("totals", KEY, VALUE)),
+        List.of(new Program.ProductProgram("totals", ofKey, ofValue)),
         List.of(
             new Program.Route(
                 0,
@@ -61,8 +63,13 @@ class ReadersTest {
   }
 
   private static Readers readers(List<Program.ProductRead> reads) {
-    return new Readers(
-        0, new NodeContext(new Compiler(null).compile(program(reads)), () -> null));
+    return readers(reads, KEY, VALUE);
+  }
+
+  private static Readers readers(
+      List<Program.ProductRead> reads, StructType key, StructType value) {
+    CompiledProgram program = new Compiler(null).compile(program(reads, key, value));
+    return new Readers(0, new NodeContext(program, () -> null));
   }
 
   private static Slice row(StructType type, Object... values) {
@@ -78,7 +85,7 @@ class ReadersTest {
   }
 
   private static final List<Program.ProductRead> READ =
-      List.of(new Program.ProductRead(0, 0, new int[] {2, 0}));
+      List.of(new Program.ProductRead(0, 0, new int[] {2, 0}, null));
 
   @Test
   void aDocumentIsAnUpsertOfTheColumnsThatAreReadAtTheVersionAsItsPlace() {
@@ -92,6 +99,24 @@ class ReadersTest {
     assertEquals(Message.OP_UPSERT, change.op());
     assertEquals(List.of(7L, 0L), List.of(change.major(), change.minor()));
     assertEquals(List.of(5L, kind), List.of(columns.getLong(0), columns.getUTF8String(1)));
+  }
+
+  @Test
+  void aColumnOfAnObjectOfTheKeyIsReadByItself() {
+    Outbox outbox = new Outbox();
+    StructType start = new StructType().add("id", DataTypes.LongType);
+    StructType key = KEY.add("start", start);
+    StructType value = key.add("n", DataTypes.LongType);
+    List<Program.ProductRead> read =
+        List.of(new Program.ProductRead(0, 0, new int[] {1, 0}, new int[] {0, -1}));
+    UTF8String kind = UTF8String.fromString("a");
+    Object object = new GenericInternalRow(new Object[] {9L});
+
+    readers(read, key, value)
+        .tell(row(key, kind, object), row(value, kind, object, 5L), 7, 1, outbox);
+    UnsafeRow columns = BinaryRow.of(told(outbox).row(), 2);
+
+    assertEquals(List.of(9L, kind), List.of(columns.getLong(0), columns.getUTF8String(1)));
   }
 
   @Test
