@@ -6,23 +6,10 @@ import re
 
 from joinery.project.window import DAY_US, Span, Unit
 
-_DURATION = re.compile(r"(\d+)\s*(ms|s|m|h|d)")
 _MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _SIZE = re.compile(r"(\d+)\s*(B|KiB|MiB|GiB)?")
 _BYTES = {None: 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 _LONGEST_MS = 1_000 * 366 * 86_400_000
-
-
-def duration_ms(text: str) -> int | None:
-    """Return a duration in milliseconds, or None where it is none, or above 1,000 years.
-
-    Example:
-        >>> duration_ms("2s"), duration_ms("7 d"), duration_ms("soon")
-        (2000, 604800000, None)
-    """
-    found = _DURATION.fullmatch(text.strip())
-    made = int(found.group(1)) * _MILLISECONDS[found.group(2)] if found else None
-    return None if made is None or made > _LONGEST_MS else made
 
 
 _SPAN = re.compile(r"(\d+)\s*([a-z]+)")
@@ -56,6 +43,19 @@ def span_of(text: str) -> Span | None:
     word = found.group(2)
     size = _WORDS.get(word) or _WORDS.get(word.removesuffix("s") if len(word) > 3 else word)
     return None if size is None else Span(int(found.group(1)) * size[0], size[1])
+
+
+def duration_ms(text: str) -> int | None:
+    """Return a duration in whole milliseconds, or None where it is none, or above 1,000 years.
+
+    Example:
+        >>> duration_ms("2s"), duration_ms("7 d"), duration_ms("1 week"), duration_ms("soon")
+        (2000, 604800000, 604800000, None)
+    """
+    span = span_of(text)
+    micros = None if span is None else span.elapsed_us
+    whole = micros is not None and micros % 1000 == 0 and micros <= _LONGEST_MS * 1000
+    return micros // 1000 if micros is not None and whole else None
 
 
 def span_text(span: Span) -> str:

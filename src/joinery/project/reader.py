@@ -184,7 +184,7 @@ class Reader:
         """Return a duration such as `500ms`, `2s` or `7d` in milliseconds."""
         found = duration_ms(tree.text) if isinstance(tree, Scalar) else None
         if found is None:
-            self.shape(tree, what, "a duration", "Write one such as 500ms, 2s, 5m, 1h or 7d.")
+            self.shape(tree, what, "a duration", _no_milliseconds(tree))
             return 0
         return found
 
@@ -263,6 +263,16 @@ def _wanted(found: Span | None) -> str:
     if found is not None and found.longest_us > _LONGEST_US:
         return f"a duration up to {_YEARS:,} years"
     return "a duration"
+
+
+def _no_milliseconds(tree: Tree) -> str:
+    """Return what to write in place of what is not a duration in whole milliseconds."""
+    span = span_of(tree.text) if isinstance(tree, Scalar) else None
+    if span is not None and span.unit == "months":
+        return "A month has no fixed length; write days."
+    if span is not None and span.count % 1000:
+        return "Write whole milliseconds, such as 1ms."
+    return "Write one such as 500ms, 2s, 5m, 1h, 7d or 1 week."
 
 
 def _kind(tree: Tree) -> str:

@@ -21,6 +21,7 @@ _VARIABLE = {"type": "string", "pattern": r"\$\{[A-Za-z_][A-Za-z0-9_]*(:-[^}]*)?
 _EXPRESSION = {"type": ["string", "number", "boolean"], "description": "A Spark SQL expression."}
 _OPTIONS = {"type": ["object", "null"]}
 _OFFSET = r"^([+-]?\d+\s*(us|ms|s|m|h|d|w|(second|minute|hour|day|week)s?)|.*\$\{.*)$"
+_DURATION = r"^(\d+\s*(us|ms|s|m|h|d|w|(second|minute|hour|day|week)s?)|.*\$\{.*)$"
 _SPAN = r"^(\d+\s*(us|ms|s|m|h|d|w|(second|minute|hour|day|week|month)s?)|.*\$\{.*)$"
 
 
@@ -121,7 +122,7 @@ def _definitions() -> dict[str, Any]:
                 {"type": "array", "items": {"type": "string"}, "minItems": 1},
             ],
         },
-        "duration": {"type": "string", "pattern": r"^(\d+\s*(ms|s|m|h|d)|.*\$\{.*)$"},
+        "duration": {"type": "string", "pattern": _DURATION},
         "span": {"type": "string", "pattern": _SPAN},
         "within": {
             "type": "array",

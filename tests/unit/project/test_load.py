@@ -91,6 +91,15 @@ def test_durations_and_sizes_have_units(tmp_path: Path) -> None:
     assert expected == (run.trigger_ms, run.tombstone_retention_ms, run.max_record_bytes)
 
 
+def test_durations_may_be_written_in_words(tmp_path: Path) -> None:
+    text = "run: {trigger: 2000us, checkpoint_interval: 10 minutes, tombstone_retention: 2w}\n"
+
+    run = load(tmp_path, ROOT + text).run
+
+    expected = (2, 600_000, 14 * 86_400_000)
+    assert expected == (run.trigger_ms, run.checkpoint_interval_ms, run.tombstone_retention_ms)
+
+
 def test_a_solution_may_have_options(tmp_path: Path) -> None:
     spec = load(tmp_path, ROOT + "    solution: {rdbms-store: {schema: mine}}\n")
 

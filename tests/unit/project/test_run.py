@@ -22,7 +22,7 @@ WRONG = """\
   max_rows_per_batch: all
   max_bytes_per_batch: 0
   spark: [a]
-  tombstone_retention: 1 week
+  tombstone_retention: 1 month
   max_record_bytes: big
   max_document_bytes: {}
   http: 9464
@@ -58,7 +58,7 @@ def test_every_problem_with_a_key_is_told_at_its_place(tmp_path: Path) -> None:
         '10:23 "max_rows_per_batch" needs auto or a whole number from 1, not "all"',
         '11:24 "max_bytes_per_batch" needs a size from 1, not "0"',
         '12:10 "spark" of "run" needs a map, not a list',
-        '13:24 "tombstone_retention" needs a duration, not "1 week"',
+        '13:24 "tombstone_retention" needs a duration, not "1 month"',
         '14:21 "max_record_bytes" needs a size from 1, not "big"',
         '15:23 "max_document_bytes" needs a size from 1, not a map',
         '16:9 "http" of "run" needs host:port, not "9464"',

@@ -231,8 +231,8 @@ def test_what_is_nothing_to_drive_is_refused_in_one_line(kind: type[Driver]) -> 
 def test_a_time_that_is_no_duration_does_not_pass_as_none() -> None:
     clicks = jn.App("web").stream("clicks", fields={"id": "long"}, key="id")
 
-    with pytest.raises(DriverError, match='"5 minutes" is not a duration'):
-        kit.StreamDriver(clicks).send(insert("clicks", id=1), after="5 minutes")
+    with pytest.raises(DriverError, match='"5 moments" is not a duration'):
+        kit.StreamDriver(clicks).send(insert("clicks", id=1), after="5 moments")
 
 
 def test_the_kit_has_the_names_it_promises() -> None:
