@@ -472,6 +472,15 @@ def test_rows_that_go_with_a_partition_are_warned_of(
     assert "lost rows by truncate partition" in warned[0].message
 
 
+def test_the_columns_of_tables_that_are_there_are_told(url: str) -> None:
+    database = database_of(url, "customer", "nowhere")
+    customer, _ = database.tables
+    with closing(connected(url)) as link:
+        link.rows("alter table customer rename column name to full_name")
+
+    assert {customer: {"id", "full_name"}} == database.columns_of(database.tables)
+
+
 def test_rows_that_are_swapped_with_a_partition_are_warned_of_at_both_tables(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from itertools import count
@@ -62,6 +62,7 @@ def capturing(
     bulk: bool = False,
     once: bool = False,
     followed: bool = False,
+    columns: Mapping[str, Collection[str]] | None = None,
 ) -> Iterator[Capture]:
     options = CaptureOptions(
         name="t",
@@ -71,6 +72,7 @@ def capturing(
         bulk=dict.fromkeys(database.tables, ("id",)) if bulk else None,
         once=once,
         followed=followed,
+        columns=columns or {},
     )
     capture = Capture(database, spool, options)
     capture.start()
@@ -329,6 +331,7 @@ def tended(
         keep_s=1.0,
         applied=lambda reader: {},
         max_wal=limit,
+        columns={},
         on_warning=warned.append,
     )
 
@@ -465,6 +468,27 @@ def test_what_becomes_personal_is_not_captured_in_clear(
     assert capture.error.message == (
         f"table {TABLE} has personal columns now, but this capture was started without them"
     )
+
+
+def test_a_declared_column_that_is_renamed_is_warned_of(
+    server: Service, link: Connection, spool: SpoolFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("joinery.capture.tending._TABLES_S", 0.2)
+    link.execute("insert into customer values (1, 'Ada')")
+    warned, columns = list[RunWarning](), {TABLE: ("id", "name"), "public.gone": ("id",)}
+
+    with capturing(database(server), spool, warned=warned, columns=columns) as capture:
+        capture.reach_end()
+        before = list(warned)
+        link.execute("alter table customer rename name to full_name")
+        until(lambda: warned or capture.error)
+
+    assert [] == before
+    assert ("WARN_COLUMN_GONE", f'column "name" of table {TABLE}') == (
+        warned[0].code,
+        warned[0].about,
+    )
+    assert "It has full_name, which no relation declares." in warned[0].detail
 
 
 def test_a_table_is_not_read_before_it_is_followed(

@@ -76,6 +76,7 @@ class CaptureOptions:
         keep_s: How long change files are kept at least, in seconds.
         applied: Says what those who read the spool have applied.
         max_wal: How much of its log the database may keep for us.
+        columns: By table, the columns that relations declare, which it should have.
         seal: Returns under which key lines of which tables are sealed on a day; None where none
             are.
         followed: Changes are read as they come, before their files are complete.
@@ -90,6 +91,7 @@ class CaptureOptions:
     keep_s: float = 86_400.0
     applied: Applied = field(default=lambda reader: {})
     max_wal: WalLimit | None = None
+    columns: Mapping[str, Collection[str]] = field(default_factory=dict)
     seal: Callable[[date], LineSeal] | None = None
     followed: bool = False
 
@@ -119,6 +121,7 @@ class Capture:
             keep_s=options.keep_s,
             applied=options.applied,
             max_wal=options.max_wal,
+            columns=options.columns,
             on_warning=options.on_warning,
         )
         self._thread = threading.Thread(

@@ -8,7 +8,7 @@ and so is a server that stands behind the spool, or is another than the spool's.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -24,7 +24,7 @@ from joinery.capture.mysql_log import (
     plugin_of,
     system_of,
 )
-from joinery.capture.mysql_tables import check_tables, kind_of
+from joinery.capture.mysql_tables import check_tables, columns_of_tables, kind_of
 from joinery.capture.schema_history import HISTORY, noted_since
 from joinery.capture.server import Prepared, ServerAwayError, pattern_of
 from joinery.capture.spool import ANEW, CaptureError, CaptureLostError, SpoolFolder
@@ -309,6 +309,18 @@ class MysqlDatabase:
             *map(_swapped, sorted(noted.swapped & tables)),
             *(_emptied(each, noted.emptied[each]) for each in sorted({*noted.emptied} & tables)),
         )
+
+    def columns_of(self, tables: Collection[str]) -> Mapping[str, frozenset[str]]:
+        """Return the columns of those of some tables that are there.
+
+        Raises:
+            CaptureError: The server is not there now, or refuses.
+        """
+        with self.connect() as link:
+            try:
+                return columns_of_tables(link, tables)
+            except MysqlError as error:
+                raise self.failure(error) from error
 
     def check_unmoved(self, spool: SpoolFolder) -> None:
         """Refuse a log that no longer has what the spool lacks.

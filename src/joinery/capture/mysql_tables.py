@@ -6,7 +6,7 @@ Each check says in one line what is wrong and, in its hint, the SQL that mends i
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from joinery.capture.spool import CaptureError
@@ -103,6 +103,20 @@ def kind_of(link: MysqlLink, table: str) -> tuple[str, str] | None:
     )
     same = [each for each in found if (each[0], each[1]) == (schema, name)]
     return (str(same[0][2]), str(same[0][3])) if same else None
+
+
+def columns_of_tables(link: MysqlLink, tables: Collection[str]) -> Mapping[str, frozenset[str]]:
+    """Return the columns of those of some tables that are there, and that our user may read."""
+    found: dict[str, frozenset[str]] = {}
+    for table in tables:
+        rows = link.rows(
+            "select column_name from information_schema.columns"
+            " where table_schema = %s and table_name = %s",
+            *table.split(".", 1),
+        )
+        if rows:
+            found[table] = frozenset(str(name) for (name,) in rows)
+    return found
 
 
 def user_of(link: MysqlLink) -> str:

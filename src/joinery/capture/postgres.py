@@ -10,14 +10,20 @@ another table under the name of one that the spool has.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from joinery.capture.server import Prepared, ServerAwayError, ServerShortError, pattern_of
 from joinery.capture.spool import ANEW, CaptureError, CaptureLostError, SpoolFolder
 from joinery.capture.sql import number_of, row_of, text_of
-from joinery.capture.tables import check_same, check_table, make_publication, note_followed
+from joinery.capture.tables import (
+    check_same,
+    check_table,
+    columns_of_tables,
+    make_publication,
+    note_followed,
+)
 from joinery.clients.postgres import database_errors, first_line, redacted, shown, sqlstate
 from joinery.errors import needs_extra
 from joinery.model.warning import RunWarning
@@ -127,6 +133,18 @@ class PostgresDatabase:
             except database_errors() as error:
                 raise self.failure(error) from error
         return ()
+
+    def columns_of(self, tables: Collection[str]) -> Mapping[str, frozenset[str]]:
+        """Return the columns of those of some tables that are there.
+
+        Raises:
+            CaptureError: The server is not there now, or refuses.
+        """
+        with self.connect() as link:
+            try:
+                return columns_of_tables(link, tables)
+            except database_errors() as error:
+                raise self.failure(error) from error
 
     def refusal(self, said: str) -> CaptureError | None:
         """Return nothing: waiting may help, whatever the process ended of."""

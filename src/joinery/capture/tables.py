@@ -6,7 +6,7 @@ is made where it is not there, as far as we may.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from joinery.capture.spool import ANEW, CaptureError, CaptureLostError, SpoolFolder
@@ -98,6 +98,18 @@ def check_same(link: Link, spool: SpoolFolder) -> None:
             )
     if {*found} - {*noted}:
         spool.note_table_oids(found)
+
+
+def columns_of_tables(link: Link, tables: Collection[str]) -> Mapping[str, frozenset[str]]:
+    """Return the columns of those of some tables that are there."""
+    found = {each: oid for each in tables if (oid := oid_of(link, each))}
+    names = (
+        "select attname from pg_attribute where attrelid = %s and attnum > 0 and not attisdropped"
+    )
+    return {
+        table: frozenset(str(name) for (name,) in link.execute(names, (oid,)).fetchall())
+        for table, oid in found.items()
+    }
 
 
 def note_followed(link: Link, spool: SpoolFolder, tables: Collection[str]) -> None:

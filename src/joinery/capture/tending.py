@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 
+from joinery.capture.columns import gone_warnings
 from joinery.capture.database import LogDatabase
 from joinery.capture.keep import Applied, SpoolKeep
 from joinery.capture.spool import CaptureError, CaptureLostError, SpoolFolder
@@ -35,7 +36,7 @@ class Tending:
     """Removes change files that are needed no more, and watches what the slot keeps.
 
     And whether the tables are those whose changes the spool has: of one that was dropped and made
-    anew, nothing is followed.
+    anew, nothing is followed. And whether they have the columns that relations declare.
 
     Args:
         database: Whose log is captured.
@@ -44,6 +45,7 @@ class Tending:
         keep_s: How long change files are kept at least, in seconds.
         applied: Says what those who read the spool have applied.
         max_wal: How much of its log the database may keep for us.
+        columns: By table, the columns that relations declare.
         on_warning: Told what someone should look at.
     """
 
@@ -56,11 +58,13 @@ class Tending:
         keep_s: float,
         applied: Applied,
         max_wal: WalLimit | None,
+        columns: Mapping[str, Collection[str]],
         on_warning: Callable[[RunWarning], None],
     ) -> None:
         self._database, self._spool, self._name = database, spool, name
         self._keep, self._keep_s, self._applied = SpoolKeep(spool), keep_s, applied
         self._max_wal, self._on_warning = max_wal, on_warning
+        self._columns = columns
         self._prune_at = self._ask_at = self._compare_at = 0.0
         self.error: TooMuchLogError | None = None
         self.lost: CaptureLostError | None = None
@@ -91,6 +95,10 @@ class Tending:
         try:
             for each in self._database.check_same(self._spool):
                 self._on_warning(each)
+            if self._columns:
+                found = self._database.columns_of(tuple(self._columns))
+                for each in gone_warnings(self._name, self._columns, found):
+                    self._on_warning(each)
         except CaptureLostError as error:
             self.lost = error
         except (CaptureError, OSError, ValueError, KeyError) as error:

@@ -165,6 +165,7 @@ def make_capture(
         keep_s=spool_spec(source).keep_ms / 1000,
         applied=applied_files,
         max_wal=postgres_options(source).max_wal if source.kind == "postgres" else None,
+        columns=columns_of(spec, source),
         seal=seal_of(spec, source),
         followed=spec.run.real_time,
     )

@@ -69,6 +69,7 @@ def begin_source(
         keep_s=spool_spec(source).keep_ms / 1000,
         applied=applied_files,
         max_wal=postgres_options(source).max_wal,
+        columns={},
         on_warning=on_warning,
     )
     try:
