@@ -29,8 +29,8 @@ ALLOWED: dict[str, set[str]] = {
     "ingress": {"bytes", "chain", "format", "message", "node", "program", "render", "stream"},
     "egress": {"bytes", "message", "program", "render"},
     "door": {
-        *("bytes", "render", "format", "files", "program", "message", "spark", "node"),
-        *("stream", "chain", "ingress", "egress"),
+        *("bytes", "render", "format", "files", "kafka", "program", "message", "spark"),
+        *("node", "stream", "chain", "ingress", "egress"),
     },
 }
 

@@ -175,19 +175,17 @@ class _Asked:
         self._told = told_by_deletes(products)
 
     def about(self, asked: About) -> Logs | None:
-        """Return what a search finds; None where a log is in Kafka, or has too many changes."""
+        """Return what a search finds; None where there are too many changes, or no Kafka client."""
+        from joinery.artifact import ArtifactError
         from joinery.spark.source.log_search import TooManyChangesError
 
-        kafka = {each.name for each in self._spec.sources if each.kind == "kafka"}
-        if any(each.source in kafka for each in self._relations):
-            return None
         columns: dict[str, set[str]] = {}
         for product in self._products:
             for name, sought in sought_columns(product).items():
                 columns.setdefault(name, set()).update(sought)
         try:
             return self._found(asked, columns)
-        except TooManyChangesError:
+        except (TooManyChangesError, ArtifactError):
             return None
 
     def _found(self, asked: About, columns: Mapping[str, Collection[str]]) -> Logs:
@@ -200,6 +198,7 @@ class _Asked:
             most=self._most,
             told=self._told,
             seen=self._seen,
+            begun=self._begun,
             columns=columns,
         ) as search:
             numbers = asked.find(search) or search.first(asked.relation, _SHOWN)

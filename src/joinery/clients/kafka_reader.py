@@ -152,9 +152,19 @@ def read_edges(brokers: Brokers, topic: str) -> dict[int, tuple[int, int]]:
         SinkUnavailableError: The brokers do not answer.
         SinkError: They refuse us.
     """
+    return read_edges_of(brokers, topic)[topic]
+
+
+def read_edges_of(brokers: Brokers, *topics: str) -> dict[str, dict[int, tuple[int, int]]]:
+    """Return the same of several topics; of one that is not there, no partition.
+
+    Raises:
+        SinkUnavailableError: The brokers do not answer.
+        SinkError: They refuse us.
+    """
     consumer = make_consumer(brokers)
     try:
-        return _edges(brokers, consumer, topic)
+        return {each: _edges(brokers, consumer, each) for each in topics}
     finally:
         consumer.close()
 

@@ -3,10 +3,11 @@
 Beside them that of the capture, a process of its own, which is built the same way.
 
 An installed wheel carries the kernel's jar. A source checkout builds it at first use with the
-machine's JDK against Spark's own jars, in `kernel/build`, under a name that holds the hash of
-its sources, of the Spark version and of this recipe, so a jar is never stale and never changes
-under a running session. The connector, which the PySpark wheel leaves out, is given to sessions
-that Joinery opens; a user's session is never given jars that its owner did not choose.
+machine's JDK against Spark's own jars and Kafka's client, in `kernel/build`, under a name that
+holds the hash of its sources, of the Spark version and of this recipe, so a jar is never stale
+and never changes under a running session. The connector, which the PySpark wheel leaves out, is
+given to sessions that Joinery opens; a user's session is never given jars that its owner did not
+choose.
 
 Invariant: a jar that stands under its final name is complete (built aside, renamed).
 """
@@ -97,7 +98,7 @@ def kernel_jar() -> Path:
         )
     jar = _build_folder() / f"joinery-kernel-{_fingerprint()}.jar"
     if not jar.is_file():
-        _build(jar, "main", [spark_home() / "jars" / "*"])
+        _build(jar, "main", [spark_home() / "jars" / "*", *kafka_client()])
     return jar
 
 
@@ -347,6 +348,16 @@ def kafka_jars() -> tuple[Path, ...]:
         Artifact("org.apache.kafka", "kafka-clients", version("kafka-clients")),
         Artifact("org.apache.commons", "commons-pool2", version("commons-pool")),
     )
+
+
+def kafka_client() -> tuple[Path, ...]:
+    """Return the jar of Kafka's client, which reads topics without Spark, fetched at first use.
+
+    Raises:
+        ArtifactError: It is not here, and could not be fetched.
+    """
+    found = tuple((spark_home() / "jars").glob("kafka-clients-*.jar"))
+    return found or tuple(e for e in kafka_jars() if e.name.startswith("kafka-clients-"))
 
 
 def require_s3a(session: SparkSession) -> None:

@@ -6,6 +6,7 @@ which an archive of them, where there is one, lets this JVM have as soon as a ru
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,22 +31,22 @@ _OPENED = ("java.lang", "java.nio", "java.util", "sun.nio.ch")
 
 
 class FileFeedError(RunError):
-    """Change files could not be read outside a run."""
+    """Change files, or topics, could not be read outside a run."""
 
     code = "RUN_FILE_FEED"
 
     @classmethod
-    def of(cls, log: str) -> FileFeedError:
-        """Return the error that a JVM told of when it ended."""
+    def of(cls, log: str, what: str = "the change files") -> FileFeedError:
+        """Return the error that a JVM told of when it ended, which was to read something."""
         if OUT_OF_MEMORY in log:
             return cls(
-                "could not read the change files",
+                f"could not read {what}",
                 detail="They have more records than fit into the memory of their reader.",
                 hint="Read fewer of them.",
             )
         reason = next((line for line in log.splitlines() if "rror" in line), log)
         return cls(
-            "could not read the change files",
+            f"could not read {what}",
             detail=reason.rpartition("Error: ")[2].strip()[:300],
             hint="Make sure that they can be read and do not change.",
         )
@@ -127,10 +128,16 @@ class FileRequest:
         }
 
 
-def jvm(door: str) -> list[str]:
-    """Return the command of a JVM that opens a door of the kernel."""
+def jvm(door: str, *jars: Path) -> list[str]:
+    """Return the command of a JVM that opens a door of the kernel.
+
+    Args:
+        door: The class.
+        jars: What it needs beside Spark's and the kernel's.
+    """
     opened = [f"--add-opens=java.base/{each}=ALL-UNNAMED" for each in _OPENED]
-    return [java(), *shlex.split(archive_option()), *_JVM, *opened, "-cp", class_path(), door]
+    path = os.pathsep.join((class_path(), *map(str, jars)))
+    return [java(), *shlex.split(archive_option()), *_JVM, *opened, "-cp", path, door]
 
 
 def source_of(spec: ProjectSpec, name: str) -> SourceSpec:

@@ -1,4 +1,4 @@
-"""Finds changes in change files by what they tell of columns, in a JVM of its own.
+"""Finds changes in change files and topics by what they tell of columns, in a JVM of its own.
 
 All records are read there once, and of each only its position and the columns by which changes
 are sought. What is found is decoded as a whole: some records of a million.
@@ -12,17 +12,28 @@ import tempfile
 from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import IO, Any
 
+from joinery.clients.kafka_reader import read_edges_of
+from joinery.dead_letters.open import source_brokers
 from joinery.model.change import Change
-from joinery.observe.frontier import SeenSizes
+from joinery.observe.frontier import BegunOffsets, SeenSizes
 from joinery.plan.relation import Relation
+from joinery.project.kafka import REPLAY, kafka_options
 from joinery.project.product import ProjectSpec
 from joinery.provenance.logs import Ordered
 from joinery.semantics.read_change import change_reader
 from joinery.semantics.render import document_json
 from joinery.semantics.rows import JoinValue
-from joinery.spark.source.file_request import OUT_OF_MEMORY, FileFeedError, FileRequest, jvm
+from joinery.spark.jar import kafka_client
+from joinery.spark.source.file_request import (
+    OUT_OF_MEMORY,
+    FileFeedError,
+    FileRequest,
+    jvm,
+    source_of,
+)
 
 _DOOR = "dev.joinery.kernel.door.LogSearch"
 _PART_BYTES = 4 << 20
@@ -122,7 +133,7 @@ class LogSearch:
         read = next(name for name, (at, _) in self._relations.items() if at in relations)
         return {
             number: path.stat().st_mtime_ns // 1000
-            for number, path in self.files[read].items()
+            for number, path in self.files.get(read, {}).items()
             if path.is_file()
         }
 
@@ -135,20 +146,24 @@ def log_search(
     most: int,
     told: Mapping[str, Collection[str]],
     seen: SeenSizes,
+    begun: BegunOffsets,
     columns: Mapping[str, Collection[str]],
 ) -> Iterator[LogSearch]:
-    """Give what finds changes of some relations, none of which is in Kafka or personal.
+    """Give what finds changes of some relations, none of which has personal columns.
 
     Args:
-        spec: The project, which names the folders.
-        relations: Their sources are folders, or databases whose spool is one.
+        spec: The project, which names the folders and the brokers.
+        relations: Their sources are folders, databases whose spool is one, or in Kafka.
         most: How many records of a topic are read.
         told: By relation, what a delete tells beside its key (`told_by_deletes`).
         seen: Of these files no more is read, as a query that saw them so reads no more.
+        begun: Of these topics nothing before is read, as a query that began there does not.
         columns: By relation, those by which changes are sought.
 
     Raises:
         RunError: Java is missing, or the records cannot be read.
+        ArtifactError: A topic is to be read, and Kafka's client for Java could not be fetched.
+        SinkError: Brokers do not answer.
         TooManyChangesError: The search needs more memory than it may have.
     """
     asked = FileRequest.of(spec, relations, most=most, told=told, seen=seen)
@@ -159,13 +174,58 @@ def log_search(
         each["told"] = []
         if each["logged"] not in sought:
             each["logged"] = None
-    with tempfile.TemporaryFile(prefix="joinery-") as log:
-        process = _Process(jvm(_DOOR), log)
+    jars = kafka_client() if asked.brokers else ()
+    with (
+        tempfile.TemporaryFile(prefix="joinery-") as log,
+        tempfile.TemporaryDirectory(prefix="joinery-") as folder,
+    ):
+        what = "the topics" if asked.brokers else "the change files"
+        process = _Process(jvm(_DOOR, *jars), log, what)
         try:
-            process.ask({**asked.data, "narrow": json.dumps(narrow), "partBytes": _PART_BYTES})
+            # Brokers answer while the process starts.
+            further = {
+                "narrow": json.dumps(narrow),
+                "partBytes": _PART_BYTES,
+                "brokers": [_topics(spec, each, asked, begun) for each in asked.brokers],
+                "spool": str(Path(folder, "records")),
+            }
+            process.ask({**asked.data, **further})
             yield LogSearch(spec, relations, asked, process)
         finally:
             process.end()
+
+
+def _topics(
+    spec: ProjectSpec, name: str, asked: FileRequest, begun: BegunOffsets
+) -> dict[str, object]:
+    """Return how the topics of a source in Kafka are read, and from where to where."""
+    source = source_of(spec, name)
+    topics = [topic for of, topic in asked.topics if of == name]
+    edges = read_edges_of(
+        source_brokers(source), *topics, *(f"{topic}{REPLAY}" for topic in topics)
+    )
+    first = begun.get(name, {})
+
+    def partitions(topic: str) -> list[tuple[int, int, int]]:
+        begins = first.get(topic, {})
+        return [
+            (number, max(low, begins.get(str(number), 0)), end)
+            for number, (low, end) in edges[topic].items()
+        ]
+
+    options = kafka_options(source)
+    return {
+        "properties": {**options.properties, "bootstrap.servers": options.bootstrap},
+        "topics": [
+            {
+                "name": each,
+                "partitions": partitions(each),
+                "again": f"{each}{REPLAY}",
+                "partitionsAgain": partitions(f"{each}{REPLAY}"),
+            }
+            for each in topics
+        ],
+    }
 
 
 class _Process:
@@ -174,10 +234,11 @@ class _Process:
     Args:
         command: Starts it.
         log: Takes what it writes to standard error.
+        what: It reads, for errors.
     """
 
-    def __init__(self, command: Sequence[str], log: IO[bytes]) -> None:
-        self._log = log
+    def __init__(self, command: Sequence[str], log: IO[bytes], what: str) -> None:
+        self._log, self._what = log, what
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=log)
 
@@ -205,7 +266,9 @@ class _Process:
         self._process.wait()
         self._log.seek(0)
         told = self._log.read().decode(errors="replace")
-        raise TooManyChangesError if OUT_OF_MEMORY in told else FileFeedError.of(told)
+        if OUT_OF_MEMORY in told:
+            raise TooManyChangesError
+        raise FileFeedError.of(told, self._what)
 
     def end(self) -> None:
         """Let it go; what it holds is not needed any more."""

@@ -1,10 +1,12 @@
 package dev.joinery.kernel.door;
 
+import com.fasterxml.jackson.core.type.TypeReference;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.joinery.kernel.files.TopicFiles;
 import dev.joinery.kernel.format.Formats;
 import java.io.IOException;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -20,11 +22,13 @@ import java.util.stream.IntStream;
 /** The parts of some logs, read side by side; remembers where each of their changes stands. */
 final class LogParts implements LogOrder.Places {
   private static final int THREADS = 2;
+  private static final TypeReference<Map<String, String>> PROPERTIES = new TypeReference<>() {};
 
   private final JsonNode request;
   private final SoughtColumns[] columns;
   private final int[][] relationsOf;
-  private final List<LogPart.OfFile> parts = new ArrayList<>();
+  private final List<LogPart> parts = new ArrayList<>();
+  private final List<List<TopicPart>> inKafka = new ArrayList<>();
   private final List<Map<Long, String>> files = new ArrayList<>();
   private final long[] records;
   private final long[] left;
@@ -54,13 +58,32 @@ final class LogParts implements LogOrder.Places {
         TopicFiles topicFiles =
             new TopicFiles(options(folder, name), request.get("partBytes").asLong());
         for (TopicFiles.Part each : topicFiles.parts()) {
-          parts.add(new LogPart.OfFile(topic, columns, each));
+          parts.add(new FilePart(topic, columns, each));
         }
         topic++;
       }
     }
+    for (JsonNode brokers : request.get("brokers")) {
+      for (JsonNode named : brokers.get("topics")) {
+        addParts(topic++, brokers.get("properties"), named);
+      }
+    }
     readParts();
     settle();
+  }
+
+  private void addParts(int topic, JsonNode properties, JsonNode named) throws IOException {
+    var told = LogSearch.JSON.convertValue(properties, PROPERTIES);
+    int most = request.get("maxRecordBytes").asInt();
+    String name = named.get("name").asText();
+    String again = named.get("again").asText();
+    var own = new TopicPart.Topic(topic, name, told, most);
+    var back = new TopicPart.Topic(topic, again, told, most);
+    List<TopicPart> all = new ArrayList<>();
+    all.addAll(TopicPart.of(own, columns, named.get("partitions"), false));
+    all.addAll(TopicPart.of(back, columns, named.get("partitionsAgain"), true));
+    parts.addAll(all);
+    inKafka.add(all);
   }
 
   /**
@@ -90,10 +113,11 @@ final class LogParts implements LogOrder.Places {
     try {
       List<Future<?>> threads = new ArrayList<>();
       for (int i = 0; i < THREADS; i++) {
+        Path spool = Path.of(request.get("spool").asText() + "." + i);
         threads.add(
             pool.submit(
                 () -> {
-                  readSome(next);
+                  readSome(next, spool);
                   return null;
                 }));
       }
@@ -107,16 +131,17 @@ final class LogParts implements LogOrder.Places {
     }
   }
 
-  private void readSome(AtomicInteger next) throws IOException {
+  private void readSome(AtomicInteger next, Path spool) throws IOException {
     var narrow = Formats.of(request.get("narrow").asText());
     var whole = Formats.of(request.get("relations").asText());
-    for (int at = next.getAndIncrement();
-        at < parts.size() && !Thread.currentThread().isInterrupted();
-        at = next.getAndIncrement()) {
-      LogPart.OfFile part = parts.get(at);
-      var formats = new LogPart.Formats(relationsOf[part.topic], narrow, whole);
-      part.read(formats, readBefore(at) >= most());
-      part.done = true;
+    try (PartReading with = new PartReading(relationsOf, narrow, whole, spool)) {
+      for (int at = next.getAndIncrement();
+          at < parts.size() && !Thread.currentThread().isInterrupted();
+          at = next.getAndIncrement()) {
+        LogPart part = parts.get(at);
+        part.read(with, readBefore(at) >= most());
+        part.done = true;
+      }
     }
   }
 
@@ -136,19 +161,19 @@ final class LogParts implements LogOrder.Places {
   /** Numbers lines and changes, and leaves out what is more than is to be read of a topic. */
   private void settle() {
     firsts = new int[columns.length][parts.size() + 1];
-    long lines = 0;
-    for (LogPart.OfFile part : parts) {
-      lines = part.part.beginsFile() ? 0 : lines;
-      part.linesBefore = lines;
-      lines += part.lines;
+    LogPart before = null;
+    for (LogPart part : parts) {
+      part.after(before);
+      before = part;
       part.take(most() - records[part.topic]);
       records[part.topic] += part.taken;
       left[part.topic] += part.records - part.taken;
       dead[part.topic] += part.taken < part.records ? 0 : part.changes.dead;
-      if (part.taken > 0) {
-        files.get(part.topic).putIfAbsent(part.part.label(), part.part.name());
+      if (part.taken > 0 && part instanceof FilePart file) {
+        files.get(part.topic).putIfAbsent(file.part.label(), file.part.name());
       }
     }
+    inKafka.forEach(TopicPart::settleTimes);
     int number = 0;
     for (int relation = 0; relation < columns.length; relation++) {
       for (int at = 0; at < parts.size(); at++) {
@@ -215,15 +240,17 @@ final class LogParts implements LogOrder.Places {
     return parts.size();
   }
 
-  LogPart.OfFile get(int part) {
+  LogPart get(int part) {
     return parts.get(part);
   }
 
   /** Takes when files were written, in microseconds, by topic and the first part of places. */
   void written(JsonNode times) {
-    for (LogPart.OfFile part : parts) {
-      JsonNode time = times.get(part.topic).path(Long.toString(part.part.label()));
-      part.writtenAt = time.asLong();
+    for (LogPart part : parts) {
+      if (part instanceof FilePart file) {
+        JsonNode time = times.get(part.topic).path(Long.toString(file.part.label()));
+        file.writtenAt = time.asLong();
+      }
     }
   }
 
@@ -231,24 +258,42 @@ final class LogParts implements LogOrder.Places {
   public List<int[]> logs() {
     List<int[]> logs = new ArrayList<>();
     for (int topic = 0; topic < relationsOf.length; topic++) {
-      logs.add(inLogOrder(changesOf(topic)));
+      for (IntStream.Builder each : changesOf(topic).values()) {
+        logs.add(inLogOrder(each.build().toArray()));
+      }
     }
     return logs;
   }
 
-  private int[] changesOf(int topic) {
-    IntStream.Builder all = IntStream.builder();
+  /** The changes of a topic, by its logs. */
+  private Map<Long, IntStream.Builder> changesOf(int topic) {
+    Map<Long, IntStream.Builder> logs = new TreeMap<>();
     for (int relation : relationsOf[topic]) {
       for (int at = 0; at < parts.size(); at++) {
         if (parts.get(at).topic == topic) {
-          IntStream.range(firsts[relation][at], firsts[relation][at + 1]).forEach(all::add);
+          addChanges(relation, at, logs);
         }
       }
     }
-    return all.build().toArray();
+    return logs;
   }
 
-  /** Files that put lines back, and relations that share a topic, are read one after the other. */
+  private void addChanges(int relation, int part, Map<Long, IntStream.Builder> logs) {
+    LogPart of = parts.get(part);
+    int first = firsts[relation][part];
+    long log = 0;
+    IntStream.Builder changes = null;
+    for (int i = 0; i < firsts[relation][part + 1] - first; i++) {
+      long its = of.log(of.changes.relations[relation].record(i));
+      if (changes == null || its != log) {
+        log = its;
+        changes = logs.computeIfAbsent(log, each -> IntStream.builder());
+      }
+      changes.add(first + i);
+    }
+  }
+
+  /** Records that are put back, and relations that share a topic, are read one after the other. */
   private int[] inLogOrder(int[] changes) {
     for (int i = 1; i < changes.length; i++) {
       if (compare(changes[i - 1], changes[i]) > 0) {

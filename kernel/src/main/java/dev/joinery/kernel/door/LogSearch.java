@@ -19,7 +19,6 @@ import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.nio.charset.StandardCharsets;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
@@ -32,14 +31,13 @@ import java.util.TreeSet;
 import java.util.function.IntPredicate;
 import java.util.stream.IntStream;
 import org.apache.spark.sql.Row;
-import org.apache.spark.sql.RowFactory;
 import org.apache.spark.sql.catalyst.InternalRow;
 import scala.Tuple2;
 
 /**
- * Finds changes in change files by what they tell in some columns, in a JVM of its own. All records
- * are read once, and of each only these columns and its position; what was found is decoded again,
- * as a whole.
+ * Finds changes in change files and topics by what they tell in some columns, in a JVM of its own.
+ * All records are read once, and of each only these columns and its position; what was found is
+ * decoded again, as a whole.
  */
 public final class LogSearch {
   static final ObjectMapper JSON = new ObjectMapper();
@@ -88,8 +86,12 @@ public final class LogSearch {
 
   /**
    * Reads a request from the first line of standard input: as that of {@link FileFeed}, with {@code
-   * narrow}: relations as {@code relations} has them, with the columns that are sought, and {@code
-   * partBytes}, which one thread reads at a time. Answers with {@code {"read", "left", "dead",
+   * narrow}: relations as {@code relations} has them, with the columns that are sought, {@code
+   * partBytes} of files, which one thread reads at a time, {@code brokers}: a list of {@code
+   * {properties, topics}}, of Kafka's client and of topics each {@code {name, partitions, again,
+   * partitionsAgain}}: the topic, of each partition its number, its first offset and its end, and
+   * the topic that puts records of it back, with the same; and {@code spool}, how files begin that
+   * may be written. Answers with {@code {"read", "left", "dead",
    * "files"}}: the records that were read and those that were not, how many at least are dead
    * letters, and the files by the first part of places, all by topic. Then it answers questions, a
    * line each:
@@ -231,8 +233,12 @@ public final class LogSearch {
   /** Returns what records tell, by relation. */
   private Map<Found, List<List<byte[]>>> told(List<Found> records) throws IOException {
     Map<Found, List<List<byte[]>>> told = new HashMap<>();
-    List<TopicFiles.Place> places =
-        records.stream().map(each -> parts.get(each.part).place(each.record)).toList();
+    List<TopicFiles.Place> places = new ArrayList<>();
+    for (Found each : records) {
+      if (parts.get(each.part) instanceof FilePart file) {
+        places.add(file.place(each.record));
+      }
+    }
     Records rows = new Records(records, TopicFiles.again(places));
     ByteSink line = new ByteSink(4096);
     for (Iterator<Tuple2<byte[], byte[]>> sent = ingress.call(rows); sent.hasNext(); ) {
@@ -260,37 +266,30 @@ public final class LogSearch {
   /** Records as {@link Ingress} takes them; it sends what one tells before it takes the next. */
   private final class Records implements Iterator<Row> {
     private final Iterator<Found> records;
-    private final Iterator<InternalRow> again;
+    private final Iterator<InternalRow> lines;
 
     /** The record that was taken last. */
     private Found last;
 
-    Records(List<Found> records, Iterator<InternalRow> again) {
+    Records(List<Found> records, Iterator<InternalRow> lines) {
       this.records = records.iterator();
-      this.again = again;
+      this.lines = lines;
     }
 
     @Override
     public boolean hasNext() {
-      return again.hasNext();
+      // Files are closed when they are asked for more than there is.
+      return lines.hasNext() | records.hasNext();
     }
 
     @Override
     public Row next() {
       last = records.next();
-      InternalRow row = again.next();
-      LogPart.OfFile part = parts.get(last.part);
-      return RowFactory.create(
-          part.topic,
-          part.major(last.record),
-          part.minor(last.record),
-          part.part.name().getBytes(StandardCharsets.UTF_8),
-          row.isNullAt(4) ? null : row.getBinary(4),
-          row.isNullAt(5) ? null : row.getBinary(5),
-          row.isNullAt(6) ? null : row.getUTF8String(6).toString(),
-          timestamp,
-          null,
-          null);
+      try {
+        return parts.get(last.part).again(last.record, lines, timestamp);
+      } catch (IOException failure) {
+        throw new UncheckedIOException(failure);
+      }
     }
   }
 

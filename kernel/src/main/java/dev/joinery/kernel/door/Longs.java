@@ -18,6 +18,11 @@ final class Longs {
     return items[at];
   }
 
+  /** Returns where an item of an ascending list stands; below 0 where it is none. */
+  int find(long item) {
+    return Arrays.binarySearch(items, 0, size, item);
+  }
+
   int size() {
     return size;
   }
