@@ -244,7 +244,9 @@ class _Parser:
             hint = "Put the inner one into parentheses."
             raise _refused("a repetition is repeated", self._start, hint)
         least, most = times
-        if most is not None and (most < least or most == 0):
+        if most == 0:
+            raise _refused("a repetition takes no row", start, "Leave the part out.")
+        if most is not None and most < least:
             raise _refused("a repetition ends below where it begins", start, "Write {1,3}.")
         if max(least, most or 0) > _MOST_TIMES:
             told = f"a part is repeated at most {_MOST_TIMES:,} times"

@@ -200,6 +200,11 @@ class ProjectSpec:
             streams=(),
         )
 
+    def streams_alone(self) -> ProjectSpec:
+        """Return the project without products, and without the relations that are products."""
+        changelogs = tuple(each for each in self.relations if each.product is None)
+        return replace(self, products=(), relations=changelogs)
+
     def locate(self, path: SpecPath, *, key: bool = False) -> Location | None:
         """Return where the part at `path` stands, or the longest known part of it."""
         return self.locations.locate(path, key=key)

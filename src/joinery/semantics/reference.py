@@ -151,6 +151,16 @@ class ReferenceSolution:
                 counters.update(counted)
                 late[product.name] = Counter({each: counted[each] for each in _OF_A_PRODUCT})
         documents, letters = self._send_all(timestamp_us)
+        return self._emissions(documents, letters, counters, late)
+
+    def _emissions(
+        self,
+        documents: tuple[DocumentChange, ...],
+        letters: tuple[DeadDocument, ...],
+        counters: Counter[str],
+        late: dict[str, Counter[str]],
+    ) -> Emissions:
+        """Return what was sent, with what making it was the first to find."""
         for name, counted in self._counted.items():
             late[name] = Counter({each: counted[each] for each in _OF_A_PRODUCT})
             counters += late[name]
@@ -202,7 +212,7 @@ class ReferenceSolution:
     def until_closed(self, timestamp_us: int) -> Emissions:
         """Return what is sent once every partition counts as ended: all windows close."""
         documents, letters = self._send_all(timestamp_us, until_closed=True)
-        return Emissions(documents=documents, dead_letters=letters)
+        return self._emissions(documents, letters, Counter(), {})
 
     def _send_all(
         self, timestamp_us: int, *, until_closed: bool = False

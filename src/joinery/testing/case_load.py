@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -347,10 +346,7 @@ class Targets:
         parts = spec.products if kind == "product" else spec.streams
         if name not in [each.name for each in parts]:
             raise _unknown(kind, name, [each.name for each in parts])
-        if kind == "product":
-            spec = spec.alone(name)
-        else:
-            spec = replace(spec, products=())
+        spec = spec.alone(name) if kind == "product" else spec.streams_alone()
         plan, problems, _ = examine(spec)
         if plan is None:
             raise _only_spark(kind, name, problems)

@@ -20,7 +20,7 @@ from joinery.plan.relation import Relation
 from joinery.project.declare_embed import Document
 from joinery.semantics.reference import ReferenceSolution
 from joinery.solutions.choose import SolutionPlace, open_solution, store_solutions
-from joinery.solutions.protocol import DeadDocument, Solution
+from joinery.solutions.protocol import DeadDocument, Emissions, Solution
 from joinery.solutions.stored.driver import StoreDriver
 from joinery.solutions.stored.state import (
     StoreSolution,
@@ -108,10 +108,7 @@ class Driver:
         """Send one batch of changes, in log order, and return its emissions in key order."""
         batch = [self._change(each) for each in flat(changes)]
         self._time_us += BATCH_US
-        emitted = self._solution.apply(batch, self._time_us)
-        self.counters.update(emitted.counters)
-        self.dead_letters.extend(emitted.dead_letters)
-        return [self._record(document) for document in emitted.documents]
+        return self._sent(self._solution.apply(batch, self._time_us))
 
     def erase(self, relation: str, key: Any) -> list[Emission]:
         """Erase the subject that is a row of a relation, and return what is sent again.
@@ -124,8 +121,7 @@ class Driver:
         if self._relation(relation).personal is None:
             raise DriverError(f'relation "{relation}" has no personal columns')
         self._time_us += BATCH_US
-        emitted = self._solution.erase(relation, key, self._time_us)
-        return [self._record(document) for document in emitted.documents]
+        return self._sent(self._solution.erase(relation, key, self._time_us))
 
     def until_closed(self) -> list[Emission]:
         """Treat every partition as ended, and return what that sends: all windows close.
@@ -136,12 +132,16 @@ class Driver:
         if not isinstance(self._solution, ReferenceSolution):
             raise DriverError("only the reference can end its partitions")
         self._time_us += BATCH_US
-        emitted = self._solution.until_closed(self._time_us)
-        return [self._record(document) for document in emitted.documents]
+        return self._sent(self._solution.until_closed(self._time_us))
 
     def documents(self) -> dict[Any, Mapping[str, Any]]:
         """Return the documents that the sink now holds, by root key."""
         return dict(self._documents)
+
+    def _sent(self, emitted: Emissions) -> list[Emission]:
+        self.counters.update(emitted.counters)
+        self.dead_letters.extend(emitted.dead_letters)
+        return [self._record(document) for document in emitted.documents]
 
     def _record(self, document: DocumentChange) -> Emission:
         key = _plain_key(document.key)

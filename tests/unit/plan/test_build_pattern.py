@@ -50,6 +50,25 @@ def test_a_read_of_what_is_no_variable_says_so() -> None:
 
 
 @pytest.mark.parametrize(
+    ("match", "told"),
+    [
+        ("A*", "the pattern may take no row"),
+        ("A -> A?", 'what follows "->" may take no row'),
+        ("A{0} A", "a repetition takes no row"),
+        ("A{3,2}", "a repetition ends below where it begins"),
+        ("A not A A", '"not" comes at the end, before one variable'),
+    ],
+)
+def test_a_pattern_is_refused_for_what_is_wrong_with_it(match: str, told: str) -> None:
+    text = PROJECT.format(bounds="within: 1h").replace("A A", f'"{match}"')
+
+    with pytest.raises(JoineryError) as failed:
+        build_plan(load_text(text))
+
+    assert told in str(failed.value)
+
+
+@pytest.mark.parametrize(
     ("condition", "told"),
     [
         ("'false'", 'no row is "A": its condition is never true'),

@@ -75,3 +75,13 @@ def test_a_match_is_sent_by_its_time_that_came_after_the_end_of_the_logs() -> No
     assert [] == driver.until_closed()
     assert [] == driver.send(reading(2, 20, "00:05"))
     assert [1] == [each.key for each in driver.send(reading(3, 20, "01:00"))]
+
+
+def test_what_the_end_of_the_logs_finds_is_counted() -> None:
+    driver = driver_of(FOLD)
+    driver.send(added(1, 10), added(3, 30))
+    assert driver.counters["sequence_gaps"] == 0
+
+    driver.until_closed()
+
+    assert driver.counters["sequence_gaps"] == 1

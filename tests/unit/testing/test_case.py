@@ -221,6 +221,27 @@ cases:
     assert found.passed, found
 
 
+def test_a_stream_is_tested_beside_a_relation_that_is_a_product(folder: Path) -> None:
+    (folder / "joinery.yaml").write_text(
+        PROJECT.replace(
+            "products:\n", "  busy: {product: minutes, time: window_start}\nproducts:\n"
+        )
+    )
+
+    found = outcome(
+        folder,
+        """
+stream: clicks
+cases:
+  - name: the front page does not count
+    given: {click: [{page: /}, {page: /a}]}
+    expect: [{page: /a}]
+""",
+    )
+
+    assert found.passed, found
+
+
 def test_windows_that_are_sent_once_closed_are_there_once_all_logs_have_ended(folder: Path) -> None:
     (folder / "joinery.yaml").write_text("""\
 name: web

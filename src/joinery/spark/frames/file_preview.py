@@ -7,6 +7,7 @@ sent. Nothing of the project's own is written.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -118,7 +119,9 @@ def _ended(found: FilePreview, emitted: Emissions) -> FilePreview:
     """Return a preview with what the end of all logs sends."""
     newest = {tuple(each.key.values()): each for each in (*found.documents, *emitted.documents)}
     stand = tuple(each for each in newest.values() if each.value is not None)
-    return replace(found, documents=stand, dead=(*found.dead, *emitted.dead_letters))
+    counters = Counter(found.counters) + Counter(emitted.counters)
+    dead = (*found.dead, *emitted.dead_letters)
+    return replace(found, documents=stand, dead=dead, counters=counters)
 
 
 def previewable(spec: ProjectSpec, stream: Stream) -> bool:
