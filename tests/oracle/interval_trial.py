@@ -6,7 +6,13 @@ import random
 from typing import TYPE_CHECKING, Any
 
 from tests.oracle.compare import BATCHES, Trial, prefix, trials
-from tests.oracle.intervals import Log, random_forgetting, random_log, random_partial
+from tests.oracle.intervals import (
+    Log,
+    random_alike,
+    random_forgetting,
+    random_log,
+    random_partial,
+)
 
 from joinery.plan.build import build_plan
 from joinery.testing.conformance.joined import joined, load_text, prefixed
@@ -45,6 +51,12 @@ products:
 def make_forgetting(seeds: list[int]) -> Trial:
     """Return projects that forget soon, leave out late rows, or leave columns out, as one."""
     logs = [(random_partial if seed % 2 else random_forgetting)(seed) for seed in seeds]
+    return _joined(seeds, [(log, log.project) for log in logs])[0]
+
+
+def make_alike(seeds: list[int]) -> Trial:
+    """Return projects whose intervals have the rows of their roots, as one."""
+    logs = [random_alike(seed, recent=seed % 3 == 0) for seed in seeds]
     return _joined(seeds, [(log, log.project) for log in logs])[0]
 
 

@@ -25,6 +25,7 @@ COLUMNS: dict[str, dict[str, Any]] = {
     "r": dict.fromkeys(("id", "u", "x", "at")),
     "c": dict.fromkeys(("id", "r_id", "u", "n", "at")),
 }
+ALIKE = COLUMNS["r"] | COLUMNS["c"]
 ENDS = ((0, 30), (-60, 0), (-20, 45), (10, 10), (-90, -15), (5, 300))
 
 
@@ -35,6 +36,7 @@ class Log:
     Attributes:
         within: In minutes, as are `delay`, `allowed` and `retention`.
         seen: Whether rows above are there only once they have an `x`.
+        alike: Whether rows above are also those of the interval.
     """
 
     on: str
@@ -49,6 +51,7 @@ class Log:
     late: str = "correct"
     retention: int = 7 * 24 * 60
     seen: bool = False
+    alike: bool = False
     changes: list[RowChange] = field(default_factory=list)
 
     @property
@@ -60,28 +63,32 @@ class Log:
         kind = "one" if self.one else "many"
         when = "closed" if self.closed else "changed"
         seen = ", where: x is not null" if self.seen else ""
+        rows = "id: long, u: string, x: long, at: timestamp"
+        near = "id: long, r_id: long, u: string, n: long, at: timestamp"
+        delay = f"watermark: {{delay: {self.delay}m}}"
+        relations = f"""
+  r: {{key: [id], fields: {{{rows}}}, time: at{seen}}}
+  c: {{key: [id], fields: {{{near}}}, time: at, {delay}}}"""
+        if self.alike:
+            alike = f"key: [id], fields: {{{near}, x: long}}, time: at, {delay}{seen}"
+            relations = f"\n  r: {{{alike}}}"
+        child = "r" if self.alike else "c"
         return f"""
-relations:
-  r: {{key: [id], fields: {{id: long, u: string, x: long, at: timestamp}}, time: at{seen}}}
-  c:
-    key: [id]
-    fields: {{id: long, r_id: long, u: string, n: long, at: timestamp}}
-    time: at
-    watermark: {{delay: {self.delay}m}}
+relations:{relations}
 products:
   p:
     root: r
     fields: [id, x]
     embed:
       near:
-        {kind}: c
+        {kind}: {child}
         on: {self.on}
         within: [{first}, {last}]
         {where.rstrip(",")}
         {self.order.rstrip(",")}
         {limit.rstrip(",")}
         fields: [id, n]
-      all: {{many: c, on: {self.on}, within: [{first}, {last}], fields: [n], hidden: true}}
+      all: {{many: {child}, on: {self.on}, within: [{first}, {last}], fields: [n], hidden: true}}
     values: {{count: size(all), total: sum(all.n), most: max(all.n)}}
     emit:
       when: {when}
@@ -96,18 +103,25 @@ products:
         A row that is forgotten to a change of it stays beside what has its key then, one above
         until another is there. It knows of one partition each.
         """
+        if self.alike:
+            return [*self._standing(records, "r"), *self._standing(records, "c")]
+        return self._standing(records)
+
+    def _standing(self, records: int, role: str = "") -> list[tuple[str, dict[str, Any]]]:
         rows: dict[tuple[str, int], dict[str, Any]] = {}
         former: dict[tuple[str, int, int], dict[str, Any]] = {}
         newest: dict[str, int] = {}
         for number, each in enumerate(self.changes[:records]):
-            relation, id = place = each.relation, each.columns["id"]
+            relation, id = place = role or each.relation, each.columns["id"]
             watermark = None
             if relation in newest:
-                watermark = newest[relation] - (self.delay if relation == "c" else 0) * MINUTE
+                delay = self.delay if relation == "c" or self.alike else 0
+                watermark = newest[relation] - delay * MINUTE
             old = rows.get(place)
             forgotten = self._is_past(old, watermark, relation, forgotten=True)
             base = None if forgotten else old
-            row = None if each.op == "delete" else {**(base or COLUMNS[relation]), **each.columns}
+            blank = ALIKE if self.alike else COLUMNS[relation]
+            row = None if each.op == "delete" else {**(base or blank), **each.columns}
             at = None if row is None else _micros(row["at"])
             if at is not None and "at" in each.columns:
                 newest[relation] = max(newest.get(relation, at), at)
@@ -134,7 +148,7 @@ products:
         return [each for each in found if self._is_there(*each)]
 
     def _is_there(self, relation: str, row: dict[str, Any]) -> bool:
-        return relation != "r" or not self.seen or row["x"] is not None
+        return (relation != "r" and not self.alike) or not self.seen or row["x"] is not None
 
     def _is_past(
         self,
@@ -149,9 +163,10 @@ products:
         if at is None or watermark is None:
             return False
         before, after = -min(0, self.within[0]), max(0, self.within[1])
-        counts = after + self.allowed + self.retention + (before if relation == "c" else 0)
+        near = relation == "c" or self.alike
+        counts = after + self.allowed + self.retention + (before if near else 0)
         if forgotten:
-            counts += (before + after) * (1 if relation == "c" else 2)
+            counts += (before + after) * (1 if near else 2)
         return watermark - at > counts * MINUTE
 
 
@@ -241,6 +256,25 @@ def random_partial(seed: int, *, records: int = 200, roots_go: bool = False) -> 
     return log
 
 
+def random_alike(seed: int, *, recent: bool = False) -> Log:
+    """Return a product whose interval has the rows of its root, of which none is deleted.
+
+    Args:
+        seed: What it is made from.
+        recent: As for `random_forgetting`.
+    """
+    log = random_forgetting(seed, recent=True) if recent else random_partial(seed)
+    log.alike = True
+    kept = [each for each in log.changes if each.op != "delete"]
+    blank = {**ALIKE, "x": 1}  # A root that is seen and no more is not what is examined.
+    told = ({**(blank if each.op == "insert" else {}), **each.columns} for each in kept)
+    log.changes = [
+        replace(each, relation="r", columns=columns)
+        for each, columns in zip(kept, told, strict=True)
+    ]
+    return log
+
+
 def cuts(seed: int, records: int) -> Sequence[int]:
     """Return where a log is cut into batches."""
     pick = random.Random(seed)
@@ -258,7 +292,7 @@ def truth(log: Log, records: int, *, ended: bool = False) -> dict[int, dict[str,
     newest = None
     for each in log.changes[:records]:
         at = _micros(each.columns.get("at")) if each.op != "delete" else None
-        if each.relation == "c" and at is not None:
+        if each.relation == ("r" if log.alike else "c") and at is not None:
             newest = at if newest is None else max(newest, at)
     connection = emptied()
     connection.execute("create table r (id bigint, u varchar, x bigint, t bigint)")

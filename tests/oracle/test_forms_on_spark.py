@@ -48,6 +48,7 @@ FORMS: Mapping[str, tuple[Sequence[pytest.ParameterSet], Callable[[list[int]], T
     "matches": (match_reading_trial.TRIALS, match_reading_trial.make_match_readers),
     "interval": (interval_trial.TRIALS, lambda seeds: interval_trial.make_intervals(seeds)[0]),
     "forgetting": (interval_trial.TRIALS, interval_trial.make_forgetting),
+    "alike": (interval_trial.TRIALS, interval_trial.make_alike),
     "version": (version_trial.TRIALS, lambda seeds: trial_of_logs(seeds, version_trial.make_log)),
     "history": (history_trial.TRIALS, lambda seeds: trial_of_logs(seeds, history_trial.make_log)),
     "pattern": (pattern_trial.TRIALS, lambda seeds: trial_of_logs(seeds, pattern_trial.make_log)),

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 from tests.oracle.compare import each_seed
-from tests.oracle.intervals import Log, cuts, random_forgetting, random_log, random_partial, truth
+from tests.oracle.intervals import (
+    Log,
+    cuts,
+    random_alike,
+    random_forgetting,
+    random_log,
+    random_partial,
+    truth,
+)
 
 from joinery.plan.build import build_plan
 from joinery.testing.changes import RowChange
@@ -51,6 +59,28 @@ def test_of_logs_whose_rows_it_forgets_it_holds_the_same_where_roots_go_and_no_s
     for part in range(parts):
         driver.send(_part(above, part, parts))
     driver.send([each for each in log.changes if each.relation == "c"])
+    driver.until_closed()
+
+    assert truth(log, len(log.changes), ended=True) == dict(driver.documents())
+
+
+@pytest.mark.parametrize("seed", each_seed(range(40), few=12))
+def test_the_reference_holds_what_duckdb_computes_where_rows_are_near_one_another(
+    seed: int,
+) -> None:
+    _holds_what_duckdb_computes(random_alike(seed, recent=True), seed)
+
+
+@pytest.mark.parametrize("seed", each_seed(range(60), few=16))
+def test_of_logs_whose_rows_are_near_one_another_it_holds_the_same_once_it_has_forgotten_some(
+    seed: int,
+) -> None:
+    log = random_alike(seed)
+    driver = Driver(build_plan(load_text(log.project)).products[0])
+
+    parts = 1 + seed % 9
+    for part in range(parts):
+        driver.send(_part(log.changes, part, parts))
     driver.until_closed()
 
     assert truth(log, len(log.changes), ended=True) == dict(driver.documents())

@@ -2,7 +2,7 @@
 
 A row above is over once the watermark is past its time, plus `to`, `allowed` and `retention`; a row
 of an interval once the last row above is over that it could be near. What comes for either after
-that is too late.
+that is too late. A row that is both lasts as one of an interval.
 
 For one interval more a change of a row of an interval that moves it on is as any other. After that
 the row is forgotten to its changes, as soon as the watermark before one is so far, whatever others
@@ -56,7 +56,7 @@ def lasting_of(form: DocumentForm) -> Mapping[Relation, Lasting]:
     They are where a product embeds anything else than intervals of its root: what other embeds
     hold has no time after which nothing asks for it.
     """
-    root, embeds = form.root, form.root.embeds
+    embeds = form.root.embeds
     judged = judged_relations(form)
     if not judged or unlasting(form) is not None:
         return {}
@@ -67,7 +67,8 @@ def lasting_of(form: DocumentForm) -> Mapping[Relation, Lasting]:
     left_us = after_us + 2 * span_us + more_us
     above = Lasting(after_us + more_us, left_us, left_us)
     below = Lasting(span_us + more_us, 2 * span_us + more_us, before_us + left_us)
-    return {each: above if each is root.relation else below for each in judged}
+    near = {each.relation for each in embeds}
+    return {each: below if each in near else above for each in judged}
 
 
 def unlasting(form: DocumentForm) -> tuple[Node, str] | None:
@@ -83,8 +84,6 @@ def unlasting(form: DocumentForm) -> tuple[Node, str] | None:
             return each, f'embed "{each.name}" has no "within"'
         if each.embeds:
             return each, f'interval "{each.name}" has embeds of its own'
-        if each.relation == root.relation:
-            return each, f'interval "{each.name}" has rows of "{root.relation.name}", as the root'
     for each in root.walk():
         if each.relation.product is not None:
             return each, f'rows of product "{each.relation.name}" are never late'

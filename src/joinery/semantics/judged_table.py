@@ -87,6 +87,8 @@ class _JudgedTable(Table):
     ) -> None:
         super().__init__(relation)
         self._lasting, self._is_root = lasting, relation == form.relation
+        self._is_near = any(each.relation == relation for each in form.root.embeds)
+        self._former_roots: dict[Key, KeptRow] = {}
         lifetimes = partial(_lifetimes, meeting_us(form, relation)) if form.waits else None
         self.arrivals = Arrivals(product, form.emit, self.watermarks, lifetimes)
         self._former, self._anew = 0, set[Key]()
@@ -163,31 +165,45 @@ class _JudgedTable(Table):
 
     def _keep_apart(self, key: Key, former: KeptRow | None, standing: KeptRow) -> None:
         """Keep a forgotten row beside what has its key now, a root until another is seen."""
+        if self._is_near and former is not None:
+            self._former += 1
+            self.standing[(*key, self._former)] = former
         if not self._is_root:
-            if former is not None:
-                self._former += 1
-                self.standing[(*key, self._former)] = former
             return
-        place = (*key, None)
         if former is not None and self._is_seen(former.row):
-            self.standing[place] = former
-        if self._is_seen(standing.row) and self.standing.pop(place, None) is not None:
+            self._former_roots[key] = former
+        if self._is_seen(standing.row) and self._former_roots.pop(key, None) is not None:
             self._anew.add(key)
 
     def _is_seen(self, row: Row | None) -> bool:
         """Return whether there is a row that products see."""
         return row is not None and self._times.visible(self._times.derived(row))
 
+    def roots(self) -> list[Row]:
+        """Return the row of each key, or the forgotten one that has no other in its place yet."""
+        size = len(self.relation.key)
+        kept = [each for key, each in self.standing.items() if len(key) == size]
+        rows = (each.row for each in (*kept, *self._former_roots.values()))
+        whole = [self._times.derived(row) for row in rows if row is not None]
+        return [row for row in whole if self._times.visible(row)]
+
     def forget(self, horizon: int) -> list[Key]:
-        """Let the rows go that are over; return their keys."""
+        """Let the rows go that are over; return the keys of roots among them."""
         assert self._lasting is not None  # as the product forgets
         over = horizon - self._lasting.kept_us
-        rows = {key: each.row for key, each in self.standing.items()}
-        times = {key: self.time_of(row) for key, row in rows.items() if row is not None}
-        gone = [key for key, time_us in times.items() if time_us is not None and time_us < over]
+        gone = self._over(self.standing, over)
         if gone:
             self.leave(gone)
-        return [key[: len(self.relation.key)] for key in gone]
+        former = self._over(self._former_roots, over)
+        for key in former:
+            del self._former_roots[key]
+        return [*(key for key in gone if len(key) == len(self.relation.key)), *former]
+
+    def _over(self, kept: Mapping[Key, KeptRow], over: int) -> list[Key]:
+        """Return the keys of rows whose time is below one."""
+        rows = {key: each.row for key, each in kept.items() if each.row is not None}
+        times = {key: self.time_of(row) for key, row in rows.items()}
+        return [key for key, time_us in times.items() if time_us is not None and time_us < over]
 
 
 def _lifetimes(meeting: tuple[int, int], time_us: int) -> Sequence[Bounds]:

@@ -290,7 +290,8 @@ class ReferenceSolution:
 
 def _rows(tables: Mapping[str, Table]) -> Rows:
     versions = {name: list(each.log.shown()) for name, each in tables.items() if each.log}
-    return Rows({name: each.existing() for name, each in tables.items()}, versions)
+    roots = {name: each.roots() for name, each in tables.items()}
+    return Rows({name: each.existing() for name, each in tables.items()}, versions, roots)
 
 
 def _told_by_records(relation: Relation) -> set[str]:
@@ -369,7 +370,7 @@ class _Outbox:
             timestamp_us: The batch's time.
             until_closed: Whether every partition counts as ended.
         """
-        roots = rows.of(self._product.root.relation.name)
+        roots = rows.roots(self._product.root.relation.name)
         if until_closed:
             self._ended |= {self._moment(each) for each in roots}
         decided = [each for each in roots if self._decided(each)]
@@ -400,7 +401,7 @@ class _Outbox:
         for key in roots:
             self._sent.pop(key, None)
             self._former.pop(key, None)
-        left = rows.of(self._product.root.relation.name)
+        left = rows.roots(self._product.root.relation.name)
         self._build_all([each for each in left if self._decided(each)], rows)
         self._findings.end_batch()
 

@@ -45,13 +45,18 @@ class Rows:
         self,
         rows: Mapping[str, Sequence[Row]],
         versions: Mapping[str, Sequence[Sequence[tuple[int, Row | None]]]] = MappingProxyType({}),
+        roots: Mapping[str, Sequence[Row]] = MappingProxyType({}),
     ) -> None:
-        self._rows, self._versions = rows, versions
+        self._rows, self._versions, self._roots = rows, versions, roots
         self._indexes: dict[tuple[str, tuple[str, ...]], dict[JoinValue, list[Row]]] = {}
 
     def of(self, relation: str) -> Sequence[Row]:
         """Return all rows of `relation`."""
         return self._rows.get(relation, ())
+
+    def roots(self, relation: str) -> Sequence[Row]:
+        """Return those of `relation` that documents are made of, one a key."""
+        return self._roots.get(relation, self.of(relation))
 
     def valid(
         self, relation: str, columns: tuple[str, ...], value: JoinValue | None, at_us: int

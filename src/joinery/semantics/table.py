@@ -97,6 +97,10 @@ class Table:
             self._existing = [row for row in whole if self.merge.visible(row)]
         return self._existing
 
+    def roots(self) -> list[Row]:
+        """Return those that documents are made of, one a key."""
+        return self.existing()
+
     def leave(self, keys: Iterable[Key]) -> None:
         """Forget rows, and what was found over them."""
         for key in keys:

@@ -30,10 +30,6 @@ PERSON = "of: {one: person, on: {id: person}"
             f"{CLICKS}, embed: {{of: {{one: person, on: {{id: search}}}}}}}}",
             'interval "clicks" has embeds of its own',
         ),
-        (
-            "before: {many: search, on: {person: person}, within: [-30m, 0s]}",
-            'interval "before" has rows of "search", as the root',
-        ),
     ],
 )
 def test_rows_are_warned_of_that_are_kept_for_ever_beside_an_embed(
@@ -53,7 +49,10 @@ def test_nothing_is_warned_of_where_rows_are_forgotten_or_there_is_no_interval(
 
 
 def test_intervals_of_the_root_alone_are_forgotten() -> None:
-    (product,) = build_plan(load_text(PROJECT.format(embeds=f"{CLICKS}}}"))).products
+    before = "before: {many: search, on: {person: person}, within: [-30m, 0s]}"
+    (product,) = build_plan(load_text(PROJECT.format(embeds=f"{CLICKS}}}, {before}"))).products
 
     assert isinstance(product.form, DocumentForm)
-    assert {"search", "click"} == {each.name for each in lasting_of(product.form)}
+    lasting = lasting_of(product.form)
+    assert {"search", "click"} == {each.name for each in lasting}
+    assert 1 == len({*lasting.values()}), "what is near a root and a root lasts as what is near"

@@ -57,7 +57,7 @@ def kept_by_fold(form: DocumentForm, relations: Mapping[str, RelationUses]) -> K
     if not lasting:
         return None
     root = lasting[form.relation].kept_us
-    child = max(each.kept_us for relation, each in lasting.items() if relation != form.relation)
+    child = max(lasting[each.relation].kept_us for each in form.root.embeds)
     return Kept(_logs(form, relations), root, child)
 
 
