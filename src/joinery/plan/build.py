@@ -281,8 +281,8 @@ def _check_lasting(context: Context, spec: ProductSpec, form: DocumentForm) -> N
         f'rows of "{form.relation.name}" and of its intervals are kept for ever: {reason}',
         ("products", spec.name, *below),
         key=bool(below),
-        detail="What has no time may alter any document, however old.",
-        hint="Show it in a product of its own where old documents need not change.",
+        detail="Its rows may alter any document, however old.",
+        hint="Leave it out where old rows need not be kept.",
         warning=True,
     )
 
