@@ -229,9 +229,9 @@ KINDS = {
         f" id}}}}, on: {{author_id: follow.followee_id}}, fields: [id], order: [-id],"
         f" limit: {NEWEST}}}}}",
         """\
-  user: {key: [id], fields: {id: long}}
-  follow: {key: [id], fields: {id: long, follower_id: long, followee_id: long}}
-  post: {key: [id], fields: {id: long, author_id: long}}
+  user: {append: true, key: [id], fields: {id: long}}
+  follow: {append: true, key: [id], fields: {id: long, follower_id: long, followee_id: long}}
+  post: {append: true, key: [id], fields: {id: long, author_id: long}}
 """,
         timeline_rows,
         timelines,

@@ -56,6 +56,7 @@ from joinery.solutions.spark_state.program import (
     ChildUse,
     GroupUse,
     Inserts,
+    KernelNode,
     KernelProgram,
     OwnUse,
     ParentUse,
@@ -103,10 +104,17 @@ def lower(
 
 def has_former(program: KernelProgram) -> bool:
     """Return whether checkpoints of before may have the same products as another program."""
-    return any(
-        isinstance(each, Root) and not program.relations[each.relation].append
-        for each in program.nodes
-    )
+    return any(_is_new(each, program) for each in program.nodes)
+
+
+def _is_new(node: KernelNode, program: KernelProgram) -> bool:
+    match node:
+        case Root():
+            return not program.relations[node.relation].append
+        case Inserts():
+            return any(isinstance(each, ThroughUse) for each in node.uses)
+        case _:
+            return False
 
 
 def _lower_product(draft: Draft, product: Product, place: int) -> None:
@@ -212,7 +220,9 @@ class _Finish:
         if root is not None:
             self._tell_from(root, uses)
             return []
-        if rows_only_come(uses) and not judged and not versioned:
+        former = self._draft.former
+        only_come = rows_only_come(uses, self._draft.nodes, former=former)
+        if only_come and not judged and not versioned:
             self._insert(uses)
             return []
         return [self._retract(uses, uses.uses)]

@@ -14,7 +14,7 @@ from joinery.model.type import STRING, DataType, Field, opened
 from joinery.plan.node import Hot, Named, Node, Total
 from joinery.plan.relation import Computed, Relation
 from joinery.solutions.spark_state.assembler import Address, Slot
-from joinery.solutions.spark_state.document_program import Arm, ToOne
+from joinery.solutions.spark_state.document_program import Arm, FanOut, ToOne
 from joinery.solutions.spark_state.embedding import aggregate_columns, is_total_used, shape_of
 from joinery.solutions.spark_state.interval_program import Judged, Kept
 from joinery.solutions.spark_state.program import (
@@ -144,15 +144,34 @@ def arm_of(node: Node, embed: Node) -> Arm:
     )
 
 
-def rows_only_come(uses: RelationUses) -> bool:
-    """True where no use of the relation's rows needs to know what a row was before."""
+def rows_only_come(uses: RelationUses, nodes: Sequence[DocumentNode], *, former: bool) -> bool:
+    """True where no use of the relation's rows needs to know what a row was before.
+
+    A FanOut counts the rows that lead to it, also one that comes again, so it must not compare them
+    with a bound.
+
+    Args:
+        uses: Of the relation.
+        nodes: What they send to.
+        former: Whether rows that lead elsewhere always need it, as they did before.
+    """
     relation = uses.relation
     if not relation.append or not relation.key or relation.personal is not None:
         return False
     return not (uses.apart or uses.histories or uses.folds or uses.judged) and all(
-        (isinstance(use, OwnUse | ParentUse) and use.time is None) or isinstance(use, ChildUse)
+        (isinstance(use, OwnUse | ParentUse) and use.time is None)
+        or isinstance(use, ChildUse)
+        or (not former and is_counted_for_nobody(use, nodes))
         for use in uses.uses
     )
+
+
+def is_counted_for_nobody(use: Use, nodes: Sequence[DocumentNode]) -> bool:
+    """True where rows lead to a FanOut that no number of them makes hot."""
+    if not isinstance(use, ThroughUse):
+        return False
+    target = nodes[use.target]
+    return isinstance(target, FanOut) and target.hot_above == 0
 
 
 def rows_stay(uses: RelationUses, nodes: Sequence[DocumentNode]) -> bool:

@@ -193,3 +193,35 @@ def test_all_documents_of_roots_that_change_stand_in_folds(tmp_path: Path) -> No
     file.write_text(ORDERS)
 
     assert "Fold p by id" in render_program(lower(jn.load(file).plan.products))
+
+
+LED = """\
+name: shop
+sources: {log: {files: {path: data}}}
+relations:
+  user: {key: [id], fields: {id: long}}
+  follow: {append: true, key: [id], fields: {id: long, who: long, whom: long}}
+  post: {key: [id], fields: {id: long, author: long}}
+products:
+  p:
+    root: user
+    embed:
+      posts: {many: post, through: {follow: {who: id}}, on: {author: follow.whom}, limit: 8%s}
+    sink: {files: {path: out}}
+"""
+
+
+def test_rows_of_a_log_that_lead_to_others_are_kept_only_where_they_are_counted(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "joinery.yaml"
+    file.write_text(LED % "")
+    products = jn.load(file).plan.products
+
+    told = render_program(lower(products))
+
+    assert "follow: whom it leads (who) -> FanOut p/posts by whom\n" in told
+    assert "Retract follow" not in told
+    assert "Retract follow" in render_program(lower(products, former=True))
+    file.write_text(LED % ", hot: {above: 9}")
+    assert "Retract follow" in render_program(lower(jn.load(file).plan.products))

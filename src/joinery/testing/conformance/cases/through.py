@@ -30,6 +30,28 @@ products:
         limit: 2
 """
 
+_LOGS = """
+relations:
+  user: {key: [id], fields: {id: long}}
+  follow:
+    append: true
+    key: [id]
+    fields: {id: long, follower_id: long, followee_id: long}
+  post: {append: true, key: [id], fields: {id: long, author_id: long}}
+products:
+  p:
+    root: user
+    fields: []
+    embed:
+      posts:
+        many: post
+        through: {follow: {follower_id: id}}
+        on: {author_id: follow.followee_id}
+        fields: [id]
+        order: [-id]
+        limit: 2
+"""
+
 _ALL = f"""{_RELATIONS}
 products:
   p:
@@ -179,6 +201,10 @@ def _shows(user: int, *posts: tuple[int, str], total: int) -> Emission:
 def _lists(user: int, *posts: int) -> Emission:
     """A document of `_ALL`."""
     return upsert(user, {"posts": [{"id": each} for each in posts]})
+
+
+def _of_logs(user: int, *posts: int, total: int) -> Emission:
+    return upsert(user, {"posts": [{"id": each} for each in posts], "posts_total": total})
 
 
 def _heats(user: int, *posts: int, total: int, hot: list[Any]) -> Emission:
@@ -548,6 +574,34 @@ CASES = (
         ),
         when(_post(11, 8, 2), dead=[1]),
         when(delete("post", id=10), then=[_lists(1, 11)]),
+    ),
+    case(
+        "rows of a log that lead to children count once, come again or not, and are never deleted",
+        _LOGS,
+        when(
+            insert("user", id=1),
+            insert("post", id=7, author_id=5),
+            insert("follow", id=1, follower_id=1, followee_id=5),
+            then=[_of_logs(1, 7, total=1)],
+        ),
+        when(insert("follow", id=1, follower_id=1, followee_id=5), delete("follow", id=1)),
+        when(
+            insert("follow", id=1, follower_id=1, followee_id=5),
+            insert("follow", id=2, follower_id=1, followee_id=6),
+            insert("post", id=8, author_id=6),
+            then=[_of_logs(1, 8, 7, total=2)],
+        ),
+        when(
+            delete("post", id=8),
+            insert("post", id=9, author_id=5),
+            then=[_of_logs(1, 9, 8, total=3)],
+        ),
+        when(insert("user", id=2), then=[_of_logs(2, total=0)]),
+        when(
+            insert("follow", id=3, follower_id=2, followee_id=6),
+            then=[_of_logs(2, 8, total=1)],
+        ),
+        when(delete("user", id=1), then=[gone(1)]),
     ),
 )
 
