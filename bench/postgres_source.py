@@ -5,8 +5,10 @@ random pauses, and looks for each in its document; the first ten are not counted
 writes many rows, a thousand a transaction, while `joinery run` follows, until the last is in its
 document. `first [ROWS]` and `bulk [ROWS]` time a first run over tables that are there: as the
 connector reads them, and by `--bootstrap-from database`; `parquet [ROWS]` by an export that is
-written before the clock starts. `idle [SECONDS]` writes into a table that nobody captures, beside a
-capture whose tables rest, and looks how much of its log the server keeps for the slot.
+written before the clock starts; `stream [ROWS]` times the same rows as changes, written into
+empty tables that are captured already, from the start of a run on. `idle [SECONDS]` writes into a
+table that nobody captures, beside a capture whose tables rest, and looks how much of its log the
+server keeps for the slot.
 
 In real time into Kafka: `live [COMMITS]` commits as `lag` does, and reads the topic; the checkpoint
 is committed every 20 s, and the first hundred are not counted.
@@ -396,6 +398,8 @@ def main(part: str, count: int | None) -> None:
             rate(count or 200_000)
         case "first":
             first(count or 300_000)
+        case "stream":
+            stream(count or 300_000)
         case "idle":
             idle(count or 600)
         case "bulk":
@@ -403,7 +407,9 @@ def main(part: str, count: int | None) -> None:
         case "parquet":
             first(count or 300_000, "--bootstrap-from", "parquet")
         case _:
-            sys.exit("python -m bench.postgres_source lag|live|rate|idle|first|bulk|parquet [N]")
+            sys.exit(
+                "python -m bench.postgres_source lag|live|rate|idle|stream|first|bulk|parquet [N]"
+            )
 
 
 if __name__ == "__main__":
