@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-from tests.spark.test_rescale import CUSTOMERS, ORDERS, PROJECT, documents, feed, run_once
+from tests.spark.shop import CUSTOMERS, ORDERS, PROJECT, documents, feed, run_once
 
 import joinery as jn
 from joinery.delivery.query_paths import rebuild_paths

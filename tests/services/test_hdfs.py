@@ -28,7 +28,7 @@ from tests.services.remote_run import (
 from tests.services.rescaled import declare_shop, state_goes_on
 from tests.services.s3_server import BadNetwork
 from tests.session_run import run_to_end
-from tests.spark.test_rescale import CUSTOMERS, ORDERS, feed, run_once
+from tests.spark.shop import CUSTOMERS, ORDERS, feed, run_once
 
 import joinery as jn
 from joinery.delivery.lease import Lease

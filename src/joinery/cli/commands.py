@@ -21,10 +21,8 @@ from joinery.cli.source import source
 from joinery.errors import SpecError
 
 NOT_YET = (
-    "apply",
     "backfill",
     "contract",
-    "plan",
 )
 
 

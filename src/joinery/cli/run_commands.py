@@ -180,6 +180,28 @@ def solutions(
 
 
 @commands.command(rich_help_panel=PANEL)
+def plan(
+    file: File = DEFAULT,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show what the project as it is means for its checkpoints; exit with 3 if they differ."""
+    from joinery.cli.plan import run_plan
+
+    raise typer.Exit(run_plan(file, as_json=as_json))
+
+
+@commands.command(rich_help_panel=PANEL)
+def apply(
+    file: File = DEFAULT,
+    product: Products = None,
+) -> None:
+    """Keep the state of checkpoints whose products were removed or reordered."""
+    from joinery.cli.plan import run_apply
+
+    raise typer.Exit(run_apply(file, tuple(product or ())))
+
+
+@commands.command(rich_help_panel=PANEL)
 def rescale(
     file: ProjectFile = DEFAULT,
     partitions: Annotated[

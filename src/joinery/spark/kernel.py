@@ -14,11 +14,7 @@ from joinery.place.remote_path import RemotePath
 from joinery.plan.relation import Relation
 from joinery.solutions.spark_state.busy_keys import busy_keys
 from joinery.solutions.spark_state.costs import product_costs
-from joinery.solutions.spark_state.fingerprint import (
-    Fingerprint,
-    fingerprint,
-    readable_formats,
-)
+from joinery.solutions.spark_state.fingerprint import state_marks
 from joinery.solutions.spark_state.program import KernelProgram
 from joinery.spark.jvm import class_of, load_jar
 from joinery.spark.reading import reading_of, sealing_json
@@ -229,7 +225,10 @@ class RealTimeKernel:
 
 
 def open_kernel(
-    session: SparkSession, program: KernelProgram, relations: Sequence[Relation]
+    session: SparkSession,
+    program: KernelProgram,
+    relations: Sequence[Relation],
+    earlier: Sequence[str] = (),
 ) -> Kernel:
     """Compile `program` in the JVM of `session`.
 
@@ -237,14 +236,14 @@ def open_kernel(
         session: A classic session, the user's or our own.
         program: The lowered products of one query.
         relations: All relations of the project, in any order.
+        earlier: The marks of programs that wrote some of its state before.
 
     Raises:
         SessionError: The session is of Spark Connect.
     """
     load_jar(session)
-    written = fingerprint(program)
     jvm_kernel = class_of(session, _KERNEL).open(
-        session._jsparkSession, program.to_json(), state_marks(program, written)
+        session._jsparkSession, program.to_json(), state_marks(program, earlier)
     )
     by_name = {each.name: each for each in relations}
     ordered = [by_name[each.name] for each in program.decoded]
@@ -264,14 +263,6 @@ def _sealing(kernel: Kernel, topics: Sequence[Collection[Topic]]) -> str:
         erasures=len(records),
         spools=[any(one.source in kernel.spools for one in each) for each in topics],
     )
-
-
-def state_marks(program: KernelProgram, written: Fingerprint) -> list[str]:
-    """Return what tells state of a program from that of others, in words for an error.
-
-    The first is written; the others are of earlier formats that are read as well.
-    """
-    return [f"{each}, program {written.program[:16]}" for each in readable_formats(program)]
 
 
 def progress_log(session: SparkSession) -> Any:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from joinery.solutions.spark_state.document_program import Fold
+from joinery.solutions.spark_state.document_program import NO_RELATION, Fold
 from joinery.solutions.spark_state.event_fold_program import EventFold
 from joinery.solutions.spark_state.group_program import Group
 from joinery.solutions.spark_state.level import targets_of
-from joinery.solutions.spark_state.lower_document import NO_RELATION
 from joinery.solutions.spark_state.pattern_program import Pattern
 from joinery.solutions.spark_state.program import (
     DocumentNode,

@@ -37,6 +37,7 @@ from joinery.solutions.spark_state.program import (
     OwnUse,
     ParentUse,
     RelationProgram,
+    Removed,
     Retract,
     Root,
     Subjects,
@@ -166,6 +167,8 @@ def _node(program: KernelProgram, node: KernelNode) -> Iterator[Part]:
             yield f'relation "{node.name}": its rows', "are sent where they are decoded"
             for use in node.uses:
                 yield from _use(program, node.name, visible_row(program, node.relation), use)
+        case Removed():
+            return
         case Subjects():
             yield f'relation "{node.name}": level of its subjects', str(node.level)
         case Versions():

@@ -9,6 +9,8 @@ from joinery.model.type import DataType, Struct
 from joinery.solutions.spark_state.assembler import Address, AggregateColumn
 from joinery.solutions.spark_state.interval_program import Kept
 
+NO_RELATION = -1
+
 
 @dataclass(frozen=True, slots=True)
 class Upward:

@@ -11,6 +11,7 @@ from joinery.solutions.spark_state.assembler import (
     Slot,
     slots_of,
 )
+from joinery.solutions.spark_state.ledger import Ledger
 from joinery.solutions.spark_state.needed import needed_columns
 from joinery.solutions.spark_state.places import RelationUses
 from joinery.solutions.spark_state.program import (
@@ -27,12 +28,21 @@ from joinery.solutions.spark_state.versioning import (
 class Draft:
     """Collects the nodes and assemblers of a program, and what wants the rows of its relations.
 
-    Attributes:
+    Args:
+        products: Those of the program.
         former: Whether the program is to be one that checkpoints of before have.
+        ledger: What a checkpoint holds that the program is to go on from; None for nothing.
     """
 
-    def __init__(self, products: Sequence[Product], *, former: bool = False) -> None:
+    def __init__(
+        self,
+        products: Sequence[Product],
+        *,
+        former: bool = False,
+        ledger: Ledger | None = None,
+    ) -> None:
         self.former = former
+        self._ledger = ledger
         self.nodes: list[DocumentNode] = []
         self.assemblers: list[Assembler] = []
         self.products: list[ProductProgram] = []
@@ -41,7 +51,8 @@ class Draft:
         self.views: dict[str, int] = {}
         self.versions: dict[str, RelationUses] = {}
         self.judged: list[RelationUses] = []
-        for name, (relation, needed) in needed_columns(products).items():
+        kept = {} if ledger is None else ledger.relations
+        for name, (relation, needed) in needed_columns(products, kept).items():
             self._add_relation(name, relation, needed)
         forms = [each.form for each in products if isinstance(each.form, DocumentForm)]
         for node in (one for each in forms for one in each.root.walk()):
@@ -71,6 +82,10 @@ class Draft:
         """Return the place of a node that is set later."""
         self.nodes.append(Retract("", 0, 0, ()))
         return len(self.nodes) - 1
+
+    def keeps_rows(self, relation: Relation) -> bool:
+        """Return whether a checkpoint has a Retract of a relation, which then stays."""
+        return self._ledger is not None and self._ledger.keeps_rows(relation.name)
 
     def all_rows(self) -> Iterator[tuple[str, RelationUses]]:
         """Yield the relations by their names, after them the versions of some."""

@@ -23,14 +23,11 @@ from joinery.errors import StateMismatchError
 from joinery.files import write_whole
 from joinery.place.place import Place, matching, numbers_in
 from joinery.solutions.spark_state.describe import parts_of
-from joinery.solutions.spark_state.document_program import Fold, Interval
-from joinery.solutions.spark_state.group_program import Group, LateProgram
-from joinery.solutions.spark_state.interval_program import Judged
-from joinery.solutions.spark_state.pattern_program import Pattern
-from joinery.solutions.spark_state.program import KernelNode, KernelProgram, Retract
-from joinery.solutions.spark_state.search_program import Search
-from joinery.solutions.spark_state.stream_program import AsOf, CurrentLookup, Seen
-from joinery.solutions.spark_state.words import FIRST_KINDS, kept_retention, kept_rows
+from joinery.solutions.spark_state.ledger import Ledger
+from joinery.solutions.spark_state.program import KernelProgram, Removed
+from joinery.solutions.spark_state.shaping import shaping
+from joinery.solutions.spark_state.stream_program import AsOf
+from joinery.solutions.spark_state.words import FIRST_KINDS
 
 # Rises whenever addresses, pages, patches or messages change their meaning.
 STATE_FORMAT = 9
@@ -62,6 +59,7 @@ class Fingerprint:
         kinds: The format of each kind of node that is in it; empty where that was not noted.
         append: The relations that are logs, whose updates and deletes are ignored; None where that
             was not noted.
+        ledger: The numbers of its nodes; None where there are none, or they were not noted.
     """
 
     format: int
@@ -71,6 +69,7 @@ class Fingerprint:
     statements: str | None = ""
     kinds: Mapping[str, int] = field(default_factory=dict)
     append: tuple[str, ...] | None = None
+    ledger: Ledger | None = None
 
     def to_json(self) -> str:
         """Return the text of the file."""
@@ -82,6 +81,7 @@ class Fingerprint:
             "parts": dict(self.parts),
             "statements": self.statements,
             "append": self.append,
+            "ledger": None if self.ledger is None else self.ledger.to_plain(),
         }
         return json.dumps(told, indent=1, ensure_ascii=False) + "\n"
 
@@ -96,7 +96,7 @@ def fingerprint(
         solution: Who keeps the state.
         statements: The user's own that make its documents; empty where there are none.
     """
-    nodes = tuple(_shaping(each, program) for each in program.nodes)
+    nodes = tuple(shaping(each, program) for each in program.nodes)
     # Hashes were without it before it shaped state; what it shapes is compared by name.
     relations = tuple(replace(each, append=None) for each in program.relations)
     shape = replace(
@@ -119,11 +119,28 @@ def fingerprint(
 
 def readable_formats(program: KernelProgram) -> tuple[str, ...]:
     """Return in words the formats of state that the nodes of a program read, theirs first."""
-    kinds = _kinds(program)
+    return _readable(_kinds(program), _first_format(program))
+
+
+def _readable(kinds: Mapping[str, int], first: int) -> tuple[str, ...]:
     read = (range(number, _READ_FROM.get(kind, number) - 1, -1) for kind, number in kinds.items())
     formats = [_format_text(dict(zip(kinds, each, strict=True))) for each in product(*read)]
     reads_first = all(_READ_FROM.get(kind, number) == _FIRST for kind, number in kinds.items())
-    return (*formats, f"format {_first_format(program)}") if reads_first else tuple(formats)
+    return (*formats, f"format {first}") if reads_first else tuple(formats)
+
+
+def state_marks(program: KernelProgram, earlier: Sequence[str] = ()) -> list[str]:
+    """Return what tells state of a program from that of others, in words for an error.
+
+    Args:
+        program: The first mark is that of its own state; then come those of earlier formats.
+        earlier: The marks of programs that wrote some of the state before.
+    """
+    return [*_marks(readable_formats(program), fingerprint(program).program), *earlier]
+
+
+def _marks(formats: Sequence[str], digest: str) -> Iterator[str]:
+    return (f"{each}, program {digest[:16]}" for each in formats)
 
 
 def _format_text(kinds: Mapping[str, int]) -> str:
@@ -136,26 +153,11 @@ def _kinds(program: KernelProgram) -> dict[str, int]:
 
 
 def _kind_names(program: KernelProgram) -> set[str]:
-    return {FIRST_KINDS.get(each.kind, each.kind) for each in program.nodes}
-
-
-def _shaping(node: KernelNode, program: KernelProgram) -> KernelNode:
-    """Return a node without what may change over the same state."""
-    match node:
-        case Group():
-            return replace(node, late=_known_late(node, program))
-        case Pattern():
-            return replace(node, late=_known_late(node, program), most_tests=0)
-        case Search():
-            return replace(node, functions=(), most_characters=0)
-        case Retract() if node.judged is not None:
-            return replace(node, judged=_known_judged(node.judged), kept=None)
-        case Fold() | Interval():
-            return replace(node, kept=None)
-        case CurrentLookup() | Seen():
-            return replace(node, hidden=None)
-        case _:
-            return node
+    return {
+        FIRST_KINDS.get(each.kind, each.kind)
+        for each in program.nodes
+        if not isinstance(each, Removed)
+    }
 
 
 def _first_format(program: KernelProgram) -> int:
@@ -163,20 +165,6 @@ def _first_format(program: KernelProgram) -> int:
     if any(isinstance(each, AsOf) for each in program.nodes):
         return _VERSIONS_FORMAT
     return _STREAMS_FORMAT if program.entries else _PRODUCTS_FORMAT
-
-
-def _known_late(node: Group | Pattern, program: KernelProgram) -> LateProgram | None:
-    """Return what state knows of late rows."""
-    retention = kept_retention(program, node)
-    return None if retention is None else LateProgram("correct", 0, 0, 0, retention)
-
-
-def _known_judged(judged: Judged) -> Judged | None:
-    """Return what state knows of rows that are over: a retention that is not the default."""
-    kept = kept_rows(judged)
-    return (
-        None if kept is None else Judged(0, LateProgram("correct", 0, 0, 0, kept), 0, 0, 0, 0, ())
-    )
 
 
 def claim_checkpoint(
@@ -215,8 +203,12 @@ def claim_checkpoint(
         differences = list(_differences(file, ours, _first_format(program)))
         if differences:
             raise _mismatch(folder, query, differences, solution)
-        if _stored(file) == ours:
+        stored = _stored(file)
+        ours = replace(ours, ledger=stored.ledger)
+        if stored == ours and (stored.ledger is not None or solution != SPARK_STATE):
             return program
+    if ours.ledger is None and solution == SPARK_STATE:
+        ours = replace(ours, ledger=Ledger.of(program))
     write_whole(file, ours.to_json(), synced=True)
     return program
 
@@ -227,6 +219,58 @@ def _has_written(file: Place, program: KernelProgram) -> bool:
         return _stored(file).program == fingerprint(program).program
     except (OSError, ValueError, KeyError, TypeError):
         return False
+
+
+def differences(
+    folder: Place, program: KernelProgram, solution: str = SPARK_STATE, *, statements: str = ""
+) -> list[str]:
+    """Return in words why a checkpoint that has begun is not one for a program; none if it is.
+
+    Args:
+        folder: The checkpoint of one query.
+        program: What is about to run.
+        solution: Who keeps its state.
+        statements: As `fingerprint`.
+    """
+    if not _has_begun(folder):
+        return []
+    ours = fingerprint(program, solution, statements)
+    return list(_differences(folder / FILE_NAME, ours, _first_format(program)))
+
+
+def carried_fingerprint(
+    stored: Fingerprint, ledger: Ledger, program: KernelProgram
+) -> tuple[Fingerprint, list[str]]:
+    """Return the fingerprint with which another program goes on from a checkpoint.
+
+    Args:
+        stored: What is noted of the checkpoint.
+        ledger: That of it.
+        program: It has the numbers of the ledger.
+
+    Returns:
+        What is to be noted, and in words what else differs; only without that may it be.
+    """
+    ours = fingerprint(program)
+    first = _first_format(program)
+    earlier = (*ledger.earlier, *_marks(_readable(stored.kinds, first), stored.program))
+    noted = replace(ours, ledger=Ledger.of(program, tuple(dict.fromkeys(earlier))))
+    logs = {each.name for each in program.relations}
+    append = (
+        None if stored.append is None else tuple(each for each in stored.append if each in logs)
+    )
+    alike = replace(stored, program=ours.program, append=append)
+    return noted, list(_between(alike, ours, first))
+
+
+def standing_fingerprint(folder: Place) -> Fingerprint | None:
+    """Return what is noted of a checkpoint that has begun; None where nothing can be read."""
+    if not _has_begun(folder):
+        return None
+    try:
+        return _stored(folder / FILE_NAME)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def standing_solution(folder: Place) -> str | None:
@@ -256,17 +300,21 @@ def _differences(file: Place, ours: Fingerprint, first: int) -> Iterator[str]:
     except (ValueError, KeyError, TypeError):
         yield f"its {FILE_NAME} cannot be read"
     else:
-        if stored.solution != ours.solution:
-            yield f"its state is kept by {stored.solution}, not by {ours.solution}"
-        elif stored.format not in (ours.format, first):
-            yield f"its state has format {stored.format}, this version uses {ours.format}"
-        elif stored.program != ours.program:
-            yield from _changed_parts(stored.parts, ours.parts)
-        elif stored.statements not in (ours.statements, None):
-            yield 'the statements of its solution\'s option "sql" changed'
-        else:
-            yield from _other_logs(stored.append, ours.append)
-            yield from _other_kinds(stored.kinds, ours.kinds)
+        yield from _between(stored, ours, first)
+
+
+def _between(stored: Fingerprint, ours: Fingerprint, first: int) -> Iterator[str]:
+    if stored.solution != ours.solution:
+        yield f"its state is kept by {stored.solution}, not by {ours.solution}"
+    elif stored.format not in (ours.format, first):
+        yield f"its state has format {stored.format}, this version uses {ours.format}"
+    elif stored.program != ours.program:
+        yield from _changed_parts(stored.parts, ours.parts)
+    elif stored.statements not in (ours.statements, None):
+        yield 'the statements of its solution\'s option "sql" changed'
+    else:
+        yield from _other_logs(stored.append, ours.append)
+        yield from _other_kinds(stored.kinds, ours.kinds)
 
 
 def _other_logs(stored: Sequence[str] | None, ours: Sequence[str] | None) -> Iterator[str]:
@@ -297,6 +345,7 @@ def _stored(file: Place) -> Fingerprint:
         told.get("statements"),
         {str(kind): int(number) for kind, number in told.get("kinds", {}).items()},
         None if told.get("append") is None else tuple(map(str, told["append"])),
+        None if told.get("ledger") is None else Ledger.from_plain(told["ledger"]),
     )
 
 
@@ -331,7 +380,9 @@ def _mismatch(
         f'the checkpoint of query "{query}" holds state that another plan wrote',
         detail=f"{told[0].upper()}{told[1:]}. Nothing was read or written.",
         hint=(
-            f"Build the new plan's documents alongside the old ones: joinery run{option} --rebuild."
+            "joinery plan shows what changed, and whether the state can be kept."
+            " Build the new plan's documents alongside the old ones:"
+            f" joinery run{option} --rebuild."
             f" Or start with a fresh checkpoint: delete {folder} and with it its state."
         ),
     )

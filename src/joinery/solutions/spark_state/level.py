@@ -29,6 +29,7 @@ from joinery.solutions.spark_state.program import (
     OwnUse,
     ParentUse,
     ProductRead,
+    Removed,
     Retract,
     Root,
     Route,
@@ -109,7 +110,7 @@ def targets_of(node: DocumentNode) -> list[int]:
     """Return the nodes that one sends to, by its own program alone, once for each way."""
     match node:
         case Retract() | Inserts() | Versions() | Root():
-            return [target for use in node.uses for target in _of_use(use)]
+            return [target for use in node.uses for target in targets_of_use(use)]
         case ToOne():
             return [node.merge.upward.target if node.merge else node.fold]
         case Match() | Interval() | Valid() | Gather():
@@ -118,7 +119,7 @@ def targets_of(node: DocumentNode) -> list[int]:
             return [node.target]
         case Fold():
             return [node.upward.target] if node.upward else []
-        case Group() | History() | Search() | EventFold() | Pattern():
+        case Group() | History() | Search() | EventFold() | Pattern() | Removed():
             return []
         case Subjects():
             return []  # the routes of its relation tell
@@ -128,7 +129,8 @@ def targets_of(node: DocumentNode) -> list[int]:
             return [node.closing]
 
 
-def _of_use(use: Use) -> list[int]:
+def targets_of_use(use: Use) -> list[int]:
+    """Return the nodes that a row is sent to for a use."""
     match use:
         case OwnUse() | GroupUse() | ThroughUse() | SearchedUse() | QueryUse():
             return [use.target]

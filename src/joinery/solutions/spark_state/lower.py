@@ -40,6 +40,7 @@ from joinery.solutions.spark_state.assembler import (
 from joinery.solutions.spark_state.document_program import Fold, ToOne
 from joinery.solutions.spark_state.draft import Draft
 from joinery.solutions.spark_state.group_program import Group
+from joinery.solutions.spark_state.ledger import Ledger
 from joinery.solutions.spark_state.level import leveled
 from joinery.solutions.spark_state.lower_document import DocumentLowering
 from joinery.solutions.spark_state.lower_form import (
@@ -82,6 +83,7 @@ def lower(
     tombstone_retention_micros: int = 7 * DAY_MICROS,
     max_document_bytes: int = 16 << 20,
     former: bool = False,
+    ledger: Ledger | None = None,
 ) -> KernelProgram:
     """Return the program of one query that keeps `products`.
 
@@ -90,8 +92,9 @@ def lower(
         tombstone_retention_micros: How long a delete is remembered.
         max_document_bytes: The size of JSON above which a document is refused.
         former: Lower them as checkpoints of before have them, where these go on.
+        ledger: What a checkpoint holds that the program is to keep, though it may need less.
     """
-    draft = Draft(products, former=former)
+    draft = Draft(products, former=former, ledger=ledger)
     for place, product in enumerate(products):
         draft.products.append(ProductProgram(product.name, product.key, product.output))
         _lower_product(draft, product, place)
@@ -212,6 +215,8 @@ class _Finish:
                 )
 
     def _row_routes(self, uses: RelationUses) -> Sequence[Route]:
+        if self._draft.keeps_rows(uses.relation):
+            return [self._retract(uses, uses.uses)]
         if not uses.by_subject and rows_stay(uses, self._draft.nodes):
             return self._raw_routes(uses)
         judged = any(each.index == uses.index for each in self._draft.judged)

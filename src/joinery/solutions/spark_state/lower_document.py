@@ -28,6 +28,7 @@ from joinery.solutions.spark_state.assembler import (
     Sql,
 )
 from joinery.solutions.spark_state.document_program import (
+    NO_RELATION,
     Branch,
     FanOut,
     Fold,
@@ -67,8 +68,6 @@ from joinery.solutions.spark_state.program import (
     Root,
     ThroughUse,
 )
-
-NO_RELATION = -1
 
 
 class DocumentLowering:

@@ -5,7 +5,8 @@ What no product reads is not decoded, not sent and not kept.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, assert_never
 
 from joinery.errors import PlanError
@@ -24,17 +25,29 @@ if TYPE_CHECKING:
     from joinery.plan.product import Form
 
 
-def needed_columns(products: Sequence[Product]) -> dict[str, tuple[Relation, frozenset[str]]]:
+def needed_columns(
+    products: Sequence[Product], kept: Mapping[str, Collection[str]] = MappingProxyType({})
+) -> dict[str, tuple[Relation, frozenset[str]]]:
     """Return each relation by name with its needed columns, derived too.
 
     They are in tree order, those that are products after those that are read from sources.
+
+    Args:
+        products: Those of a query.
+        kept: The columns that a checkpoint has of relations, which stay, as does their order.
     """
     needed = Needed()
     for product in products:
         _need(needed, product.form)
+    for name, (_, columns) in needed.items():
+        columns.update(kept.get(name, ()))
     for relation, columns in needed.values():
         columns.update(sealing_columns(relation, columns))
-    ordered = sorted(needed.items(), key=lambda each: each[1][0].product is not None)
+    places = {name: place for place, name in enumerate(kept)}
+    ordered = sorted(
+        needed.items(),
+        key=lambda each: (each[1][0].product is not None, places.get(each[0], len(places))),
+    )
     return {name: (each, closed_columns(each, columns)) for name, (each, columns) in ordered}
 
 

@@ -35,6 +35,7 @@ from joinery.solutions.spark_state.program import (
     KernelProgram,
     OwnUse,
     ParentUse,
+    Removed,
     Retract,
     Root,
     Subjects,
@@ -116,7 +117,7 @@ def node_keys(program: KernelProgram) -> tuple[NodeKey | None, ...]:
 _ANSWERING_JOINS = Match | FanOut | Gather | Interval | Valid
 _JOINS = ToOne | _ANSWERING_JOINS
 """What is keyed by the columns of those who send to it."""
-_ANSWERING = _ANSWERING_JOINS | Search | Closing | Cuts | Rule | Subjects | StreamNode
+_ANSWERING = _ANSWERING_JOINS | Search | Closing | Cuts | Rule | Subjects | Removed | StreamNode
 """What has no row of its own: it answers, by an address that it was told."""
 
 

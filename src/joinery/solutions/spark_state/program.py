@@ -223,6 +223,22 @@ class Versions:
     kind: Literal["versions"] = "versions"
 
 
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """Holds the number of a node that the program had, and whose product it has no more.
+
+    Nothing is sent to it; what it remembered is forgotten where its time comes.
+
+    Attributes:
+        timed: Whether it asked to be called at a time: a level keeps timers that it once had.
+    """
+
+    name: str
+    level: int
+    timed: bool
+    kind: Literal["removed"] = "removed"
+
+
 DocumentNode = (
     Retract
     | Inserts
@@ -244,6 +260,7 @@ DocumentNode = (
     | EventFold
     | Pattern
     | Rule
+    | Removed
 )
 KernelNode = DocumentNode | StreamNode
 

@@ -34,6 +34,7 @@ from joinery.solutions.spark_state.program import (
     KernelProgram,
     OwnUse,
     ParentUse,
+    Removed,
     Retract,
     Root,
     Route,
@@ -166,6 +167,8 @@ def _own_key(program: KernelProgram, node: KernelNode) -> str:
             return ""  # what comes to it says by what
         case Subjects():
             return "a subject"
+        case Removed():
+            return ""
 
 
 def _arrows(program: KernelProgram, node: KernelNode) -> Iterator[Arrow]:
@@ -208,6 +211,8 @@ def _arrows(program: KernelProgram, node: KernelNode) -> Iterator[Arrow]:
             yield Arrow("states", SINKS)
         case Search() | Pattern():
             yield Arrow("matches", SINKS)
+        case Removed():
+            return
         case Closing():
             yield Arrow("that they are closed", node.target)
         case Cuts():
@@ -395,6 +400,8 @@ def node_facts(program: KernelProgram, node: KernelNode) -> Iterator[str]:
             yield f"keeps the document{'' if node.read is None else readers}"
         case Inserts():
             return
+        case Removed():
+            yield "its product was removed, and nothing comes here any more"
         case Retract():
             row = visible_row(program, node.relation)
             yield f"keeps {', '.join(slot.name for slot in row)}"

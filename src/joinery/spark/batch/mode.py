@@ -32,12 +32,25 @@ from joinery.place.place import Place
 from joinery.place.remote_path import RemotePath
 from joinery.plan.product import Product
 from joinery.sinks.protocol import Sink
-from joinery.solutions.spark_state.fingerprint import claim_checkpoint, relocate
+from joinery.solutions.spark_state.fingerprint import (
+    Fingerprint,
+    claim_checkpoint,
+    relocate,
+    standing_fingerprint,
+)
 from joinery.solutions.spark_state.program import KernelProgram
 from joinery.spark.batch.ready import Ends
 from joinery.spark.batch.setup import forget_spools
 from joinery.spark.recovery.checkpoint import claim_sources, last_batch
-from joinery.spark.recovery.replacement import BELONGS, HELD, MARK, finish, mark_done, put_in_place
+from joinery.spark.recovery.replacement import (
+    BELONGS,
+    HELD,
+    MARK,
+    finish,
+    mark_done,
+    next_checkpoint,
+    put_in_place,
+)
 from joinery.spark.source.source import SourceRead
 
 _SETTLE, _READY = "settle", "ready"
@@ -79,6 +92,9 @@ class RunMode(Protocol):
 
     def paths(self, query: str) -> QueryPaths:
         """Return where the run of a query has its files."""
+
+    def standing(self, query: str) -> Fingerprint | None:
+        """Return what is noted of the checkpoint that a query goes on from; None for none."""
 
     def claim(self, query: str, plan: Claim) -> KernelProgram:
         """Make the checkpoint of a query one for `plan`; its lease is held.
@@ -123,6 +139,10 @@ class KeepCurrent:
     def paths(self, query: str) -> QueryPaths:
         """Return the query's own paths."""
         return QueryPaths.of(self.root, query)
+
+    def standing(self, query: str) -> Fingerprint | None:
+        """Return what is noted of the query's checkpoint, or of what is to take its place."""
+        return standing_fingerprint(next_checkpoint(self.root, query))
 
     def claim(self, query: str, plan: Claim) -> KernelProgram:
         """Put a finished rebuild in place, then go on from the checkpoint."""
@@ -259,6 +279,10 @@ class Rebuild:
     def paths(self, query: str) -> QueryPaths:
         """Return the paths of the query's rebuild."""
         return rebuild_paths(self.root, query)
+
+    def standing(self, query: str) -> Fingerprint | None:
+        """Return nothing: it begins with a program of its own."""
+        return None
 
     def claim(self, query: str, plan: Claim) -> KernelProgram:
         """Put a finished rebuild in place; go on with one of this plan, or begin anew."""

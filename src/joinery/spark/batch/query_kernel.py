@@ -18,6 +18,8 @@ from joinery.plan.relation import Relation
 from joinery.plan.stream import Stream
 from joinery.project.product import ProjectSpec
 from joinery.project.run import RunSpec
+from joinery.solutions.spark_state.fingerprint import Fingerprint, fingerprint
+from joinery.solutions.spark_state.ledger import Ledger, stand
 from joinery.solutions.spark_state.lower import has_former, lower
 from joinery.solutions.spark_state.lower_stream import LoweredStreams, lower_streams
 from joinery.solutions.spark_state.program import KernelProgram
@@ -46,12 +48,14 @@ class LoweredQuery:
         program: Their kernel program, with the limits of the run.
         streams: Their streams as lowered; None where they are documents.
         former: Their program as checkpoints of before may have it; None where it is the same.
+        earlier: The marks of programs that wrote some of the state before.
     """
 
     products: tuple[Product, ...]
     program: KernelProgram
     streams: LoweredStreams | None = None
     former: KernelProgram | None = None
+    earlier: tuple[str, ...] = ()
 
     @property
     def relations(self) -> tuple[Relation, ...]:
@@ -62,21 +66,52 @@ class LoweredQuery:
         return tuple(dict.fromkeys(each for one in self.products for each in one.relations))
 
 
-def lower_query(products: Sequence[Product], run: RunSpec) -> LoweredQuery:
-    """Return one query lowered, with the limits of the run."""
+def lower_query(
+    products: Sequence[Product], run: RunSpec, standing: Fingerprint | None = None
+) -> LoweredQuery:
+    """Return one query lowered, with the limits of the run.
+
+    Args:
+        products: The members of the query.
+        run: How the project is run.
+        standing: What is noted of the checkpoint that it is to go on from. Where that holds state
+            of products that are gone, nodes have the numbers that they have there.
+    """
     members, streams = tuple(products), streams_of(products)
     if streams:
         lowered = lowered_streams(streams, run)
         return LoweredQuery(members, lowered.program, lowered)
+    program, *others = lower_products(members, run)
+    former = others[0] if others else None
+    ledger = None if standing is None else standing.ledger
+    if standing is None or ledger is None:
+        return LoweredQuery(members, program, former=former)
+    if all(fingerprint(each).program != standing.program for each in (program, *others)):
+        stood = (stand(each, ledger).program for each in lower_products(members, run, ledger))
+        # What has no state there is refused in the words of the plain program.
+        program, former = next((each for each in stood if each is not None), program), None
+    return LoweredQuery(members, program, former=former, earlier=ledger.earlier)
+
+
+def lower_products(
+    products: Sequence[Product], run: RunSpec, ledger: Ledger | None = None
+) -> list[KernelProgram]:
+    """Return the program of products, then as checkpoints of before may have it, if otherwise.
+
+    Args:
+        products: The members of the query.
+        run: How the project is run.
+        ledger: What a checkpoint holds that the program is to keep.
+    """
     lower_all = partial(
         lower,
         products,
         tombstone_retention_micros=run.tombstone_retention_ms * 1000,
         max_document_bytes=run.max_document_bytes,
+        ledger=ledger,
     )
     program = lower_all()
-    former = lower_all(former=True) if has_former(program) else None
-    return LoweredQuery(members, program, former=former)
+    return [program, lower_all(former=True)] if has_former(program) else [program]
 
 
 def lowered_streams(streams: Sequence[Stream], run: RunSpec) -> LoweredStreams:
@@ -148,7 +183,8 @@ def open_level_kernel(
         folder = spec.path_of(".")
         return open_stream_kernel(spark, query.streams, query.relations, folder, lookups)
     settling = frozenset(each.name for each in query.products if each.settle_ms is not None)
-    return replace(open_kernel(spark, query.program, query.relations), settling=settling)
+    kernel = open_kernel(spark, query.program, query.relations, query.earlier)
+    return replace(kernel, settling=settling)
 
 
 _RELAY = "dev.joinery.kernel.door.Relay"

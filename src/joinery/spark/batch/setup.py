@@ -192,7 +192,8 @@ def _query(
     sinks: _ProductSinks,
     tasks: Tasks,
 ) -> QueryRun:
-    paths, lowered = mode.paths(name), lower_query(products, spec.run)
+    paths = mode.paths(name)
+    lowered = lower_query(products, spec.run, mode.standing(name))
     ends = Ends(paths.checkpoint, sources_of(spec, products))
     return QueryRun(
         name,
@@ -320,6 +321,14 @@ def spool_places(
                 hint="Run once with the sink as it was, or remove the folder to discard them.",
             )
     return places
+
+
+def spooled_products(checkpoint: Place) -> list[str]:
+    """Return the products of which a spool of a checkpoint holds something."""
+    root = checkpoint / _SPOOLS
+    if not isinstance(root, Path) or not root.is_dir():  # in a store there are none
+        return []
+    return [each.name for each in sorted(root.iterdir()) if any(each.rglob("*.*"))]
 
 
 def forget_spools(checkpoint: Path) -> None:

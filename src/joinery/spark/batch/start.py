@@ -36,6 +36,7 @@ from joinery.solutions.spark_state.program import (
     Inserts,
     KernelNode,
     KernelProgram,
+    Removed,
     Retract,
     Root,
     Subjects,
@@ -257,6 +258,7 @@ def _has_timer(node: KernelNode) -> bool:
             | EventFold()
             | Pattern()
             | Rule()
+            | Removed()
             | Claim()
             | MapEvents()
             | Rolling()

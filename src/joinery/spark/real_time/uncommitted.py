@@ -65,6 +65,11 @@ class RealTimeMark:
         self._file = checkpoint / _FILE
         self._noted = -1
 
+    @property
+    def is_there(self) -> bool:
+        """Whether real-time mode ran, and no run in batches has begun since that found it done."""
+        return self._file.exists()
+
     def begin(self) -> None:
         """Note that real-time mode begins to send."""
         self._noted, _ = last_commit(self._checkpoint)

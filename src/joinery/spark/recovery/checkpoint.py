@@ -150,16 +150,32 @@ def claim_sources(checkpoint: Place, query: str, reads: Sequence[SourceRead]) ->
     Raises:
         StateMismatchError: The positions there are those of other sources.
     """
+    if not check_sources(checkpoint, query, reads):
+        told = json.dumps([_named(each) for each in reads])
+        write_whole(checkpoint / FILE_NAME, told, synced=True)
+
+
+def check_sources(checkpoint: Place, query: str, reads: Sequence[SourceRead]) -> bool:
+    """Return whether a checkpoint holds positions of sources; False where it holds none.
+
+    Args:
+        checkpoint: The folder of the query's checkpoint.
+        query: The query's name.
+        reads: Its sources, in the order of its streams.
+
+    Raises:
+        StateMismatchError: They are those of other sources.
+    """
     ours = [_named(each) for each in reads]
     file = checkpoint / FILE_NAME
-    if numbers_in(checkpoint / "offsets") and file.exists():
-        stored = json.loads(file.read_text(encoding="utf-8"))
-        if stored != ours:
-            if _names(stored) == _names(ours):
-                raise _read_anew(query)
-            raise _mismatch(checkpoint, query, _names(stored), _names(ours))
-        return
-    write_whole(file, json.dumps(ours), synced=True)
+    if not (numbers_in(checkpoint / "offsets") and file.exists()):
+        return False
+    stored = json.loads(file.read_text(encoding="utf-8"))
+    if stored != ours:
+        if _names(stored) == _names(ours):
+            raise _read_anew(query)
+        raise _mismatch(checkpoint, query, _names(stored), _names(ours))
+    return True
 
 
 def _named(read: SourceRead) -> dict[str, str]:

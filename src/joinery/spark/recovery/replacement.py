@@ -61,6 +61,12 @@ def put_in_place(root: Place, query: str, check: Callable[[], None] = lambda: No
     return True
 
 
+def next_checkpoint(root: Place, query: str) -> Place:
+    """Return the checkpoint that a query goes on from: its own, or one that waits to replace it."""
+    fresh = rebuild_paths(root, query).checkpoint
+    return fresh if (fresh / MARK).is_file() else QueryPaths.of(root, query).checkpoint
+
+
 def finish(root: Place, query: str) -> None:
     """Put a checkpoint in its place that is marked and not there yet.
 

@@ -16,6 +16,7 @@ import dev.joinery.kernel.node.Match;
 import dev.joinery.kernel.node.Node;
 import dev.joinery.kernel.node.NodeContext;
 import dev.joinery.kernel.node.Pattern;
+import dev.joinery.kernel.node.Removed;
 import dev.joinery.kernel.node.Retract;
 import dev.joinery.kernel.node.Root;
 import dev.joinery.kernel.node.Rule;
@@ -133,6 +134,8 @@ public final class Nodes {
         nodes[index] = new Pattern(index, pattern, context);
       } else if (program instanceof RuleProgram rule) {
         nodes[index] = new Rule(rule);
+      } else if (program instanceof Program.RemovedProgram) {
+        nodes[index] = new Removed();
       } else if (program instanceof StreamProgram.CurrentLookupProgram lookup) {
         nodes[index] = new CurrentLookup(lookup, context);
       } else if (program instanceof StreamProgram.AsOfProgram asOf) {

@@ -151,6 +151,7 @@ public record Program(
     @Type(value = SearchProgram.class, name = "search"),
     @Type(value = PatternProgram.class, name = "pattern"),
     @Type(value = RuleProgram.class, name = "rule"),
+    @Type(value = RemovedProgram.class, name = "removed"),
     @Type(value = StreamProgram.CurrentLookupProgram.class, name = "current_lookup"),
     @Type(value = StreamProgram.AsOfProgram.class, name = "as_of"),
     @Type(value = StreamProgram.ClaimProgram.class, name = "claim"),
@@ -180,6 +181,7 @@ public record Program(
           SearchProgram,
           PatternProgram,
           RuleProgram,
+          RemovedProgram,
           StreamProgram.CurrentLookupProgram,
           StreamProgram.AsOfProgram,
           StreamProgram.ClaimProgram,
@@ -221,6 +223,14 @@ public record Program(
 
   /** What finds the rows of a relation by their subject. */
   public record SubjectsProgram(String name, int level, int relation) implements NodeProgram {}
+
+  /** Holds the number of a node whose product was removed; {@code timed} where it kept timers. */
+  public record RemovedProgram(String name, int level, boolean timed) implements NodeProgram {
+    @Override
+    public boolean isTimed() {
+      return timed;
+    }
+  }
 
   /**
    * What a relation's rows are for: an own row, a parent to announce, a leaf child to place, a row

@@ -1,0 +1,126 @@
+"""`joinery plan` and `joinery apply`: what the project as it is means for standing checkpoints."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from joinery.cli.project import DONE, FOUND, plan_project
+from joinery.errors import SpecError
+from joinery.plan.product import Product
+from joinery.plan.stream import outputs_of
+from joinery.project.load import load_spec
+from joinery.project.product import ProjectSpec
+
+if TYPE_CHECKING:
+    from joinery.spark.recovery.standing import Outcome, QueryChange
+
+_TOLD = 8
+_SETTLED = ("unchanged", "new")
+
+
+def run_plan(file: Path, *, as_json: bool) -> int:
+    """Tell what a run, `apply` and a rebuild would do; nothing is changed."""
+    from joinery.spark.recovery.standing import compare_all
+
+    spec, queries = _queries(file, ())
+    found = list(compare_all(spec, queries))
+    if as_json:
+        sys.stdout.write(json.dumps([_to_json(each) for each in found], indent=2) + "\n")
+    else:
+        for change in found:
+            sys.stdout.writelines(f"{line}\n" for line in _lines(change))
+    return DONE if all(each.outcome in _SETTLED for each in found) else FOUND
+
+
+def run_apply(file: Path, names: Sequence[str]) -> int:
+    """Have queries go on from their state with the products that there are now.
+
+    Raises:
+        ApplyError: The state of one does not fit; it was not changed.
+        LeaseHeldError: One runs, or is rebuilt.
+    """
+    from joinery.spark.recovery.standing import apply
+
+    spec, queries = _queries(file, names)
+    done = {"carried": "its state is kept; the next run goes on from it"}
+    done |= {"new": "it has no checkpoint yet", "unchanged": "nothing to do"}
+    for query, products in queries.items():
+        change = apply(spec, query, products)
+        sys.stdout.write(f"{query}: {done[change.outcome]}\n")
+    return DONE
+
+
+def _queries(
+    file: Path, names: Sequence[str]
+) -> tuple[ProjectSpec, Mapping[str, tuple[Product, ...]]]:
+    from joinery.spark.batch.setup import check_selected, select_queries
+
+    spec, plan = plan_project(load_spec(file))
+    if plan is None:
+        raise SpecError(
+            "a project with expressions that only Spark evaluates cannot be compared",
+            code="RUN_SELECTION",
+        )
+    check_selected(spec, names)
+    return spec, select_queries(outputs_of(plan), names)
+
+
+def _lines(change: QueryChange) -> Iterator[str]:
+    """Yield what is told of a query: its products, why, and what each command would do."""
+    counts = [*change.products.values()]
+    words = ("unchanged", "changed", "added", "removed")
+    told = [f"{counts.count(each)} {each}" for each in words if each in counts]
+    yield f"{change.query}: {', '.join(told)}"
+    for name, what in change.products.items():
+        if what != "unchanged":
+            yield f"  {what:<9} {name}"
+    for each in change.why[:_TOLD]:
+        yield f"    {each}"
+    if len(change.why) > _TOLD:
+        yield f"    and {len(change.why) - _TOLD} more, which --json lists"
+    yield from (f"  {line}" for line in _commands(change))
+
+
+def _commands(change: QueryChange) -> Iterator[str]:
+    match change.outcome:
+        case "unchanged":
+            yield "run: continues from its state"
+        case "new":
+            yield f"run: reads {', '.join(change.relations)} from the beginning"
+        case "carried":
+            yield "run: refuses the checkpoint (STATE_MISMATCH)"
+            yield "apply: keeps the state; nothing is read again, nothing is sent"
+        case "rebuilt":
+            yield "run: refuses the checkpoint (STATE_MISMATCH), and so does apply"
+            yield f"run --rebuild: {_rebuild(change)}"
+        case "left":
+            yield "no query of the project has this name; its checkpoint stays until you delete it"
+
+
+def _rebuild(change: QueryChange) -> str:
+    """Return what a rebuild reads and sends again."""
+    sent = change.documents
+    last = f"; the last run sent {sent:,} documents of the query" if sent is not None else ""
+    there = ", ".join(name for name, what in change.products.items() if what != "removed")
+    return f"reads {', '.join(change.relations)} again, and sends all documents of {there}{last}"
+
+
+_RUN: Mapping[Outcome, str] = {"unchanged": "continues", "new": "begins", "left": "none"}
+
+
+def _to_json(change: QueryChange) -> dict[str, object]:
+    rebuilt = change.outcome == "rebuilt"
+    return {
+        "query": change.query,
+        "outcome": change.outcome,
+        "products": dict(change.products),
+        "why": list(change.why),
+        "run": _RUN.get(change.outcome, "refused"),
+        "apply": change.outcome == "carried",
+        "reads_again": list(change.relations) if rebuilt else [],
+        "documents_sent": change.documents,
+    }

@@ -1,0 +1,304 @@
+"""The ledger of a program's nodes: which number each has, so that its state stays where it is.
+
+State stands under the number of its node, at the level of it, and rows of a relation hold the
+columns that some product once needed. So a program that is to go on from the state of another
+keeps what that has: nodes are found again by what they are, whatever their places in the project,
+and keep their numbers and levels; a number whose product is gone is not given again; columns and
+Retracts that nobody needs any more stay.
+
+Invariant: a node keeps its number only if it keeps the same, of the same, as the node that had it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from joinery.solutions.spark_state.costs import shares
+from joinery.solutions.spark_state.document_program import Fold, Interval
+from joinery.solutions.spark_state.group_program import Closing, Group
+from joinery.solutions.spark_state.level import targets_of, targets_of_use
+from joinery.solutions.spark_state.pattern_program import Pattern, Rule
+from joinery.solutions.spark_state.program import (
+    DocumentNode,
+    KernelNode,
+    KernelProgram,
+    Removed,
+    Retract,
+    Subjects,
+    Use,
+)
+from joinery.solutions.spark_state.reference import Digests, digest_of, key_of, with_numbers
+from joinery.solutions.spark_state.stream_program import StreamNode
+
+_REMOVED = "removed"
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedNode:
+    """A node as a checkpoint knows it, under the number that is its place in the ledger.
+
+    Attributes:
+        key: Its kind and name.
+        level: Where its state is.
+        keeps: A hash of what it keeps.
+        heard: A hash of what comes to it, and of whom.
+        uses: Hashes of what its rows are for.
+        products: Those that it is for.
+        timed: Whether it asks to be called at a time.
+    """
+
+    key: str
+    level: int
+    keeps: str
+    heard: str
+    uses: tuple[str, ...]
+    products: tuple[str, ...]
+    timed: bool = False
+
+    @property
+    def removed(self) -> bool:
+        """Whether no product of the program has it any more."""
+        return self.key.startswith(f"{_REMOVED} ")
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """What a checkpoint holds, by the numbers of nodes.
+
+    Attributes:
+        nodes: By number.
+        relations: By name the columns of their rows, derived ones too; in the program's order.
+        levels: How many there are.
+        earlier: The marks of programs before that state may still have.
+    """
+
+    nodes: tuple[NumberedNode, ...]
+    relations: Mapping[str, tuple[str, ...]]
+    levels: int
+    earlier: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, program: KernelProgram, earlier: Sequence[str] = ()) -> Self | None:
+        """Return the ledger of a program; None of one with streams."""
+        nodes = [each for each in program.nodes if not isinstance(each, StreamNode)]
+        if len(nodes) != len(program.nodes):
+            return None
+        digests, heard = Digests(program), _heard(program, nodes)
+        owners = _owners(program, nodes)
+        numbered = tuple(
+            NumberedNode(
+                key=key_of(node),
+                level=node.level,
+                keeps=digests.of_node(node),
+                heard=heard[place],
+                uses=tuple(sorted(digests.of_use(each) for each in _uses(node))),
+                products=owners[place],
+                timed=node.timed if isinstance(node, Removed) else _is_timed(node),
+            )
+            for place, node in enumerate(nodes)
+        )
+        versions = sum(each.kind == "versions" for each in nodes)
+        kept = program.relations[: len(program.relations) - versions]
+        rows = {
+            each.name: tuple(one.name for one in program.assemblers[each.assembler].type.fields)
+            for each in kept
+        }
+        return cls(numbered, rows, program.levels, tuple(earlier))
+
+    @classmethod
+    def from_plain(cls, told: Mapping[str, Any]) -> Self:
+        """Return the ledger that `to_plain` told."""
+        nodes = (
+            NumberedNode(key, level, keeps, heard, tuple(uses), tuple(products), timed)
+            for key, level, keeps, heard, uses, products, timed in told["nodes"]
+        )
+        rows = {name: tuple(columns) for name, columns in told["relations"].items()}
+        return cls(tuple(nodes), rows, int(told["levels"]), tuple(told["earlier"]))
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return it as values of JSON."""
+        return {
+            "levels": self.levels,
+            "earlier": list(self.earlier),
+            "relations": {name: list(columns) for name, columns in self.relations.items()},
+            "nodes": [
+                [
+                    each.key,
+                    each.level,
+                    each.keeps,
+                    each.heard,
+                    *map(list, (each.uses, each.products)),
+                ]
+                + [each.timed]
+                for each in self.nodes
+            ],
+        }
+
+    @property
+    def products(self) -> frozenset[str]:
+        """The products whose state it holds."""
+        return frozenset(name for each in self.nodes for name in each.products)
+
+    def keeps_rows(self, relation: str) -> bool:
+        """Return whether a Retract keeps the rows of a relation."""
+        key = f"retract {relation}"
+        return any(each.key == key and not each.removed for each in self.nodes)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a program stands to a checkpoint.
+
+    Attributes:
+        program: It with the numbers of the ledger; None where some of it has none there.
+        changed: Products that both have, of which a node is another or hears of others.
+        added: Those that the checkpoint does not have.
+        removed: Those that the program does not have.
+        extended: Nodes whose rows are for more than in the checkpoint.
+        moved: Relations whose place matters to what is forgotten, and is another.
+    """
+
+    program: KernelProgram | None
+    changed: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    extended: tuple[str, ...] = ()
+    moved: tuple[str, ...] = ()
+
+
+def stand(program: KernelProgram, ledger: Ledger) -> Standing:
+    """Return how a program, lowered to keep what a ledger has, stands to it.
+
+    Raises:
+        ValueError: It is one of streams.
+    """
+    ours = Ledger.of(program)
+    if ours is None:
+        raise ValueError("a program of streams has no ledger")
+    numbers = _numbers(program, ours, ledger)
+    moved = tuple(_moved(program, ledger))
+    new = {name for i, each in enumerate(ours.nodes) if i not in numbers for name in each.products}
+    names = {each.name for each in program.products}
+    extended = tuple(
+        node.key
+        for place, node in enumerate(ours.nodes)
+        if place in numbers and not {*node.uses} <= {*ledger.nodes[numbers[place]].uses}
+    )
+    fits = len(numbers) == len(program.nodes) and not extended and not moved
+    return Standing(
+        _numbered(program, numbers, ledger) if fits else None,
+        changed=tuple(sorted(new & ledger.products)),
+        added=tuple(sorted(names - ledger.products)),
+        removed=tuple(sorted(ledger.products - names)),
+        extended=extended,
+        moved=moved,
+    )
+
+
+def _numbers(program: KernelProgram, ours: Ledger, ledger: Ledger) -> dict[int, int]:
+    """Return by place the numbers of the nodes that are in a ledger, with all that they hear of."""
+    known: dict[tuple[str, str, str], list[int]] = defaultdict(list)
+    for number, each in enumerate(ledger.nodes):
+        if not each.removed:
+            known[each.key, each.keeps, each.heard].append(number)
+    found: dict[int, int] = {}
+    for place, node in enumerate(ours.nodes):
+        fitting = known[node.key, node.keeps, node.heard]
+        if fitting:
+            number = max(fitting, key=lambda each: len({*node.uses} & {*ledger.nodes[each].uses}))
+            known[node.key, node.keeps, node.heard].remove(number)
+            found[place] = number
+    _leave_followers(program, found)
+    return found
+
+
+def _leave_followers(program: KernelProgram, found: dict[int, int]) -> None:
+    """Remove the nodes that hear of one which is not there: they would miss what it knew."""
+    nodes = [each for each in program.nodes if not isinstance(each, StreamNode)]
+    reads = {each.product: each.relation for each in program.reads}
+    left = [place for place in range(len(nodes)) if place not in found]
+    while left:
+        node = nodes[left.pop()]
+        heirs = targets_of(node)
+        sent = reads.get(getattr(node, "product", -1))
+        heirs += [each.node for each in program.routes if each.relation == sent]
+        left += [each for each in {*heirs} if found.pop(each, None) is not None]
+
+
+def _numbered(program: KernelProgram, numbers: Mapping[int, int], ledger: Ledger) -> KernelProgram:
+    """Return a program whose nodes have the numbers and levels of a ledger."""
+    nodes: list[Any] = [
+        Removed(each.key.partition(" ")[2], each.level, each.timed) for each in ledger.nodes
+    ]
+    for place, number in numbers.items():
+        node = with_numbers(program.nodes[place], numbers)
+        nodes[number] = replace(node, level=ledger.nodes[number].level)
+    return replace(
+        program,
+        levels=ledger.levels,
+        nodes=tuple(nodes),
+        routes=tuple(with_numbers(each, numbers) for each in program.routes),
+    )
+
+
+def _heard(program: KernelProgram, nodes: Sequence[DocumentNode]) -> list[str]:
+    """Return by node a text of all that comes to it, and of whom."""
+    digests = Digests(program)
+    found: dict[int, list[str]] = defaultdict(list)
+    for node in nodes:
+        for use in _uses(node):
+            for target in targets_of_use(use):
+                found[target].append(f"{key_of(node)} {digests.of_use(use)}")
+        if not _uses(node):
+            for target in targets_of(node):
+                found[target].append(f"{key_of(node)} {digests.of_node(node)}")
+    for route in program.routes:
+        found[route.node].append(digests.of_route(route))
+    return [digest_of(sorted({*found[place]})) for place in range(len(nodes))]
+
+
+def _uses(node: DocumentNode) -> tuple[Use, ...]:
+    uses: tuple[Use, ...] = getattr(node, "uses", ())
+    return uses
+
+
+def _owners(program: KernelProgram, nodes: Sequence[DocumentNode]) -> list[tuple[str, ...]]:
+    """Return by node the products that it is for."""
+    found = [set(each) for each in shares(nodes)]
+    for place, node in enumerate(nodes):
+        if isinstance(node, Subjects):
+            rows = [each.node for each in program.routes if each.relation == node.relation]
+            found[place] = {product for each in rows for product in found[each]}
+    return [tuple(sorted(program.products[each].name for each in one)) for one in found]
+
+
+def _moved(program: KernelProgram, ledger: Ledger) -> Iterator[str]:
+    """Yield relations whose place says where their time is noted, and is another than it was."""
+    before = list(ledger.relations)
+    places = {place for node in program.nodes for place in _timed_by(node)}
+    for place in sorted(places):
+        name = program.relations[place].name
+        if name in before and before.index(name) != place:
+            yield name
+
+
+def _timed_by(node: KernelNode) -> tuple[int, ...]:
+    """Return the relations by whose time something of a node is over."""
+    match node:
+        case Group() | Pattern() if node.late is not None:
+            return (node.relation,)
+        case Rule():
+            return (node.relation,)
+        case Closing():
+            return (node.relation, *(() if node.other is None else (node.other,)))
+        case Fold() | Interval() | Retract() if node.kept is not None:
+            return node.kept.logs
+        case _:
+            return ()
+
+
+def _is_timed(node: DocumentNode) -> bool:
+    return isinstance(node, Closing) and node.idles

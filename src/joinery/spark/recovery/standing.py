@@ -1,0 +1,277 @@
+"""What the project as it is now means for the checkpoints that stand, and going on from them.
+
+A query whose products were removed or put into another order goes on from its state: what is left
+of it is found again by what it is, and its nodes keep their numbers (see the ledger of them).
+So nothing is read again and nothing is sent. What else changed is rebuilt.
+
+Invariant: a checkpoint is the former program's until what is noted of it is replaced, which is one
+file; from then on it is the new one's. State is not touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from joinery.delivery.query_paths import QueryPaths, rebuild_paths
+from joinery.errors import RunError, StateMismatchError
+from joinery.files import write_whole
+from joinery.observe.status import read_status
+from joinery.place.place import Place, numbers_in
+from joinery.plan.product import Product
+from joinery.project.product import ProjectSpec
+from joinery.solutions.spark_state.fingerprint import (
+    FILE_NAME,
+    SPARK_STATE,
+    Fingerprint,
+    carried_fingerprint,
+    differences,
+    standing_fingerprint,
+)
+from joinery.solutions.spark_state.ledger import Ledger, Standing, stand
+from joinery.spark.batch.mode import check_held
+from joinery.spark.batch.query_kernel import lower_products, lower_query
+from joinery.spark.batch.setup import spooled_products
+from joinery.spark.batch.stores import solution_of, statements_of
+from joinery.spark.real_time.uncommitted import RealTimeMark
+from joinery.spark.recovery.checkpoint import check_sources, last_batch
+from joinery.spark.recovery.replacement import next_checkpoint, put_in_place
+from joinery.spark.source.source import sources_of
+
+Outcome = Literal["unchanged", "new", "carried", "rebuilt", "left"]
+ProductChange = Literal["unchanged", "changed", "added", "removed"]
+
+
+class ApplyError(RunError):
+    """The state of a checkpoint cannot be kept for the project as it is now."""
+
+    code = "RUN_APPLY"
+
+
+@dataclass(frozen=True, slots=True)
+class QueryChange:
+    """What the project as it is now means for the checkpoint of one query.
+
+    Attributes:
+        query: Its name.
+        outcome: `unchanged`: a run goes on; `new`: there is no checkpoint; `carried`: its state
+            fits once it is applied; `rebuilt`: it does not; `left`: the project has no such query.
+        products: What became of each, those of the project first, in its order.
+        why: What changed, and what keeps state from being carried over, in words.
+        relations: What a rebuild reads again.
+        documents: How many the last run of the query sent; None where that is not known.
+        noted: What is to be noted of the checkpoint where its state is carried over.
+    """
+
+    query: str
+    outcome: Outcome
+    products: Mapping[str, ProductChange]
+    why: tuple[str, ...] = ()
+    relations: tuple[str, ...] = ()
+    documents: int | None = None
+    noted: Fingerprint | None = None
+
+
+def compare_all(
+    spec: ProjectSpec, queries: Mapping[str, Sequence[Product]]
+) -> Iterator[QueryChange]:
+    """Yield what becomes of each query of a project, then of checkpoints of others.
+
+    Args:
+        spec: The project.
+        queries: Its products, by query.
+    """
+    for query, products in queries.items():
+        yield compare(spec, query, products)
+    root = spec.checkpoint
+    folders: list[Place] = [*root.iterdir()] if root.exists() else []
+    for folder in sorted(folders, key=lambda each: each.name):
+        if not folder.name.startswith("_") and folder.name not in queries and _has_begun(folder):
+            standing = standing_fingerprint(folder)
+            yield QueryChange(folder.name, "left", dict.fromkeys(_known(standing), "removed"))
+
+
+def compare(spec: ProjectSpec, query: str, products: Sequence[Product]) -> QueryChange:
+    """Return what the products of a query, as they are now, mean for its checkpoint."""
+    folder = next_checkpoint(spec.checkpoint, query)
+    relations = tuple(dict.fromkeys(each.name for one in products for each in one.relations))
+    found = QueryChange(
+        query, "new", dict.fromkeys((each.name for each in products), "added"), (), relations
+    )
+    if not _has_begun(folder):
+        return found
+    standing, solution = standing_fingerprint(folder), solution_of(products)
+    found = replace(found, documents=_sent(spec, query))
+    lowered = lower_query(products, spec.run, standing)
+    ours = [each for each in (lowered.program, lowered.former) if each is not None]
+    statements = statements_of(products)
+    told, *others = (differences(folder, each, solution, statements=statements) for each in ours)
+    if not all((told, *others)):
+        same: dict[str, ProductChange] = {each.name: "unchanged" for each in products}
+        return replace(found, outcome="unchanged", products=same)
+    found = replace(found, outcome="rebuilt", why=tuple(told), products=_named(products, standing))
+    if standing is None or {solution, standing.solution} != {SPARK_STATE} or lowered.streams:
+        return found
+    if standing.ledger is None:
+        why = "the numbers of its nodes are not noted yet: run the project once as it was"
+        return replace(found, why=(*told, why))
+    ledger = standing.ledger
+    ways = [stand(each, ledger) for each in lower_products(products, spec.run, ledger)]
+    stood = min(ways, key=lambda each: (each.program is None, len(each.changed)))
+    found = replace(found, products=_by_ledger(products, stood))
+    if stood.program is None:
+        return replace(found, why=tuple(_why_not(told, found.products, stood)))
+    return _carried(found, spec, products, standing, ledger, stood, told)
+
+
+def _carried(
+    found: QueryChange,
+    spec: ProjectSpec,
+    products: Sequence[Product],
+    standing: Fingerprint,
+    ledger: Ledger,
+    stood: Standing,
+    told: Sequence[str],
+) -> QueryChange:
+    """Return what was found, with what is to be noted, or what is in the way."""
+    assert stood.program is not None
+    noted, others = carried_fingerprint(standing, ledger, stood.program)
+    others += _in_the_way(spec, found.query, products, stood, ledger)
+    again = lower_query(products, spec.run, noted).program
+    if again.to_json() != stood.program.to_json():
+        others.append("the next run would number the nodes in another way")
+    if others:
+        return replace(found, why=tuple(others))
+    own = tuple(each for each in told if not _is_of(each, stood.removed))
+    return replace(found, outcome="carried", why=own, noted=noted)
+
+
+def _in_the_way(
+    spec: ProjectSpec, query: str, products: Sequence[Product], stood: Standing, ledger: Ledger
+) -> list[str]:
+    """Return what beside the state keeps a checkpoint from being gone on with."""
+    assert stood.program is not None
+    found, folder = [], next_checkpoint(spec.checkpoint, query)
+    reads = sources_of(spec, products)
+    try:
+        check_sources(folder, query, reads)
+    except StateMismatchError as error:
+        found.append(error.message)
+    gone = sorted({*ledger.relations} - {each.name for each in stood.program.relations})
+    if gone and any(each.source.kind == "kafka" for each in reads):
+        found.append(f"topics in Kafka would not be read any more: those of {', '.join(gone)}")
+    if RealTimeMark(folder).is_there:
+        found.append("real-time mode ran last: run once without it")
+    spooled = (each for each in spooled_products(folder) if each in stood.removed)
+    found += [
+        f'a spool of product "{each}" has documents that are not sent yet' for each in spooled
+    ]
+    return found
+
+
+def apply(spec: ProjectSpec, query: str, products: Sequence[Product]) -> QueryChange:
+    """Let a query go on from its state with the products that the project has now.
+
+    Args:
+        spec: The project.
+        query: The query's name.
+        products: Those of the query.
+
+    Returns:
+        What became of it: nothing was done where it is not `carried`.
+
+    Raises:
+        ApplyError: Its state does not fit; nothing was changed.
+        LeaseHeldError: The query runs, or is rebuilt.
+        HeldBackError: Documents of a product that is gone still wait.
+    """
+    root = spec.checkpoint
+    leases = [paths.lease for paths in (QueryPaths.of(root, query), rebuild_paths(root, query))]
+
+    def check() -> None:
+        for each in leases:
+            each.check()
+
+    with ExitStack() as held:
+        for lease in leases:
+            lease.take()
+            held.callback(lease.release)
+        put_in_place(root, query, check)
+        found = compare(spec, query, products)
+        if found.outcome == "rebuilt":
+            raise _refused(found)
+        if found.noted is not None:
+            folder = QueryPaths.of(root, query).checkpoint
+            _check_finished(query, folder)
+            check_held(folder, products)
+            check()
+            write_whole(folder / FILE_NAME, found.noted.to_json(), synced=True)
+        return found
+
+
+def _check_finished(query: str, folder: Place) -> None:
+    _, committed = last_batch(folder)
+    if not committed:
+        raise ApplyError(
+            f'the last batch of query "{query}" is not finished',
+            hint="Finish it first, with the project as it was: joinery run --once.",
+        )
+
+
+def _refused(found: QueryChange) -> ApplyError:
+    told = "; ".join(found.why)
+    return ApplyError(
+        f'the state of query "{found.query}" cannot be kept',
+        detail=f"{told[0].upper()}{told[1:]}. Nothing was changed.",
+        hint="Build its documents anew, beside the old ones: joinery run --rebuild.",
+    )
+
+
+def _has_begun(folder: Place) -> bool:
+    return bool(numbers_in(folder / "offsets"))
+
+
+def _sent(spec: ProjectSpec, query: str) -> int | None:
+    status, _ = read_status(QueryPaths.of(spec.checkpoint, query).status_file)
+    return None if status is None else sum(each.documents for each in status.products.values())
+
+
+def _known(standing: Fingerprint | None) -> list[str]:
+    """Return the products that are noted of a checkpoint."""
+    if standing is None:
+        return []
+    titles = (each.removeprefix('product "') for each in standing.parts if each.endswith('"'))
+    return [each.removesuffix('"') for each in titles if each.count('"') == 1]
+
+
+def _named(products: Sequence[Product], standing: Fingerprint | None) -> dict[str, ProductChange]:
+    """Return what became of products as far as their names tell."""
+    known, ours = _known(standing), [each.name for each in products]
+    found: dict[str, ProductChange] = {
+        each: "changed" if each in known else "added" for each in ours
+    }
+    return found | {each: "removed" for each in known if each not in ours}
+
+
+def _by_ledger(products: Sequence[Product], stood: Standing) -> dict[str, ProductChange]:
+    found: dict[str, ProductChange] = {each.name: "unchanged" for each in products}
+    found |= dict.fromkeys(stood.changed, "changed")
+    found |= dict.fromkeys(stood.added, "added")
+    return found | dict.fromkeys(stood.removed, "removed")
+
+
+def _why_not(
+    told: Sequence[str], products: Mapping[str, ProductChange], stood: Standing
+) -> Iterator[str]:
+    apart = [name for name, change in products.items() if change in ("added", "removed")]
+    yield from (each for each in told if not _is_of(each, apart))
+    for name in stood.added:
+        yield f'product "{name}" is not in the state yet'
+    for name in stood.moved:
+        yield f'what is over of relation "{name}" is noted by its place, which changed'
+
+
+def _is_of(told: str, products: Sequence[str]) -> bool:
+    return any(f'"{each}"' in told or f" {each}/" in told for each in products)

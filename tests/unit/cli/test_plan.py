@@ -1,0 +1,161 @@
+"""`joinery plan` and `joinery apply` over checkpoints that only have their fingerprint."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.unit.cli.command import joinery
+
+from joinery.app.project import load
+from joinery.delivery.lease import Lease
+from joinery.plan.stream import outputs_of
+from joinery.solutions.spark_state.fingerprint import claim_checkpoint
+from joinery.spark.batch.query_kernel import lower_query
+from joinery.spark.batch.setup import select_queries
+
+PROJECT = """\
+name: shop
+sources: {changes: {files: {path: data}}}
+defaults: {source: changes, format: json}
+relations:
+  customer: {key: [id], fields: {id: long, name: string, city: string}}
+  order: {key: [id], fields: {id: long, customer: long, total: long}}
+products:
+  profile: {root: customer, group: core, embed: {orders: {many: order, on: {customer: id}}}, SINK}
+  cities: {aggregate: customer, group: core, by: [city], values: {n: count(*)}, SINK}
+  totals: {aggregate: order, group: core, by: [customer], values: {total: sum(total)}, SINK}
+  card: {root: customer, fields: [name], SINK}
+""".replace("SINK", "sink: {files: {path: out}}")
+TOTALS = next(line for line in PROJECT.splitlines(keepends=True) if "totals:" in line)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "joinery.yaml").write_text(PROJECT)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def has_run(folder: Path) -> None:
+    """Leave what a run notes of its checkpoints."""
+    project = load(folder / "joinery.yaml")
+    for query, products in select_queries(outputs_of(project.plan)).items():
+        checkpoint = folder / ".joinery/checkpoint" / query
+        claim_checkpoint(checkpoint, query, lower_query(products, project.spec.run).program)
+        for each in ("offsets", "commits"):
+            (checkpoint / each).mkdir()
+            (checkpoint / each / "0").write_text("v1")
+
+
+def declare(folder: Path, *changes: tuple[str, str]) -> None:
+    text = PROJECT
+    for before, after in changes:
+        assert before in text
+        text = text.replace(before, after)
+    (folder / "joinery.yaml").write_text(text)
+
+
+def test_what_was_never_run_begins_and_what_ran_goes_on(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert 0 == joinery(monkeypatch, "plan")
+    assert "card: 1 added\n" in (said := capsys.readouterr().out)
+    assert "  run: reads customer, order from the beginning\n" in said
+    has_run(folder)
+
+    assert 0 == joinery(monkeypatch, "plan")
+
+    assert "core: 3 unchanged\n  run: continues from its state\n" in capsys.readouterr().out
+
+
+def test_a_removed_product_leaves_the_state_of_the_others(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    has_run(folder)
+    declare(folder, (TOTALS, ""))
+
+    assert 3 == joinery(monkeypatch, "plan")
+
+    said = capsys.readouterr().out
+    assert "core: 2 unchanged, 1 removed\n  removed   totals\n" in said
+    assert "  apply: keeps the state; nothing is read again, nothing is sent\n" in said
+    assert 0 == joinery(monkeypatch, "apply")
+    assert "core: its state is kept" in (said := capsys.readouterr().out)
+    assert "card: nothing to do\n" in said
+    assert 0 == joinery(monkeypatch, "plan")
+    capsys.readouterr()
+    declare(folder)
+    assert 3 == joinery(monkeypatch, "plan", "--json")
+    core = json.loads(capsys.readouterr().out)[0]
+    assert "rebuilt" == core["outcome"]
+    assert {"profile": "unchanged", "cities": "unchanged", "totals": "added"} == core["products"]
+    assert ["customer", "order"] == sorted(core["reads_again"])
+
+
+@pytest.mark.parametrize(
+    ("change", "product", "why"),
+    [
+        (
+            ("[city], values: {n:", "[city], values: {m:"),
+            "cities",
+            'field "m" __agg_0 long was added',
+        ),
+        (("city: string", "city: string, age: int"), "profile", 'column "age" int was added'),
+        ((TOTALS, TOTALS + TOTALS.replace("totals", "sums")), "sums", '"sums" is not in the state'),
+    ],
+)
+def test_what_was_changed_or_added_is_named_and_not_kept(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    change: tuple[str, str],
+    product: str,
+    why: str,
+) -> None:
+    has_run(folder)
+    declare(folder, change)
+
+    assert 3 == joinery(monkeypatch, "plan")
+
+    said = capsys.readouterr().out
+    assert f" {product}\n" in said
+    assert why in said
+    assert "run --rebuild: reads customer, order again" in said
+    assert 0 == joinery(monkeypatch, "apply", "--product", "card")
+    capsys.readouterr()
+    names = [each for name in ("profile", "cities", "totals") for each in ("--product", name)]
+    names += ["--product", "sums"] if product == "sums" else []
+    assert 1 == joinery(monkeypatch, "apply", *names)
+    assert 'error: the state of query "core" cannot be kept' in capsys.readouterr().err
+
+
+def test_a_query_that_the_project_has_no_more_is_told(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    has_run(folder)
+    declare(folder, ("  card: {root: customer,", "  name: {root: customer,"))
+
+    assert 3 == joinery(monkeypatch, "plan")
+
+    assert "card: 1 removed\n  removed   card\n  no query" in capsys.readouterr().out
+
+
+def test_nothing_is_applied_beside_a_run_or_between_its_batches(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    has_run(folder)
+    declare(folder, (TOTALS, ""))
+    lease = Lease(folder / ".joinery/checkpoint/_leases/core.lease", "core")
+
+    lease.take()
+    try:
+        assert 1 == joinery(monkeypatch, "apply")
+    finally:
+        lease.release()
+    assert "[RUN_LEASE" in capsys.readouterr().err
+    (folder / ".joinery/checkpoint/core/offsets/1").write_text("v1")
+    assert 1 == joinery(monkeypatch, "apply")
+    assert "the last batch of query" in capsys.readouterr().err
+    assert 3 == joinery(monkeypatch, "plan")

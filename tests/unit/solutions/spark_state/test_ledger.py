@@ -1,0 +1,152 @@
+"""The numbers of a program's nodes: kept where products are removed or reordered, refused else."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from random import Random
+
+import pytest
+from tests.unit.solutions.spark_state.frozen import PRODUCTS, RELATIONS
+
+import joinery as jn
+from fleet_shape import declared, make_fleet
+from joinery.plan.product import Product
+from joinery.solutions.spark_state import program as programs
+from joinery.solutions.spark_state.fingerprint import (
+    carried_fingerprint,
+    fingerprint,
+    state_marks,
+)
+from joinery.solutions.spark_state.ledger import Ledger, stand
+from joinery.solutions.spark_state.lower import lower
+from joinery.solutions.spark_state.program import KernelProgram, Removed
+from joinery.solutions.spark_state.reference import REFERENCES
+
+HEAD = RELATIONS.partition("products:")[0] + "products:\n"
+
+
+def fleet(tmp_path: Path, seed: int) -> list[Product]:
+    (tmp_path / "joinery.yaml").write_text(
+        declared(make_fleet(seed, relations=12, products=12), data="data", out="out")
+    )
+    return list(jn.load(tmp_path / "joinery.yaml").plan.products)
+
+
+def ledger_of(program: KernelProgram) -> Ledger:
+    found = Ledger.of(program)
+    assert found is not None
+    return Ledger.from_plain(json.loads(json.dumps(found.to_plain())))
+
+
+def carried(products: Sequence[Product], ledger: Ledger) -> KernelProgram:
+    found = stand(lower(products, ledger=ledger), ledger)
+    assert found.program is not None, found
+    return found.program
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_is_left_of_a_group_keeps_its_numbers_however_it_is_ordered(
+    tmp_path: Path, seed: int
+) -> None:
+    products, random = fleet(tmp_path, seed), Random(seed)
+    before = lower(products)
+    ledger = ledger_of(before)
+
+    for left in (12, 7, 3):
+        products = random.sample(products, left)
+        after = carried(products, ledger)
+
+        kept = {i for i, each in enumerate(after.nodes) if not isinstance(each, Removed)}
+        assert before.levels == after.levels
+        assert {i: (before.nodes[i].name, before.nodes[i].level) for i in kept} == {
+            i: (after.nodes[i].name, after.nodes[i].level) for i in kept
+        }
+        ledger = ledger_of(after)
+        assert carried(products, ledger).to_json() == after.to_json()
+
+
+def test_a_product_that_comes_back_is_not_taken_for_what_it_was(tmp_path: Path) -> None:
+    products = fleet(tmp_path, 1)
+    ledger = ledger_of(carried(products[1:], ledger_of(lower(products))))
+
+    found = stand(lower(products, ledger=ledger), ledger)
+
+    assert found.program is None
+    assert (products[0].name,) == found.added
+
+
+def group(tmp_path: Path, **products: str) -> list[Product]:
+    lines = (f"  {name}: {text}\n" for name, text in products.items())
+    (tmp_path / "joinery.yaml").write_text(HEAD + "".join(lines))
+    return list(jn.load(tmp_path / "joinery.yaml").plan.products)
+
+
+def test_a_product_that_changed_is_named_and_the_others_are_not(tmp_path: Path) -> None:
+    posts = "{root: user, group: g, embed: {posts: {many: post, on: {user: id}, limit: 3, "
+    count = "{aggregate: user, group: g, by: [city], values: {n: count(*)}}"
+    before = group(tmp_path, feed=posts + "order: [-score]}}}", cities=count)
+    after = group(tmp_path, feed=posts + "order: [score]}}}", cities=count)
+    ledger = ledger_of(lower(before))
+
+    found = stand(lower(after, ledger=ledger), ledger)
+
+    assert found.program is None
+    assert (("feed",), (), ()) == (found.changed, found.added, found.removed)
+
+
+FORMS = {name: text for name, (text, _) in PRODUCTS.items() if "group:" not in text}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_product_of_each_form_keeps_its_numbers_where_another_is_removed(
+    tmp_path: Path, form: str
+) -> None:
+    text = FORMS[form].strip()
+    grouped = text.replace("{", "{group: g, ", 1)
+    first = "{group: g, root: user, embed: {posts: {many: post, on: {user: id}}}}"
+    try:
+        products = group(tmp_path, first=first, second=grouped)
+    except jn.JoineryError as error:
+        pytest.skip(f"it cannot be in a group of two: {error}")
+    before = lower(products)
+    ledger = ledger_of(before)
+
+    found = stand(lower(products[1:], ledger=ledger), ledger)
+
+    assert found.moved or found.program is not None
+    assert () == found.changed
+
+
+def test_state_has_the_marks_of_the_program_before_also_where_a_kind_of_node_is_gone(
+    tmp_path: Path,
+) -> None:
+    count = "{aggregate: user, group: g, by: [city], values: {n: count(*)}}"
+    posts = "{root: user, group: g, embed: {posts: {many: post, on: {user: id}}}}"
+    before = lower(group(tmp_path, feed=posts, cities=count))
+    cities = group(tmp_path, cities=count)
+    ledger, stored = ledger_of(before), fingerprint(before)
+
+    noted, others = carried_fingerprint(stored, ledger, after := carried(cities, ledger))
+
+    assert "fold" in stored.kinds.keys() - noted.kinds.keys()
+    assert [] == others
+    assert noted.ledger is not None
+    assert {*state_marks(before)} < {*state_marks(after, noted.ledger.earlier)}
+
+
+def classes() -> Iterator[type]:
+    for union in (programs.DocumentNode, programs.Use):
+        yield from union.__args__
+
+
+@pytest.mark.parametrize("of", [*classes()])
+def test_all_numbers_of_nodes_are_known_for_what_they_stand_for(of: type) -> None:
+    known = REFERENCES[of]
+    names = {each.name for each in dataclasses.fields(of)}
+
+    assert set(known) <= names
+    wanted = {"target", "fold", "relation", "assembler", "product", "closing", "child_relation"}
+    assert names & wanted == {*known} & wanted
