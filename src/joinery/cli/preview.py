@@ -201,7 +201,7 @@ _COUNTERS = {
     "late": "late",
     "overtaken": "overtaken",
     "too_late": "too late",
-    "instance_limit": "of too many different values",
+    "instance_limit": "beyond what is counted or searched",
     "events_dropped": "dropped",
     "lookup_misses": "without a row",
     "superseded": "sent again later",

@@ -425,7 +425,18 @@ _READING = (
         when(update("e", id=3, x=5), then=[_of_hour(0, "v"), _gone_hour(5, "v")]),
     ),
 )
-CASES += _READING[:1]
+_ENDLESS = _only(
+    "(A | B)+ C",
+    "{A: count(*) > 0, B: count(*) > 0, C: \"kind = 'c'\"}",
+    "fields: {n: count(A)}",
+)
+_GIVEN_UP = case(
+    "a start that takes too many tests is given up and counted, until a row ends its match",
+    _ENDLESS,
+    when(*(_e(each, "a", each) for each in range(18)), counts={"instance_limit": 3}),
+    when(_e(18, "c", 18), then=[_match(0, n=18)], counts={}),
+)
+CASES += (*_READING[:1], _GIVEN_UP)
 WAITING += _READING[1:]
 
 

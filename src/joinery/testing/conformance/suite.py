@@ -22,7 +22,10 @@ from joinery.testing.conformance.joined import joined, load_text, prefixed
 from joinery.testing.conformance.runner import Runner, Sent
 
 KeyText = str
-_FOUND = ("expression_errors", "multiple_matches", "event_without_time", "late", "too_late")
+_FOUND = (
+    *("expression_errors", "multiple_matches", "event_without_time", "late", "too_late"),
+    "instance_limit",
+)
 Plain = Mapping[KeyText, Any]
 
 
