@@ -301,3 +301,5 @@ def test_two_events_of_one_number_without_positions_are_a_conflict(
     assert [("sequence_conflict", '{"account":1}')] == letters(rows)
     sums = sorted(json.loads(each.value)["sum"] for each in rows if each.value)
     assert sums in ([3, 5], [3, 7])
+    left_out = json.loads(next(json.loads(each.error)["value"] for each in rows if each.error))
+    assert {"account": 1, "number": 1, "type": "Paid", "amount": 12 - sums[1]} == left_out

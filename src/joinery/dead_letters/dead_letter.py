@@ -44,7 +44,7 @@ REASONS = (
     "map_failed",
 )
 _PASSING = ("time", "detail")  # of a letter: they differ when the same is refused again
-_CONFLICT = "sequence_conflict"  # one of each number of a key, which the detail tells
+_CONFLICT = "sequence_conflict"  # letters of before have no value: their detail tells the number
 _ID_DIGITS = 12
 
 

@@ -5,6 +5,7 @@ import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.render.ByteSink;
 import dev.joinery.kernel.render.JsonWriter;
+import org.apache.spark.sql.types.StructType;
 
 /** Says why a document cannot go to the sinks: an embed overflowed, or it is too large. */
 public final class DocumentLimit {
@@ -59,10 +60,21 @@ public final class DocumentLimit {
 
   /** A letter about the document of a key, as a message. */
   public byte[] letter(String reason, String detail, Slice key, long timestamp) {
+    return begin(reason, detail, key, timestamp).toMessage(timestamp);
+  }
+
+  /** The same, with the row that is left out of the document. */
+  public byte[] letter(
+      String reason, String detail, Slice key, StructType type, Slice row, long timestamp) {
+    return begin(reason, detail, key, timestamp)
+        .put("value", type, BinaryRow.of(row, type.length()))
+        .toMessage(timestamp);
+  }
+
+  private DeadLetter begin(String reason, String detail, Slice key, long timestamp) {
     return new DeadLetter(reason, detail)
         .time(timestamp)
         .put("product", product.name())
-        .put("key", product.key(), BinaryRow.of(key, product.key().length()))
-        .toMessage(timestamp);
+        .put("key", product.key(), BinaryRow.of(key, product.key().length()));
   }
 }

@@ -64,6 +64,7 @@ public final class EventFold implements Node {
   private final UnsafeRow stateRow;
   private final Slice nothing;
   private final UnsafeRow event;
+  private final StructType whole;
   private final SentDocument last;
 
   public EventFold(EventFoldProgram program, NodeContext context) {
@@ -86,6 +87,7 @@ public final class EventFold implements Node {
             UnsafeProjection.create(state).apply(new GenericInternalRow(state.length)));
     List<Program.Slot> visible = context.visible(program.relation());
     this.event = new UnsafeRow(visible.size());
+    this.whole = context.visibleType(program.relation());
     List<Expression> columns = new ArrayList<>();
     for (int each : program.compared()) {
       columns.add(new BoundReference(each, visible.get(each).type(), true));
@@ -239,7 +241,8 @@ public final class EventFold implements Node {
           "Two events that differ have the number "
               + told.number()
               + (placeless ? ", and no position tells the first." : "; the first in the log counts.");
-      outbox.emit(limit.letter(CONFLICT, detail, keyRow(), timestamp));
+      Slice leftOut = order < 0 ? standing.row() : told.row();
+      outbox.emit(limit.letter(CONFLICT, detail, keyRow(), whole, leftOut, timestamp));
     }
 
     private void put(Slice place, NumberedEvent told, boolean folds) {

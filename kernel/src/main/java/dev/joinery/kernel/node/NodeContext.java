@@ -78,8 +78,13 @@ public final class NodeContext {
 
   /** The columns of a relation's row as products see it. */
   List<Program.Slot> visible(int relation) {
+    return slotsOf(visibleType(relation));
+  }
+
+  /** The type of a relation's row as products see it. */
+  StructType visibleType(int relation) {
     int assembler = program().relations().get(relation).assembler();
-    return slotsOf(program().assemblers().get(assembler).type());
+    return program().assemblers().get(assembler).type();
   }
 
   public static List<Program.Slot> slotsOf(StructType type) {
