@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -22,7 +22,12 @@ from joinery.project.load import load_spec
 from joinery.project.product import ProjectSpec
 from joinery.semantics.render import document_json
 from joinery.spark.source.file_feed import FileChanges
-from joinery.spark.source.log_order import in_written_order, one_database
+from joinery.spark.source.log_order import (
+    MomentError,
+    in_written_order,
+    moment_of,
+    one_database,
+)
 from joinery.spark.source.log_search import LogSearch
 
 PROJECT = """\
@@ -70,6 +75,9 @@ VALUES: dict[str, Sequence[Any]] = {
     "double": (1.5, 1e300, -0.0),
 }
 WHOLE = ("long", "short")
+
+Told = tuple[str, Iterable[Change]]
+"""What orders changes, and they in that order."""
 
 
 class Writer:
@@ -240,9 +248,21 @@ def sought_of(relations: Sequence[Relation]) -> Mapping[str, Sequence[str]]:
 
 
 def agrees(
-    search: LogSearch, spec: ProjectSpec, relations: Sequence[Relation], found: FileChanges
+    search: LogSearch,
+    spec: ProjectSpec,
+    relations: Sequence[Relation],
+    found: FileChanges,
+    moments: Iterable[str],
 ) -> None:
-    """A search finds what a decoding of all records tells, and has it in the same order."""
+    """A search finds what a decoding of all records tells, and has it in the same order.
+
+    Args:
+        search: Of the same logs.
+        spec: The project.
+        relations: Those that were read.
+        found: By the decoding.
+        moments: Until when they agree, too.
+    """
     columns = sought_of(relations)
     by, ordered = in_written_order(spec, relations, found)
     changes = [*ordered]
@@ -259,6 +279,42 @@ def agrees(
     rest = iter(changes)
     assert len(few) == len(some)
     assert all(each in rest for each in few)
+    until = [*moments, *records_of(changes, relations, found)]
+
+    def decoded(moment: str) -> Told:
+        return in_written_order(spec, relations, found, moment)
+
+    def searched(moment: str) -> Told:
+        asked = moment_of(spec, relations, moment)
+        return search.in_written_order(numbers, one_database=one, moment=asked)
+
+    ends = [ended(decoded, each) for each in until]
+    assert len({len(told) for _, told in ends}) > 4
+    assert ends == [ended(searched, each) for each in until]
+
+
+def records_of(
+    changes: Sequence[Change], relations: Sequence[Relation], found: FileChanges
+) -> Iterator[str]:
+    """Yield the names of some records, and of the files that they are in."""
+    topics = {each.name: each.topic for each in relations}
+    for change in changes[:: len(changes) // 9]:
+        assert change.place is not None
+        part, at = change.place
+        files = found.files.get(change.relation)
+        name = f"{topics[change.relation]}/{part if files is None else files[part].name}"
+        yield f"{name}/{at}"
+        if files is not None:
+            yield name
+
+
+def ended(order: Callable[[str], Told], moment: str) -> tuple[str, Sequence[Change]]:
+    """Return what an order has until a moment; nothing where it refuses that."""
+    try:
+        by, changes = order(moment)
+        return by, [*changes]
+    except MomentError as error:
+        return str(error), ()
 
 
 def relations_of(spec: ProjectSpec) -> tuple[Relation, ...]:

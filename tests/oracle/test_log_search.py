@@ -57,4 +57,5 @@ def test_what_is_sought_is_what_all_records_tell(
     with log_search(
         spec, relations, most=most, told=told, seen={}, begun={}, columns=asked
     ) as search:
-        agrees(search, spec, relations, found)
+        moments = [*(f"1970-01-01T00:16:4{at}Z" for at in range(5)), "500", "900"]
+        agrees(search, spec, relations, found, moments)

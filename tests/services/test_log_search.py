@@ -48,7 +48,8 @@ def test_what_is_sought_is_what_all_records_tell(
     with log_search(
         spec, relations, most=9_000, told=told, seen={}, begun=begun, columns=asked
     ) as search:
-        agrees(search, spec, relations, found)
+        moments = [*(f"1970-01-01T00:00:01.00{at}Z" for at in range(5)), "500", "900"]
+        agrees(search, spec, relations, found, moments)
     with log_search(
         spec, relations, most=50, told=told, seen={}, begun=begun, columns=asked
     ) as search:

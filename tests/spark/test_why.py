@@ -386,3 +386,35 @@ def test_a_match_is_named_by_its_columns_with_commas(
     found = jn.why(tmp_path, product, key)
 
     assert ["A", "B"] == [each.path for each in found.parts]
+
+
+KEPT = """\
+name: shop
+sources: {changes: {files: {path: data}}}
+defaults: {source: changes, format: json}
+relations:
+  customer: {key: [id], fields: {id: long}}
+  view: {append: true, key: [id], fields: {id: long, customer_id: long}}
+products:
+  seen:
+    root: customer
+    embed: {views: {many: view, on: {customer_id: id}, fields: [id]}}
+    sink: {files: {path: out}}
+  counts: {aggregate: view, by: [customer_id], values: {n: count(*)}, sink: {files: {path: out}}}
+"""
+
+
+@pytest.mark.parametrize("product", ["seen", "counts"])
+def test_deletes_without_effect_are_told(tmp_path: Path, product: str) -> None:
+    (tmp_path / "joinery.yaml").write_text(KEPT)
+    deletes = ('{"id":7,"__deleted":true}', '{"key":{"id":7},"value":null}')
+    logs = {"customer": ['{"id":1}'], "view": ['{"id":7,"customer_id":1}', *deletes]}
+    for name, lines in logs.items():
+        (tmp_path / "data" / name).mkdir(parents=True)
+        (tmp_path / "data" / name / "1.jsonl").write_text("\n".join(lines) + "\n")
+
+    line = ["why", "1", "--product", product, "--file", str(tmp_path)]
+    done = CliRunner().invoke(app, line)
+
+    assert 0 == done.exit_code
+    assert "view is append: 2 updates and deletes in its log had no effect" in done.stderr

@@ -7,6 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from joinery.app.log_start import first_offsets, gone_of
 from joinery.delivery.query_paths import QueryPaths
@@ -26,6 +27,9 @@ from joinery.semantics.render import map_key_text
 from joinery.solutions.spark_state.decoded import as_decoded, told_by_deletes
 from joinery.vault.keys import blind_index
 from joinery.vault.tables import open_vault
+
+if TYPE_CHECKING:
+    from joinery.spark.source.file_feed import FileChanges
 
 _SHOWN = 100
 """Of so many changes the keys show what keys look like."""
@@ -60,6 +64,7 @@ class Logs:
         left: How many were not, by relation; empty where all were.
         dead: How many records at least are dead letters, by topic.
         gone: What is gone of logs that no longer have all that was read of them, by relation.
+        ignored: How many updates and deletes at least were ignored, by relation that is `append`.
         logged_s: By relation of a topic in Kafka, when that took each record, by its place.
         blind: Returns the blind index by which a personal key is known.
         until: The last that was read, as a message names it; empty where all was.
@@ -72,6 +77,7 @@ class Logs:
     left: Mapping[str, int]
     dead: Mapping[str, int]
     gone: Mapping[str, str]
+    ignored: Mapping[str, int]
     logged_s: Mapping[str, Mapping[tuple[int, int], float]]
     blind: Callable[[str], str] = str
     until: str = ""
@@ -114,7 +120,7 @@ class Logs:
         queries = dict.fromkeys(each.query for each in products)
         checkpoints = [QueryPaths.of(spec.checkpoint, each).checkpoint for each in queries]
         asked = _Asked(spec, products, relations, checkpoints, records, frontier)
-        found = None if about is None else asked.about(about)
+        found = None if about is None else asked.about(about, at)
         return asked.all(at, about) if found is None else found
 
     def key(self, relation: Relation, text: str) -> Key:
@@ -174,7 +180,7 @@ class _Asked:
         self._decoded = as_decoded(spec, relations, *products)
         self._told = told_by_deletes(products)
 
-    def about(self, asked: About) -> Logs | None:
+    def about(self, asked: About, at: str) -> Logs | None:
         """Return what a search finds; None where there are too many changes, or no Kafka client."""
         from joinery.artifact import ArtifactError
         from joinery.spark.source.log_search import TooManyChangesError
@@ -184,14 +190,15 @@ class _Asked:
             for name, sought in sought_columns(product).items():
                 columns.setdefault(name, set()).update(sought)
         try:
-            return self._found(asked, columns)
+            return self._found(asked, columns, at)
         except (TooManyChangesError, ArtifactError):
             return None
 
-    def _found(self, asked: About, columns: Mapping[str, Collection[str]]) -> Logs:
-        from joinery.spark.source.log_order import one_database
+    def _found(self, asked: About, columns: Mapping[str, Collection[str]], at: str) -> Logs:
+        from joinery.spark.source.log_order import moment_of, one_database
         from joinery.spark.source.log_search import log_search
 
+        moment, one = moment_of(self._spec, self._relations, at), one_database(self._relations)
         with log_search(
             self._spec,
             self._decoded,
@@ -202,20 +209,20 @@ class _Asked:
             columns=columns,
         ) as search:
             numbers = asked.find(search) or search.first(asked.relation, _SHOWN)
-            by, changes = search.in_written_order(
-                numbers, one_database=one_database(self._relations)
-            )
+            by, changes = search.in_written_order(numbers, one_database=one, moment=moment)
         if self._frontier is not None:
             has = self._has(search.files)
             changes = [each for each in changes if has(Record.of(each))]
-        return self._logs(
+        logs = self._logs(
             changes,
             search.files,
             ordered=by,
             read=search.read,
             left=search.left,
             dead=search.dead,
+            ignored=search.ignored,
         )
+        return replace(logs, until=at or logs.until)
 
     def all(self, at: str, about: About | None) -> Logs:
         """Return all that the logs tell; of it what a search finds, where it finds something."""
@@ -249,6 +256,7 @@ class _Asked:
             read={name: counts.get("read", 0) for name, counts in found.counts.items()},
             left=found.left,
             dead=dead,
+            ignored={name: count for name in found.counts if (count := _ignored(found, name))},
         )
         until = at or logs.until
         return replace(logs, logged_s=found.logged_s, until=until)
@@ -268,6 +276,7 @@ class _Asked:
         read: Mapping[str, int],
         left: Mapping[str, int],
         dead: Mapping[str, int],
+        ignored: Mapping[str, int],
     ) -> Logs:
         topics = {each.name: each.topic for each in self._relations}
         return Logs(
@@ -278,10 +287,16 @@ class _Asked:
             left,
             dead,
             gone_of(self._spec, self._relations, self._seen, self._begun, self._come),
+            ignored,
             {},
             _blind(self._spec, self._relations),
             "" if self._frontier is None else "that batch",
         )
+
+
+def _ignored(found: FileChanges, relation: str) -> int:
+    counts = found.counts[relation]
+    return counts.get("ignored_updates", 0) + counts.get("ignored_deletes", 0)
 
 
 def asked_key(name: str, columns: Mapping[str, DataType], key: object) -> str:

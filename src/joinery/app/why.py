@@ -82,13 +82,12 @@ def why(
     if not isinstance(form, DocumentForm):
         logs = Logs.of(spec, plan, records=records, at=str(at), frontier=frontier)
         if isinstance(form, SearchForm):
-            return _why_match(spec, plan, form, logs, text)
-        return _why_row(spec, plan, form, logs, text)
+            return replace(_why_match(spec, plan, form, logs, text), ignored=logs.ignored)
+        return replace(_why_row(spec, plan, form, logs, text), ignored=logs.ignored)
     asked = None if absent is None else _asked(plan, absent)
     root, beside = keys_meant(plan.root.relation, text), keys_meant(*asked) if asked else []
     about = None
-    # A moment may be that of a record of another document.
-    if can_seek(plan) and not str(at) and root is not None and beside is not None:
+    if can_seek(plan) and root is not None and beside is not None:
         rows = [(asked[0], each) for each in beside] if asked else []
         about = About(partial(_about, plan, root, rows), plan.root.relation)
     logs = Logs.of(spec, plan, records=records, at=str(at), frontier=frontier, about=about)
@@ -98,13 +97,14 @@ def why(
         max_document_bytes=spec.run.max_document_bytes,
     )
     log.tell(logs.changes)
-    return Answering(plan, log, logs.naming).answer(
+    found = Answering(plan, log, logs.naming).answer(
         asked,
         ordered=logs.ordered,
         read=logs.read,
         left=logs.left,
         gone=logs.gone,
     )
+    return replace(found, ignored=logs.ignored)
 
 
 def _about(

@@ -96,6 +96,9 @@ def _small_print(found: Why) -> Iterator[str]:
     read = ", ".join(f"{name} {count:,}" for name, count in found.read.items())
     by = "positions" if found.ordered == "position" else "the times of files"
     yield f"read: {read}; records of different logs are in the order of {by}"
+    for name, count in found.ignored.items():
+        did = "update or delete" if count == 1 else "updates and deletes"
+        yield f"{name} is append: {count:,} {did} in its log had no effect"
     yield from _unread(found.left, found.gone)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
@@ -85,6 +85,8 @@ class Why:
         left: How many were not read, by relation; with any, the answer may be an older one.
         gone: What is gone of logs that no longer have all that was read of them, by relation;
             with any, rows may lack that a run has.
+        ignored: How many updates and deletes in the logs had no effect, at least, by relation that
+            is `append`.
     """
 
     product: str
@@ -100,6 +102,7 @@ class Why:
     read: Mapping[str, int]
     left: Mapping[str, int]
     gone: Mapping[str, str]
+    ignored: Mapping[str, int] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON has it, the document as an object."""

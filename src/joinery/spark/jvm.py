@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
-
-from pyspark.sql import SparkSession
+from typing import TYPE_CHECKING, Any
 
 from joinery.errors import RunError
 from joinery.spark.jar import kernel_jar
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 class SessionError(RunError):
@@ -28,6 +29,8 @@ def require_classic(session: object) -> None:
     Raises:
         SessionError: It is one of them.
     """
+    from pyspark.sql import SparkSession  # which takes as long to import as all else here
+
     if isinstance(session, SparkSession):
         if session.sparkContext._jsc is None or session.sparkContext._jsc.sc().isStopped():
             raise SessionError(

@@ -7,8 +7,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import DataFrame, SparkSession
-
 from joinery.model.type import opened
 from joinery.plan.relation import CLOCK, LOG_TIME, Relation
 from joinery.project.schema_registry import RegistryOptions
@@ -21,6 +19,8 @@ from joinery.spark.jvm import class_of, strings
 from joinery.spark.source.source import ERASURES, Topic
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
     from joinery.vault.door import VaultAddress
 
 _READING = "dev.joinery.kernel.door.Reading"

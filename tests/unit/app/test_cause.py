@@ -63,7 +63,7 @@ def user(line: int, name: str) -> Change:
 def logs(product: Product, *changes: Change, gone: Mapping[str, str] | None = None) -> Logs:
     names = {each.name: each.topic for each in product.relations}
     naming = Naming(names, {each: {1: "1.jsonl"} for each in names})
-    return Logs(changes, naming, "position", {}, {}, {}, gone or {}, {})
+    return Logs(changes, naming, "position", {}, {}, {}, gone or {}, {}, {})
 
 
 def spooled(spec: ProjectSpec, topic: str, *transactions: int) -> None:

@@ -11,8 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import DataFrame, SparkSession
-
 from joinery.model.change import Change, Row
 from joinery.plan.product import Product
 from joinery.plan.relation import Relation
@@ -26,6 +24,8 @@ from joinery.spark.reading import reading_of
 from joinery.spark.source.source import BatchLabel, Topic
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
     from joinery.spark.real_time.uncommitted import PendingRoots
 
 _FEED = "dev.joinery.kernel.door.ChangeFeed"
@@ -58,6 +58,8 @@ class ChangeFeed:
 
         A store remembers itself which roots are pending.
         """
+        from pyspark.sql import DataFrame
+
         reading = reading_of(self.session, self.program, self.relations, raw, topics)
         return DataFrame(self._jvm_feed.chain(reading), self.session)
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from joinery.errors import SpecError
 from joinery.observe.frontier import Frontier, Position
@@ -21,14 +23,48 @@ from joinery.project.kinds import FORMATS
 from joinery.project.product import ProjectSpec
 from joinery.provenance.live_rows import Record
 from joinery.provenance.logs import Bound, BoundError, Ordered, in_order
-from joinery.spark.source.change_log import ChangeLog
-from joinery.spark.source.file_feed import FileChanges
+
+if TYPE_CHECKING:
+    from joinery.spark.source.change_log import ChangeLog
+    from joinery.spark.source.file_feed import FileChanges
 
 
 class MomentError(SpecError):
     """A moment is none of the logs that are read."""
 
     code = "MOMENT"
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """Where an order ends; with neither a bound nor a record, where the logs do.
+
+    Attributes:
+        text: How it was named.
+        bound: The greatest time or position.
+        record: The last record, with all that it says.
+    """
+
+    text: str = ""
+    bound: Bound | None = None
+    record: Position | None = None
+
+    def refused(self, by: Ordered) -> MomentError:
+        """Return the error of a bound of the other kind than what orders the logs."""
+        wanted = "a time" if by == "time" else "a position, since positions order them"
+        return MomentError(f'"{self.text}" is not a moment of these logs', hint=f"Use {wanted}.")
+
+
+def moment_of(spec: ProjectSpec, relations: Sequence[Relation], text: str) -> Moment:
+    """Return the moment that a text names.
+
+    Raises:
+        MomentError: It names none.
+        WaitError: It names a topic, but no record of it.
+    """
+    record = _record(spec, relations, text)
+    bound = _bound(text) if text and record is None else None
+    return Moment(text, bound, record)
 
 
 def in_written_order(
@@ -47,22 +83,21 @@ def in_written_order(
         MomentError: It is none of these, or the logs are ordered by another kind.
         WaitError: It names a topic, but no record of it.
     """
-    record = _record(spec, relations, moment)
+    asked = moment_of(spec, relations, moment)
     try:
         ordered, order = in_order(
             found.changes.records(),
             _log_of(relations, found),
             _written_at(found),
             one_database=one_database(relations),
-            until=_bound(moment) if moment and record is None else None,
+            until=asked.bound,
         )
     except BoundError as error:
-        wanted = "a time" if error.by == "time" else "a position, since positions order them"
-        raise MomentError(
-            f'"{moment}" is not a moment of these logs', hint=f"Use {wanted}."
-        ) from None
+        raise asked.refused(error.by) from None
     changes = found.changes.reordered(order)
-    return ordered, changes if record is None else _through(record, changes, relations, found)
+    if asked.record is None:
+        return ordered, changes
+    return ordered, _through(asked.record, changes, relations, found)
 
 
 def reached(
@@ -172,7 +207,7 @@ def _through(
 ) -> ChangeLog:
     """Return the changes up to a record of one of the logs, with all that it says."""
     read = {each.name for each in relations if each.topic == record.topic}
-    part = _part(record, read, found)
+    part = part_of(record, read, found.files)
     last = (part, math.inf if record.at is None else record.at)
     in_files = not read & found.logged_s.keys()
 
@@ -185,18 +220,24 @@ def _through(
     return changes[: max(ends, default=-1) + 1]
 
 
-def _part(record: Position, read: set[str], found: FileChanges) -> int:
+def part_of(record: Position, read: Iterable[str], files: Mapping[str, Mapping[int, Path]]) -> int:
     """Return the first part of the places of a record's partition or file.
+
+    Args:
+        record: Of a log.
+        read: The relations that its topic tells of.
+        files: By relation in change files, its files by the first part of a record's place.
 
     Raises:
         MomentError: There is no such file, or it ends before the record.
     """
-    if read & found.logged_s.keys():
+    listed = [files[each] for each in read if each in files]
+    if not listed:
         return int(record.part)
-    paths = {path.name: path for name in read for path in found.files[name].values()}
-    files = {path.name: number for name in read for number, path in found.files[name].items()}
-    if record.part not in files:
-        known = ", ".join(sorted(files)[:3])
+    paths = {path.name: path for each in listed for path in each.values()}
+    files_by_name = {path.name: number for each in listed for number, path in each.items()}
+    if record.part not in files_by_name:
+        known = ", ".join(sorted(files_by_name)[:3])
         raise MomentError(
             f'topic "{record.topic}" has no file "{record.part}"',
             hint=f"It has files such as {known}." if known else "It has none.",
@@ -206,7 +247,7 @@ def _part(record: Position, read: set[str], found: FileChanges) -> int:
             f'file "{record.part}" of topic "{record.topic}" has no line {record.at}',
             hint=f"It has {lines:,} line{'' if lines == 1 else 's'}.",
         )
-    return files[record.part]
+    return files_by_name[record.part]
 
 
 def _lines(path: Path) -> int:

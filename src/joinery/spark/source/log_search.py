@@ -34,10 +34,16 @@ from joinery.spark.source.file_request import (
     jvm,
     source_of,
 )
+from joinery.spark.source.log_order import Moment, part_of
 
 _DOOR = "dev.joinery.kernel.door.LogSearch"
+_MOST = (1 << 63) - 1
 _PART_BYTES = 4 << 20
 """What a thread reads at a time."""
+
+
+ALL = Moment()
+"""All that there is."""
 
 
 class TooManyChangesError(Exception):
@@ -51,6 +57,7 @@ class LogSearch:
         read: How many records were read, by relation.
         left: How many were not, by relation; empty where all were.
         dead: How many at least are dead letters, by topic.
+        ignored: How many updates and deletes at least were ignored, by relation that is `append`.
         files: By relation, the files of its topic by the first part of a change's place.
     """
 
@@ -75,6 +82,8 @@ class LogSearch:
                     self.read[name] = told["read"][topic]
                 if told["left"][topic]:
                     self.left[name] = told["left"][topic]
+        counts = zip(relations, told["ignored"], strict=True)
+        self.ignored = {relation.name: count for relation, count in counts if count}
         self.files = asked.files(spec, relations, told["files"])
 
     def holding(
@@ -114,19 +123,39 @@ class LogSearch:
         return {*self.changes(_numbers(self._process.answer()))}
 
     def in_written_order(
-        self, numbers: Collection[int], *, one_database: bool
+        self, numbers: Collection[int], *, one_database: bool, moment: Moment = ALL
     ) -> tuple[Ordered, list[Change]]:
         """Return what orders all changes of the logs, and some of them in that order.
 
         Args:
             numbers: Of changes that are told.
             one_database: Whether all positions are of one database.
+            moment: Only what is there until then.
+
+        Raises:
+            MomentError: It is of the other kind than what orders the logs, or names no record.
         """
         written = [self._written(relations) for relations in self._asked.readers]
         order = {"order": [*numbers], "written": written, "placed": one_database}
-        self._process.ask(order)
-        by, *ordered = _numbers(self._process.answer())
-        return "position" if by else "time", [self._made[each] for each in ordered]
+        self._process.ask({**order, **self._until(moment)})
+        placed, *ordered = _numbers(self._process.answer())
+        by: Ordered = "position" if placed else "time"
+        if moment.bound is not None and moment.bound.by != by:
+            raise moment.refused(by)
+        return by, [self._made[each] for each in ordered]
+
+    def _until(self, moment: Moment) -> dict[str, object]:
+        record, bound = moment.record, moment.bound
+        if record is not None:
+            topic = self._asked.topics.index((record.source, record.topic))
+            tells = self._asked.readers[topic]
+            read = [name for name, (place, _) in self._relations.items() if place in tells]
+            part = part_of(record, read, self.files)
+            return {"record": [topic, part, min(_MOST, _MOST if record.at is None else record.at)]}
+        if bound is None:
+            return {}
+        value = bound.value if bound.by == "position" else round(bound.value * 1_000_000)
+        return {bound.by: min(_MOST, int(value))}
 
     def _written(self, relations: Sequence[int]) -> dict[int, int]:
         """Return when the files of a topic were written, in microseconds."""

@@ -55,6 +55,9 @@ final class ChangeIndex implements ChangeSink {
   /** How often a record told nothing of a relation, since it is a dead letter. */
   int dead;
 
+  /** By relation, how many updates and deletes were ignored, since it takes inserts only. */
+  final long[] ignored;
+
   private boolean insertsOnly;
   private boolean whole;
   private boolean refused;
@@ -63,6 +66,7 @@ final class ChangeIndex implements ChangeSink {
 
   ChangeIndex(SoughtColumns[] columns) {
     relations = Arrays.stream(columns).map(OfRelation::new).toArray(OfRelation[]::new);
+    ignored = new long[columns.length];
   }
 
   /**
@@ -83,6 +87,7 @@ final class ChangeIndex implements ChangeSink {
   }
 
   private boolean decode(int relation, Format format, boolean all, byte[] key, byte[] value) {
+    long ignoredBefore = ignored[relation];
     whole = all;
     refused = false;
     try {
@@ -91,6 +96,7 @@ final class ChangeIndex implements ChangeSink {
       refused = true;
     }
     if (refused) {
+      ignored[relation] = ignoredBefore;
       relations[relation].cut(begun);
     }
     return !refused;
@@ -106,6 +112,7 @@ final class ChangeIndex implements ChangeSink {
       int rowLength,
       long[] absent) {
     if (op != UPSERT && insertsOnly) {
+      ignored[relation]++;
       return;
     }
     OfRelation of = relations[relation];
@@ -125,7 +132,11 @@ final class ChangeIndex implements ChangeSink {
   }
 
   @Override
-  public void count(int relation, String counter) {}
+  public void count(int relation, String counter) {
+    if (counter.equals("ignored_updates")) {
+      ignored[relation]++;
+    }
+  }
 
   /** Leaves out the changes of records from a number on. */
   void cut(int taken) {

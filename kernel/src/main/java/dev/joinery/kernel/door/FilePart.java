@@ -69,6 +69,11 @@ final class FilePart extends LogPart {
   }
 
   @Override
+  boolean isOf(int record, long file) {
+    return true;
+  }
+
+  @Override
   long major(int record) {
     return part.label();
   }

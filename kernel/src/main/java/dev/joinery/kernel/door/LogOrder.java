@@ -36,7 +36,19 @@ final class LogOrder {
     long position(int change);
 
     long written(int change);
+
+    /** Whether a change is of the log that has a record. */
+    boolean isOf(int change, Moment record);
   }
+
+  /**
+   * Where an order ends.
+   *
+   * @param key the greatest position or time; {@code Long.MAX_VALUE} for any
+   * @param topic that has the last record; below 0 where none is the last
+   * @param major its place, with {@code minor}
+   */
+  record Moment(long key, int topic, long major, long minor) {}
 
   /** Tells which of some changes a full decoding tells. */
   interface Decoding {
@@ -98,13 +110,50 @@ final class LogOrder {
     return places.position(change) != ChangeIndex.UNPLACED;
   }
 
-  /** Returns changes, all of which are told, in order. */
-  int[] ordered(Collection<Integer> some, boolean byPosition) {
+  /** Returns changes, all of which are told, in order, as far as that goes until a moment. */
+  int[] ordered(Collection<Integer> some, boolean byPosition, Moment until) {
+    if (until.topic < 0) {
+      return ordered(some, byPosition, until.key);
+    }
+    OptionalInt last = last(until);
+    if (last.isEmpty()) {
+      return new int[0];
+    }
+    List<Integer> withLast = new ArrayList<>(some);
+    withLast.add(last.getAsInt());
+    int[] ordered = ordered(withLast, byPosition, Long.MAX_VALUE);
+    int end = 0;
+    while (ordered[end] != last.getAsInt()) {
+      end++;
+    }
+    Set<Integer> wanted = new HashSet<>(some);
+    return IntStream.of(ordered).limit(end + 1L).filter(wanted::contains).toArray();
+  }
+
+  /** The last change of its log that a record tells, or one before it. */
+  private OptionalInt last(Moment record) {
+    for (int[] log : logs) {
+      if (places.isOf(log[0], record)) {
+        int[] changes = IntStream.of(log).filter(each -> isThere(each, record)).toArray();
+        int most = changes.length - 1;
+        return firstTold(IntStream.rangeClosed(0, most).map(at -> changes[most - at]).toArray());
+      }
+    }
+    return OptionalInt.empty();
+  }
+
+  private boolean isThere(int change, Moment record) {
+    int byMajor = Long.compare(places.major(change), record.major);
+    return byMajor < 0 || (byMajor == 0 && places.minor(change) <= record.minor);
+  }
+
+  private int[] ordered(Collection<Integer> some, boolean byPosition, long until) {
     Set<Integer> wanted = new HashSet<>(some);
     List<Placed> placed = new ArrayList<>();
     for (int log = 0; log < logs.size(); log++) {
       place(log, wanted, byPosition, placed);
     }
+    placed.removeIf(each -> each.key > until);
     placed.sort(
         Comparator.comparingLong(Placed::key)
             .thenComparingInt(Placed::log)

@@ -33,6 +33,9 @@ abstract class LogPart {
   /** Which log of its topic has a record: changes of different logs are ordered by other rules. */
   abstract long log(int record);
 
+  /** Whether the log that has a record has those of a file, or a partition, by its number. */
+  abstract boolean isOf(int record, long major);
+
   /** The place of a record, whose log has it under these two numbers. */
   abstract long major(int record);
 

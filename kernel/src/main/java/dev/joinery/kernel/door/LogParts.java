@@ -8,6 +8,7 @@ import dev.joinery.kernel.format.Formats;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
@@ -33,6 +34,7 @@ final class LogParts implements LogOrder.Places {
   private final long[] records;
   private final long[] left;
   private final long[] dead;
+  private final long[] ignored;
 
   /** By relation, the number of the first change of each part, and behind them that of the next. */
   private int[][] firsts;
@@ -47,6 +49,7 @@ final class LogParts implements LogOrder.Places {
     records = new long[relationsOf.length];
     left = new long[relationsOf.length];
     dead = new long[relationsOf.length];
+    ignored = new long[columns.length];
     IntStream.range(0, relationsOf.length).forEach(each -> files.add(new TreeMap<>()));
   }
 
@@ -88,13 +91,15 @@ final class LogParts implements LogOrder.Places {
 
   /**
    * Says how many records were read and how many were not, how many at least are dead letters, and
-   * of which files they are, by topic.
+   * of which files they are, by topic; and how many updates and deletes at least were ignored, by
+   * relation.
    */
   ObjectNode told() {
     ObjectNode told = LogSearch.JSON.createObjectNode();
     told.set("read", LogSearch.JSON.valueToTree(records));
     told.set("left", LogSearch.JSON.valueToTree(left));
     told.set("dead", LogSearch.JSON.valueToTree(dead));
+    told.set("ignored", LogSearch.JSON.valueToTree(ignored));
     told.set("files", LogSearch.JSON.valueToTree(files));
     return told;
   }
@@ -168,7 +173,10 @@ final class LogParts implements LogOrder.Places {
       part.take(most() - records[part.topic]);
       records[part.topic] += part.taken;
       left[part.topic] += part.records - part.taken;
-      dead[part.topic] += part.taken < part.records ? 0 : part.changes.dead;
+      if (part.taken == part.records) {
+        dead[part.topic] += part.changes.dead;
+        Arrays.setAll(ignored, each -> ignored[each] + part.changes.ignored[each]);
+      }
       if (part.taken > 0 && part instanceof FilePart file) {
         files.get(part.topic).putIfAbsent(file.part.label(), file.part.name());
       }
@@ -319,6 +327,12 @@ final class LogParts implements LogOrder.Places {
   @Override
   public long minor(int change) {
     return parts.get(part(change)).minor(record(change));
+  }
+
+  @Override
+  public boolean isOf(int change, LogOrder.Moment record) {
+    LogPart part = parts.get(part(change));
+    return part.topic == record.topic() && part.isOf(record(change), record.major());
   }
 
   @Override

@@ -92,7 +92,7 @@ public final class LogSearch {
    * partitionsAgain}}: the topic, of each partition its number, its first offset and its end, and
    * the topic that puts records of it back, with the same; and {@code spool}, how files begin that
    * may be written. Answers with {@code {"read", "left", "dead",
-   * "files"}}: the records that were read and those that were not, how many at least are dead
+   * "ignored", "files"}}: the records that were read and those that were not, how many at least are dead
    * letters, and the files by the first part of places, all by topic. Then it answers questions, a
    * line each:
    *
@@ -104,7 +104,8 @@ public final class LogSearch {
    *       one where there is none
    *   <li>{@code {"order": [number], "written": [{label: microseconds}], "placed"}}: the numbers as
    *       ints, in order; in front 1 where positions decided, else 0. Positions may where {@code
-   *       placed} is true.
+   *       placed} is true. With {@code "position"} or {@code "time"}, only what is up to that where
+   *       such decided; with {@code "record": [topic, major, minor]} only what is up to that record.
    * </ul>
    *
    * <p>Each answer has its length in front, as an int.
@@ -300,11 +301,21 @@ public final class LogSearch {
     LogOrder order = new LogOrder(parts, this::told);
     boolean byPosition = asked.get("placed").asBoolean() && order.isPlaced();
     List<Integer> found = IntStream.of(numbers(asked.get("order"))).boxed().toList();
-    int[] ordered = order.ordered(found, byPosition);
+    int[] ordered = order.ordered(found, byPosition, moment(asked, byPosition));
     int[] told = new int[ordered.length + 1];
     told[0] = byPosition ? 1 : 0;
     System.arraycopy(ordered, 0, told, 1, ordered.length);
     return ints(told);
+  }
+
+  private static LogOrder.Moment moment(JsonNode asked, boolean byPosition) {
+    long key = asked.path(byPosition ? "position" : "time").asLong(Long.MAX_VALUE);
+    JsonNode record = asked.path("record");
+    return new LogOrder.Moment(
+        key,
+        record.path(0).asInt(-1),
+        record.path(1).asLong(),
+        record.path(2).asLong());
   }
 
   private IntPredicate told(int[] changes) {

@@ -160,6 +160,11 @@ final class TopicPart extends LogPart {
   }
 
   @Override
+  boolean isOf(int record, long partitionAsked) {
+    return major(record) == partitionAsked;
+  }
+
+  @Override
   long major(int record) {
     return majors == null ? partition : majors.get(record);
   }
