@@ -66,9 +66,10 @@ def too_deep() -> ExpressionError:
 def not_portable(what: str, *, offset: int) -> NotPortableError:
     """Return the error that asks for Spark's analyser."""
     return NotPortableError(
-        f"{what} is outside the portable subset and was not checked",
+        f"{what} is outside the portable subset",
         code=UNCHECKED,
         offset=offset,
+        detail="It was not checked.",
         hint="Check it with Spark, or use what docs/expressions.md lists.",
     )
 

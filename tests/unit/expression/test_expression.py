@@ -255,3 +255,11 @@ def test_an_expression_that_is_too_deep_is_one_clear_line(text: str) -> None:
         build_expression(text, SCOPE)
 
     assert "PLAN_EXPRESSION_DEPTH" == refused.value.code
+
+
+def test_what_is_not_portable_says_so_first_and_that_it_was_not_checked_apart() -> None:
+    with pytest.raises(NotPortableError) as caught:
+        build_expression("initcap(name)", SCOPE)
+
+    told = (caught.value.message, caught.value.detail)
+    assert ('the function "initcap" is outside the portable subset', "It was not checked.") == told
