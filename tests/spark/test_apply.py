@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.spark.shop import run_once
+from tests.oracle.compare import each_seed
+from tests.spark.shop import documents, feed, run_once
 from tests.unit.cli.command import joinery
+from tests.unit.solutions.spark_state.frozen import PRODUCTS, RELATIONS
 
 from fleet_compare import differences, sent
 from fleet_log import History, LogFiles
@@ -17,6 +19,7 @@ from joinery.errors import StateMismatchError
 from joinery.spark.recovery import standing
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from pyspark.sql import SparkSession
@@ -67,3 +70,102 @@ def test_products_of_a_group_are_removed_and_reordered_and_the_others_go_on(
     history.write_rows(tmp_path / "rows")
     assert {} == differences(fleet, tmp_path / "rows", tmp_path / "out")
     assert [0, 0, 0] == [sent(tmp_path / "out" / each.name).falling for each in fleet.products]
+
+
+SOURCES = """\
+sources: {changes: {files: {path: data}}}
+defaults: {source: changes, format: json}
+run: {spark: {spark.sql.shuffle.partitions: "2"}}
+relations:"""
+MEMBER = "{group: g, sink: {files: {path: out}}, "
+FORMS = {name.replace(" ", "_").replace("-", "_"): text for name, (text, _) in PRODUCTS.items()}
+
+
+HEAD = RELATIONS.partition("products:")[0].replace("relations:", SOURCES)
+
+
+def declare(folder: Path, names: Sequence[str]) -> None:
+    grouped = {name: FORMS[name].strip().replace("{", MEMBER, 1) for name in names}
+    products = "".join(f"  {name}: {text}\n" for name, text in grouped.items())
+    (folder / "joinery.yaml").write_text(f"{HEAD}products:\n{products}", encoding="utf-8")
+
+
+def rows_of_batch(random: Random, number: int) -> dict[str, list[dict[str, Any]]]:
+    """Return rows that are inserted, changed and deleted, later ones at later times."""
+
+    def at(most: int) -> str:
+        minute = number * 30 + random.randrange(most)
+        return f"2026-01-01T{minute // 60:02}:{minute % 60:02}:00Z"
+
+    def some(count: int, row: Callable[[], dict[str, Any]]) -> list[dict[str, Any]]:
+        return [row() for _ in range(count)]
+
+    def person() -> int:
+        return random.randrange(6)
+
+    cities = [f"c{each}" for each in range(4)]
+    events = [
+        {"id": number * 100 + i, "user": person(), "no": number * 100 + i, "type": "In"}
+        | {"amount": random.randrange(4), "at": at(30)}
+        for i in range(25)
+    ]
+    return {
+        "user": some(
+            5,
+            lambda: (
+                {"id": person(), "name": f"n{person()}", "city": random.choice(cities)}
+                | {"at": at(30)}
+            ),
+        ),
+        "post": some(
+            12,
+            lambda: (
+                {"id": random.randrange(20), "user": person(), "score": person(), "at": at(30)}
+                | {"text": random.choice(cities), "__deleted": random.random() < 0.2}
+            ),
+        ),
+        "follow": some(
+            6,
+            lambda: {"id": random.randrange(9), "follower": person(), "followee": person()},
+        ),
+        "city": some(
+            4, lambda: {"name": random.choice(cities), "country": f"x{person()}", "at": at(30)}
+        ),
+        "query": some(
+            2,
+            lambda: {
+                "id": person(),
+                "city": random.choice(cities),
+                "text": f"name = 'n{person()}'",
+            },
+        ),
+        "event": events,
+    }
+
+
+@pytest.mark.parametrize("seed", each_seed((31, 21, 5, 13, 8, 29), few=1))
+def test_products_of_any_form_go_on_as_if_the_others_had_never_been(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """What goes on sends what a project that never had the others sends, batch by batch."""
+    random = Random(seed)
+    names = random.sample(sorted(FORMS), 9)
+    left = random.sample(names, 4)
+    kept, plain = tmp_path / "kept", tmp_path / "plain"
+    batches = [rows_of_batch(random, number) for number in range(4)]
+    for folder in (kept, plain):
+        folder.mkdir()
+
+    for number, batch in enumerate(batches):
+        for folder, products in ((kept, names if number < 2 else left), (plain, left)):
+            declare(folder, products)
+            feed(folder, number, **batch)
+        if number == 2:
+            monkeypatch.chdir(kept)
+            assert 0 == joinery(monkeypatch, "apply")
+        run_once(spark, kept)
+        run_once(spark, plain)
+
+    expected = {name: documents(plain, name) for name in left}
+    assert expected == {name: documents(kept, name) for name in left}
+    assert sum(map(bool, expected.values())) > 1, "most of them have documents"

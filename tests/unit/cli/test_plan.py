@@ -128,7 +128,8 @@ def test_what_was_changed_or_added_is_named_and_not_kept(
     names = [each for name in ("profile", "cities", "totals") for each in ("--product", name)]
     names += ["--product", "sums"] if product == "sums" else []
     assert 1 == joinery(monkeypatch, "apply", *names)
-    assert 'error: the state of query "core" cannot be kept' in capsys.readouterr().err
+    assert 'error: the state of query "core" cannot be kept' in (said := capsys.readouterr().err)
+    assert ('Or give "sums" a group of its own' in said) == (product == "sums")
 
 
 def test_a_query_that_the_project_has_no_more_is_told(

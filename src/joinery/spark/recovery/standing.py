@@ -222,10 +222,12 @@ def _check_finished(query: str, folder: Place) -> None:
 
 def _refused(found: QueryChange) -> ApplyError:
     told = "; ".join(found.why)
+    new = [f'"{name}"' for name, change in found.products.items() if change == "added"]
+    apart = f" Or give {', '.join(new)} a group of its own, which alone is built." if new else ""
     return ApplyError(
         f'the state of query "{found.query}" cannot be kept',
         detail=f"{told[0].upper()}{told[1:]}. Nothing was changed.",
-        hint="Build its documents anew, beside the old ones: joinery run --rebuild.",
+        hint=f"Build its documents anew, beside the old ones: joinery run --rebuild.{apart}",
     )
 
 
