@@ -17,7 +17,7 @@ import subprocess
 import tarfile
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -110,14 +110,25 @@ def fetch(name: str, *artifacts: Artifact) -> tuple[Path, ...]:
     Raises:
         ArtifactError: They are not here, and could not be fetched.
     """
-    versions = "_".join(dict.fromkeys(each.version for each in artifacts))
-    folder = cache_folder() / "artifacts" / f"{name}-{versions}"
+    folder = _folder(name, artifacts)
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with _alone(folder.parent):
             if not folder.is_dir():  # else another process was first
                 _fetch(folder, artifacts)
-    return tuple(sorted(each for each in folder.iterdir() if each.is_file()))
+    return fetched(name, *artifacts)
+
+
+def fetched(name: str, *artifacts: Artifact) -> tuple[Path, ...]:
+    """Return the same as `fetch` where they are here; none where they are not."""
+    folder = _folder(name, artifacts)
+    listed = folder.iterdir() if folder.is_dir() else ()
+    return tuple(sorted(each for each in listed if each.is_file()))
+
+
+def _folder(name: str, artifacts: Sequence[Artifact]) -> Path:
+    versions = "_".join(dict.fromkeys(each.version for each in artifacts))
+    return cache_folder() / "artifacts" / f"{name}-{versions}"
 
 
 def _fetch(folder: Path, artifacts: tuple[Artifact, ...]) -> None:

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import joinery as jn
 from joinery.app.logs import WhyError
 from joinery.cli.commands import app
-from joinery.spark.source.file_request import jvm
+from joinery.spark.source.log_jvm import log_jvm
 from joinery.spark.source.log_order import MomentError
 
 if TYPE_CHECKING:
@@ -259,9 +259,9 @@ def test_changes_that_do_not_fit_into_the_memory_of_a_search_are_decoded_instead
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def small(door: str) -> list[str]:
-        return [*jvm(door)[:-3], "-Xmx6m", *jvm(door)[-3:]]
+        return [*log_jvm(door)[:-3], "-Xmx6m", *log_jvm(door)[-3:]]
 
-    monkeypatch.setattr("joinery.spark.source.log_search.jvm", small)
+    monkeypatch.setattr("joinery.spark.source.search_process.log_jvm", small)
 
     assert jn.why(folder, "profile", 1).document is not None
 

@@ -30,6 +30,7 @@ from joinery.vault.tables import open_vault
 
 if TYPE_CHECKING:
     from joinery.spark.source.file_feed import FileChanges
+    from joinery.spark.source.search_process import SearchProcess
 
 _SHOWN = 100
 """Of so many changes the keys show what keys look like."""
@@ -90,6 +91,7 @@ class Logs:
         at: str = "",
         frontier: Frontier | None = None,
         about: About | None = None,
+        process: SearchProcess | None = None,
     ) -> Logs:
         """Return those that some products read, decoded as their queries decode them.
 
@@ -105,6 +107,7 @@ class Logs:
             frontier: Only what a query had applied when it came to this; None for all.
             about: What is asked about; where there is none of it, changes of its relation that
                 show what keys look like. None for all.
+            process: That was started before, which may look for it.
 
         Raises:
             WhyError: A format needs a registry, or topics are named by a pattern.
@@ -120,7 +123,7 @@ class Logs:
         queries = dict.fromkeys(each.query for each in products)
         checkpoints = [QueryPaths.of(spec.checkpoint, each).checkpoint for each in queries]
         asked = _Asked(spec, products, relations, checkpoints, records, frontier)
-        found = None if about is None else asked.about(about, at)
+        found = None if about is None else asked.about(about, at, process)
         return asked.all(at, about) if found is None else found
 
     def key(self, relation: Relation, text: str) -> Key:
@@ -180,21 +183,27 @@ class _Asked:
         self._decoded = as_decoded(spec, relations, *products)
         self._told = told_by_deletes(products)
 
-    def about(self, asked: About, at: str) -> Logs | None:
+    def about(self, asked: About, at: str, process: SearchProcess | None) -> Logs | None:
         """Return what a search finds; None where there are too many changes, or no Kafka client."""
         from joinery.artifact import ArtifactError
-        from joinery.spark.source.log_search import TooManyChangesError
+        from joinery.spark.source.search_process import TooManyChangesError
 
         columns: dict[str, set[str]] = {}
         for product in self._products:
             for name, sought in sought_columns(product).items():
                 columns.setdefault(name, set()).update(sought)
         try:
-            return self._found(asked, columns, at)
+            return self._found(asked, columns, at, process)
         except (TooManyChangesError, ArtifactError):
             return None
 
-    def _found(self, asked: About, columns: Mapping[str, Collection[str]], at: str) -> Logs:
+    def _found(
+        self,
+        asked: About,
+        columns: Mapping[str, Collection[str]],
+        at: str,
+        process: SearchProcess | None,
+    ) -> Logs:
         from joinery.spark.source.log_order import moment_of, one_database
         from joinery.spark.source.log_search import log_search
 
@@ -207,6 +216,7 @@ class _Asked:
             seen=self._seen,
             begun=self._begun,
             columns=columns,
+            process=process,
         ) as search:
             numbers = asked.find(search) or search.first(asked.relation, _SHOWN)
             by, changes = search.in_written_order(numbers, one_database=one, moment=moment)

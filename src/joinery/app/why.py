@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
+from typing import TYPE_CHECKING
 
 from joinery.app.document_product import asked_product, document_product
 from joinery.app.logs import About, Logs, WhyError, asked_key
@@ -31,6 +32,9 @@ from joinery.provenance.row_maker import RowForm
 from joinery.provenance.sought import Search, Sought, can_seek
 from joinery.provenance.told import keys_meant
 
+if TYPE_CHECKING:
+    from joinery.spark.source.search_process import SearchProcess
+
 RECORDS = 1_000_000
 """How many records of a topic are read."""
 
@@ -44,6 +48,7 @@ def why(
     at: str | int | datetime = "",
     batch: int | None = None,
     records: int = RECORDS,
+    process: SearchProcess | None = None,
 ) -> Why:
     """Return why a document looks as it does: its rows, and what altered it last.
 
@@ -62,6 +67,7 @@ def why(
         batch: How the document was after this batch of its run, one of the last hundred or so,
             of which the checkpoint knows how far they came; None for all that the logs tell.
         records: How many records of a topic are read at most.
+        process: That was started before, so that nobody waits for it.
 
     Raises:
         ProjectErrors: The file has problems.
@@ -90,7 +96,15 @@ def why(
     if can_seek(plan) and root is not None and beside is not None:
         rows = [(asked[0], each) for each in beside] if asked else []
         about = About(partial(_about, plan, root, rows), plan.root.relation)
-    logs = Logs.of(spec, plan, records=records, at=str(at), frontier=frontier, about=about)
+    logs = Logs.of(
+        spec,
+        plan,
+        records=records,
+        at=str(at),
+        frontier=frontier,
+        about=about,
+        process=process,
+    )
     log = DocumentLog(
         plan,
         logs.key(plan.root.relation, text),
@@ -183,7 +197,13 @@ def _keys_like(log: RowLog) -> str:
     return f"; keys {verb} {', '.join(log.known)}" if log.known else ""
 
 
-def where_to(project: ProjectLike, row: str, *products: str, records: int = RECORDS) -> list[Reach]:
+def where_to(
+    project: ProjectLike,
+    row: str,
+    *products: str,
+    records: int = RECORDS,
+    process: SearchProcess | None = None,
+) -> list[Reach]:
     """Return the documents that a row goes into, by the embeds by which it does.
 
     Args:
@@ -191,6 +211,7 @@ def where_to(project: ProjectLike, row: str, *products: str, records: int = RECO
         row: `RELATION:KEY`.
         products: Only these; without any, all whose documents read the relation.
         records: How many records of a topic are read at most.
+        process: That was started before, so that nobody waits for it.
 
     Raises:
         ProjectErrors: The file has problems.
@@ -210,7 +231,8 @@ def where_to(project: ProjectLike, row: str, *products: str, records: int = RECO
     meant = keys_meant(of, key)
     seeks = meant is not None and all(map(can_seek, reading))
     about = About(partial(_above, reading, relation, meant or ()), of) if seeks else None
-    logs, rows = Logs.of(spec, *reading, records=records, about=about), LiveRows(relations)
+    logs = Logs.of(spec, *reading, records=records, about=about, process=process)
+    rows = LiveRows(relations)
     for change in logs.changes:
         rows.apply(change)
     standing = rows.known(relation, logs.key(of, key))

@@ -117,10 +117,13 @@ def why(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Explain why a document looks the way it does: its rows, its last change, what is missing."""
-    from joinery.cli.why import run_why
+    from joinery.spark.jar import known_kafka_client
+    from joinery.spark.source.search_process import SearchProcess
 
-    raise typer.Exit(
-        run_why(
+    with SearchProcess(known_kafka_client()) as process:  # starts while the rest is imported
+        from joinery.cli.why import run_why
+
+        done = run_why(
             file,
             key,
             product,
@@ -131,8 +134,9 @@ def why(
             records=records,
             as_json=as_json,
             every=every,
+            process=process,
         )
-    )
+    raise typer.Exit(done)
 
 
 # What is not taken is refused here, with the option that takes it.

@@ -13,6 +13,7 @@ from joinery.cli.project import DONE, FAILED
 from joinery.project.load import load_spec
 from joinery.provenance.answer import Why
 from joinery.provenance.roots import Reach
+from joinery.spark.source.search_process import SearchProcess
 
 _PARTS = 30
 _ROOTS = 5
@@ -30,6 +31,7 @@ def run_why(
     records: int,
     as_json: bool = False,
     every: bool = False,
+    process: SearchProcess | None = None,
 ) -> int:
     """Print why a document looks as it does, or where a row goes.
 
@@ -49,7 +51,7 @@ def run_why(
     if at and batch is not None:
         raise WhyError("--at and --batch name two moments: use one of them")
     if row:
-        return _run_row(file, row, product, records=records, as_json=as_json)
+        return _run_row(file, row, product, records=records, as_json=as_json, process=process)
     found = why(
         file,
         product or _only(file),
@@ -58,6 +60,7 @@ def run_why(
         at=at,
         batch=batch,
         records=records,
+        process=process,
     )
     if as_json:
         _write_json(found.to_json())
@@ -69,8 +72,17 @@ def run_why(
     return FAILED if found.document is None else DONE
 
 
-def _run_row(file: Path, row: str, product: str, *, records: int, as_json: bool) -> int:
-    found = where_to(file, row, *([product] if product else []), records=records)
+def _run_row(
+    file: Path,
+    row: str,
+    product: str,
+    *,
+    records: int,
+    as_json: bool,
+    process: SearchProcess | None,
+) -> int:
+    asked = [product] if product else []
+    found = where_to(file, row, *asked, records=records, process=process)
     if as_json:
         _write_json([each.to_json() for each in found])
     else:

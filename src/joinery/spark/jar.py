@@ -27,7 +27,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from joinery.artifact import Artifact, fetch, version
+from joinery.artifact import Artifact, fetch, fetched, version
 from joinery.capture.program import libraries
 from joinery.errors import RunError
 from joinery.place.s3 import S3Options
@@ -67,6 +67,7 @@ http-auth-spi http-client-spi identity-spi json-utils metrics-spi netty-nio-clie
 protocol-core regions retries retries-spi s3 s3-transfer-manager sdk-core sts
 third-party-jackson-core utils utils-lite
 """.split()
+_CONNECTOR_NAME = "spark-kafka"
 _CONNECTOR = "spark-sql-kafka-0-10_2.13"
 _CLASSES_AT_ONCE = (
     "--config=junit.jupiter.execution.parallel.enabled=true",
@@ -341,8 +342,11 @@ def kafka_jars() -> tuple[Path, ...]:
     Raises:
         ArtifactError: They are not here, and could not be fetched.
     """
-    return fetch(
-        "spark-kafka",
+    return fetch(_CONNECTOR_NAME, *_connector())
+
+
+def _connector() -> Sequence[Artifact]:
+    return (
         Artifact(_SPARK, _CONNECTOR, version("spark-kafka")),
         Artifact(_SPARK, "spark-token-provider-kafka-0-10_2.13", version("spark-kafka-token")),
         Artifact("org.apache.kafka", "kafka-clients", version("kafka-clients")),
@@ -356,8 +360,18 @@ def kafka_client() -> tuple[Path, ...]:
     Raises:
         ArtifactError: It is not here, and could not be fetched.
     """
-    found = tuple((spark_home() / "jars").glob("kafka-clients-*.jar"))
-    return found or tuple(e for e in kafka_jars() if e.name.startswith("kafka-clients-"))
+    return known_kafka_client() or _clients(kafka_jars())
+
+
+def known_kafka_client() -> tuple[Path, ...]:
+    """Return the same where it is here; none where it would have to be fetched."""
+    return _clients((spark_home() / "jars").glob("kafka-clients-*.jar")) or _clients(
+        fetched(_CONNECTOR_NAME, *_connector())
+    )
+
+
+def _clients(jars: Iterable[Path]) -> tuple[Path, ...]:
+    return tuple(each for each in jars if each.name.startswith("kafka-clients-"))
 
 
 def require_s3a(session: SparkSession) -> None:

@@ -22,8 +22,9 @@ from joinery.project.product import ProjectSpec
 from joinery.spark.reading import sealing_json
 from joinery.spark.source.change_log import ChangeLog
 from joinery.spark.source.feed import feed_program
-from joinery.spark.source.file_request import FileFeedError, FileRequest, jvm, source_of
+from joinery.spark.source.file_request import FileFeedError, FileRequest, source_of
 from joinery.spark.source.hand_over import HandedOver, log_records
+from joinery.spark.source.log_jvm import log_jvm
 from joinery.vault.claim import check_vault
 from joinery.vault.door import LookingDoor, VaultAddress
 from joinery.vault.erasure import keep_erased
@@ -144,7 +145,7 @@ def _sealing(
 
 def _ask(request: Mapping[str, Any]) -> dict[str, Any]:
     done = subprocess.run(
-        jvm(_FEED), input=json.dumps(request), capture_output=True, text=True, check=False
+        log_jvm(_FEED), input=json.dumps(request), capture_output=True, text=True, check=False
     )
     if done.returncode:
         raise FileFeedError.of(done.stderr)

@@ -1,33 +1,25 @@
 """What a JVM of its own is told to read, without a Spark session: change files of some relations.
 
-A second, not twenty. Files are listed and read, and records decoded, by the classes of a run,
-which an archive of them, where there is one, lets this JVM have as soon as a run's.
+Files are listed and read, and records decoded, by the classes of a run.
 """
 
 from __future__ import annotations
 
-import os
-import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from joinery.artifact import java
 from joinery.errors import RunError
 from joinery.observe.frontier import SeenSizes
 from joinery.plan.relation import Relation
 from joinery.project.captured import CAPTURED, as_files
 from joinery.project.kind import SourceSpec
 from joinery.project.product import ProjectSpec
-from joinery.spark.launch import archive_option, class_path
 from joinery.spark.reading import formats_json
 from joinery.spark.source.feed import feed_program
 from joinery.spark.source.file_watch import changed_sizes
-
-_JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx1g", "-Dlog4j2.level=OFF")
-OUT_OF_MEMORY = "OutOfMemoryError"
-_OPENED = ("java.lang", "java.nio", "java.util", "sun.nio.ch")
+from joinery.spark.source.log_jvm import OUT_OF_MEMORY
 
 
 class FileFeedError(RunError):
@@ -126,18 +118,6 @@ class FileRequest:
             if source not in self.brokers
             for place in self.readers[at]
         }
-
-
-def jvm(door: str, *jars: Path) -> list[str]:
-    """Return the command of a JVM that opens a door of the kernel.
-
-    Args:
-        door: The class.
-        jars: What it needs beside Spark's and the kernel's.
-    """
-    opened = [f"--add-opens=java.base/{each}=ALL-UNNAMED" for each in _OPENED]
-    path = os.pathsep.join((class_path(), *map(str, jars)))
-    return [java(), *shlex.split(archive_option()), *_JVM, *opened, "-cp", path, door]
 
 
 def source_of(spec: ProjectSpec, name: str) -> SourceSpec:

@@ -7,13 +7,11 @@ are sought. What is found is decoded as a whole: some records of a million.
 from __future__ import annotations
 
 import json
-import subprocess
 import tempfile
 from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO, Any
 
 from joinery.clients.kafka_reader import read_edges_of
 from joinery.dead_letters.open import source_brokers
@@ -28,15 +26,12 @@ from joinery.semantics.render import document_json
 from joinery.semantics.rows import JoinValue
 from joinery.spark.jar import kafka_client
 from joinery.spark.source.file_request import (
-    OUT_OF_MEMORY,
-    FileFeedError,
     FileRequest,
-    jvm,
     source_of,
 )
 from joinery.spark.source.log_order import Moment, part_of
+from joinery.spark.source.search_process import SearchProcess
 
-_DOOR = "dev.joinery.kernel.door.LogSearch"
 _MOST = (1 << 63) - 1
 _PART_BYTES = 4 << 20
 """What a thread reads at a time."""
@@ -44,10 +39,6 @@ _PART_BYTES = 4 << 20
 
 ALL = Moment()
 """All that there is."""
-
-
-class TooManyChangesError(Exception):
-    """A search needs more memory than its process may have: some 48 bytes a change."""
 
 
 class LogSearch:
@@ -66,7 +57,7 @@ class LogSearch:
         spec: ProjectSpec,
         relations: Sequence[Relation],
         asked: FileRequest,
-        process: _Process,
+        process: SearchProcess,
     ) -> None:
         self._asked, self._process = asked, process
         self._relations = {each.name: (at, each) for at, each in enumerate(relations)}
@@ -177,6 +168,7 @@ def log_search(
     seen: SeenSizes,
     begun: BegunOffsets,
     columns: Mapping[str, Collection[str]],
+    process: SearchProcess | None = None,
 ) -> Iterator[LogSearch]:
     """Give what finds changes of some relations, none of which has personal columns.
 
@@ -188,6 +180,7 @@ def log_search(
         seen: Of these files no more is read, as a query that saw them so reads no more.
         begun: Of these topics nothing before is read, as a query that began there does not.
         columns: By relation, those by which changes are sought.
+        process: That was started before; it is taken if it can read all of them.
 
     Raises:
         RunError: Java is missing, or the records cannot be read.
@@ -204,24 +197,18 @@ def log_search(
         if each["logged"] not in sought:
             each["logged"] = None
     jars = kafka_client() if asked.brokers else ()
-    with (
-        tempfile.TemporaryFile(prefix="joinery-") as log,
-        tempfile.TemporaryDirectory(prefix="joinery-") as folder,
-    ):
-        what = "the topics" if asked.brokers else "the change files"
-        process = _Process(jvm(_DOOR, *jars), log, what)
-        try:
-            # Brokers answer while the process starts.
-            further = {
-                "narrow": json.dumps(narrow),
-                "partBytes": _PART_BYTES,
-                "brokers": [_topics(spec, each, asked, begun) for each in asked.brokers],
-                "spool": str(Path(folder, "records")),
-            }
-            process.ask({**asked.data, **further})
-            yield LogSearch(spec, relations, asked, process)
-        finally:
-            process.end()
+    with ExitStack() as closing, tempfile.TemporaryDirectory(prefix="joinery-") as folder:
+        if process is None or not process.has(jars):
+            process = closing.enter_context(SearchProcess(jars))
+        # Brokers answer while the process starts.
+        further = {
+            "narrow": json.dumps(narrow),
+            "partBytes": _PART_BYTES,
+            "brokers": [_topics(spec, each, asked, begun) for each in asked.brokers],
+            "spool": str(Path(folder, "records")),
+        }
+        process.ask({**asked.data, **further})
+        yield LogSearch(spec, relations, asked, process)
 
 
 def _topics(
@@ -255,54 +242,6 @@ def _topics(
             for each in topics
         ],
     }
-
-
-class _Process:
-    """A process that answers questions.
-
-    Args:
-        command: Starts it.
-        log: Takes what it writes to standard error.
-        what: It reads, for errors.
-    """
-
-    def __init__(self, command: Sequence[str], log: IO[bytes], what: str) -> None:
-        self._log, self._what = log, what
-        pipe = subprocess.PIPE
-        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=log)
-
-    def ask(self, question: Mapping[str, Any]) -> None:
-        self.write(f"{json.dumps(question)}\n".encode())
-
-    def write(self, *lines: bytes) -> None:
-        assert self._process.stdin is not None
-        try:
-            self._process.stdin.writelines(lines)
-            self._process.stdin.flush()
-        except BrokenPipeError:
-            self._fail()
-
-    def answer(self) -> bytes:
-        assert self._process.stdout is not None
-        head = self._process.stdout.read(4)
-        size = int.from_bytes(head, "big")
-        found = self._process.stdout.read(size)
-        if len(head) < 4 or len(found) < size:
-            self._fail()
-        return found
-
-    def _fail(self) -> None:
-        self._process.wait()
-        self._log.seek(0)
-        told = self._log.read().decode(errors="replace")
-        if OUT_OF_MEMORY in told:
-            raise TooManyChangesError
-        raise FileFeedError.of(told, self._what)
-
-    def end(self) -> None:
-        """Let it go; what it holds is not needed any more."""
-        self._process.kill()
-        self._process.communicate()
 
 
 def _numbers(answer: bytes) -> array[int]:
