@@ -15,10 +15,10 @@ from joinery.app.project import load
 from joinery.delivery.lease import Lease
 from joinery.delivery.lease_file import LeaseHeldError
 from joinery.plan.stream import outputs_of
-from joinery.solutions.spark_state.fingerprint import relocate
 from joinery.spark.batch.setup import select_queries
 from joinery.spark.recovery import rescale as rescaling
 from joinery.spark.recovery.checkpoint import partitions_of
+from joinery.spark.recovery.relocate import relocate
 from joinery.spark.recovery.rescale import RescaleError, rescale
 
 pytestmark = pytest.mark.spark

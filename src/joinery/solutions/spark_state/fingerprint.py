@@ -2,26 +2,20 @@
 
 It stands beside the state, in `joinery.json`. Invariant: a program is let at a checkpoint
 only if the state there is what it would have written itself.
-
-Lets a checkpoint be moved: Spark keeps absolute paths of its state's schemas in it.
-
-Invariant: only the folder before `state/` of a path changes, and a file is replaced whole.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 from joinery.errors import StateMismatchError
 from joinery.files import write_whole
-from joinery.place.place import Place, matching, numbers_in
+from joinery.place.place import Place, numbers_in
 from joinery.solutions.spark_state.describe import parts_of
 from joinery.solutions.spark_state.ledger import Ledger
 from joinery.solutions.spark_state.program import KernelProgram, Removed
@@ -386,33 +380,3 @@ def _mismatch(
             f" Or start with a fresh checkpoint: delete {folder} and with it its state."
         ),
     )
-
-
-_PATH = re.compile(r'"(?:file|s3a|hdfs):([^"]*)(/state/\d+/_stateSchema/[^"]*)"')
-
-
-def relocate(checkpoint: Place) -> int:
-    """Let the paths that Spark keeps in a checkpoint name the folder where it stands now.
-
-    Args:
-        checkpoint: The checkpoint of one query.
-
-    Returns:
-        How many files were rewritten; 0 where the checkpoint was not moved.
-    """
-    at = f"file:{checkpoint.absolute()}" if isinstance(checkpoint, Path) else str(checkpoint)
-    here, moved = json.dumps(at)[:-1], 0
-    for file in matching(checkpoint, "state/*/_metadata/*/*"):
-        if file.name.isdigit():
-            text = file.read_text(encoding="utf-8")
-            renamed = _PATH.sub(lambda found: f'{here}{found[2]}"', text)
-            if renamed != text:
-                _replace(file, renamed)
-                moved += 1
-    return moved
-
-
-def _replace(file: Place, text: str) -> None:
-    """Replace a file of Spark's local file system; its checksum no longer holds."""
-    file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
-    write_whole(file, text, synced=False)

@@ -20,6 +20,7 @@ from joinery.solutions.spark_state.costs import shares
 from joinery.solutions.spark_state.document_program import Fold, Interval
 from joinery.solutions.spark_state.group_program import Closing, Group
 from joinery.solutions.spark_state.level import targets_of, targets_of_use
+from joinery.solutions.spark_state.node_numbers import Digests, digest_of, key_of, with_numbers
 from joinery.solutions.spark_state.pattern_program import Pattern, Rule
 from joinery.solutions.spark_state.program import (
     DocumentNode,
@@ -30,7 +31,6 @@ from joinery.solutions.spark_state.program import (
     Subjects,
     Use,
 )
-from joinery.solutions.spark_state.reference import Digests, digest_of, key_of, with_numbers
 from joinery.solutions.spark_state.stream_program import StreamNode
 
 _REMOVED = "removed"

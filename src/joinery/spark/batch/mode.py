@@ -35,13 +35,13 @@ from joinery.sinks.protocol import Sink
 from joinery.solutions.spark_state.fingerprint import (
     Fingerprint,
     claim_checkpoint,
-    relocate,
     standing_fingerprint,
 )
 from joinery.solutions.spark_state.program import KernelProgram
 from joinery.spark.batch.ready import Ends
 from joinery.spark.batch.setup import forget_spools
 from joinery.spark.recovery.checkpoint import claim_sources, last_batch
+from joinery.spark.recovery.relocate import relocate
 from joinery.spark.recovery.replacement import (
     BELONGS,
     HELD,

@@ -23,7 +23,7 @@ from joinery.files import write_whole
 from joinery.place.guarded import Guarded
 from joinery.place.place import Place
 from joinery.place.remote_path import RemotePath
-from joinery.solutions.spark_state.fingerprint import relocate
+from joinery.spark.recovery.relocate import relocate
 
 MARK = "joinery-swapped"
 HELD = "joinery-held"

@@ -29,12 +29,13 @@ from joinery.place.place import Place
 from joinery.place.remote_path import RemotePath
 from joinery.plan.product import Product
 from joinery.project.product import ProjectSpec
-from joinery.solutions.spark_state.fingerprint import SPARK_STATE, relocate
+from joinery.solutions.spark_state.fingerprint import SPARK_STATE
 from joinery.spark.batch.stores import solution_of
 from joinery.spark.jvm import class_of, load_jar
 from joinery.spark.partitions import MOST
 from joinery.spark.real_time.uncommitted import RealTimeMark
 from joinery.spark.recovery.checkpoint import last_batch, partitions_of
+from joinery.spark.recovery.relocate import relocate
 from joinery.spark.recovery.replacement import RESCALED, goes_along, mark_done, put_in_place
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from joinery.solutions.spark_state.fingerprint import (
 )
 from joinery.solutions.spark_state.ledger import Ledger, stand
 from joinery.solutions.spark_state.lower import lower
+from joinery.solutions.spark_state.node_numbers import REFERENCES
 from joinery.solutions.spark_state.program import KernelProgram, Removed
-from joinery.solutions.spark_state.reference import REFERENCES
 
 HEAD = RELATIONS.partition("products:")[0] + "products:\n"
 

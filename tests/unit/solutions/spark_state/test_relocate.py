@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from joinery.solutions.spark_state.fingerprint import relocate
+from joinery.spark.recovery.relocate import relocate
 
 TEXT = (
     'v2\n{"operatorInfo":{"operatorId":0},"stateStoreInfo":[{"storeName":"default",'
