@@ -132,6 +132,19 @@ def test_what_was_changed_or_added_is_named_and_not_kept(
     assert ('Or give "sums" a group of its own' in said) == (product == "sums")
 
 
+def test_a_changed_relation_is_named_where_a_product_of_its_name_is_removed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    alike = ("totals:", "customer:")
+    declare(folder, alike)
+    has_run(folder)
+    declare(folder, (TOTALS, ""), ("customer: {key: [id],", "customer: {key: [id], where: id > 5,"))
+
+    assert 1 == joinery(monkeypatch, "apply")
+
+    assert 'relation "customer": where' in capsys.readouterr().err.lower()
+
+
 def test_a_query_that_the_project_has_no_more_is_told(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -122,7 +122,7 @@ def compare(spec: ProjectSpec, query: str, products: Sequence[Product]) -> Query
     stood = min(ways, key=lambda each: (each.program is None, len(each.changed)))
     found = replace(found, products=_by_ledger(products, stood))
     if stood.program is None:
-        return replace(found, why=tuple(_why_not(told, found.products, stood)))
+        return replace(found, why=tuple(_why_not(told, found.products, stood)) or tuple(told))
     return _carried(found, spec, products, standing, ledger, stood, told)
 
 
@@ -276,4 +276,4 @@ def _why_not(
 
 
 def _is_of(told: str, products: Sequence[str]) -> bool:
-    return any(f'"{each}"' in told or f" {each}/" in told for each in products)
+    return any(f'product "{each}"' in told or f" {each}/" in told for each in products)
