@@ -6,8 +6,11 @@ import datetime as dt
 import json
 from decimal import Decimal
 
+import pytest
+
 from joinery.model.change import Change
 from joinery.model.type import DOUBLE, LONG, STRING, TIMESTAMP, Field, parse_type
+from joinery.model.type import Decimal as DecimalType
 from joinery.plan.relation import Relation
 from joinery.semantics.read_change import change_line, read_changes, typed
 
@@ -18,6 +21,7 @@ def relation(name: str, /, **columns: str) -> Relation:
 
 
 USER = relation("user", id="long", name="string")
+_DIGITS = "9" * 38
 
 
 def test_changes_come_in_the_order_of_their_log() -> None:
@@ -174,3 +178,15 @@ def test_a_tombstone_has_a_key_and_no_value() -> None:
     line = change_line(Change("user", {"id": 1}, None, tombstone=True), DEBEZIUM)
 
     assert '{"key":{"id":1},"value":null}' == line
+
+
+@pytest.mark.parametrize(
+    ("value", "type_"),
+    [
+        (_DIGITS, DecimalType(38, 0)),
+        (int(_DIGITS), DecimalType(38, 0)),
+        (f"-{_DIGITS[:20]}.{_DIGITS[20:]}", DecimalType(38, 18)),
+    ],
+)
+def test_a_decimal_of_38_digits_is_exact(value: int | str, type_: DecimalType) -> None:
+    assert typed(value, type_) == Decimal(value)

@@ -1,4 +1,4 @@
-"""The guards of a store: its pace and its slots."""
+"""When requests to a store go: evenly spaced, slower at first, never in a burst."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import itertools
 import pytest
 
 from joinery.lookups.pace import Pace
-from joinery.lookups.slot import Slots
 
 
 class Clock:
@@ -83,17 +82,3 @@ def test_a_turn_that_was_not_taken_is_still_there() -> None:
         pace.wait(ended)
 
     assert [0.1] == sent_at(pace, clock, 1)
-
-
-def test_slots_begin_with_one_and_fall_back_to_it() -> None:
-    slots = Slots(most=3)
-    seen = [slots.allowed]
-    for _ in range(4):
-        with slots.one():
-            pass
-        seen.append(slots.allowed)
-    with pytest.raises(OSError), slots.one():
-        raise OSError
-
-    assert [1, 2, 3, 3, 3] == seen
-    assert 1 == slots.allowed
