@@ -9,8 +9,8 @@ import logging
 import time
 from collections.abc import Callable, Collection, Mapping
 
-from joinery.capture.columns import gone_warnings
 from joinery.capture.database import LogDatabase
+from joinery.capture.gone_columns import gone_warnings
 from joinery.capture.keep import Applied, SpoolKeep
 from joinery.capture.spool import CaptureError, CaptureLostError, SpoolFolder
 from joinery.capture.state import kept_bytes

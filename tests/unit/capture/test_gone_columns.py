@@ -1,0 +1,31 @@
+"""Which declared columns a captured table does not have, and what they may be called now."""
+
+from __future__ import annotations
+
+from joinery.capture.gone_columns import gone_warnings
+
+DECLARED = {"public.customer": ("id", "name"), "public.order": ("id", "total")}
+
+
+def test_a_column_that_a_table_lacks_is_named_with_what_it_may_be_called_now() -> None:
+    found = {"public.customer": ("id", "names", "note"), "public.order": ("id", "total")}
+
+    (warning,) = gone_warnings("db", DECLARED, found)
+
+    assert 'column "name" of table public.customer' == warning.about
+    assert warning.detail.endswith("It has names, which no relation declares.")
+    assert "joinery source read-again db" in warning.hint
+
+
+def test_a_declared_column_is_not_what_another_may_be_called_now() -> None:
+    declared = {"public.customer": ("id", "name", "names")}
+
+    (warning,) = gone_warnings("db", declared, {"public.customer": ("id", "names")})
+
+    assert "It has" not in warning.detail
+
+
+def test_nothing_is_known_of_the_columns_of_a_table_that_is_not_there() -> None:
+    found = {"public.order": ("id", "total", "note")}
+
+    assert [] == list(gone_warnings("db", DECLARED, found))
