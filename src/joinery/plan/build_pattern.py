@@ -196,14 +196,16 @@ class _Builder:
 
     def _check_condition(self, name: str, condition: Expression, text: MatchText) -> None:
         """Warn of a condition that no row can meet: it is false, or reads what comes later."""
+        absent = name == text.absent
         if _is_never_true(condition):
+            needed = "A match that needs such a row is never found."
             self._warn(
                 name,
                 f'no row is "{name}": its condition is never true',
-                detail="A match that needs such a row is never found.",
+                detail=f'"not {name}" leaves no match out.' if absent else needed,
                 hint="Write what its rows are, or leave the variable out.",
             )
-        if name == text.absent:
+        if absent:
             return
         earlier = {*before(text.tree).get(name, ()), name, ""}
         read = (each for each in self.reads if each.name in condition.references)

@@ -104,6 +104,15 @@ def test_alternatives_do_not_come_before_one_another() -> None:
     assert 'the condition of "A" reads "B", which never comes before it' == warning.message
 
 
+def test_what_must_not_follow_and_never_does_leaves_no_match_out() -> None:
+    text = PROJECT.format(bounds="within: 1h").replace("amount > 9", "'false'")
+
+    plan = build_plan(load_text(text.replace("A A", "B not A")))
+
+    (warning,) = plan.warnings
+    assert '"not A" leaves no match out.' == warning.detail
+
+
 def test_what_must_not_follow_reads_the_whole_match() -> None:
     text = PROJECT.format(bounds="within: 1h").replace("amount > 9", "amount > B.amount")
 
