@@ -10,8 +10,6 @@ _MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_00
 _SIZE = re.compile(r"(\d+)\s*(B|KiB|MiB|GiB)?")
 _BYTES = {None: 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 _LONGEST_MS = 1_000 * 366 * 86_400_000
-
-
 _SPAN = re.compile(r"(\d+)\s*([a-z]+)")
 _WORDS: dict[str, tuple[int, Unit]] = {
     "us": (1, "micros"),
