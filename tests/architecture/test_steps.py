@@ -21,7 +21,7 @@ from joinery.project.reference import SECTIONS
 from joinery.project.schema import schema
 from joinery.project.step import STEPS, StepSpec, step_data
 from joinery.solutions.spark_state.program import KernelNode
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 from joinery.testing.conformance.stream_cases import stream_cases
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -13,7 +13,7 @@ from joinery.testing.conformance.aggregate_cases import (
     function_cases,
     late_cases,
 )
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 
 
 def supported(product: Product) -> bool:

@@ -36,7 +36,8 @@ from joinery.testing.conformance import (
     waiting_pattern_cases,
     within_cases,
 )
-from joinery.testing.conformance.joined import joined, load_text
+from joinery.testing.conformance.joined import joined
+from joinery.testing.conformance.project import load_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -21,7 +21,7 @@ from joinery.solutions.relational.sqlite import SqliteState
 from joinery.solutions.stored.driver import StoreDriver
 from joinery.testing import conformance
 from joinery.testing.changes import insert
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 from joinery.testing.driver import Driver
 from joinery.testing.stores import Break, StoreRunner
 

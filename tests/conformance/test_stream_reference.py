@@ -6,7 +6,7 @@ import pytest
 
 from joinery.plan.build import build_plan
 from joinery.testing import StreamDriver
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 from joinery.testing.conformance.stream_case import StreamCase
 from joinery.testing.conformance.stream_cases import stream_cases
 from joinery.testing.conformance.stream_suite import (

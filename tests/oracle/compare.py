@@ -22,7 +22,8 @@ from joinery.plan.product import Plan
 from joinery.project.product import ProjectSpec
 from joinery.semantics.arrivals import LATE_COUNTERS
 from joinery.testing.changes import RowChange
-from joinery.testing.conformance.joined import joined, load_text, prefixed
+from joinery.testing.conformance.joined import joined, prefixed
+from joinery.testing.conformance.project import load_text
 from joinery.testing.conformance.runner import ReferenceRunner, Runner, Sent
 from joinery.testing.conformance.suite import parse
 

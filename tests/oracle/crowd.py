@@ -9,7 +9,7 @@ from tests.oracle.shape import Shape
 
 from joinery.model.change import Change
 from joinery.plan.product import Plan
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 
 PROJECT = """
 relations:

@@ -11,7 +11,8 @@ from tests.oracle.compare import BATCHES, Trial, prefix, trials
 from joinery.expression.sketch import Distinct, Quantiles, xxh64
 from joinery.plan.build import build_plan
 from joinery.testing.changes import RowChange, delete, insert, update
-from joinery.testing.conformance.joined import joined, load_text, prefixed
+from joinery.testing.conformance.joined import joined, prefixed
+from joinery.testing.conformance.project import load_text
 
 TRIALS = trials(80, few=24, together=40)
 

@@ -15,7 +15,8 @@ from tests.oracle.intervals import (
 )
 
 from joinery.plan.build import build_plan
-from joinery.testing.conformance.joined import joined, load_text, prefixed
+from joinery.testing.conformance.joined import joined, prefixed
+from joinery.testing.conformance.project import load_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

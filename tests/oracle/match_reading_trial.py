@@ -10,7 +10,8 @@ from tests.oracle.compare import BATCHES, Trial, prefix, trials
 
 from joinery.plan.build import build_plan
 from joinery.testing.changes import RowChange, delete, insert, update
-from joinery.testing.conformance.joined import joined, load_text, prefixed
+from joinery.testing.conformance.joined import joined, prefixed
+from joinery.testing.conformance.project import load_text
 
 TRIALS = trials(40, few=10, together=20)
 START = datetime(2026, 3, 28, 12, tzinfo=UTC)

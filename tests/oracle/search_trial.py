@@ -9,7 +9,8 @@ from tests.oracle.compare import BATCHES, Trial, prefix, trials
 from tests.oracle.searches import Log, random_search
 
 from joinery.plan.build import build_plan
-from joinery.testing.conformance.joined import joined, load_text, prefixed
+from joinery.testing.conformance.joined import joined, prefixed
+from joinery.testing.conformance.project import load_text
 
 TRIALS = trials(40, few=10, together=20)
 TEXT_TRIALS = trials(20, few=5, together=20)

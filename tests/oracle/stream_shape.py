@@ -23,7 +23,7 @@ from joinery.plan.relation import Relation
 from joinery.plan.stream import PLACE
 from joinery.project.product import ProjectSpec
 from joinery.solutions.protocol import Sent
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 from joinery.testing.conformance.stream_suite import (
     ReferenceStreamRunner,
     StreamBatch,

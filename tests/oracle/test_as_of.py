@@ -10,7 +10,7 @@ from tests.oracle.as_of import random_log, truth
 from tests.oracle.compare import each_seed
 
 from joinery.plan.build import build_plan
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 from joinery.testing.driver import Driver
 
 

@@ -14,7 +14,7 @@ from tests.oracle.event_logs import random_log, truth
 from joinery.model.change import Change
 from joinery.plan.build import build_plan
 from joinery.plan.product import Product
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 from joinery.testing.driver import Driver
 
 

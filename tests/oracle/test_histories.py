@@ -10,7 +10,7 @@ from tests.oracle.compare import each_seed
 from tests.oracle.histories import known_truth, random_log, truth
 
 from joinery.plan.build import build_plan
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 from joinery.testing.driver import Driver
 
 

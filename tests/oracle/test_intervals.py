@@ -16,7 +16,7 @@ from tests.oracle.intervals import (
 
 from joinery.plan.build import build_plan
 from joinery.testing.changes import RowChange
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 from joinery.testing.driver import Driver
 
 

@@ -12,7 +12,7 @@ from tests.oracle.pairs import Logs, Pair, random_logs, truth
 
 from joinery.plan.build import build_plan
 from joinery.solutions.protocol import Sent
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 from joinery.testing.conformance.stream_suite import (
     ReferenceStreamRunner,
     StreamBatch,

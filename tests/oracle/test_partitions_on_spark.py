@@ -18,7 +18,8 @@ from tests.oracle.partitions import of_records, partitioned, plan_of_records
 
 from joinery.spark.testing import SparkRunner
 from joinery.testing.changes import RowChange, delete, insert, update
-from joinery.testing.conformance.joined import joined, load_text, prefixed
+from joinery.testing.conformance.joined import joined, prefixed
+from joinery.testing.conformance.project import load_text
 from joinery.testing.conformance.runner import ReferenceRunner
 
 if TYPE_CHECKING:

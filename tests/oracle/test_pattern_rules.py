@@ -16,7 +16,8 @@ from tests.oracle.patterns import RULES, random_changes, random_project, with_ru
 
 from joinery.plan.build import build_plan
 from joinery.testing.changes import RowChange, insert
-from joinery.testing.conformance.joined import joined, load_text
+from joinery.testing.conformance.joined import joined
+from joinery.testing.conformance.project import load_text
 from joinery.testing.driver import Driver
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from tests.oracle.compare import each_seed
 from tests.oracle.searches import random_search, truth
 
 from joinery.plan.build import build_plan
-from joinery.testing.conformance.joined import joined, load_text
+from joinery.testing.conformance.joined import joined
+from joinery.testing.conformance.project import load_text
 from joinery.testing.driver import Driver
 
 

@@ -25,7 +25,7 @@ from joinery.semantics.stream_reference import StreamReference
 from joinery.solutions.protocol import Sent
 from joinery.testing import StreamDriver
 from joinery.testing.changes import RowChange
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 from joinery.testing.conformance.stream_suite import ReferenceStreamRunner, StreamBatch
 
 SEEDS = chosen_seeds(20)

@@ -11,7 +11,8 @@ from tests.oracle.timelines import HOT_ABOVE, PROJECT, Moment, make_timelines
 from joinery.plan.build import build_plan
 from joinery.spark.testing import SparkRunner
 from joinery.testing.conformance import ReferenceRunner, Sent
-from joinery.testing.conformance.joined import joined, load_text
+from joinery.testing.conformance.joined import joined
+from joinery.testing.conformance.project import load_text
 from joinery.testing.conformance.runner import Runner
 from joinery.testing.conformance.suite import parse
 

@@ -24,7 +24,8 @@ from joinery.provenance.told import Naming
 from joinery.semantics.reference import ReferenceSolution
 from joinery.semantics.render import document_json, map_key_text
 from joinery.testing.changes import RowChange
-from joinery.testing.conformance.joined import joined, load_text
+from joinery.testing.conformance.joined import joined
+from joinery.testing.conformance.project import load_text
 
 SEEDS = chosen_seeds(25)
 KEYS = 3

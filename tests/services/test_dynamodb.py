@@ -26,7 +26,7 @@ from joinery.solutions.single_table.state import SingleTableState, needs_of
 from joinery.solutions.stored.driver import StoreDriver
 from joinery.solutions.stored.state import Batch, StoredRow, StoreError
 from joinery.testing import conformance, insert, upsert
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 from joinery.testing.stores import Break, Opener, StoreRunner
 
 pytestmark = pytest.mark.services

@@ -42,7 +42,7 @@ from joinery.sinks.protocol import FencedError, SinkError, SinkUnavailableError,
 from joinery.spark.batch.staging import Staging
 from joinery.spark.recovery.checkpoint import begin_empty_batch
 from joinery.spark.recovery.replacement import MARK, RESCALED, _Mark, mark_done, put_in_place
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 
 pytestmark = pytest.mark.services
 

@@ -48,7 +48,7 @@ from joinery.solutions.stored.state import (
 from joinery.spark.recovery.takeover import carry
 from joinery.testing import conformance
 from joinery.testing.conformance import Case, all_cases
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 from joinery.testing.stores import Break, StoreRunner
 
 pytestmark = pytest.mark.services

@@ -44,7 +44,7 @@ from joinery.solutions.trigger.tactic import StatementTactic
 from joinery.testing import conformance
 from joinery.testing.changes import insert, update
 from joinery.testing.conformance import Case, all_cases
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 from joinery.testing.driver import Driver, upsert
 from joinery.testing.stores import Break, StoreRunner
 

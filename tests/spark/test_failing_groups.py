@@ -11,7 +11,8 @@ import pytest
 from joinery.plan.build import build_plan
 from joinery.spark.testing import SparkRunner
 from joinery.testing.changes import RowChange, delete, insert
-from joinery.testing.conformance.joined import joined, load_text
+from joinery.testing.conformance.joined import joined
+from joinery.testing.conformance.project import load_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

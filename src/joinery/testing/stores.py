@@ -25,7 +25,7 @@ from joinery.semantics.document import text_hash
 from joinery.solutions.protocol import Sent
 from joinery.solutions.stored.groups import key_text
 from joinery.solutions.stored.state import Batch, BatchResult, Emitted, Forwarding, StoreSolution
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 from joinery.testing.driver import BATCH_US
 
 T = TypeVar("T")

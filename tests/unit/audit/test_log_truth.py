@@ -10,7 +10,7 @@ from joinery.audit.look import Comparison, Found, Pace
 from joinery.model.change import Change
 from joinery.plan.build import build_plan
 from joinery.sinks.reader import Held
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 
 PROJECT = """\
 relations:

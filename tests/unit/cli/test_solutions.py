@@ -13,7 +13,7 @@ from joinery.cli import solutions
 from joinery.project.product import ProjectSpec
 from joinery.solutions.price import PriceError, Prices
 from joinery.spark.recovery.compare import Measured
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 
 PROJECT = """
 relations: {user: {key: [id], fields: {id: long}}}

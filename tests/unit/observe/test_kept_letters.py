@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from joinery.observe.kept_letters import HandledLetters, KeptLetters, kept_letters
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 
 PROJECT = """
 relations: {user: {key: [id], fields: {id: long, name: string}}}

@@ -21,7 +21,7 @@ from joinery.observe.status import ProductStatus, project_status
 from joinery.place.place import Place
 from joinery.project.expect import Expectations
 from joinery.project.product import ProjectSpec
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 
 PROJECT = """
 relations:

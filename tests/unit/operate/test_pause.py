@@ -15,7 +15,7 @@ from joinery.plan.build import build_plan
 from joinery.plan.explain.page import explain_stream
 from joinery.project.product import ProjectSpec
 from joinery.spark.batch.setup import SelectionError, check_selected
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 
 PROJECT = """
 relations: {user: {key: [id], fields: {id: long, name: string}}}

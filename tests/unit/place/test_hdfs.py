@@ -11,7 +11,7 @@ import pytest
 from joinery.errors import RunError
 from joinery.place.hdfs import HdfsOptions
 from joinery.place.remote_path import RemotePath
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 
 WEB = "dfs.namenode.http-address"
 PROJECT = """\

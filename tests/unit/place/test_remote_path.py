@@ -13,7 +13,7 @@ from joinery.place.place import LocalOnlyError, local, with_short_patience
 from joinery.place.remote_path import RemotePath
 from joinery.place.s3 import S3Options, hadoop_settings
 from joinery.place.store import StorageError
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 
 PROJECT = """\
 relations: {user: {key: [id], fields: {id: long}}}

@@ -11,7 +11,7 @@ import pytest
 from joinery.place.remote_path import RemotePath
 from joinery.place.s3 import S3Options
 from joinery.place.scratch import scratch_of
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 
 PROJECT = """
 run: {checkpoint: "PLACE"}

@@ -10,7 +10,7 @@ from joinery.plan.build import build_plan
 from joinery.plan.explain.text import render_plan
 from joinery.project.form import FoldSpec
 from joinery.project.write import project_data
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 
 SUM = "when: {Deposited: {sum: sum + event.amount}}"
 STATE = 'state: {sum: "long = 0"}'

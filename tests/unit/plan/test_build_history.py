@@ -6,7 +6,7 @@ import pytest
 
 from joinery.errors import ProjectErrors
 from joinery.plan.build import build_plan
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 
 
 def problems(text: str) -> list[str]:

@@ -6,7 +6,7 @@ import pytest
 
 from joinery.errors import JoineryError
 from joinery.plan.build import build_plan
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 
 PROJECT = """
 relations:

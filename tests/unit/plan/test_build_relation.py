@@ -16,7 +16,7 @@ from joinery.plan.support import refusals
 from joinery.project.kind import SourceSpec
 from joinery.project.load import dump_spec, load_spec
 from joinery.project.product import ProjectSpec
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 
 _VIEWS = """
 relations:

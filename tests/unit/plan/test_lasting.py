@@ -7,7 +7,7 @@ import pytest
 from joinery.plan.build import build_plan
 from joinery.plan.lasting import lasting_of
 from joinery.plan.product import DocumentForm
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 
 PROJECT = """
 relations:

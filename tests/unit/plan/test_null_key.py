@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from joinery.plan.build import build_plan
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 
 PROJECT = """
 relations:

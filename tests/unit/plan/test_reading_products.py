@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from joinery.plan.build import build_plan, examine
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 
 HOURS = """
 relations:

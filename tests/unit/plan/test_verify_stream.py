@@ -13,7 +13,7 @@ from joinery.plan.build import build_plan
 from joinery.plan.step import Lookup, Union
 from joinery.plan.stream import Stream
 from joinery.plan.verify import verify_stream
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 
 PROJECT = """
 relations:

@@ -6,7 +6,7 @@ import pytest
 
 from joinery.errors import ProjectErrors
 from joinery.project import grammar
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 
 FORMS = {
     "outbox": "outbox: order, sink: {kafka: {topic: t}}",

@@ -11,7 +11,7 @@ from joinery.provenance.absence import Absence
 from joinery.provenance.document_log import DocumentLog
 from joinery.provenance.told import Naming
 from joinery.testing.changes import RowChange, delete, insert, update
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 
 PROJECT = """\
 relations:

@@ -9,7 +9,7 @@ from joinery.model.change import Change, Row
 from joinery.plan.build import build_plan
 from joinery.provenance.document_log import DocumentLog
 from joinery.provenance.documents_log import DocumentsLog
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 
 PROJECT = """\
 relations:

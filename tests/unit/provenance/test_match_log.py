@@ -14,7 +14,7 @@ from joinery.provenance.match_log import MatchLog
 from joinery.provenance.row_log import ToldRow
 from joinery.provenance.told import Naming
 from joinery.testing.changes import RowChange, delete, insert
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 
 PROJECT = """\
 relations:

@@ -15,7 +15,7 @@ from joinery.provenance import row_log
 from joinery.provenance.row_log import RowLog
 from joinery.provenance.row_maker import RowForm
 from joinery.testing.changes import insert
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 
 PROJECT = """\
 relations:

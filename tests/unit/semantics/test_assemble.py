@@ -7,7 +7,7 @@ from typing import Any
 from joinery.plan.build import build_plan
 from joinery.semantics.assemble import Assembler
 from joinery.semantics.rows import Findings, Rows, join_value
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 
 PROJECT = """
 relations:

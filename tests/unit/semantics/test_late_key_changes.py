@@ -8,7 +8,7 @@ import pytest
 
 from joinery.model.change import Change
 from joinery.plan.build import build_plan
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 from joinery.testing.driver import Driver
 
 RELATIONS = """

@@ -10,7 +10,7 @@ from joinery.plan.node import Node
 from joinery.plan.product import DocumentForm, Product
 from joinery.plan.relation import Computed, JoinPair, Relation
 from joinery.semantics.reference import ReferenceSolution
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 
 USER = Relation(
     "user",

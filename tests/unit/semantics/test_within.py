@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from joinery.plan.build import build_plan
 from joinery.testing.changes import insert, update
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 from joinery.testing.driver import Driver
 
 PROJECT = """

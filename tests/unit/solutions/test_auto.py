@@ -10,7 +10,7 @@ import pytest
 from joinery.plan.build import build_plan
 from joinery.project.product import ProjectSpec
 from joinery.solutions.auto import Figures, choose, keep_figures
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 
 PROJECT = """
 relations:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from joinery.solutions.protocol import Sent
 from joinery.testing.changes import insert
 from joinery.testing.conformance import case, when
-from joinery.testing.conformance.joined import joined, load_text, prefixed
+from joinery.testing.conformance.joined import joined, prefixed
+from joinery.testing.conformance.project import load_text
 from joinery.testing.conformance.suite import problem_of, versions_problem
 from joinery.testing.driver import upsert
 

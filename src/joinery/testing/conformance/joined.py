@@ -1,4 +1,4 @@
-"""Projects of cases, many of them joined into one so that a single run serves them all.
+"""The projects of many cases joined into one, so that a single run serves them all.
 
 Invariant: under their prefixes no two cases share a relation or a product.
 """
@@ -6,40 +6,17 @@ Invariant: under their prefixes no two cases share a relation or a product.
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import lru_cache
-from pathlib import Path
 
 from joinery.project.form import FormSpec, PatternSpec, SearchSpec
 from joinery.project.kind import SinkSpec
-from joinery.project.load import load_spec
 from joinery.project.node import NodeSpec
 from joinery.project.product import ProductSpec, ProjectSpec
 from joinery.project.relation import RelationSpec
+from joinery.testing.conformance.project import load_text
 
 GROUP = "conformance"
-_HEAD = """
-name: conformance
-sources: {changes: {files: {path: in}}}
-defaults: {source: changes, format: json}
-"""
-
-
-@lru_cache(maxsize=1024)
-def load_text(text: str) -> ProjectSpec:
-    """Return the project of a file's text, without its source and its name.
-
-    Cases that share a text share it, and each store is examined with the same cases.
-
-    Raises:
-        ProjectErrors: The text declares no project.
-    """
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "joinery.yaml"
-        file.write_text(_HEAD + text, encoding="utf-8")
-        return load_spec(file)
 
 
 def prefixed(spec: ProjectSpec, prefix: str) -> ProjectSpec:

@@ -24,7 +24,8 @@ from joinery.project.stream import StreamSpec
 from joinery.semantics.render import document_json
 from joinery.semantics.stream_reference import StreamReference
 from joinery.solutions.protocol import Emissions, Sent
-from joinery.testing.conformance.joined import GROUP, load_text, prefixed_relation
+from joinery.testing.conformance.joined import GROUP, prefixed_relation
+from joinery.testing.conformance.project import load_text
 from joinery.testing.conformance.stream_case import StreamCase, StreamStep
 from joinery.testing.conformance.stream_cases import stream_cases
 from joinery.testing.conformance.suite import ConformanceError, parse, versions_problem

@@ -18,7 +18,8 @@ from joinery.model.change import Change
 from joinery.plan.build import build_plan
 from joinery.testing.conformance.case import Case, Step
 from joinery.testing.conformance.cases import all_cases
-from joinery.testing.conformance.joined import joined, load_text, prefixed
+from joinery.testing.conformance.joined import joined, prefixed
+from joinery.testing.conformance.project import load_text
 from joinery.testing.conformance.runner import Runner, Sent
 
 KeyText = str

@@ -6,7 +6,7 @@ from copy import deepcopy
 from typing import Any
 
 from joinery.plan.build import build_plan
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 
 PRODUCT = build_plan(
     load_text("""

@@ -14,7 +14,7 @@ from joinery.project.kinds import KEY_VALUE_STORES, UnknownKindError
 from joinery.solutions.choose import SolutionPlace, open_solution
 from joinery.solutions.key_value.rocksdb import RocksDbStore
 from joinery.testing import Driver, insert, upsert
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 from joinery.testing.conformance.store_suite import STORE_RULES, Make
 
 EXAMPLE = Path(__file__).parents[4] / "examples/plugin_store"

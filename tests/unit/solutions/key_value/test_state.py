@@ -24,7 +24,7 @@ from joinery.solutions.stored.state import (
     StoreError,
     StoreFencedError,
 )
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 
 PRODUCT: Product = build_plan(
     load_text("""

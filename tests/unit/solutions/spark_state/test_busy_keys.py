@@ -11,7 +11,7 @@ from joinery.solutions.spark_state.lower_stream import lower_streams
 from joinery.solutions.spark_state.node_key import NodeKey, node_keys
 from joinery.solutions.spark_state.program import KernelProgram
 from joinery.solutions.spark_state.words import node_title
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 
 PROJECT = """
 relations:

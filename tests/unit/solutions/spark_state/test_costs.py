@@ -9,7 +9,7 @@ from joinery.solutions.spark_state.costs import document_nodes, product_costs, s
 from joinery.solutions.spark_state.lower import lower
 from joinery.solutions.spark_state.lower_stream import lower_streams
 from joinery.solutions.spark_state.program import KernelProgram
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 
 PROJECT = """
 relations:

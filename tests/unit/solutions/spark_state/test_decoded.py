@@ -8,7 +8,7 @@ from joinery.plan.build import build_plan
 from joinery.plan.product import Product
 from joinery.plan.stream import Stream
 from joinery.solutions.spark_state.decoded import as_decoded, decoded_relations
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 
 PROJECT = """
 relations:

@@ -21,7 +21,7 @@ from joinery.solutions.stored.driver import StoreDriver
 from joinery.solutions.stored.emit import Answer, Request
 from joinery.solutions.stored.reading import Task
 from joinery.solutions.stored.state import Batch, BatchResult, StoreUnavailableError
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 
 PROJECT = """
 relations:

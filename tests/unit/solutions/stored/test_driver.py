@@ -13,7 +13,7 @@ from joinery.plan.product import Product
 from joinery.semantics.rows import JoinValue
 from joinery.solutions.stored.driver import StoreDriver
 from joinery.solutions.stored.state import Batch, BatchResult, StoreFencedError
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 from joinery.testing.memory_state import MemoryState
 
 PROJECT = """

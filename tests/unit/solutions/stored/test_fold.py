@@ -14,7 +14,7 @@ from joinery.semantics.render import renderer
 from joinery.semantics.rows import Findings, Rows
 from joinery.solutions.stored.column import RowTable
 from joinery.solutions.stored.fold import Fold
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 
 PROJECT = """
 relations:

@@ -15,7 +15,7 @@ from joinery.sinks.line import read_rows
 from joinery.sinks.protocol import Refusal, StagedBatch, Written
 from joinery.solutions.stored.state import Batch, BatchResult, Emitted
 from joinery.solutions.trigger.listen import Listener
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 
 PRODUCT = build_plan(
     load_text("""

@@ -15,7 +15,7 @@ from joinery.plan.build import build_plan
 from joinery.solutions.choose import SolutionPlace, open_solution
 from joinery.solutions.stored.state import StoreError
 from joinery.testing.changes import delete, insert, update
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 from joinery.testing.driver import Driver, gone, upsert
 
 NEWEST = """

@@ -19,7 +19,7 @@ from joinery.spark.batch.store_thread import StoreThread
 from joinery.spark.batch.stores import statements_of, store_name
 from joinery.spark.source.feed import feed_program
 from joinery.spark.source.source import batch_time_us
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 
 PROJECT = """
 relations:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from joinery.plan.build import build_plan
 from joinery.spark.batch.watermarks import QueryTimes
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 
 PROJECT = """
 relations:

@@ -21,7 +21,7 @@ from joinery.solutions.relational.sqlite import SqliteState
 from joinery.solutions.stored.driver import StoreDriver
 from joinery.solutions.stored.state import Batch, JoinState
 from joinery.spark.recovery.takeover import TakeoverError, carry, check_statements
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 
 PROJECT = """
 relations:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from joinery.model.batch import BatchProgress
 from joinery.spark.recovery.compare import Measured, Sample, all_below, store_requests
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 
 VIEWED = """
 relations:

@@ -13,7 +13,7 @@ from joinery.plan.relation import Relation
 from joinery.provenance.live_rows import Record
 from joinery.semantics.read_change import read_changes
 from joinery.spark.source.change_log import ChangeLog
-from joinery.testing.conformance.joined import load_text
+from joinery.testing.conformance.project import load_text
 
 PROJECT = """\
 relations:
