@@ -1,4 +1,4 @@
-"""What is looked after beside a capture: what the spool keeps, and the database; its tables.
+"""What is looked after beside a capture: what the spool keeps, the log of the database, its tables.
 
 Invariant: looking holds up nothing: what cannot be done now is done at the next look.
 """
