@@ -12,7 +12,7 @@ PAGE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 STEP = re.compile(
     r"^\| \d \| `(?P<function>[\w.]+)`, (?:`(?P<file>[\w/.]+)`|in the same file)", re.M
 )
-MOST_STEPS = 7
+STEPS = 8
 
 
 def defined_in(file: Path) -> set[str]:
@@ -53,4 +53,4 @@ def test_the_walk_of_a_change_goes_through_functions_that_are_there() -> None:
             missing.append(step["function"])
 
     assert [] == missing
-    assert MOST_STEPS == len(steps)
+    assert STEPS == len(steps)
