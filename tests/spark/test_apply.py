@@ -169,3 +169,43 @@ def test_products_of_any_form_go_on_as_if_the_others_had_never_been(
         assert expected == {name: documents(kept, name) for name in left}
 
     assert sum(map(bool, expected.values())) > 1, "most of them have documents"
+
+
+CARD = """\
+  card:
+    root: event
+    fields: [id]
+    embed: {by: {one: user, on: {id: user}, fields: [name]}}
+    where: by.name <> 'b'
+    MORE
+"""
+READERS = """\
+  types: {aggregate: card, values: {n: count(*)}, MORE}
+  events: {root: user, embed: {events: {many: event, on: {user: id}, fields: [no]}}, MORE}
+"""
+
+
+def test_documents_go_on_once_the_products_that_read_them_are_removed(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def declare_products(text: str) -> None:
+        inline = text.replace("    MORE\n", "    group: g\n    sink: {files: {path: out}}\n")
+        products = inline.replace("MORE", "group: g, sink: {files: {path: out}}")
+        (tmp_path / "joinery.yaml").write_text(f"{HEAD}products:\n{products}", encoding="utf-8")
+
+    declare_products(CARD + READERS)
+    feed(tmp_path, 0, user=[{"id": 1, "name": "a"}], event=[{"id": i, "user": 1} for i in (1, 2)])
+    run_once(spark, tmp_path)
+    declare_products(CARD)
+    monkeypatch.chdir(tmp_path)
+    assert 0 == joinery(monkeypatch, "apply")
+
+    feed(tmp_path, 1, user=[{"id": 1, "name": "b"}], event=[{"id": 3, "user": 1}])
+    run_once(spark, tmp_path)
+    gone = documents(tmp_path, "card")
+    feed(tmp_path, 2, user=[{"id": 1, "name": "c"}])
+    run_once(spark, tmp_path)
+
+    assert {'{"id": 1}': None, '{"id": 2}': None} == gone
+    there = documents(tmp_path, "card")
+    assert {f'{{"id": {i}}}': {"id": i, "by": {"name": "c"}} for i in (1, 2, 3)} == there

@@ -14,6 +14,8 @@ from joinery.plan.stream import outputs_of
 from joinery.solutions.spark_state.fingerprint import claim_checkpoint
 from joinery.spark.batch.query_kernel import lower_query
 from joinery.spark.batch.setup import select_queries
+from joinery.spark.recovery.checkpoint import claim_sources
+from joinery.spark.source.source import sources_of
 
 PROJECT = """\
 name: shop
@@ -44,6 +46,7 @@ def has_run(folder: Path) -> None:
     for query, products in select_queries(outputs_of(project.plan)).items():
         checkpoint = folder / ".joinery/checkpoint" / query
         claim_checkpoint(checkpoint, query, lower_query(products, project.spec.run).program)
+        claim_sources(checkpoint, query, sources_of(project.spec, products))
         for each in ("offsets", "commits"):
             (checkpoint / each).mkdir()
             (checkpoint / each / "0").write_text("v1")
@@ -143,6 +146,19 @@ def test_a_changed_relation_is_named_where_a_product_of_its_name_is_removed(
     assert 1 == joinery(monkeypatch, "apply")
 
     assert 'relation "customer": where' in capsys.readouterr().err.lower()
+
+
+def test_other_sources_are_told_though_the_products_are_the_same(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    has_run(folder)
+    declare(folder, ("{changes: {files", "{others: {files"), ("source: changes", "source: others"))
+
+    assert 3 == joinery(monkeypatch, "plan")
+
+    said = capsys.readouterr().out
+    assert "core: 3 unchanged\n" in said
+    assert 'the checkpoint of query "core" holds positions of other sources\n' in said
 
 
 def test_a_query_that_the_project_has_no_more_is_told(

@@ -11,7 +11,7 @@ from joinery.solutions.spark_state.assembler import (
     Slot,
     slots_of,
 )
-from joinery.solutions.spark_state.ledger import Ledger
+from joinery.solutions.spark_state.ledger import Ledger, Way
 from joinery.solutions.spark_state.needed import needed_columns
 from joinery.solutions.spark_state.places import RelationUses
 from joinery.solutions.spark_state.program import (
@@ -83,9 +83,9 @@ class Draft:
         self.nodes.append(Retract("", 0, 0, ()))
         return len(self.nodes) - 1
 
-    def keeps_rows(self, relation: Relation) -> bool:
-        """Return whether a checkpoint has a Retract of a relation, which then stays."""
-        return self._ledger is not None and self._ledger.keeps_rows(relation.name)
+    def way_kept(self, relation: Relation) -> Way | None:
+        """Return by what a checkpoint has rows of a relation sent, which then stays."""
+        return None if self._ledger is None else self._ledger.ways.get(relation.name)
 
     def all_rows(self) -> Iterator[tuple[str, RelationUses]]:
         """Yield the relations by their names, after them the versions of some."""

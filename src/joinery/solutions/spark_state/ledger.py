@@ -3,8 +3,8 @@
 State stands under the number of its node, at the level of it, and rows of a relation hold the
 columns that some product once needed. So a program that is to go on from the state of another
 keeps what that has: nodes are found again by what they are, whatever their places in the project,
-and keep their numbers and levels; a number whose product is gone is not given again; columns and
-Retracts that nobody needs any more stay.
+and keep their numbers and levels; a number whose product is gone is not given again; columns,
+Retracts and Inserts that nobody needs any more stay.
 
 Invariant: a node keeps its number only if it keeps the same, of the same, as the node that had it.
 """
@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from joinery.solutions.spark_state.costs import shares
 from joinery.solutions.spark_state.document_program import Fold, Interval
@@ -23,17 +23,25 @@ from joinery.solutions.spark_state.level import targets_of, targets_of_use
 from joinery.solutions.spark_state.node_numbers import Digests, digest_of, key_of, with_numbers
 from joinery.solutions.spark_state.pattern_program import Pattern, Rule
 from joinery.solutions.spark_state.program import (
+    ROLE_PRIMARY,
     DocumentNode,
+    Inserts,
     KernelNode,
     KernelProgram,
     Removed,
     Retract,
+    Root,
     Subjects,
     Use,
 )
 from joinery.solutions.spark_state.stream_program import StreamNode
 
 _REMOVED = "removed"
+_READ = "read"
+"""Stands among the uses of a Root that keeps what readers know, whoever they were."""
+
+Way = Literal["retract", "inserts"]
+"""By what the rows of a relation are sent to all but those that have a way of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +80,17 @@ class Ledger:
         nodes: By number.
         relations: By name the columns of their rows, derived ones too; in the program's order.
         levels: How many there are.
+        ways: By relation, what its rows are sent by; those that are kept where they arrive are
+            not in it.
+        made: The relations that are products, which no source has.
         earlier: The marks of programs before that state may still have.
     """
 
     nodes: tuple[NumberedNode, ...]
     relations: Mapping[str, tuple[str, ...]]
     levels: int
+    ways: Mapping[str, Way]
+    made: tuple[str, ...]
     earlier: tuple[str, ...] = ()
 
     @classmethod
@@ -94,7 +107,7 @@ class Ledger:
                 level=node.level,
                 keeps=digests.of_node(node),
                 heard=heard[place],
-                uses=tuple(sorted(digests.of_use(each) for each in _uses(node))),
+                uses=tuple(sorted((*map(digests.of_use, _uses(node)), *_was_read(node)))),
                 products=owners[place],
                 timed=node.timed if isinstance(node, Removed) else _is_timed(node),
             )
@@ -106,7 +119,8 @@ class Ledger:
             each.name: tuple(one.name for one in program.assemblers[each.assembler].type.fields)
             for each in kept
         }
-        return cls(numbered, rows, program.levels, tuple(earlier))
+        made = tuple(program.relations[each.relation].name for each in program.reads)
+        return cls(numbered, rows, program.levels, dict(_ways(program)), made, tuple(earlier))
 
     @classmethod
     def from_plain(cls, told: Mapping[str, Any]) -> Self:
@@ -116,12 +130,21 @@ class Ledger:
             for key, level, keeps, heard, uses, products, timed in told["nodes"]
         )
         rows = {name: tuple(columns) for name, columns in told["relations"].items()}
-        return cls(tuple(nodes), rows, int(told["levels"]), tuple(told["earlier"]))
+        return cls(
+            tuple(nodes),
+            rows,
+            int(told["levels"]),
+            dict(told["ways"]),
+            tuple(told["made"]),
+            tuple(told["earlier"]),
+        )
 
     def to_plain(self) -> dict[str, Any]:
         """Return it as values of JSON."""
         return {
             "levels": self.levels,
+            "ways": dict(self.ways),
+            "made": list(self.made),
             "earlier": list(self.earlier),
             "relations": {name: list(columns) for name, columns in self.relations.items()},
             "nodes": [
@@ -141,11 +164,6 @@ class Ledger:
     def products(self) -> frozenset[str]:
         """The products whose state it holds."""
         return frozenset(name for each in self.nodes for name in each.products)
-
-    def keeps_rows(self, relation: str) -> bool:
-        """Return whether a Retract keeps the rows of a relation."""
-        key = f"retract {relation}"
-        return any(each.key == key and not each.removed for each in self.nodes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,8 +252,10 @@ def _numbered(program: KernelProgram, numbers: Mapping[int, int], ledger: Ledger
         Removed(each.key.partition(" ")[2], each.level, each.timed) for each in ledger.nodes
     ]
     for place, number in numbers.items():
-        node = with_numbers(program.nodes[place], numbers)
-        nodes[number] = replace(node, level=ledger.nodes[number].level)
+        node, known = with_numbers(program.nodes[place], numbers), ledger.nodes[number]
+        if isinstance(node, Root) and node.read is None and _READ in known.uses:
+            node = replace(node, was_read=True)
+        nodes[number] = replace(node, level=known.level)
     return replace(
         program,
         levels=ledger.levels,
@@ -263,6 +283,17 @@ def _heard(program: KernelProgram, nodes: Sequence[DocumentNode]) -> list[str]:
 def _uses(node: DocumentNode) -> tuple[Use, ...]:
     uses: tuple[Use, ...] = getattr(node, "uses", ())
     return uses
+
+
+def _was_read(node: DocumentNode) -> tuple[str, ...]:
+    return (_READ,) if isinstance(node, Root) and (node.read is not None or node.was_read) else ()
+
+
+def _ways(program: KernelProgram) -> Iterator[tuple[str, Way]]:
+    primary = {each.node for each in program.routes if each.role & ROLE_PRIMARY}
+    for place, node in enumerate(program.nodes):
+        if isinstance(node, Inserts) or (isinstance(node, Retract) and place in primary):
+            yield node.name, node.kind
 
 
 def _owners(program: KernelProgram, nodes: Sequence[DocumentNode]) -> list[tuple[str, ...]]:

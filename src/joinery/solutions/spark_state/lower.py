@@ -215,8 +215,12 @@ class _Finish:
                 )
 
     def _row_routes(self, uses: RelationUses) -> Sequence[Route]:
-        if self._draft.keeps_rows(uses.relation):
+        kept = self._draft.way_kept(uses.relation)
+        if kept == "retract":
             return [self._retract(uses, uses.uses)]
+        if kept == "inserts":
+            self._insert(uses)
+            return []
         if not uses.by_subject and rows_stay(uses, self._draft.nodes):
             return self._raw_routes(uses)
         judged = any(each.index == uses.index for each in self._draft.judged)

@@ -163,7 +163,9 @@ REFERENCES: Mapping[type, Mapping[str, Kind]] = MappingProxyType(
 )
 # What differs between programs that keep the same: a level is where a node stands, and its uses
 # are those of whoever is there.
-_APART = frozenset({"level", "uses", "read"})
+_APART = frozenset({"level", "uses", "read", "was_read"})
+_WHOSE = frozenset({"product"})
+_NOTHING = frozenset[str]()
 Part = TypeVar("Part")
 
 
@@ -230,7 +232,7 @@ class Digests:
         if not dataclasses.is_dataclass(value):
             return value
         named = REFERENCES[type(value)]
-        apart = _APART if isinstance(value, DocumentNode) else frozenset()
+        apart = _apart(value)
         told: dict[str, Any] = {"": type(value).__name__}
         for each in dataclasses.fields(value):
             if each.name not in apart:
@@ -264,6 +266,12 @@ class Digests:
                 relation = program.relations[place]
                 view = self._named("assembler", relation.assembler)
                 return digest_of([_plain(replace(relation, assembler=0, append=None)), view])
+
+
+def _apart(value: object) -> frozenset[str]:
+    if isinstance(value, Judged):
+        return _WHOSE  # What rows are for tells it, too.
+    return _APART if isinstance(value, DocumentNode) else _NOTHING
 
 
 def key_of(node: KernelNode) -> str:

@@ -165,6 +165,7 @@ class Root:
         read: What its documents are as rows of a relation, in the program's relations, where it
             sends them to `uses` itself; None where nobody reads them, or a node of its own keeps
             these rows.
+        was_read: True where nobody does any more, and state holds what they knew; else None.
     """
 
     name: str
@@ -173,6 +174,7 @@ class Root:
     product: int
     read: int | None = None
     uses: tuple[Use, ...] = ()
+    was_read: bool | None = None
     kind: Literal["root"] = "root"
 
 
@@ -333,7 +335,7 @@ class KernelProgram:
 _DATA_TYPES = DataType.__args__
 _ADDED = frozenset(
     """hot known other other_behind_micros rules within time valid judged kept sealed types
-    known_by stays wait_events hidden append inner""".split()
+    known_by stays wait_events hidden append inner was_read""".split()
 )
 """What parts had not at first: where it says nothing, programs read as they did before."""
 

@@ -110,7 +110,9 @@ def compare(spec: ProjectSpec, query: str, products: Sequence[Product]) -> Query
     told, *others = (differences(folder, each, solution, statements=statements) for each in ours)
     if not all((told, *others)):
         same: dict[str, ProductChange] = {each.name: "unchanged" for each in products}
-        return replace(found, outcome="unchanged", products=same)
+        moved = tuple(_other_sources(spec, query, products))
+        found = replace(found, products=same, why=moved)
+        return replace(found, outcome="rebuilt" if moved else "unchanged")
     found = replace(found, outcome="rebuilt", why=tuple(told), products=_named(products, standing))
     if standing is None or {solution, standing.solution} != {SPARK_STATE} or lowered.streams:
         return found
@@ -153,14 +155,10 @@ def _in_the_way(
 ) -> list[str]:
     """Return what beside the state keeps a checkpoint from being gone on with."""
     assert stood.program is not None
-    found, folder = [], next_checkpoint(spec.checkpoint, query)
-    reads = sources_of(spec, products)
-    try:
-        check_sources(folder, query, reads)
-    except StateMismatchError as error:
-        found.append(error.message)
-    gone = sorted({*ledger.relations} - {each.name for each in stood.program.relations})
-    if gone and any(each.source.kind == "kafka" for each in reads):
+    found, folder = _other_sources(spec, query, products), next_checkpoint(spec.checkpoint, query)
+    left = {*ledger.made, *(each.name for each in stood.program.relations)}
+    gone = sorted({*ledger.relations} - left)
+    if gone and any(each.source.kind == "kafka" for each in sources_of(spec, products)):
         found.append(f"topics in Kafka would not be read any more: those of {', '.join(gone)}")
     if RealTimeMark(folder).is_there:
         found.append("real-time mode ran last: run once without it")
@@ -169,6 +167,16 @@ def _in_the_way(
         f'a spool of product "{each}" has documents that are not sent yet' for each in spooled
     ]
     return found
+
+
+def _other_sources(spec: ProjectSpec, query: str, products: Sequence[Product]) -> list[str]:
+    """Return why the positions of a checkpoint are not those of the sources that are read."""
+    folder = next_checkpoint(spec.checkpoint, query)
+    try:
+        check_sources(folder, query, sources_of(spec, products))
+    except StateMismatchError as error:
+        return [error.message]
+    return []
 
 
 def apply(spec: ProjectSpec, query: str, products: Sequence[Product]) -> QueryChange:

@@ -23,7 +23,7 @@ from joinery.solutions.spark_state.fingerprint import (
 from joinery.solutions.spark_state.ledger import Ledger, stand
 from joinery.solutions.spark_state.lower import lower
 from joinery.solutions.spark_state.node_numbers import REFERENCES
-from joinery.solutions.spark_state.program import KernelProgram, Removed
+from joinery.solutions.spark_state.program import KernelProgram, Removed, Root
 
 HEAD = RELATIONS.partition("products:")[0] + "products:\n"
 
@@ -117,6 +117,65 @@ def test_a_product_of_each_form_keeps_its_numbers_where_another_is_removed(
     found = stand(lower(products[1:], ledger=ledger), ledger)
 
     assert found.moved or found.program is not None
+    assert () == found.changed
+
+
+ROOTS = {each: "{root: " + each + ", group: g}" for each in ("user", "post", "city", "event")}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_plain_products_beside_one_of_each_form_keep_their_numbers_where_another_is_removed(
+    tmp_path: Path, form: str
+) -> None:
+    grouped = FORMS[form].strip().replace("{", "{group: g, ", 1)
+    first = "{group: g, root: user, embed: {posts: {many: post, on: {user: id}}}}"
+    products = group(tmp_path, **ROOTS, formed=grouped, first=first)
+    ledger = ledger_of(lower(products))
+
+    found = stand(lower(products[:-1], ledger=ledger), ledger)
+
+    assert found.moved or found.program is not None, found
+    assert () == found.changed
+
+
+def test_rows_of_a_log_are_still_sent_from_where_they_are_decoded(tmp_path: Path) -> None:
+    events = "{root: user, group: g, embed: {events: {many: event, on: {user: id}}}}"
+    products = group(tmp_path, event=ROOTS["event"], events=events)
+    before = lower(products)
+
+    after = carried(products[:1], ledger_of(before))
+
+    assert ["inserts"] == [each.kind for each in before.nodes if each.name == "event"][-1:]
+    assert "inserts" in {each.kind for each in after.nodes}
+    assert carried(products[:1], ledger_of(after)).to_json() == after.to_json()
+
+
+def test_a_root_keeps_what_its_readers_knew_once_they_are_removed(tmp_path: Path) -> None:
+    card = "{root: event, group: g, embed: {by: {one: user, on: {id: user}}}}"
+    count = "{aggregate: card, group: g, by: [type], values: {n: count(*)}}"
+    products = group(tmp_path, card=card, types=count)
+    before = lower(products)
+
+    after = carried(products[:1], ledger_of(before))
+
+    assert [(None, True)] == [(each.read, each.was_read) for each in roots(after)]
+    assert [None] == [each.was_read for each in roots(before)]
+    assert carried(products[:1], ledger_of(after)).to_json() == after.to_json()
+
+
+def roots(program: KernelProgram) -> list[Root]:
+    return [each for each in program.nodes if isinstance(each, Root)]
+
+
+def test_whose_rows_come_late_does_not_matter_to_what_is_kept(tmp_path: Path) -> None:
+    near = "{root: post, group: g, emit: {retention: 3d}, embed: {near: NEAR}}".replace(
+        "NEAR", "{many: event, on: {user: user}, within: [0s, 30m]}"
+    )
+    products = group(tmp_path, users=ROOTS["user"], near=near)
+    ledger = ledger_of(lower(products))
+
+    found = stand(lower(products[1:], ledger=ledger), ledger)
+
     assert () == found.changed
 
 

@@ -29,11 +29,14 @@ public final class Root implements Node {
   private final long retentionMicros;
   /** Null where nothing reads the documents, or a node of its own does. */
   private final RootReaders readers;
+  /** Whether what readers know stands in state, though there may be none any more. */
+  private final boolean keepsTold;
 
   public Root(DocumentProgram.RootProgram program, NodeContext context) {
     last = new SentDocument(program.product(), context);
     retentionMicros = context.program().tombstoneRetentionMicros();
     readers = program.read() == null ? null : new RootReaders(program, context);
+    keepsTold = readers != null || Boolean.TRUE.equals(program.wasRead());
   }
 
   @Override
@@ -42,7 +45,7 @@ public final class Root implements Node {
     byte[] stored = state.read();
     ByteReader in = stored == null ? null : new ByteReader(stored);
     last.read(in);
-    Child told = in == null || readers == null ? null : child(in.readBlob());
+    Child told = in == null || !keepsTold ? null : child(in.readBlob());
     Child kept = in == null ? null : child(in.rest());
     Child before = document(kept);
     long committed = stored == null ? state.highestForgottenBefore() : last.version();
@@ -107,7 +110,7 @@ public final class Root implements Node {
     }
     ByteWriter out = new ByteWriter(64);
     last.write(out);
-    if (readers != null) {
+    if (keepsTold) {
       out.writeBlob(told == null ? Slice.EMPTY : told.encoded());
     }
     if (kept != null) {
@@ -127,7 +130,7 @@ public final class Root implements Node {
     }
     ByteReader in = new ByteReader(stored);
     last.read(in);
-    if (readers != null) {
+    if (keepsTold) {
       in.readBlob();
     }
     Child kept = child(in.rest());

@@ -108,9 +108,16 @@ public interface DocumentProgram {
    *
    * @param read what its documents are as rows of a relation, which it sends to {@code uses} itself;
    *     null where none does, or a node of its own keeps these rows
+   * @param wasRead true where nobody reads it any more, and state holds what they knew; null for not
    */
   public record RootProgram(
-      String name, int level, int relation, int product, Integer read, List<Program.Use> uses)
+      String name,
+      int level,
+      int relation,
+      int product,
+      Integer read,
+      List<Program.Use> uses,
+      Boolean wasRead)
       implements Program.NodeProgram {}
 
   public enum Shape {

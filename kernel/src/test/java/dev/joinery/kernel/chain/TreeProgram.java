@@ -118,7 +118,8 @@ public final class TreeProgram {
     }
     int index = reserve();
     Uses uses = tables.get(tree.table().name());
-    nodes.set(index, new DocumentProgram.RootProgram(tree.name(), 0, uses.index, product, null, List.of()));
+    nodes.set(index, new DocumentProgram.RootProgram(
+            tree.name(), 0, uses.index, product, null, List.of(), null));
     DocumentProgram.Upward upward =
         new DocumentProgram.Upward(index, 0, keyAddress(tree.table()));
     DocumentProgram.Merge merge =
@@ -422,7 +423,7 @@ public final class TreeProgram {
     }
     if (node instanceof DocumentProgram.RootProgram at) {
       return new DocumentProgram.RootProgram(
-          at.name(), level, at.relation(), at.product(), null, List.of());
+          at.name(), level, at.relation(), at.product(), null, List.of(), null);
     }
     DocumentProgram.FoldProgram at = (DocumentProgram.FoldProgram) node;
     return new DocumentProgram.FoldProgram(
