@@ -32,6 +32,7 @@ from tests.services.mysql_captured import (
 from tests.services.mysql_server import MysqlRecipe, lacks
 
 from joinery.capture.capture import Capture
+from joinery.capture.gone_columns import TableColumns
 from joinery.capture.mysql import MysqlDatabase
 from joinery.capture.spool import CaptureError, CaptureLostError, CapturePosition, SpoolFolder
 from joinery.capture.state import drop_source, state_of
@@ -478,7 +479,9 @@ def test_the_columns_of_tables_that_are_there_are_told(url: str) -> None:
     with closing(connected(url)) as link:
         link.rows("alter table customer rename column name to full_name")
 
-    assert {customer: {"id", "full_name"}} == database.columns_of(database.tables)
+    assert {customer: TableColumns(frozenset(("id", "full_name")))} == database.columns_of(
+        database.tables
+    )
 
 
 def test_rows_that_are_swapped_with_a_partition_are_warned_of_at_both_tables(

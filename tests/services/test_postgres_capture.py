@@ -19,6 +19,7 @@ from tests.services.mysql_captured import kill_process
 from tests.services.postgres_captured import TABLE, database, lines
 
 from joinery.capture.capture import Capture, CaptureOptions
+from joinery.capture.gone_columns import TableColumns
 from joinery.capture.joining import Joining
 from joinery.capture.keep import SpoolKeep
 from joinery.capture.postgres import PostgresDatabase, prepare, settings
@@ -489,6 +490,16 @@ def test_a_declared_column_that_is_renamed_is_warned_of(
         warned[0].about,
     )
     assert "It has full_name, which no relation declares." in warned[0].detail
+
+
+def test_the_columns_that_the_log_leaves_out_are_told_apart(
+    server: Service, link: Connection
+) -> None:
+    link.execute("alter table customer add length int generated always as (length(name)) stored")
+
+    found = database(server).columns_of((TABLE, "public.nowhere"))
+
+    assert {TABLE: TableColumns(frozenset(("id", "name")), frozenset(("length",)))} == found
 
 
 def test_a_table_is_not_read_before_it_is_followed(

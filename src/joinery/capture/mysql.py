@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
+from joinery.capture.gone_columns import TableColumns
 from joinery.capture.mysql_log import (
     LogFiles,
     Plugin,
@@ -310,7 +311,7 @@ class MysqlDatabase:
             *(_emptied(each, noted.emptied[each]) for each in sorted({*noted.emptied} & tables)),
         )
 
-    def columns_of(self, tables: Collection[str]) -> Mapping[str, frozenset[str]]:
+    def columns_of(self, tables: Collection[str]) -> Mapping[str, TableColumns]:
         """Return the columns of those of some tables that are there.
 
         Raises:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from joinery.capture.gone_columns import TableColumns
 from joinery.capture.spool import CaptureError
 from joinery.clients.mysql import MysqlLink
 
@@ -105,9 +106,9 @@ def kind_of(link: MysqlLink, table: str) -> tuple[str, str] | None:
     return (str(same[0][2]), str(same[0][3])) if same else None
 
 
-def columns_of_tables(link: MysqlLink, tables: Collection[str]) -> Mapping[str, frozenset[str]]:
+def columns_of_tables(link: MysqlLink, tables: Collection[str]) -> Mapping[str, TableColumns]:
     """Return the columns of those of some tables that are there, and that our user may read."""
-    found: dict[str, frozenset[str]] = {}
+    found: dict[str, TableColumns] = {}
     for table in tables:
         rows = link.rows(
             "select column_name from information_schema.columns"
@@ -115,7 +116,7 @@ def columns_of_tables(link: MysqlLink, tables: Collection[str]) -> Mapping[str, 
             *table.split(".", 1),
         )
         if rows:
-            found[table] = frozenset(str(name) for (name,) in rows)
+            found[table] = TableColumns(frozenset(str(name) for (name,) in rows))
     return found
 
 

@@ -14,6 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
+from joinery.capture.gone_columns import TableColumns
 from joinery.capture.server import Prepared, ServerAwayError, ServerShortError, pattern_of
 from joinery.capture.spool import ANEW, CaptureError, CaptureLostError, SpoolFolder
 from joinery.capture.sql import number_of, row_of, text_of
@@ -134,7 +135,7 @@ class PostgresDatabase:
                 raise self.failure(error) from error
         return ()
 
-    def columns_of(self, tables: Collection[str]) -> Mapping[str, frozenset[str]]:
+    def columns_of(self, tables: Collection[str]) -> Mapping[str, TableColumns]:
         """Return the columns of those of some tables that are there.
 
         Raises:

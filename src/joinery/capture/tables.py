@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
+from joinery.capture.gone_columns import TableColumns
 from joinery.capture.spool import ANEW, CaptureError, CaptureLostError, SpoolFolder
 from joinery.capture.sql import number_of, quote_name, quote_table, row_of, text_of
 from joinery.clients.postgres import first_line
@@ -100,16 +101,22 @@ def check_same(link: Link, spool: SpoolFolder) -> None:
         spool.note_table_oids(found)
 
 
-def columns_of_tables(link: Link, tables: Collection[str]) -> Mapping[str, frozenset[str]]:
+def columns_of_tables(link: Link, tables: Collection[str]) -> Mapping[str, TableColumns]:
     """Return the columns of those of some tables that are there."""
     found = {each: oid for each in tables if (oid := oid_of(link, each))}
-    names = (
-        "select attname from pg_attribute where attrelid = %s and attnum > 0 and not attisdropped"
+    return {table: _columns_of(link, oid) for table, oid in found.items()}
+
+
+def _columns_of(link: Link, oid: int) -> TableColumns:
+    rows = link.execute(
+        "select attname, attgenerated <> '' from pg_attribute"
+        " where attrelid = %s and attnum > 0 and not attisdropped",
+        (oid,),
+    ).fetchall()
+    return TableColumns(
+        captured=frozenset(str(name) for name, generated in rows if not generated),
+        generated=frozenset(str(name) for name, generated in rows if generated),
     )
-    return {
-        table: frozenset(str(name) for (name,) in link.execute(names, (oid,)).fetchall())
-        for table, oid in found.items()
-    }
 
 
 def note_followed(link: Link, spool: SpoolFolder, tables: Collection[str]) -> None:
