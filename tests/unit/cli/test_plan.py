@@ -14,6 +14,7 @@ from joinery.plan.stream import outputs_of
 from joinery.solutions.spark_state.fingerprint import claim_checkpoint
 from joinery.spark.batch.query_kernel import lower_query
 from joinery.spark.batch.setup import select_queries
+from joinery.spark.batch.stores import solution_of
 from joinery.spark.recovery.checkpoint import claim_sources
 from joinery.spark.source.source import sources_of
 
@@ -45,7 +46,8 @@ def has_run(folder: Path) -> None:
     project = load(folder / "joinery.yaml")
     for query, products in select_queries(outputs_of(project.plan)).items():
         checkpoint = folder / ".joinery/checkpoint" / query
-        claim_checkpoint(checkpoint, query, lower_query(products, project.spec.run).program)
+        program = lower_query(products, project.spec.run).program
+        claim_checkpoint(checkpoint, query, program, solution_of(products))
         claim_sources(checkpoint, query, sources_of(project.spec, products))
         for each in ("offsets", "commits"):
             (checkpoint / each).mkdir()
@@ -159,6 +161,20 @@ def test_other_sources_are_told_though_the_products_are_the_same(
     said = capsys.readouterr().out
     assert "core: 3 unchanged\n" in said
     assert 'the checkpoint of query "core" holds positions of other sources\n' in said
+
+
+def test_a_solution_whose_state_is_never_kept_is_named(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stored = ("group: core", "group: core, solution: rdbms-store")
+    declare(folder, stored)
+    has_run(folder)
+    declare(folder, stored, (TOTALS.replace(*stored), ""))
+
+    assert 1 == joinery(monkeypatch, "apply")
+
+    said = capsys.readouterr().err
+    assert "state of solution rdbms-store cannot be kept for other products" in said
 
 
 def test_a_query_that_the_project_has_no_more_is_told(

@@ -114,8 +114,11 @@ def compare(spec: ProjectSpec, query: str, products: Sequence[Product]) -> Query
         found = replace(found, products=same, why=moved)
         return replace(found, outcome="rebuilt" if moved else "unchanged")
     found = replace(found, outcome="rebuilt", why=tuple(told), products=_named(products, standing))
-    if standing is None or {solution, standing.solution} != {SPARK_STATE} or lowered.streams:
+    if standing is None:
         return found
+    if (kept := {solution, standing.solution} - {SPARK_STATE}) or lowered.streams:
+        whose = f"of solution {min(kept)}" if kept else "of streams"
+        return replace(found, why=(*told, f"state {whose} cannot be kept for other products"))
     if standing.ledger is None:
         why = "the numbers of its nodes are not noted yet: run the project once as it was"
         return replace(found, why=(*told, why))
