@@ -184,7 +184,8 @@ class Reader:
         """Return a duration such as `500ms`, `2s` or `7d` in milliseconds."""
         found = duration_ms(tree.text) if isinstance(tree, Scalar) else None
         if found is None:
-            self.shape(tree, what, "a duration", _no_milliseconds(tree))
+            span = span_of(tree.text) if isinstance(tree, Scalar) else None
+            self.shape(tree, what, _wanted(span), _no_milliseconds(span))
             return 0
         return found
 
@@ -265,12 +266,11 @@ def _wanted(found: Span | None) -> str:
     return "a duration"
 
 
-def _no_milliseconds(tree: Tree) -> str:
+def _no_milliseconds(found: Span | None) -> str:
     """Return what to write in place of what is not a duration in whole milliseconds."""
-    span = span_of(tree.text) if isinstance(tree, Scalar) else None
-    if span is not None and span.unit == "months":
+    if found is not None and found.unit == "months":
         return "A month has no fixed length; write days."
-    if span is not None and span.count % 1000:
+    if found is not None and found.unit == "micros" and found.count % 1000:
         return "Write whole milliseconds, such as 1ms."
     return "Write one such as 500ms, 2s, 5m, 1h, 7d or 1 week."
 

@@ -100,6 +100,29 @@ def test_durations_may_be_written_in_words(tmp_path: Path) -> None:
     assert expected == (run.trigger_ms, run.checkpoint_interval_ms, run.tombstone_retention_ms)
 
 
+@pytest.mark.parametrize(
+    ("duration", "hint"),
+    [
+        ("1500us", "Write whole milliseconds, such as 1ms."),
+        ("400001d", "Write one such as 500ms, 2s, 5m, 1h, 7d or 1 week."),
+        ("1 month", "A month has no fixed length; write days."),
+    ],
+)
+def test_what_is_no_duration_in_whole_milliseconds_is_refused_for_what_it_is(
+    tmp_path: Path, duration: str, hint: str
+) -> None:
+    text = f"run: {{tombstone_retention: {duration}}}\n"
+
+    assert [hint] == hints(tmp_path, ROOT + text)
+
+
+def test_a_duration_beyond_a_thousand_years_is_refused_for_that(tmp_path: Path) -> None:
+    text = "run: {tombstone_retention: 400001d}\n"
+
+    with pytest.raises(ProjectErrors, match="needs a duration up to 1,000 years, not"):
+        load(tmp_path, ROOT + text)
+
+
 def test_a_solution_may_have_options(tmp_path: Path) -> None:
     spec = load(tmp_path, ROOT + "    solution: {rdbms-store: {schema: mine}}\n")
 
