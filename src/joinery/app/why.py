@@ -52,8 +52,8 @@ def why(
 ) -> Why:
     """Return why a document looks as it does: its rows, and what altered it last.
 
-    It reads the product's change files from their beginning and makes the document anew, as
-    far as they tell of it; so it needs no run, and disturbs none.
+    It reads the product's logs from their beginning and makes the document anew, as far as they
+    tell of it; so it needs no run, and disturbs none.
 
     Args:
         project: The project, its file, or a folder of them; or an app.

@@ -174,7 +174,7 @@ def test_a_solution_whose_state_is_never_kept_is_named(
     assert 1 == joinery(monkeypatch, "apply")
 
     said = capsys.readouterr().err
-    assert "state of solution rdbms-store cannot be kept for other products" in said
+    assert "the state of solution rdbms-store cannot be carried over" in said
 
 
 def test_a_query_that_the_project_has_no_more_is_told(

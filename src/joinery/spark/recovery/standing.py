@@ -118,7 +118,7 @@ def compare(spec: ProjectSpec, query: str, products: Sequence[Product]) -> Query
         return found
     if (kept := {solution, standing.solution} - {SPARK_STATE}) or lowered.streams:
         whose = f"of solution {min(kept)}" if kept else "of streams"
-        return replace(found, why=(*told, f"state {whose} cannot be kept for other products"))
+        return replace(found, why=(*told, f"the state {whose} cannot be carried over"))
     if standing.ledger is None:
         why = "the numbers of its nodes are not noted yet: run the project once as it was"
         return replace(found, why=(*told, why))
