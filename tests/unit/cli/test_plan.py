@@ -150,6 +150,26 @@ def test_a_changed_relation_is_named_where_a_product_of_its_name_is_removed(
     assert 'relation "customer": where' in capsys.readouterr().err.lower()
 
 
+def test_a_product_that_nobody_reads_any_more_is_no_topic_that_is_gone(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kafka = ("{files: {path: data}}", "{kafka: {bootstrap: localhost:1}}")
+    declare(folder, kafka, (TOTALS, TOTALS.replace("order, group", "cities, group")))
+    text = (
+        (folder / "joinery.yaml")
+        .read_text()
+        .replace("[customer], values: {total: sum(total)}", "[n], values: {c: count(*)}")
+    )
+    (folder / "joinery.yaml").write_text(text)
+    has_run(folder)
+    kept = [each for each in text.splitlines() if "totals:" not in each]
+    (folder / "joinery.yaml").write_text("\n".join(kept))
+
+    assert 0 == joinery(monkeypatch, "apply")
+
+    assert "core: its state is kept" in capsys.readouterr().out
+
+
 def test_other_sources_are_told_though_the_products_are_the_same(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
