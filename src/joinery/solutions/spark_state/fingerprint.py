@@ -339,8 +339,19 @@ def _stored(file: Place) -> Fingerprint:
         told.get("statements"),
         {str(kind): int(number) for kind, number in told.get("kinds", {}).items()},
         None if told.get("append") is None else tuple(map(str, told["append"])),
-        None if told.get("ledger") is None else Ledger.from_plain(told["ledger"]),
+        _ledger(told.get("ledger")),
     )
+
+
+def _ledger(told: Any) -> Ledger | None:
+    """Return a ledger as it was noted; None where another version noted it in other words.
+
+    Only `apply` needs it, and a run notes it anew.
+    """
+    try:
+        return None if told is None else Ledger.from_plain(told)
+    except (ValueError, KeyError, TypeError):
+        return None
 
 
 def _changed_parts(stored: Mapping[str, str], ours: Mapping[str, str]) -> Iterator[str]:

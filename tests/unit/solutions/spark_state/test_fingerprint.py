@@ -156,6 +156,19 @@ def test_a_checkpoint_from_before_logs_were_noted_goes_on_and_is_marked(
     assert told == json.loads((checkpoint / FILE_NAME).read_text())
 
 
+def test_a_ledger_in_the_words_of_another_version_is_noted_anew(
+    checkpoint: Path, tmp_path: Path
+) -> None:
+    file = checkpoint / FILE_NAME
+    told = json.loads(file.read_text())
+    other = {**told, "ledger": {"nodes": [["fold document", 3]], "relations": {}}}
+    file.write_text(json.dumps(other))
+
+    claim_checkpoint(checkpoint, "profile", program(tmp_path))
+
+    assert told == json.loads(file.read_text())
+
+
 def test_limits_and_sinks_change_freely(checkpoint: Path, tmp_path: Path) -> None:
     claim_checkpoint(checkpoint, "profile", program(tmp_path, retention=9))
     claim_checkpoint(checkpoint, "profile", program(tmp_path, "path: out", "path: elsewhere"))
