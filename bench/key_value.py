@@ -17,7 +17,7 @@ from joinery.solutions.key_value.redis import RedisStore
 from joinery.solutions.key_value.rocksdb import RocksDbStore
 from joinery.solutions.key_value.state import KeyValueJoinState
 from joinery.solutions.price import Prices
-from joinery.solutions.single_table.slots import SqliteRegistry, give_slots
+from joinery.solutions.single_table.registry import SqliteRegistry, give_slots
 from joinery.solutions.single_table.state import SingleTableState, needs_of
 from joinery.solutions.stored.state import JoinState
 

@@ -20,8 +20,8 @@ from joinery.plan.product import Product
 from joinery.solutions.choose import SolutionPlace, open_solution
 from joinery.solutions.key_value.dynamodb import ensure_table, open_client
 from joinery.solutions.key_value.dynamodb_table import DynamoTable, Item
+from joinery.solutions.single_table.registry import SqliteRegistry, give_slots, open_registry
 from joinery.solutions.single_table.slot import assign
-from joinery.solutions.single_table.slots import SqliteRegistry, give_slots, open_registry
 from joinery.solutions.single_table.state import SingleTableState, needs_of
 from joinery.solutions.stored.driver import StoreDriver
 from joinery.solutions.stored.state import Batch, StoredRow, StoreError

@@ -1,9 +1,9 @@
-"""Join state in a key-value store: tables of rows with their auxiliary tables, and a ledger.
+"""Join state in a key-value store: tables of rows, their auxiliary tables, a log of batches.
 
 Other processes may read it while one writes.
 
 Invariant: a crash between any two writes is repaired by the batch's next try; see
-`tables.py` and `ledger.py` for the order of the writes.
+`tables.py` and `batch_log.py` for the order of the writes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from joinery.plan.node import Node
 from joinery.plan.product import Product
 from joinery.semantics.document import SentDocument
 from joinery.semantics.rows import JoinValue
-from joinery.solutions.key_value.ledger import Ledger, documents_place, read_sent
+from joinery.solutions.key_value.batch_log import BatchLog, documents_place, read_sent
 from joinery.solutions.key_value.store import KeyValueStore, LaggingStore
 from joinery.solutions.key_value.tables import KeyedRows, keyed_rows, relations_of
 from joinery.solutions.stored.groups import stored_root
@@ -56,12 +56,12 @@ class RowTable(Protocol):
         """Return the visible rows whose `columns` equal one of `values`."""
 
 
-class LedgeredState:
-    """A `JoinState` over a key-value store: a table for each relation, and the store's ledger."""
+class LoggedState:
+    """A `JoinState` over a key-value store: a table for each relation, and a log of batches."""
 
-    def __init__(self, store: KeyValueStore, ledger: Ledger) -> None:
+    def __init__(self, store: KeyValueStore, log: BatchLog) -> None:
         self._store = store
-        self._ledger = ledger
+        self._log = log
         self._tables: Mapping[str, RowTable] = {}
 
     def rows(self, relation: str, keys: Collection[Key]) -> Mapping[Key, StoredRow]:
@@ -76,64 +76,64 @@ class LedgeredState:
 
     def mark(self, roots: Mapping[str, Collection[Key]]) -> None:
         """Remember roots as work to do."""
-        self._ledger.check()
-        self._ledger.mark(roots)
+        self._log.check()
+        self._log.mark(roots)
 
     def pending(self) -> Mapping[str, Collection[Key]]:
         """Return what an earlier try marked."""
-        return self._ledger.pending()
+        return self._log.pending()
 
     def sent(self, product: str, roots: Collection[Key]) -> Mapping[Key, SentDocument]:
         """Return what the sink holds."""
-        return self._ledger.sent(product, roots)
+        return self._log.sent(product, roots)
 
     def acknowledge(self, batch: Batch, emitted: Mapping[str, Emitted]) -> None:
         """End a batch."""
-        self._ledger.acknowledge(batch, emitted)
+        self._log.acknowledge(batch, emitted)
 
     def emitted(self, batch: Batch) -> Mapping[str, Emitted]:
         """Return what the batch sent that was acknowledged last."""
-        return self._ledger.emitted(batch)
+        return self._log.emitted(batch)
 
     def close(self) -> None:
         """Close the store."""
         self._store.close()
 
 
-class KeyValueJoinState(LedgeredState):
+class KeyValueJoinState(LoggedState):
     """Keeps the rows that some products read, and their documents, in `store`, for `owner`."""
 
     def __init__(
         self, products: Sequence[Product], store: KeyValueStore, owner: Owner = NOBODY
     ) -> None:
-        super().__init__(store, Ledger(products, store, owner))
+        super().__init__(store, BatchLog(products, store, owner))
         self._sides = join_sides(products)
         self._relations = relations_of(products)
         self._tables: dict[str, KeyedRows] = {}
 
     def begin(self, batch: Batch) -> bool:
         """Start a batch, and return whether it was acknowledged before."""
-        acknowledged = self._ledger.begin(batch)
-        self._tables = keyed_rows(self._relations, self._sides, self._store, self._ledger.head)
+        acknowledged = self._log.begin(batch)
+        self._tables = keyed_rows(self._relations, self._sides, self._store, self._log.head)
         return acknowledged
 
     def write(self, relation: str, rows: Mapping[Key, StoredRow]) -> None:
         """Store rows, and keep the auxiliary tables right."""
         for entries in self._tables[relation].write(rows):
-            self._ledger.check()
+            self._log.check()
             self._store.put_many(entries)
 
     def share(self) -> object:
         """Let other processes know where to read; what was put stands there."""
-        return self._ledger.moment
+        return self._log.moment
 
     def forget(self, before_us: int) -> None:
         """Forget rows that were deleted, and documents that went, before a time."""
         for table in self._tables.values():
             for entries in table.forget(before_us):
-                self._ledger.check()
+                self._log.check()
                 self._store.put_many(entries)
-        self._ledger.forget(before_us)
+        self._log.forget(before_us)
 
 
 class PortableKeyValueState(KeyValueJoinState):
@@ -141,9 +141,9 @@ class PortableKeyValueState(KeyValueJoinState):
 
     def last_number(self, query_id: str) -> int | None:
         """Return the batch of a checkpoint that was acknowledged last; None where none was."""
-        number = self._ledger.settle(query_id)
+        number = self._log.settle(query_id)
         if number is not None:
-            self._tables = keyed_rows(self._relations, self._sides, self._store, self._ledger.head)
+            self._tables = keyed_rows(self._relations, self._sides, self._store, self._log.head)
         return number
 
     def keys(self, relation: str) -> Collection[Key]:
@@ -152,7 +152,7 @@ class PortableKeyValueState(KeyValueJoinState):
 
     def roots(self, product: str) -> Collection[Key]:
         """Return the keys of all documents, after `last_number`."""
-        return set(self._ledger.roots(product))
+        return set(self._log.roots(product))
 
 
 class KeyValueReader:

@@ -55,7 +55,7 @@ class DynamoOptions:
                 check_owner,
                 needs_of,
             )
-        from joinery.solutions.single_table.slots import give_slots, open_registry
+        from joinery.solutions.single_table.registry import give_slots, open_registry
         from joinery.solutions.stored.driver import StoreDriver
 
         name = self.table or f"joinery-{place.query}"

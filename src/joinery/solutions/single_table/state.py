@@ -1,4 +1,4 @@
-"""Join state in one DynamoDB table: rows as items with slots, and the ledger of a key-value store.
+"""Join state in one DynamoDB table: rows as items with slots, and the log of batches of `kv`.
 
 Rows are guarded by reading, comparing and writing under one fenced writer: the fence is
 claimed by a condition; batches of writes carry none, so it is read again before each step, and
@@ -23,10 +23,10 @@ from joinery.model.change import Change, Key
 from joinery.plan.product import Product
 from joinery.plan.relation import Relation
 from joinery.slices import slices
+from joinery.solutions.key_value.batch_log import BatchLog
 from joinery.solutions.key_value.dynamodb import DynamoStore
 from joinery.solutions.key_value.dynamodb_table import DynamoTable
-from joinery.solutions.key_value.ledger import Ledger
-from joinery.solutions.key_value.state import LedgeredState, join_sides
+from joinery.solutions.key_value.state import LoggedState, join_sides
 from joinery.solutions.key_value.store import Address
 from joinery.solutions.key_value.tables import escaped
 from joinery.solutions.price import Prices
@@ -51,7 +51,7 @@ _AT_ONCE = 10_000
 _log = logging.getLogger(__name__)
 
 
-class SingleTableState(LedgeredState):
+class SingleTableState(LoggedState):
     """Keeps the rows that some products read, and their documents, in a table.
 
     Args:
@@ -84,7 +84,7 @@ class SingleTableState(LedgeredState):
         self._lag_s = lag_s
         self._pause = pause
         store = DynamoStore(table, f"{self._query}/")
-        super().__init__(store, Ledger(products, store, owner))
+        super().__init__(store, BatchLog(products, store, owner))
         self._sides = join_sides(products)
         relations = dict.fromkeys(r for product in products for r in product.relations)
         self._relations = list(relations)
@@ -94,20 +94,20 @@ class SingleTableState(LedgeredState):
 
     def begin(self, batch: Batch) -> bool:
         """Start a batch, and return whether it was acknowledged before."""
-        acknowledged = self._ledger.begin(batch)
+        acknowledged = self._log.begin(batch)
         self._check_shards()
-        if self._ledger.tries > 0 or (not self._began and batch.number > 0):
+        if self._log.tries > 0 or (not self._began and batch.number > 0):
             self._pause(self._lag_s)
             for recent in self._recent.values():
                 recent.clear()
         self._began = True
-        scope = f"{self._query}.{self._ledger.head.decode().rstrip('/')}"
+        scope = f"{self._query}.{self._log.head.decode().rstrip('/')}"
         self._tables = {each.name: self._opened(each, scope) for each in self._relations}
         return acknowledged
 
     def write(self, relation: str, rows: Mapping[Key, StoredRow]) -> None:
         """Store rows, deleted ones noted first."""
-        self._ledger.check()
+        self._log.check()
         gone = [sort_key(key) for key, stored in rows.items() if stored.row is None]
         if gone:
             self._store.put_many({self._gone(relation, sort): b"-" for sort in gone})
@@ -122,10 +122,10 @@ class SingleTableState(LedgeredState):
             for sorts in slices((sort.decode() for (_, sort), _ in entries), _AT_ONCE):
                 deleted = {s: r for s, r in table.stored(sorts).items() if r.row is None}
                 kept = {s for s, each in deleted.items() if each.changed_us >= before_us}
-                self._ledger.check()
+                self._log.check()
                 table.remove(deleted.keys() - kept)
                 self._store.put_many({self._gone(name, s): None for s in sorts if s not in kept})
-        self._ledger.forget(before_us)
+        self._log.forget(before_us)
 
     def _opened(self, relation: Relation, scope: str) -> ItemTable:
         sides = {
@@ -137,11 +137,11 @@ class SingleTableState(LedgeredState):
         return ItemTable(relation, sides, self._table, ItemLayout(scope, self._shards), recent)
 
     def _gone(self, relation: str, sort: str) -> Address:
-        return self._ledger.head + f"gone/{escaped(relation)}".encode(), sort.encode()
+        return self._log.head + f"gone/{escaped(relation)}".encode(), sort.encode()
 
     def _check_shards(self) -> None:
         """Refuse another number of shards than the rows were written with."""
-        place: Address = (self._ledger.head + b"shards", b"")
+        place: Address = (self._log.head + b"shards", b"")
         stood = self._store.get_many([place])[0]
         if stood is None:
             self._store.put_many({place: b"%d" % self._shards})
@@ -194,7 +194,7 @@ def check_owner(products: Sequence[Product], table: DynamoTable, query: str, own
     Raises:
         OwnedError: It is.
     """
-    Ledger(products, DynamoStore(table, f"{escaped(query)}/"), owner)
+    BatchLog(products, DynamoStore(table, f"{escaped(query)}/"), owner)
 
 
 def needs_of(products: Sequence[Product]) -> list[Need]:

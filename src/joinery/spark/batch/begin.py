@@ -21,13 +21,9 @@ from joinery.spark.batch.progress import (
     ProgressBoard,
 )
 from joinery.spark.batch.query import QueryRun
-from joinery.spark.batch.start import (
-    OverdueTimers,
-    QueryStarter,
-    has_deadlines,
-    has_timers,
-)
+from joinery.spark.batch.query_start import QueryStarter
 from joinery.spark.batch.tasks import SparkTasks
+from joinery.spark.batch.timers import OverdueTimers, has_deadlines, has_timers
 from joinery.spark.batch.watch import Watch
 from joinery.spark.jar import needs_s3a, require_s3a
 from joinery.spark.partitions import PARTITIONS, choose_partitions, partitions_warning

@@ -24,7 +24,7 @@ from joinery.spark.batch.ending import LogsEnded
 from joinery.spark.batch.pause import Pauses, paused_warning
 from joinery.spark.batch.progress import ProgressBoard
 from joinery.spark.batch.query import BatchRefusedError, QueryRun
-from joinery.spark.batch.start import OverdueTimers
+from joinery.spark.batch.timers import OverdueTimers
 from joinery.spark.real_time.run import RealTimeRun
 from joinery.spark.recovery.attempt import (
     QueryFailedError,

@@ -8,9 +8,9 @@ import pytest
 from tests.unit.solutions.key_value.stand_in import FENCE_KEY, PRODUCT, StandIn
 
 from joinery.semantics.document import SentDocument
+from joinery.solutions.key_value.batch_log import BatchLog
 from joinery.solutions.key_value.dynamodb import DynamoStore
 from joinery.solutions.key_value.dynamodb_table import DynamoTable, Item
-from joinery.solutions.key_value.ledger import Ledger
 from joinery.solutions.stored.state import (
     Batch,
     Emitted,
@@ -103,16 +103,16 @@ def test_what_stays_undone_for_long_is_an_outage(client: StandIn, table: DynamoT
 
 
 def test_a_root_with_a_long_key_is_sent_and_forgotten(client: StandIn, table: DynamoTable) -> None:
-    ledger = Ledger([PRODUCT], DynamoStore(table, "p/"))
+    batch_log = BatchLog([PRODUCT], DynamoStore(table, "p/"))
     sent = {(letter * 3_000,): SentDocument("{}", 1) for letter in "ab"}
     gone = {key: SentDocument(None, 2) for key in sent}
     for number, told in enumerate((sent, gone)):
-        assert not ledger.begin(Batch("q", number, 1, number))
-        ledger.acknowledge(Batch("q", number, 1, number), {"p": Emitted(told)})
-        assert told == ledger.sent("p", told)
+        assert not batch_log.begin(Batch("q", number, 1, number))
+        batch_log.acknowledge(Batch("q", number, 1, number), {"p": Emitted(told)})
+        assert told == batch_log.sent("p", told)
 
-    ledger.forget(3)
+    batch_log.forget(3)
 
-    assert {} == ledger.sent("p", gone)
+    assert {} == batch_log.sent("p", gone)
     assert all(len(part.encode()) <= 2_000 for place in client.items for part in place)
     assert {"p/0/emitted/1.0", "p/0/done", "p/fence"} == {pk for pk, _ in client.items}

@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
+from joinery.solutions.single_table.registry import open_registry
 from joinery.solutions.single_table.slot import MOST, Need, TooManySlotsError, assign
-from joinery.solutions.single_table.slots import open_registry
 
 
 def needs(**columns: int) -> list[Need]:

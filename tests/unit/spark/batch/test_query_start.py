@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from joinery.place.place import LocalOnlyError
 from joinery.place.remote_path import RemotePath
 from joinery.place.s3 import S3Options
-from joinery.spark.batch.start import staging_apart
+from joinery.spark.batch.query_start import staging_apart
 from joinery.spark.kernel import PartsApart
 from joinery.spark.real_time.uncommitted import PendingRoots
 from joinery.spark.source.source import BatchLabel, Topic

@@ -80,7 +80,7 @@ class _Done:
     former: list[str]
 
 
-class Ledger:
+class BatchLog:
     """The batches of one query.
 
     Args:
