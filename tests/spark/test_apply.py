@@ -143,7 +143,7 @@ def rows_of_batch(random: Random, number: int) -> dict[str, list[dict[str, Any]]
     }
 
 
-@pytest.mark.parametrize("seed", each_seed((31, 21, 5, 13, 8, 29), few=1))
+@pytest.mark.parametrize("seed", each_seed((18, 31, 21, 5, 13, 8, 29), few=1))
 def test_products_of_any_form_go_on_as_if_the_others_had_never_been(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
@@ -176,7 +176,7 @@ CARD = """\
     root: event
     fields: [id]
     embed: {by: {one: user, on: {id: user}, fields: [name]}}
-    where: by.name <> 'b'
+    where: by.name <> 'b' and soundex(by.name) is not null
     MORE
 """
 READERS = """\

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from joinery.cli.project import DONE, FOUND, plan_project
-from joinery.errors import SpecError
+from joinery.cli.project import DONE, FOUND, plan_whole
+from joinery.errors import RunError
 from joinery.plan.product import Product
 from joinery.plan.stream import outputs_of
 from joinery.project.load import load_spec
@@ -37,20 +37,19 @@ def run_plan(file: Path, *, as_json: bool) -> int:
 
 
 def run_apply(file: Path, names: Sequence[str]) -> int:
-    """Have queries go on from their state with the products that there are now.
+    """Have queries go on from their state with the products that there are now: all, or none.
 
     Raises:
-        ApplyError: The state of one does not fit; it was not changed.
+        ApplyError: The state of one does not fit; none was changed.
         LeaseHeldError: One runs, or is rebuilt.
     """
-    from joinery.spark.recovery.standing import apply
+    from joinery.spark.recovery.standing import apply_all
 
     spec, queries = _queries(file, names)
     done = {"carried": "its state is kept; the next run goes on from it"}
     done |= {"new": "it has no checkpoint yet", "unchanged": "nothing to do"}
-    for query, products in queries.items():
-        change = apply(spec, query, products)
-        sys.stdout.write(f"{query}: {done[change.outcome]}\n")
+    for change in apply_all(spec, queries):
+        sys.stdout.write(f"{change.query}: {done[change.outcome]}\n")
     return DONE
 
 
@@ -59,12 +58,7 @@ def _queries(
 ) -> tuple[ProjectSpec, Mapping[str, tuple[Product, ...]]]:
     from joinery.spark.batch.setup import check_selected, select_queries
 
-    spec, plan = plan_project(load_spec(file))
-    if plan is None:
-        raise SpecError(
-            "a project with expressions that only Spark evaluates cannot be compared",
-            code="RUN_SELECTION",
-        )
+    spec, plan = plan_whole(load_spec(file))
     check_selected(spec, names)
     return spec, select_queries(outputs_of(plan), names)
 
@@ -93,12 +87,18 @@ def _commands(change: QueryChange) -> Iterator[str]:
             yield f"run: reads {', '.join(change.relations)} from the beginning"
         case "carried":
             yield "run: refuses the checkpoint (STATE_MISMATCH)"
-            yield "apply: keeps the state; nothing is read again, nothing is sent"
+            yield f"apply: {_carried(change.hindrance)}"
         case "rebuilt":
             yield "run: refuses the checkpoint (STATE_MISMATCH), and so does apply"
             yield f"run --rebuild: {_rebuild(change)}"
         case "left":
             yield "no query of the project has this name; its checkpoint stays until you delete it"
+
+
+def _carried(hindrance: RunError | None) -> str:
+    if hindrance is None:
+        return "keeps the state; nothing is read again, nothing is sent"
+    return f"would keep the state, and refuses for now: {hindrance.message}. {hindrance.hint}"
 
 
 def _rebuild(change: QueryChange) -> str:
@@ -120,7 +120,8 @@ def _to_json(change: QueryChange) -> dict[str, object]:
         "products": dict(change.products),
         "why": list(change.why),
         "run": _RUN.get(change.outcome, "refused"),
-        "apply": change.outcome == "carried",
+        "apply": change.outcome == "carried" and change.hindrance is None,
+        "first": None if change.hindrance is None else change.hindrance.hint,
         "reads_again": list(change.relations) if rebuilt else [],
         "documents_sent": change.documents,
     }

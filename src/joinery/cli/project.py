@@ -37,18 +37,23 @@ class LazySparkAnalyser:
     def type_of(self, sql: str, scope: Mapping[str, DataType]) -> DataType:
         """Return the type that Spark gives an expression."""
         if self._analyser is None:
-            import tempfile
-
             from joinery.spark.analyse import SparkAnalyser
-            from joinery.spark.session import open_session
+            from joinery.spark.session import active_session
 
-            log = Path(tempfile.mkdtemp(prefix="joinery-")) / "spark.log"
-            self._session = open_session("check", log=log, master="local[1]")
-            self._analyser = SparkAnalyser(self._session)
+            self._analyser = SparkAnalyser(active_session() or self._opened())
         return self._analyser.type_of(sql, scope)
 
+    def _opened(self) -> Any:
+        import tempfile
+
+        from joinery.spark.session import open_session
+
+        log = Path(tempfile.mkdtemp(prefix="joinery-")) / "spark.log"
+        self._session = open_session("check", log=log, master="local[1]")
+        return self._session
+
     def close(self) -> None:
-        """End Spark, if it was started."""
+        """End Spark, if it was started here."""
         if self._session is not None:
             self._session.stop()
 
@@ -78,19 +83,44 @@ def plan_project(
     from joinery.expression.problem import UNCHECKED
     from joinery.plan.build import build_plan
     from joinery.project.product import with_solution
-    from joinery.solutions.auto import choose
 
     if solution is not None:
         spec = with_solution(spec, solution)
-    spec, choices = choose(spec)
-    for choice in choices:
-        sys.stderr.write(f"{choice}\n")
+    spec = _chosen(spec)
     try:
         return spec, build_plan(spec)
     except ProjectErrors as errors:
         if any(each.code == UNCHECKED for each in errors.problems):
             return spec, None
         raise
+
+
+def plan_whole(spec: ProjectSpec, asked: Analyser | None = None) -> tuple[ProjectSpec, Plan]:
+    """Return a project with its solutions chosen, and its plan.
+
+    Args:
+        spec: As it was read.
+        asked: Types what only Spark knows; without it Spark is started where it must.
+
+    Raises:
+        ProjectErrors: With every problem.
+    """
+    from joinery.plan.build import build_plan
+
+    spec = _chosen(spec)
+    if asked is not None:
+        return spec, build_plan(spec, asked)
+    with analyser() as spark:
+        return spec, build_plan(spec, spark)
+
+
+def _chosen(spec: ProjectSpec) -> ProjectSpec:
+    from joinery.solutions.auto import choose
+
+    spec, choices = choose(spec)
+    for choice in choices:
+        sys.stderr.write(f"{choice}\n")
+    return spec
 
 
 def standing_name(spec: ProjectSpec, query: str) -> str:

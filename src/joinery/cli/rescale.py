@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from joinery.cli.project import DONE, plan_project
+from joinery.cli.project import DONE, plan_whole
 from joinery.delivery.query_paths import QueryPaths
-from joinery.errors import SpecError
+from joinery.model.type import DataType
 from joinery.plan.product import Product
 from joinery.plan.stream import outputs_of
 from joinery.project.load import load_spec
@@ -39,16 +40,7 @@ def run_rescale(
     from joinery.spark.batch.setup import check_selected, select_queries
     from joinery.spark.recovery.rescale import rescale
 
-    spec, plan = plan_project(load_spec(file))
-    if plan is None:
-        raise SpecError(
-            "a project with expressions that only Spark evaluates cannot be rescaled",
-            code="RUN_SELECTION",
-        )
-    check_selected(spec, names)
-    queries = select_queries(outputs_of(plan), names)
-    if partitions is None:
-        return _tell(spec, queries)
+    spec = load_spec(file)
     opened: list[SparkSession] = []
 
     @cache
@@ -57,6 +49,11 @@ def run_rescale(
         return opened[0]
 
     try:
+        spec, plan = plan_whole(spec, _AskedLater(session))
+        check_selected(spec, names)
+        queries = select_queries(outputs_of(plan), names)
+        if partitions is None:
+            return _tell(spec, queries)
         for query, products in queries.items():
             before = rescale(spec, query, products, partitions, session)
             what = f"was in {before} before" if before else "as before"
@@ -66,6 +63,19 @@ def run_rescale(
             with suppress(ConnectionError):  # its process may have died
                 each.stop()
     return DONE
+
+
+@dataclass(frozen=True, slots=True)
+class _AskedLater:
+    """Types expressions in a session that is opened for the first of them."""
+
+    session: Callable[[], SparkSession]
+
+    def type_of(self, sql: str, scope: Mapping[str, DataType]) -> DataType:
+        """Return the type that Spark gives an expression."""
+        from joinery.spark.analyse import SparkAnalyser
+
+        return SparkAnalyser(self.session()).type_of(sql, scope)
 
 
 def _tell(spec: ProjectSpec, queries: Mapping[str, Sequence[Product]]) -> int:

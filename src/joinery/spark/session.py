@@ -179,6 +179,11 @@ class ActiveAnalyser:
         return self._analyser.type_of(sql, scope)
 
 
+def active_session() -> SparkSession | None:
+    """Return the session that is active in this thread, if there is one."""
+    return SparkSession.getActiveSession()
+
+
 def session_for(spec: ProjectSpec) -> SparkSession:
     """Return the active session, or open one that suits a project and lasts with the process.
 

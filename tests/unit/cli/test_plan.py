@@ -9,8 +9,11 @@ import pytest
 from tests.unit.cli.command import joinery
 
 from joinery.app.project import load
+from joinery.delivery.held_row import HeldRow
+from joinery.delivery.hold import Hold
 from joinery.delivery.lease import Lease
 from joinery.plan.stream import outputs_of
+from joinery.sinks.line import StagedRow
 from joinery.solutions.spark_state.fingerprint import claim_checkpoint
 from joinery.spark.batch.query_kernel import lower_query
 from joinery.spark.batch.setup import select_queries
@@ -225,3 +228,63 @@ def test_nothing_is_applied_beside_a_run_or_between_its_batches(
     assert 1 == joinery(monkeypatch, "apply")
     assert "the last batch of query" in capsys.readouterr().err
     assert 3 == joinery(monkeypatch, "plan")
+    said = capsys.readouterr().out
+    assert 'refuses for now: the last batch of query "core" is not finished. Finish it' in said
+    assert 3 == joinery(monkeypatch, "plan", "--json")
+    core = json.loads(capsys.readouterr().out)[0]
+    assert ("carried", False) == (core["outcome"], core["apply"])
+    assert core["first"].startswith("Finish it first")
+
+
+def test_documents_that_wait_are_told_by_plan_as_by_apply(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settled = TOTALS.replace("group: core", "group: core, emit: {settle: 9s}")
+    declare(folder, (TOTALS, settled))
+    has_run(folder)
+    hold = Hold(folder / ".joinery/checkpoint/core/joinery-held/settle-totals.sqlite")
+    hold.open()
+    hold.hold([HeldRow(StagedRow("{}", "{}", 1), None, None)], "q", 0, 0.0, again=False)
+    hold.close()
+    declare(folder, (TOTALS, ""))
+
+    assert 3 == joinery(monkeypatch, "plan")
+
+    told = 'product "totals" has no "emit: {settle: …}" any more, and documents still wait'
+    assert told in capsys.readouterr().out
+    assert 1 == joinery(monkeypatch, "apply")
+    assert told in capsys.readouterr().err
+
+
+def test_all_queries_are_judged_before_one_is_changed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    has_run(folder)
+    declare(folder, (TOTALS, ""), ("fields: [name]", "fields: [name, city]"))
+
+    assert 1 == joinery(monkeypatch, "apply")
+
+    assert 'the state of query "card" cannot be kept' in capsys.readouterr().err
+    assert 3 == joinery(monkeypatch, "plan")
+    assert "apply: keeps the state" in capsys.readouterr().out
+    both = ("fields: {id: long, name", "fields: {id: long, sex: string, name")
+    declare(folder, (TOTALS, ""), ("fields: [name]", "fields: [name, city]"), both)
+    assert 1 == joinery(monkeypatch, "apply")
+    said = capsys.readouterr().err
+    assert 'the state of queries "core", "card" cannot be kept' in said
+    assert 'Of core: relation "customer": column "sex" string was added' in said
+    assert ' Of card: relation "customer": column "city" string was added' in said
+
+
+def test_a_relation_that_is_not_read_any_more_is_told_in_one_line(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    profile = next(line for line in PROJECT.splitlines(keepends=True) if "profile:" in line)
+    has_run(folder)
+    declare(folder, (TOTALS, ""), (profile, ""))
+
+    assert 3 == joinery(monkeypatch, "plan")
+
+    said = capsys.readouterr().out
+    assert 1 == said.count('relation "order"')
+    assert '    relation "order" is not read any more\n' in said

@@ -248,7 +248,7 @@ def carried_fingerprint(
     ours = fingerprint(program)
     first = _first_format(program)
     earlier = (*ledger.earlier, *_marks(_readable(stored.kinds, first), stored.program))
-    noted = replace(ours, ledger=Ledger.of(program, tuple(dict.fromkeys(earlier))))
+    noted = replace(ours, ledger=Ledger.of(program, tuple(dict.fromkeys(earlier)), ledger.places))
     logs = {each.name for each in program.relations}
     append = (
         None if stored.append is None else tuple(each for each in stored.append if each in logs)

@@ -13,21 +13,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, Literal, Self
 
 from joinery.solutions.spark_state.costs import shares
-from joinery.solutions.spark_state.document_program import Fold, Interval
-from joinery.solutions.spark_state.group_program import Closing, Group
+from joinery.solutions.spark_state.group_program import Closing
 from joinery.solutions.spark_state.level import targets_of, targets_of_use
 from joinery.solutions.spark_state.node_numbers import Digests, digest_of, key_of, with_numbers
-from joinery.solutions.spark_state.pattern_program import Pattern, Rule
 from joinery.solutions.spark_state.program import (
     ROLE_PRIMARY,
     DocumentNode,
     Inserts,
-    KernelNode,
     KernelProgram,
+    RelationProgram,
     Removed,
     Retract,
     Root,
@@ -84,6 +83,8 @@ class Ledger:
             not in it.
         made: The relations that are products, which no source has.
         earlier: The marks of programs before that state may still have.
+        places: By relation, also one that is gone, the place under which levels note what is over
+            by its time.
     """
 
     nodes: tuple[NumberedNode, ...]
@@ -92,10 +93,22 @@ class Ledger:
     ways: Mapping[str, Way]
     made: tuple[str, ...]
     earlier: tuple[str, ...] = ()
+    places: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, program: KernelProgram, earlier: Sequence[str] = ()) -> Self | None:
-        """Return the ledger of a program; None of one with streams."""
+    def of(
+        cls,
+        program: KernelProgram,
+        earlier: Sequence[str] = (),
+        gone: Mapping[str, int] = MappingProxyType({}),
+    ) -> Self | None:
+        """Return the ledger of a program; None of one with streams.
+
+        Args:
+            program: The program.
+            earlier: The marks of programs before that state may still have.
+            gone: The places of relations that it may not have any more.
+        """
         nodes = [each for each in program.nodes if not isinstance(each, StreamNode)]
         if len(nodes) != len(program.nodes):
             return None
@@ -120,7 +133,12 @@ class Ledger:
             for each in kept
         }
         made = tuple(program.relations[each.relation].name for each in program.reads)
-        return cls(numbered, rows, program.levels, dict(_ways(program)), made, tuple(earlier))
+        places = {
+            each.name: place if each.notes is None else each.notes
+            for place, each in enumerate(kept)
+        }
+        ways = dict(_ways(program))
+        return cls(numbered, rows, program.levels, ways, made, tuple(earlier), {**gone, **places})
 
     @classmethod
     def from_plain(cls, told: Mapping[str, Any]) -> Self:
@@ -137,6 +155,7 @@ class Ledger:
             dict(told["ways"]),
             tuple(told["made"]),
             tuple(told["earlier"]),
+            dict(told.get("places", {name: place for place, name in enumerate(rows)})),
         )
 
     def to_plain(self) -> dict[str, Any]:
@@ -146,6 +165,7 @@ class Ledger:
             "ways": dict(self.ways),
             "made": list(self.made),
             "earlier": list(self.earlier),
+            "places": dict(self.places),
             "relations": {name: list(columns) for name, columns in self.relations.items()},
             "nodes": [
                 [
@@ -176,7 +196,6 @@ class Standing:
         added: Those that the checkpoint does not have.
         removed: Those that the program does not have.
         extended: Nodes whose rows are for more than in the checkpoint.
-        moved: Relations whose place matters to what is forgotten, and is another.
     """
 
     program: KernelProgram | None
@@ -184,7 +203,6 @@ class Standing:
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     extended: tuple[str, ...] = ()
-    moved: tuple[str, ...] = ()
 
 
 def stand(program: KernelProgram, ledger: Ledger) -> Standing:
@@ -197,7 +215,6 @@ def stand(program: KernelProgram, ledger: Ledger) -> Standing:
     if ours is None:
         raise ValueError("a program of streams has no ledger")
     numbers = _numbers(program, ours, ledger)
-    moved = tuple(_moved(program, ledger))
     new = {name for i, each in enumerate(ours.nodes) if i not in numbers for name in each.products}
     names = {each.name for each in program.products}
     extended = tuple(
@@ -205,14 +222,13 @@ def stand(program: KernelProgram, ledger: Ledger) -> Standing:
         for place, node in enumerate(ours.nodes)
         if place in numbers and not {*node.uses} <= {*ledger.nodes[numbers[place]].uses}
     )
-    fits = len(numbers) == len(program.nodes) and not extended and not moved
+    fits = len(numbers) == len(program.nodes) and not extended
     return Standing(
         _numbered(program, numbers, ledger) if fits else None,
         changed=tuple(sorted(new & ledger.products)),
         added=tuple(sorted(names - ledger.products)),
         removed=tuple(sorted(ledger.products - names)),
         extended=extended,
-        moved=moved,
     )
 
 
@@ -259,8 +275,18 @@ def _numbered(program: KernelProgram, numbers: Mapping[int, int], ledger: Ledger
     return replace(
         program,
         levels=ledger.levels,
+        relations=_placed(program, ledger),
         nodes=tuple(nodes),
         routes=tuple(with_numbers(each, numbers) for each in program.routes),
+    )
+
+
+def _placed(program: KernelProgram, ledger: Ledger) -> tuple[RelationProgram, ...]:
+    """Return the relations of a program, whose times are noted where they were."""
+    places = (ledger.places.get(each.name, place) for place, each in enumerate(program.relations))
+    return tuple(
+        replace(relation, notes=None if noted == place else noted)
+        for place, (relation, noted) in enumerate(zip(program.relations, places, strict=True))
     )
 
 
@@ -304,31 +330,6 @@ def _owners(program: KernelProgram, nodes: Sequence[DocumentNode]) -> list[tuple
             rows = [each.node for each in program.routes if each.relation == node.relation]
             found[place] = {product for each in rows for product in found[each]}
     return [tuple(sorted(program.products[each].name for each in one)) for one in found]
-
-
-def _moved(program: KernelProgram, ledger: Ledger) -> Iterator[str]:
-    """Yield relations whose place says where their time is noted, and is another than it was."""
-    before = list(ledger.relations)
-    places = {place for node in program.nodes for place in _timed_by(node)}
-    for place in sorted(places):
-        name = program.relations[place].name
-        if name in before and before.index(name) != place:
-            yield name
-
-
-def _timed_by(node: KernelNode) -> tuple[int, ...]:
-    """Return the relations by whose time something of a node is over."""
-    match node:
-        case Group() | Pattern() if node.late is not None:
-            return (node.relation,)
-        case Rule():
-            return (node.relation,)
-        case Closing():
-            return (node.relation, *(() if node.other is None else (node.other,)))
-        case Fold() | Interval() | Retract() if node.kept is not None:
-            return node.kept.logs
-        case _:
-            return ()
 
 
 def _is_timed(node: DocumentNode) -> bool:

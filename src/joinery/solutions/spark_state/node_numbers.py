@@ -265,7 +265,9 @@ class Digests:
             case "relation":
                 relation = program.relations[place]
                 view = self._named("assembler", relation.assembler)
-                return digest_of([_plain(replace(relation, assembler=0, append=None)), view])
+                told = _plain(replace(relation, assembler=0, append=None))
+                del told["notes"]
+                return digest_of([told, view])
 
 
 def _apart(value: object) -> frozenset[str]:

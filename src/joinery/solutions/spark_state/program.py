@@ -63,6 +63,7 @@ class RelationProgram:
     Attributes:
         sealed: Which of them are personal; None where the relation has no such columns.
         append: True for a log, whose updates and deletes are ignored; else None.
+        notes: The place under which levels note what is over by its time; None for its own.
     """
 
     name: str
@@ -71,6 +72,7 @@ class RelationProgram:
     assembler: int
     sealed: Sealed | None = None
     append: Literal[True] | None = None
+    notes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,7 +337,7 @@ class KernelProgram:
 _DATA_TYPES = DataType.__args__
 _ADDED = frozenset(
     """hot known other other_behind_micros rules within time valid judged kept sealed types
-    known_by stays wait_events hidden append inner was_read""".split()
+    known_by stays wait_events hidden append inner was_read notes""".split()
 )
 """What parts had not at first: where it says nothing, programs read as they did before."""
 

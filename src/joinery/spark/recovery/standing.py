@@ -10,7 +10,7 @@ file; from then on it is the new one's. State is not touched.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -31,7 +31,7 @@ from joinery.solutions.spark_state.fingerprint import (
     standing_fingerprint,
 )
 from joinery.solutions.spark_state.ledger import Ledger, Standing, stand
-from joinery.spark.batch.mode import check_held
+from joinery.spark.batch.mode import HeldBackError, check_held
 from joinery.spark.batch.query_kernel import lower_products, lower_query
 from joinery.spark.batch.setup import spooled_products
 from joinery.spark.batch.stores import solution_of, statements_of
@@ -63,6 +63,7 @@ class QueryChange:
         relations: What a rebuild reads again.
         documents: How many the last run of the query sent; None where that is not known.
         noted: What is to be noted of the checkpoint where its state is carried over.
+        hindrance: What is in the way of that for now; None where nothing is.
     """
 
     query: str
@@ -72,6 +73,7 @@ class QueryChange:
     relations: tuple[str, ...] = ()
     documents: int | None = None
     noted: Fingerprint | None = None
+    hindrance: RunError | None = None
 
 
 def compare_all(
@@ -149,8 +151,33 @@ def _carried(
         others.append("the next run would number the nodes in another way")
     if others:
         return replace(found, why=tuple(others))
-    own = tuple(each for each in told if not _is_of(each, stood.removed))
-    return replace(found, outcome="carried", why=own, noted=noted)
+    own = (each for each in told if not _is_of(each, stood.removed))
+    left = {each.name for each in stood.program.relations}
+    why = tuple(_by_relation(own, {*ledger.relations} - left))
+    hindrance = _hindrance(found.query, next_checkpoint(spec.checkpoint, found.query), products)
+    return replace(found, outcome="carried", why=why, noted=noted, hindrance=hindrance)
+
+
+def _by_relation(told: Iterable[str], gone: Collection[str]) -> Iterator[str]:
+    """Yield what changed, with a line for each relation that is gone instead of many."""
+    heads = {f'relation "{name}":': f'relation "{name}" is not read any more' for name in gone}
+    lines = (next((to for at, to in heads.items() if one.startswith(at)), one) for one in told)
+    yield from dict.fromkeys(lines)
+
+
+def _hindrance(query: str, folder: Place, products: Sequence[Product]) -> RunError | None:
+    """Return why a checkpoint whose state fits cannot be gone on with for now."""
+    _, committed = last_batch(folder)
+    if not committed:
+        return ApplyError(
+            f'the last batch of query "{query}" is not finished',
+            hint="Finish it first, with the project as it was: joinery run --once.",
+        )
+    try:
+        check_held(folder, products)
+    except HeldBackError as error:
+        return error
+    return None
 
 
 def _in_the_way(
@@ -182,64 +209,86 @@ def _other_sources(spec: ProjectSpec, query: str, products: Sequence[Product]) -
     return []
 
 
-def apply(spec: ProjectSpec, query: str, products: Sequence[Product]) -> QueryChange:
-    """Let a query go on from its state with the products that the project has now.
+def apply_all(spec: ProjectSpec, queries: Mapping[str, Sequence[Product]]) -> Sequence[QueryChange]:
+    """Let queries go on from their state with the products that the project has now.
+
+    All are judged before anything is changed. A command that is killed between two of them is to be
+    called again: it finds nothing left to do for the first.
 
     Args:
         spec: The project.
-        query: The query's name.
-        products: Those of the query.
+        queries: The products of each, by its name.
 
     Returns:
-        What became of it: nothing was done where it is not `carried`.
+        What became of each: nothing was done where it is not `carried`.
 
     Raises:
-        ApplyError: Its state does not fit; nothing was changed.
-        LeaseHeldError: The query runs, or is rebuilt.
+        ApplyError: The state of some does not fit; nothing was changed.
+        LeaseHeldError: One runs, or is rebuilt.
         HeldBackError: Documents of a product that is gone still wait.
     """
     root = spec.checkpoint
+    with ExitStack() as held:
+        checks = {query: _held(root, query, held) for query in queries}
+        for query, check in checks.items():
+            put_in_place(root, query, check)
+        found = [compare(spec, query, products) for query, products in queries.items()]
+        _check_fits(found)
+        for each in (one for one in found if one.noted is not None):
+            checks[each.query]()
+            _note(QueryPaths.of(root, each.query).checkpoint, each)
+        return found
+
+
+def _held(root: Place, query: str, held: ExitStack) -> Callable[[], None]:
+    """Take the leases of a query and its rebuild; return what raises once they are not held."""
     leases = [paths.lease for paths in (QueryPaths.of(root, query), rebuild_paths(root, query))]
+    for lease in leases:
+        lease.take()
+        held.callback(lease.release)
 
     def check() -> None:
         for each in leases:
             each.check()
 
-    with ExitStack() as held:
-        for lease in leases:
-            lease.take()
-            held.callback(lease.release)
-        put_in_place(root, query, check)
-        found = compare(spec, query, products)
-        if found.outcome == "rebuilt":
-            raise _refused(found)
-        if found.noted is not None:
-            folder = QueryPaths.of(root, query).checkpoint
-            _check_finished(query, folder)
-            check_held(folder, products)
-            check()
-            write_whole(folder / FILE_NAME, found.noted.to_json(), synced=True)
-        return found
+    return check
 
 
-def _check_finished(query: str, folder: Place) -> None:
-    _, committed = last_batch(folder)
-    if not committed:
-        raise ApplyError(
-            f'the last batch of query "{query}" is not finished',
-            hint="Finish it first, with the project as it was: joinery run --once.",
-        )
+def _note(folder: Place, change: QueryChange) -> None:
+    assert change.noted is not None
+    write_whole(folder / FILE_NAME, change.noted.to_json(), synced=True)
 
 
-def _refused(found: QueryChange) -> ApplyError:
-    told = "; ".join(found.why)
-    new = [f'"{name}"' for name, change in found.products.items() if change == "added"]
+def _check_fits(found: Sequence[QueryChange]) -> None:
+    """Refuse all where the state of one does not fit."""
+    if refused := [each for each in found if each.outcome == "rebuilt"]:
+        raise _refused(refused)
+    for each in found:
+        if each.hindrance is not None:
+            raise each.hindrance
+
+
+def _refused(refused: Sequence[QueryChange]) -> ApplyError:
+    new = [
+        f'"{name}"'
+        for each in refused
+        for name, change in each.products.items()
+        if change == "added"
+    ]
     apart = f" Or give {', '.join(new)} a group of its own, which alone is built." if new else ""
+    names = ", ".join(f'"{each.query}"' for each in refused)
     return ApplyError(
-        f'the state of query "{found.query}" cannot be kept',
-        detail=f"{told[0].upper()}{told[1:]}. Nothing was changed.",
-        hint=f"Build its documents anew, beside the old ones: joinery run --rebuild.{apart}",
+        f"the state of {'query' if len(refused) == 1 else 'queries'} {names} cannot be kept",
+        detail=f"{' '.join(_told(each, len(refused)) for each in refused)} Nothing was changed.",
+        hint=f"Build their documents anew, beside the old ones: joinery run --rebuild.{apart}",
     )
+
+
+def _told(refused: QueryChange, queries: int) -> str:
+    """Return why the state of a query does not fit, as a sentence."""
+    told = "; ".join(refused.why)
+    whose = f"Of {refused.query}: {told}" if queries > 1 else f"{told[0].upper()}{told[1:]}"
+    return f"{whose}."
 
 
 def _has_begun(folder: Place) -> bool:
@@ -282,8 +331,6 @@ def _why_not(
     yield from (each for each in told if not _is_of(each, apart))
     for name in stood.added:
         yield f'product "{name}" is not in the state yet'
-    for name in stood.moved:
-        yield f'what is over of relation "{name}" is noted by its place, which changed'
 
 
 def _is_of(told: str, products: Sequence[str]) -> bool:

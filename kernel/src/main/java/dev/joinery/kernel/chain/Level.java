@@ -135,8 +135,10 @@ public class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[], byte
       for (int i = 0; i < opened.length; i++) {
         long retention = program.windowRetentionMicros(level, i);
         if (retention >= 0) {
-          Expiry expiry = opened(new Expiry(values, Address.WINDOWS - i, retention));
-          opened[i] = new WindowExpiry(expiry, watermarks.of(program.relations().get(i).name()));
+          Program.RelationProgram relation = program.relations().get(i);
+          int place = relation.notes() == null ? i : relation.notes();
+          Expiry expiry = opened(new Expiry(values, Address.WINDOWS - place, retention));
+          opened[i] = new WindowExpiry(expiry, watermarks.of(relation.name()));
         }
       }
       windows = opened;

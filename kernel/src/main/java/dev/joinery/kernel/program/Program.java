@@ -61,8 +61,9 @@ public record Program(
 
   /**
    * A relation: its columns as decoded, its key, the assembler that gives the row products see
-   * (columns, then derived ones, if its {@code where} holds), its personal columns, or null, and
-   * true, or null, for a log, whose updates and deletes are ignored.
+   * (columns, then derived ones, if its {@code where} holds), its personal columns, or null, true,
+   * or null, for a log, whose updates and deletes are ignored, and the place under which levels note
+   * what is over by its time, or null for its own.
    */
   public record RelationProgram(
       String name,
@@ -70,7 +71,8 @@ public record Program(
       int[] key,
       int assembler,
       SealedProgram sealed,
-      Boolean append)
+      Boolean append,
+      Integer notes)
       implements Serializable {
     /** Whether its rows are inserted and never change. */
     public boolean insertsOnly() {
