@@ -257,6 +257,20 @@ class Percolator(SparkItself):
         return f"{self.name}: OpenSearch {version('opensearch')}"
 
 
+@dataclass(frozen=True, slots=True)
+class EventSourcing(Peer):
+    """The package `eventsourcing` on a PostgreSQL server of `joinery.dev`; it has folds alone."""
+
+    def run(self, changes: Path, *, total: int, format: str, work: Path) -> Run:
+        """Refuse: it has no UserProfile."""
+        raise ContenderError("eventsourcing has no nested documents")
+
+    def profiles(self, changes: Path, *, total: int, work: Path) -> dict[str, expected.Profile]:
+        """Refuse: it has no UserProfile."""
+        raise ContenderError("eventsourcing has no nested documents")
+
+
+EVENTS = ("requirements-eventsourcing.txt", "eventsourcing_accounts.py")
 FLINK = ("requirements-flink.txt", "flink_profile.py")
 PATHWAY = ("requirements-pathway.txt", "pathway_profile.py")
 PEERS: dict[str, Contender] = {
@@ -266,6 +280,8 @@ PEERS: dict[str, Contender] = {
         Flink("flink-heap", *FLINK, ("--backend", "hashmap")),
         SparkItself("spark", "", "spark_groups.py", ()),
         Percolator("percolate", "", "", ()),
+        EventSourcing("eventsourcing", *EVENTS, ("--mode", "aggregates")),
+        EventSourcing("eventsourcing-view", *EVENTS, ("--mode", "view")),
         Pathway("pathway", *PATHWAY, ("--mode", "streaming")),
         Pathway("pathway-batch", *PATHWAY, ("--mode", "static")),
     )

@@ -21,6 +21,7 @@ from contenders import (
     TIMEOUT_S,
     Contender,
     ContenderError,
+    EventSourcing,
     Flink,
     Joinery,
     SparkItself,
@@ -31,6 +32,7 @@ from figures import steady_rate
 from form_events import BLOCK, FILES, Answers, Kind, Printed
 from form_events import KINDS as JOINS_AND_FOLDS
 from interval_events import KINDS as INTERVALS_AND_PATTERNS
+from joinery.dev.postgres import postgres
 from measure import Measured, measure
 
 KINDS = {**INTERVALS_AND_PATTERNS, **JOINS_AND_FOLDS}
@@ -69,6 +71,8 @@ def run(side: Contender, name: str, *, scale: float, work: Path, compare: bool) 
     """
     rows = max(2 * BLOCK, int(1_000_000 * scale))
     data = write(BENCH / ".data" / f"forms-{name}-{rows}", KINDS[name], rows)
+    if isinstance(side, EventSourcing):
+        return _event_sourced(side, name, data, work, rows, compare=compare)
     measured, answers = _run(side, name, data, work, rows, printed=False)
     if compare:
         if isinstance(side, Flink):
@@ -118,6 +122,35 @@ def _run(
             return measured, kind.printed(_changelog(work / f"{side.name}.log")) if printed else {}
         case _:
             raise ContenderError(f"{side.name} has none of it")
+
+
+def _event_sourced(
+    side: EventSourcing, name: str, data: Path, work: Path, rows: int, *, compare: bool
+) -> dict[str, Any]:
+    """Let the package read accounts, untimed until their events are in PostgreSQL."""
+    if name != "fold":
+        raise ContenderError(f"{side.name} has none of it")
+    with postgres(work / "postgres").started() as server:
+        address = ("--url", server.address)
+        measured, told = side.start(data, work, "--work", str(work), *address)
+    if compare:
+        same(KINDS[name].expected(rows), _states(work.glob("states-*.jsonl")))
+    return {
+        "seconds": told["seconds"],
+        "steady": round(rows / told["seconds"]),
+        "cpu_s": told["cpu_s"],
+        "peak_mb": round(measured.peak_bytes / 1e6),
+        "written_s": told["written_s"],
+    }
+
+
+def _states(files: Iterable[Path]) -> Answers:
+    found: Answers = {}
+    for path in files:
+        with path.open(encoding="utf-8") as lines:
+            for account, balance, last in map(json.loads, lines):
+                found[account] = (balance, last)
+    return found
 
 
 def _in_one_file(data: Path, folder: Path) -> Path:

@@ -141,13 +141,19 @@ def measure(bootstrap: str, work: Path, world: World, chosen: argparse.Namespace
         reader.samples.clear()
         started = time.time()
         sent = produce(bootstrap, world.load(2), rate=chosen.rate, seconds=chosen.seconds)
+        added_at = time.time()
+        if chosen.added and isinstance(world, Alerts):
+            produce(bootstrap, world.more(chosen.added), rate=0, seconds=0)
+            sent += produce(bootstrap, world.load(3), rate=chosen.rate, seconds=chosen.seconds)
         time.sleep(3)
     finally:
         process.send_signal(signal.SIGTERM)
         reader.ended.set()
         thread.join()
         process.wait(60)
-    took = [each for _, each in reader.samples]
+    took = [each for at, each in reader.samples if not chosen.added or at < added_at]
+    # What an added query finds among older listings says when these were sent.
+    after = [each for at, each in reader.samples if chosen.added and at - each >= added_at]
     return {
         "mode": chosen.mode,
         "base": base,
@@ -155,6 +161,7 @@ def measure(bootstrap: str, work: Path, world: World, chosen: argparse.Namespace
         "seconds": chosen.seconds,
         "samples": len(took),
         "ms": percentiles(took),
+        **({"samples_after": len(after), "ms_after": percentiles(after)} if after else {}),
         "slowest": slowest_seconds(reader.samples, started),
         "load_average": os.getloadavg()[0],
     }
@@ -181,6 +188,9 @@ def main() -> int:
     parser.add_argument("--users", type=int, default=2_000)
     parser.add_argument("--alerts", type=int, metavar="QUERIES", help="stored queries instead")
     parser.add_argument("--listings", type=int, default=10_000, help="that stand, of --alerts")
+    parser.add_argument(
+        "--added", type=int, default=0, help="more queries at once, then as many seconds again"
+    )
     add_joinery(parser)
     parser.add_argument("--patterns", type=int, metavar="USERS", help="matches of logins instead")
     parser.add_argument("--windows", type=int, metavar="USERS", help="counts by minute instead")
@@ -189,6 +199,8 @@ def main() -> int:
         parser.error("--mode spark goes with --windows")
     if chosen.mode == "spark" and (chosen.interval != "5m" or chosen.set):
         parser.error("--mode spark takes neither --interval nor --set: its interval is 5 minutes")
+    if chosen.added and not chosen.alerts:
+        parser.error("--added goes with --alerts")
     work = chosen.work or BENCH / ".runs" / f"latency-{chosen.mode}"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)

@@ -131,6 +131,11 @@ class Alerts:
             else:
                 yield self.listed(id, id, sent_now())
 
+    def more(self, count: int) -> Iterator[Row]:
+        """Yield queries that nothing is timed of, which are not among those that stand."""
+        for id in range(self.queries, self.queries + count):
+            yield self.saved(id, id, "")
+
     def made_by(self, told: set[bytes]) -> set[bytes]:
         """Return the later one: a new match also tells when its other side came."""
         return {max(told, key=int)} if told else told
@@ -141,7 +146,7 @@ class Alerts:
 
     def saved(self, id: int, like: int, text: str) -> Row:
         """Return a query that asks what another asks, and says `text`."""
-        return "saved", *keyed({"id": id, "condition": query(like).sql, "note": text}, 1)
+        return "saved", *keyed({"id": id, "condition": query(like).text, "note": text}, 1)
 
 
 @dataclass(frozen=True, slots=True)
