@@ -307,25 +307,26 @@ public final class Search implements Node {
       Map<Slice, Searched> after = new LinkedHashMap<>();
       for (Iterator<EntryMap.Entry> each = documents.iterator(); each.hasNext(); ) {
         EntryMap.Entry entry = each.next();
-        if (!done.contains(entry.key())) {
-          Slice key = entry.key().detach();
-          Searched now = lookBackAt(key, Searched.read(entry.value().detach()), changed, newer);
-          if (now != null) {
-            after.put(key, now);
+        if (done.isEmpty() || !done.contains(entry.key())) {
+          Slice stands = entry.value();
+          List<StoredQuery> found =
+              program.retroactive() ? matching(newer, Searched.rowOf(stands)) : List.of();
+          if (!found.isEmpty() || Searched.matches(stands, changed)) {
+            Slice key = entry.key().detach();
+            after.put(key, lookBackAt(key, Searched.read(stands.detach()), changed, found));
           }
         }
       }
       after.forEach((key, each) -> keep(key, each.row, each.hits));
     }
 
-    /** Returns the document as it is kept now; null where nothing of it has changed. */
+    /**
+     * Returns the document as it is kept now.
+     *
+     * @param found those of the changed queries that it matches
+     */
     private Searched lookBackAt(
-        Slice key, Searched before, Set<Slice> changed, QuerySet newer) {
-      List<StoredQuery> found = program.retroactive() ? matching(newer, before.row) : List.of();
-      boolean matched = before.hits.keySet().stream().anyMatch(changed::contains);
-      if (found.isEmpty() && !matched) {
-        return null;
-      }
+        Slice key, Searched before, Set<Slice> changed, List<StoredQuery> found) {
       Map<Slice, Hit> now = new LinkedHashMap<>(before.hits);
       now.keySet().removeAll(changed);
       for (StoredQuery query : found) {

@@ -5,6 +5,7 @@ import dev.joinery.kernel.bytes.ByteWriter;
 import dev.joinery.kernel.bytes.Slice;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Set;
 
 /** A document as its bucket keeps it: its row, where new queries look back, and what it matches. */
 final class Searched {
@@ -24,6 +25,24 @@ final class Searched {
       hits.put(in.readBlob(), Hit.read(in));
     }
     return new Searched(row, hits);
+  }
+
+  /** The row of a document as it is kept, of which nothing else is read. */
+  static Slice rowOf(Slice stored) {
+    return new ByteReader(stored).readBlob();
+  }
+
+  /** Whether a document as it is kept matches one of some queries. */
+  static boolean matches(Slice stored, Set<Slice> queries) {
+    ByteReader in = new ByteReader(stored);
+    in.readBlob();
+    for (int left = in.readVarInt(); left > 0; left--) {
+      if (queries.contains(in.readBlob())) {
+        return true;
+      }
+      Hit.read(in);
+    }
+    return false;
   }
 
   Slice toBytes() {

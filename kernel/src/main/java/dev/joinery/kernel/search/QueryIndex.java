@@ -3,7 +3,6 @@ package dev.joinery.kernel.search;
 import dev.joinery.kernel.bytes.ByteWriter;
 import dev.joinery.kernel.bytes.Slice;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.Collection;
 import java.util.Collections;
 import java.util.HashMap;
@@ -217,8 +216,8 @@ final class QueryIndex implements Language.Index {
     private final Slice[] codes = new Slice[readers.size()];
     private final boolean[] known = new boolean[readers.size()];
 
-    /** Those with several places that were given. */
-    private final Set<StoredQuery> given = Collections.newSetFromMap(new IdentityHashMap<>());
+    /** Those with several places that were given; null before the first. */
+    private Set<StoredQuery> given;
 
     Codes(InternalRow row) {
       this.row = row;
@@ -234,15 +233,16 @@ final class QueryIndex implements Language.Index {
 
     /** Null where one of them is null. */
     Slice together(int[] numbered) {
-      if (numbered.length == 0) {
-        return Slice.EMPTY;
-      }
-      if (Arrays.stream(numbered).anyMatch(each -> of(each) == null)) {
-        return null;
+      if (numbered.length == 1) {
+        return of(numbered[0]);
       }
       ByteWriter out = new ByteWriter(64);
       for (int each : numbered) {
-        out.writeRaw(of(each));
+        Slice code = of(each);
+        if (code == null) {
+          return null;
+        }
+        out.writeRaw(code);
       }
       return Slice.of(out.toBytes());
     }
@@ -260,9 +260,16 @@ final class QueryIndex implements Language.Index {
           return;
         }
       }
-      if (!placed.several() || given.add(placed.query())) {
+      if (!placed.several() || isFirst(placed.query())) {
         found.take(placed.query(), placed.whole());
       }
+    }
+
+    private boolean isFirst(StoredQuery query) {
+      if (given == null) {
+        given = Collections.newSetFromMap(new IdentityHashMap<>());
+      }
+      return given.add(query);
     }
   }
 }

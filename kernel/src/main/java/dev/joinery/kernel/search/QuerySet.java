@@ -2,16 +2,16 @@ package dev.joinery.kernel.search;
 
 import dev.joinery.kernel.bytes.Slice;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.Map;
-import java.util.Set;
+import java.util.Objects;
 import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 import org.apache.spark.sql.catalyst.InternalRow;
 
 /**
  * All queries at one moment. Nothing changes it: a next one shares what is large with the one
- * before, so a batch that changes few queries indexes few anew.
+ * before, so a batch that changes few queries indexes few anew. In real time each query is a batch
+ * of its own, so those that came last are apart from those that came before them.
  */
 public final class QuerySet {
   /** So many changes, or this share of the queries, are indexed beside the others. */
@@ -19,65 +19,77 @@ public final class QuerySet {
 
   private static final int SHARE = 8;
 
+  /** So many of them are indexed anew with every change. */
+  private static final int LATEST = 32;
+
   private final Language language;
   private final Map<Slice, StoredQuery> base;
   private final Language.Index baseIndex;
-
-  /** Those that came or changed since, and the keys of those and of what went. */
-  private final Map<Slice, StoredQuery> later;
-
-  private final Set<Slice> replaced;
-  private final Language.Index laterIndex;
+  private final Changes later;
+  private final Changes latest;
 
   private QuerySet(
       Language language,
       Map<Slice, StoredQuery> base,
       Language.Index baseIndex,
-      Map<Slice, StoredQuery> later,
-      Set<Slice> replaced) {
+      Changes later,
+      Changes latest) {
     this.language = language;
     this.base = base;
     this.baseIndex = baseIndex;
     this.later = later;
-    this.replaced = replaced;
-    this.laterIndex = language.index(later.values());
+    this.latest = latest;
   }
 
   public static QuerySet of(Language language, Map<Slice, StoredQuery> queries) {
-    Language.Index index = language.index(queries.values());
-    return new QuerySet(language, queries, index, Map.of(), Set.of());
+    Changes none = new Changes(language, Map.of());
+    return new QuerySet(language, queries, language.index(queries.values()), none, none);
+  }
+
+  /** Queries that came, changed or went since others were indexed: null stands for one that went. */
+  private static final class Changes {
+    private final Map<Slice, StoredQuery> byKey;
+    private final Language.Index index;
+
+    Changes(Language language, Map<Slice, StoredQuery> byKey) {
+      this.byKey = byKey;
+      this.index = language.index(byKey.values().stream().filter(Objects::nonNull).toList());
+    }
+
+    Map<Slice, StoredQuery> and(Map<Slice, StoredQuery> newer) {
+      Map<Slice, StoredQuery> both = new HashMap<>(byKey);
+      both.putAll(newer);
+      return both;
+    }
+
+    boolean has(Slice key) {
+      return byKey.containsKey(key);
+    }
   }
 
   /** The set after changes; null stands for a query that went. */
   QuerySet with(Map<Slice, StoredQuery> changes) {
-    Set<Slice> touched = new HashSet<>(replaced);
-    touched.addAll(changes.keySet());
-    if (touched.size() > Math.max(FEW, base.size() / SHARE)) {
-      Map<Slice, StoredQuery> all = new HashMap<>(base);
-      all.keySet().removeAll(replaced);
-      all.putAll(later);
-      put(changes, all);
-      return of(language, all);
+    Map<Slice, StoredQuery> last = latest.and(changes);
+    if (last.size() <= LATEST) {
+      return new QuerySet(language, base, baseIndex, later, new Changes(language, last));
     }
-    Map<Slice, StoredQuery> newer = new HashMap<>(later);
-    put(changes, newer);
-    return new QuerySet(language, base, baseIndex, newer, touched);
-  }
-
-  private static void put(Map<Slice, StoredQuery> changes, Map<Slice, StoredQuery> into) {
-    changes.forEach(
-        (key, query) -> {
-          if (query == null) {
-            into.remove(key);
-          } else {
-            into.put(key, query);
-          }
-        });
+    Map<Slice, StoredQuery> since = later.and(last);
+    if (since.size() <= Math.max(FEW, base.size() / SHARE)) {
+      Changes none = new Changes(language, Map.of());
+      return new QuerySet(language, base, baseIndex, new Changes(language, since), none);
+    }
+    Map<Slice, StoredQuery> all = new HashMap<>(base);
+    all.putAll(since);
+    all.values().removeIf(Objects::isNull);
+    return of(language, all);
   }
 
   /** The query under a key; null where there is none. */
   public StoredQuery get(Slice key) {
-    return replaced.contains(key) ? later.get(key) : base.get(key);
+    if (latest.has(key)) {
+      return latest.byKey.get(key);
+    }
+    return later.has(key) ? later.byKey.get(key) : base.get(key);
   }
 
   /**
@@ -89,9 +101,12 @@ public final class QuerySet {
       Slice on, InternalRow row, Consumer<StoredQuery> matches, Consumer<StoredQuery> fails) {
     BiConsumer<StoredQuery, Condition.Verdict> tell =
         (query, verdict) -> tell(query, verdict, matches, fails);
-    baseIndex.find(on, row, query -> !replaced.contains(query.key()), tell);
-    if (!later.isEmpty()) {
-      laterIndex.find(on, row, query -> true, tell);
+    baseIndex.find(on, row, each -> !later.has(each.key()) && !latest.has(each.key()), tell);
+    if (!later.byKey.isEmpty()) {
+      later.index.find(on, row, each -> !latest.has(each.key()), tell);
+    }
+    if (!latest.byKey.isEmpty()) {
+      latest.index.find(on, row, each -> true, tell);
     }
   }
 

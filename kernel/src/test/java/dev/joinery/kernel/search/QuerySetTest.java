@@ -163,9 +163,9 @@ class QuerySetTest {
     StoredQueries stored = new StoredQueries(conditions());
     Map<Slice, StoredQuery> queries = new HashMap<>(stored.read(sources(pick, 300, 2)));
     QuerySet set = stored.of(Map.copyOf(queries));
-    for (int round = 0; round < 40; round++) {
+    for (int round = 0; round < 80; round++) {
       Map<Slice, StoredQuery> changes = new HashMap<>();
-      int many = round % 7 == 0 ? 200 : 20;
+      int many = round % 7 == 0 ? 200 : round % 3 == 0 ? 20 : 3;
       for (StoredQuery each : stored.read(sources(pick, many, 2)).values()) {
         Slice key = key(pick.nextInt(400));
         boolean goes = pick.nextInt(4) == 0;
