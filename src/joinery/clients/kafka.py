@@ -12,9 +12,10 @@ import logging
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from joinery.errors import FencedError, SinkError, SinkOptionError, SinkUnavailableError
+from joinery.errors import SinkError, SinkOptionError, SinkUnavailableError
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError
@@ -44,6 +45,18 @@ _PASSING = (
     "THROTTLING_QUOTA_EXCEEDED",
 )
 _SECURITY = ("AUTH", "SSL", "SECURITY", "SASL")
+
+
+class NoAccessError(SinkError):
+    """The brokers do not know the user, or do not allow it what was asked."""
+
+
+class ProducerFencedError(SinkUnavailableError):
+    """The brokers take nothing more from a producer.
+
+    Another of its id began: of another run, or of this one and late, as where a request was
+    answered only after an outage. Or the brokers ended its transaction, which had timed out.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,11 +266,16 @@ def _admin(brokers: Brokers) -> Any:
     return _made(brokers, AdminClient)
 
 
-def _made(brokers: Brokers, client: Callable[[dict[str, Any]], Any], **settings: Any) -> Any:
+def _made(
+    brokers: Brokers,
+    client: Callable[[dict[str, Any]], Any],
+    defaults: Mapping[str, Any] = MappingProxyType({}),
+    **settings: Any,
+) -> Any:
     from confluent_kafka import KafkaException
 
     try:
-        return client({**brokers.settings(), **settings})
+        return client({**defaults, **brokers.settings(), **settings})
     except KafkaException as error:
         raise SinkOptionError(
             "Kafka's client does not accept these properties",
@@ -266,11 +284,17 @@ def _made(brokers: Brokers, client: Callable[[dict[str, Any]], Any], **settings:
         ) from error
 
 
-def make_producer(brokers: Brokers, **settings: Any) -> Any:
-    """Return a producer of Kafka's client; `settings` stand beneath the brokers' properties."""
+def make_producer(brokers: Brokers, defaults: Mapping[str, Any], **settings: Any) -> Any:
+    """Return a producer of Kafka's client.
+
+    Args:
+        brokers: Where.
+        defaults: What the brokers' properties may say otherwise.
+        settings: What they may not.
+    """
     from confluent_kafka import Producer
 
-    return _made(brokers, Producer, **settings)
+    return _made(brokers, Producer, defaults, **settings)
 
 
 def make_consumer(brokers: Brokers, group: str = "joinery") -> Any:
@@ -293,11 +317,11 @@ def make_consumer(brokers: Brokers, group: str = "joinery") -> Any:
     )
 
 
-def topic_partition(topic: str, partition: int, offset: int = -1001) -> Any:
-    """Return a place for Kafka's client; without an offset it is the partition."""
+def topic_partition(topic: str, partition: int, offset: int = -1001, text: str = "") -> Any:
+    """Return a place for Kafka's client, with a text; without an offset it is the partition."""
     from confluent_kafka import TopicPartition
 
-    return TopicPartition(topic, partition, offset)
+    return TopicPartition(topic, partition, offset, text)
 
 
 def kafka_errors() -> tuple[type[Any], ...]:
@@ -335,12 +359,12 @@ def failure(brokers: Brokers, error: Any, what: str, reason: str = "") -> Except
     message = f"{what} Kafka at {brokers.bootstrap}"
     detail = brokers.masked(" ".join(part for part in (sentence_of(known), reason) if part))
     if name in FENCED:
-        return FencedError(
-            f"Kafka at {brokers.bootstrap} refuses this run: another has taken over", detail=detail
+        return ProducerFencedError(
+            f"Kafka at {brokers.bootstrap} gave up a transaction of this run", detail=detail
         )
     if any(word in f"{name} {detail}".upper() for word in _SECURITY):
         hint = "Check properties of the sink, and the user's permissions."
-        return SinkError(message, detail=detail, hint=hint)
+        return NoAccessError(message, detail=detail, hint=hint)
     if name in _PASSING or known.retriable() or known.txn_requires_abort():
         hint = "Check that a broker listens there."
         return SinkUnavailableError(message, detail=detail, hint=hint)

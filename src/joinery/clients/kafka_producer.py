@@ -6,10 +6,11 @@ Invariant: `finish` returns only once the brokers have all that they did not ref
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from weakref import WeakMethod
 
 from joinery.clients.kafka import (
     ANSWER_S,
@@ -81,25 +82,41 @@ class Producer:
         self._undelivered: dict[str | bytes, KafkaError] = {}
         self._sent = 0
         self._readers: dict[str, Any] = {}
+        self._longest_s = _seconds(brokers, settings, "transaction.timeout.ms")
+        self._begun_at = 0.0
+        fixed: dict[str, Any] = {"delivery.report.only.error": True}
         if transactional_id is not None:
-            settings["transactional.id"] = transactional_id
+            fixed["transactional.id"] = transactional_id
+        self._report = _weakly(self._delivered)
         self._client = make_producer(
             brokers,
-            **{"delivery.report.only.error": True, **settings},
-            error_cb=self._heard,
-            on_delivery=partial(self._delivered, UNNAMED),
+            settings,
+            **fixed,
+            error_cb=_weakly(self._heard),
+            on_delivery=partial(self._report, UNNAMED),
         )
         if self._transactional:
+            self._initialize()
+
+    def _initialize(self) -> None:
+        """Make this the producer of its id; it does not go on trying where that failed.
+
+        It would, as long as its client is there, and fence the next one once it succeeds.
+        """
+        try:
             self._call(
                 lambda: self._client.init_transactions(ANSWER_S), "could not begin to write to"
             )
+        except BaseException:
+            self.close()
+            raise
 
     def begin(self) -> None:
         """Begin a batch."""
         self._undelivered.clear()
         if self._transactional:
             self._call(self._client.begin_transaction, "could not begin to write to")
-            self._begun = True
+            self._begun, self._begun_at = True, time.monotonic()
 
     def send(
         self,
@@ -119,7 +136,7 @@ class Producer:
             headers: The record's.
             label: What `finish` calls the record; by default its key.
         """
-        return self._queue(topic, key, value, headers, partial(self._delivered, label or key or ""))
+        return self._queue(topic, key, value, headers, partial(self._report, label or key or ""))
 
     def send_all(self, topic: str, records: Iterable[Record]) -> Iterator[Record]:
         """Queue records as `send` does, at half the cost; yield those that are too large.
@@ -164,9 +181,15 @@ class Producer:
             self._call(lambda: self._client.poll(0), _WRITE)
         return True
 
-    def note(self, note: Note, number: int) -> None:
-        """Keep a number with the transaction under way: it stands if that is committed."""
-        offset = [topic_partition(note.topic, 0, number)]
+    def note(self, note: Note, number: int, text: str = "") -> None:
+        """Keep a number with the transaction under way: it stands if that is committed.
+
+        Args:
+            note: Where.
+            number: What to keep.
+            text: Is kept beside it.
+        """
+        offset = [topic_partition(note.topic, 0, number, text)]
         member = self._reader(note).consumer_group_metadata()
         self._call(
             lambda: self._client.send_offsets_to_transaction(offset, member, ANSWER_S),
@@ -175,6 +198,10 @@ class Producer:
 
     def noted(self, note: Note) -> int | None:
         """Return the number that the last committed transaction kept; None for none."""
+        return self.noted_text(note)[0]
+
+    def noted_text(self, note: Note) -> tuple[int | None, str]:
+        """Return the number that the last committed transaction kept, and the text beside it."""
         what, deadline = "could not read a consumer group of", time.monotonic() + ANSWER_S
         while True:
             try:
@@ -185,7 +212,8 @@ class Producer:
                     raise
                 time.sleep(_AGAIN_S)
             else:
-                return None if found.offset < 0 else int(found.offset)
+                text = str(found.metadata or "")
+                return (None, "") if found.offset < 0 else (int(found.offset), text)
 
     def _committed(self, note: Note) -> Any:
         (found,) = self._reader(note).committed([topic_partition(note.topic, 0)], ANSWER_S)
@@ -204,7 +232,8 @@ class Producer:
             transaction nothing of the batch was taken then, and it may begin again.
 
         Raises:
-            SinkUnavailableError, SinkError, FencedError: Nothing of a transaction was taken.
+            SinkUnavailableError: Nothing of a transaction was taken, as far as is known.
+            SinkError: Nothing of it was taken.
         """
         self._flush()
         failed = self._undelivered
@@ -232,7 +261,7 @@ class Producer:
                 raise self._failure(error, _WRITE) from error
 
     def close(self) -> None:
-        """Drop what was not finished, and close the connections."""
+        """Drop what was not finished, and end the client."""
         for reader in self._readers.values():
             reader.close()
         self._readers.clear()
@@ -240,7 +269,9 @@ class Producer:
             self._client.purge()
             self._client.poll(0)
         except kafka_errors():
-            return  # a fatal error that was told before
+            pass  # a fatal error that was told before
+        # It ends when nothing refers to it; its own `close` would wait for brokers that are away.
+        self._client = None
 
     def _flush(self) -> None:
         waited_from, before = time.monotonic(), len(self._client)
@@ -295,7 +326,17 @@ class Producer:
         return error
 
     def _failure(self, error: Any, what: str) -> Exception:
-        return failure(self._brokers, error, what, self._reason())
+        reason = self._reason()
+        if code_of(error) in FENCED and self._timed_out():
+            reason = (
+                f"It was open for longer than transaction.timeout.ms, {self._longest_s:.0f} s,"
+                " which the properties of the sink may raise."
+            )
+        return failure(self._brokers, error, what, reason)
+
+    def _timed_out(self) -> bool:
+        open_s = time.monotonic() - self._begun_at if self._begun_at else 0.0
+        return self._transactional and open_s > self._longest_s
 
     def _reason(self) -> str:
         return self._down[1] if self._down else ""
@@ -312,3 +353,22 @@ class Producer:
         """
         if error is not None:
             self._undelivered[label] = error
+
+
+def _weakly(method: Callable[..., None]) -> Callable[..., None]:
+    """Return a callback that does nothing once the object of `method` is gone.
+
+    The client holds its callbacks, and would be kept by an object that they keep.
+    """
+    held = WeakMethod(method)
+
+    def call(*given: Any) -> None:
+        if (standing := held()) is not None:
+            standing(*given)
+
+    return call
+
+
+def _seconds(brokers: Brokers, defaults: Mapping[str, Any], name: str) -> float:
+    """Return a time of the brokers' properties, or of `defaults`; Kafka's own is a minute."""
+    return int(brokers.properties.get(name) or defaults.get(name) or 60_000) / 1_000

@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from joinery.clients.kafka import (
     Brokers,
+    ProducerFencedError,
     Topic,
     client_properties,
     create_topic,
@@ -32,15 +34,14 @@ from joinery.project.schema_registry import RegistryOptions, registry
 from joinery.sinks.kafka_document_reader import KafkaDocumentReader
 from joinery.sinks.kafka_encoding import AvroEncoding, Encoding, JsonEncoding
 from joinery.sinks.kafka_log import VERSION_HEADER, highest_versions, standing_keys
+from joinery.sinks.kafka_run import RunNote, producer_name
 from joinery.sinks.line import StagedRow, read_chunks, read_parts, read_rows
 from joinery.sinks.protocol import (
-    FencedError,
     Guarantee,
     LogVersions,
     Promise,
     Refusal,
     SinkError,
-    SinkUnavailableError,
     StagedBatch,
     Writer,
     Written,
@@ -99,8 +100,8 @@ class KafkaSink:
         self._encoding = encoding or JsonEncoding()
         self._standing: Topic | None = None
         self._producer: Producer | None = None
-        self._producer_of = ""
-        self._claimed: tuple[str, int] | None = None
+        self._producer_of: tuple[str, int] | None = None
+        self._run = RunNote(topic, self.target)
 
     def open(self) -> None:
         """Find the topic, or create it compacted."""
@@ -115,23 +116,16 @@ class KafkaSink:
     def write(self, batch: StagedBatch) -> Written:
         """Produce all documents of `batch`, and wait until the brokers have them."""
         self._encoding.prepare(batch)
-        return self._written(self._producer_for(batch), batch)
+        with self._unless_replaced(batch):
+            return self._written(self._producer_for(batch), batch)
 
     def begin(self, batch: StagedBatch) -> None:
         """Note which run writes, where every part looks for it; it fences earlier runs."""
-        this = (batch.query_id, batch.epoch)
-        if not self._transactions or self._claimed == this:
-            return
-        producer, note = self._producer_for(batch), self._run_note(batch)
-        self._refuse_replaced(producer, batch)
-        producer.begin()
-        try:
-            producer.note(note, batch.epoch)
-        except BaseException:
-            producer.abandon()
-            raise
-        producer.finish()
-        self._claimed = this
+        if self._transactions:
+            with self._unless_replaced(batch):
+                self._producer_for(batch)
+            if self._run.refused is not None:
+                raise self._run.refused  # parts note what they have written, too
 
     def write_part(self, batch: StagedBatch, part: int) -> Written:
         """Produce the documents of a part in a transaction of its own, unless that was done.
@@ -142,20 +136,18 @@ class KafkaSink:
         if not self._transactions:
             return self.write(batch)
         self._encoding.prepare(batch)
-        note = Note(f"{self._name(batch)}-{part}", self._topic)
+        note = Note(f"{producer_name(batch, self._topic)}-{part}", self._topic)
         # A fresh producer fences every earlier attempt at the part, whichever run made it.
         producer = self._producer_named(note.group)
         try:
-            self._refuse_replaced(producer, batch)
+            self._run.refuse_older(producer, batch)
             if producer.noted(note) == _note_of(batch, refused=False):
                 return Written()
             return self._written(producer, batch, note)
-        except FencedError as error:
+        except ProducerFencedError:
             batch.check()
-            self._refuse_replaced(producer, batch)
-            raise SinkUnavailableError(
-                f"another attempt is writing the same documents to {self.target}"
-            ) from error
+            self._run.refuse_older(producer, batch)
+            raise
         finally:
             producer.close()
 
@@ -179,15 +171,19 @@ class KafkaSink:
         if self._producer is not None:
             self._producer.close()
             self._producer = None
-        self._claimed = None
 
-    def _run_note(self, batch: StagedBatch) -> Note:
-        return Note(f"{self._name(batch)}-run", self._topic)
-
-    def _refuse_replaced(self, producer: Producer, batch: StagedBatch) -> None:
-        noted = producer.noted(self._run_note(batch))
-        if noted is not None and noted > batch.epoch:
-            raise FencedError(f'another run of "{batch.query}" is writing to {self.target}')
+    @contextmanager
+    def _unless_replaced(self, batch: StagedBatch) -> Iterator[None]:
+        """Let a producer that the brokers refuse end the run only if another run is behind it."""
+        try:
+            yield
+        except ProducerFencedError as error:
+            batch.check()
+            if self._run.refused is not None:
+                raise self._run.unclear() from error
+            if self._producer is not None:
+                self._run.refuse_other(self._producer, batch)
+            raise
 
     def _written(self, producer: Producer, batch: StagedBatch, note: Note | None = None) -> Written:
         refused: dict[str, Refusal] = {}
@@ -214,11 +210,18 @@ class KafkaSink:
         return Topic(max_bytes=int(_CREATED["max.message.bytes"]))
 
     def _producer_for(self, batch: StagedBatch) -> Producer:
-        """Return the producer of the batch's query; a fresh one fences those before it."""
-        if self._producer is None or self._producer_of != batch.query_id:
+        """Return the producer of the batch's run; a fresh one fences those before it."""
+        this = (batch.query_id, batch.epoch)
+        if self._producer is None or self._producer_of != this:
             self.close()
-            self._producer = self._producer_named(self._name(batch))
-            self._producer_of = batch.query_id
+            producer = self._producer_named(producer_name(batch, self._topic))
+            try:
+                if self._transactions:
+                    self._run.make(producer, batch)
+            except BaseException:
+                producer.close()
+                raise
+            self._producer, self._producer_of = producer, this
         return self._producer
 
     def _producer_named(self, name: str) -> Producer:
@@ -229,9 +232,6 @@ class KafkaSink:
             return Producer(self._brokers, **settings)
         settings["transaction.timeout.ms"] = _TRANSACTION_MS
         return Producer(self._brokers, transactional_id=name, **settings)
-
-    def _name(self, batch: StagedBatch) -> str:
-        return f"joinery-{batch.query_id}-{batch.product}-{self._topic}"
 
     def _sent(
         self,

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from joinery.clients.kafka import Brokers, create_topic, describe_topic
+from joinery.clients.kafka import Brokers, ProducerFencedError, create_topic, describe_topic
 from joinery.clients.kafka_producer import Note, Producer
 from joinery.model.type import BINARY, DataType
 from joinery.sinks.kafka import KafkaSinkOptions
@@ -116,9 +116,13 @@ class OutboxSink:
         refused = {each.row.key: each for each in reading.refused}
         if events:
             producer = self._producer_for(batch)
-            while not self._sent(producer, batch, events, refused):
-                # What the brokers refused spoiled the transaction: once more without it.
-                pass
+            try:
+                while not self._sent(producer, batch, events, refused):
+                    # What the brokers refused spoiled the transaction: once more without it.
+                    pass
+            except ProducerFencedError:
+                batch.check()
+                raise  # this is still the run: the batch's number tells what was sent
         sent.keep(batch.batch_id, (event.origin for row, event in events if row.key not in refused))
         return Written(refused=tuple(refused.values()), older=reading.repeated)
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from joinery.clients import kafka_producer
-from joinery.clients.kafka import Brokers
+from joinery.clients.kafka import Brokers, ProducerFencedError
 from joinery.clients.kafka_producer import Producer
-from joinery.sinks.protocol import FencedError
+from joinery.errors import SinkUnavailableError
+
+_TASKS = Path("/proc/self/task")
 
 
 class FencedClient:
@@ -39,9 +44,43 @@ def test_a_fatal_error_that_the_client_raises_without_its_reason_is_asked_for(
     producer = Producer(Brokers("nowhere:1", {}), transactional_id="one")
     producer.begin()
 
-    with pytest.raises(FencedError):
+    with pytest.raises(ProducerFencedError):
         producer.finish()
 
 
-def _fenced(brokers: Brokers, **settings: Any) -> FencedClient:
+def _fenced(brokers: Brokers, defaults: Mapping[str, Any], **settings: Any) -> FencedClient:
     return FencedClient()
+
+
+def _threads() -> list[str]:
+    """Return the names of the threads of Kafka's clients."""
+    tasks = (each / "comm" for each in _TASKS.iterdir())
+    return [name for each in tasks if (name := each.read_text()).startswith("rdk")]
+
+
+@pytest.mark.skipif(not _TASKS.exists(), reason="only Linux tells of threads there")
+def test_a_producer_that_could_not_begin_does_not_go_on_trying(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(kafka_producer, "ANSWER_S", 0.1)
+    gc.collect()
+    gc.disable()
+    try:
+        before = _threads()
+        with pytest.raises(SinkUnavailableError):
+            Producer(Brokers("127.0.0.1:9", {}), transactional_id="one")
+
+        assert before == _threads()
+    finally:
+        gc.enable()
+
+
+def test_properties_of_a_sink_go_before_the_settings_of_its_producer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    taken: list[dict[str, Any]] = []
+    monkeypatch.setattr("confluent_kafka.Producer", taken.append)
+
+    Producer(Brokers("b:9092", {"compression.type": "zstd"}), **{"compression.type": "lz4"})
+
+    assert "zstd" == taken[0]["compression.type"]
