@@ -12,7 +12,6 @@ import logging
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from joinery.errors import SinkError, SinkOptionError, SinkUnavailableError
@@ -269,13 +268,12 @@ def _admin(brokers: Brokers) -> Any:
 def _made(
     brokers: Brokers,
     client: Callable[[dict[str, Any]], Any],
-    defaults: Mapping[str, Any] = MappingProxyType({}),
     **settings: Any,
 ) -> Any:
     from confluent_kafka import KafkaException
 
     try:
-        return client({**defaults, **brokers.settings(), **settings})
+        return client({**brokers.settings(), **settings})
     except KafkaException as error:
         raise SinkOptionError(
             "Kafka's client does not accept these properties",
@@ -284,7 +282,7 @@ def _made(
         ) from error
 
 
-def make_producer(brokers: Brokers, defaults: Mapping[str, Any], **settings: Any) -> Any:
+def make_producer(brokers: Brokers, *, defaults: Mapping[str, Any], **settings: Any) -> Any:
     """Return a producer of Kafka's client.
 
     Args:
@@ -294,7 +292,7 @@ def make_producer(brokers: Brokers, defaults: Mapping[str, Any], **settings: Any
     """
     from confluent_kafka import Producer
 
-    return _made(brokers, Producer, defaults, **settings)
+    return _made(brokers, Producer, **{**defaults, **brokers.settings(), **settings})
 
 
 def make_consumer(brokers: Brokers, group: str = "joinery") -> Any:

@@ -90,7 +90,7 @@ class Producer:
         self._report = _weakly(self._delivered)
         self._client = make_producer(
             brokers,
-            settings,
+            defaults=settings,
             **fixed,
             error_cb=_weakly(self._heard),
             on_delivery=partial(self._report, UNNAMED),

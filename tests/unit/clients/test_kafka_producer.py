@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +47,7 @@ def test_a_fatal_error_that_the_client_raises_without_its_reason_is_asked_for(
         producer.finish()
 
 
-def _fenced(brokers: Brokers, defaults: Mapping[str, Any], **settings: Any) -> FencedClient:
+def _fenced(brokers: Brokers, **settings: Any) -> FencedClient:
     return FencedClient()
 
 

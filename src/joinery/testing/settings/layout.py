@@ -184,7 +184,7 @@ def _write_topics(
     for relation in relations:
         create_topic(brokers, relation.topic, partitions=partitions, replication=1, settings={})
     # Without it a retry, as of a topic that is new, overtakes what was sent before.
-    producer = make_producer(brokers, **{"enable.idempotence": True})
+    producer = make_producer(brokers, defaults={"enable.idempotence": True})
     for number, (relation, each) in enumerate(changes, 1):
         key, value = _record(change_line(each.change(relation), relation))
         producer.produce(relation.topic, value, key, each.partition)
