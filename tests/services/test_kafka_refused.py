@@ -21,7 +21,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourcePatternType,
     ResourceType,
 )
-from tests.services.test_kafka_sink import committed
+from tests.services.committed import committed
 
 from joinery.delivery.outlet import PatientSink
 from joinery.dev.kafka import kafka as kafka_service

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
 
 # Its types do not export what it takes from its C part.
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
@@ -21,7 +19,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ConfigResource,
     ResourceType,
 )
-from tests.services.log import headers_of
+from tests.services.committed import committed
 
 from joinery.dev.service import Service
 from joinery.model.type import LONG, STRING, Field, Struct
@@ -41,36 +39,6 @@ EACH_BUT_OUTAGES = pytest.mark.parametrize(
     ],
     ids=str,
 )
-
-
-def committed(bootstrap: str, topic: str) -> list[StagedRow]:
-    """Return all committed records of a topic, in their order by partition."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": "test",
-            "isolation.level": "read_committed",
-            "enable.partition.eof": True,
-            "auto.offset.reset": "earliest",
-        }
-    )
-    standing = consumer.list_topics(topic, timeout=30).topics[topic].partitions
-    consumer.assign([TopicPartition(topic, each, 0) for each in standing])
-    rows: list[StagedRow] = []
-    ended = 0
-    until = time.monotonic() + 60
-    while ended < len(standing):
-        assert time.monotonic() < until
-        for message in consumer.consume(10_000, timeout=1):
-            if message.error():
-                ended += 1
-                continue
-            value = message.value()
-            version = int(headers_of(message)["joinery.version"])
-            text = None if value is None else value.decode()
-            rows.append(StagedRow((message.key() or b"").decode(), text, version))
-    consumer.close()
-    return rows
 
 
 @contextmanager
