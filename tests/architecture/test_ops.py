@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,8 @@ def exported() -> set[str]:
         lookups={"s/t": LookupProgress()},
     )
     waiting = Waiting(product="p", target="t", reason="", attempts=1, since=0.0)
-    progress = Progress().plus(batch).waits("t", waiting)
+    silent = replace(waiting, source="s", silent=True)
+    progress = Progress().plus(batch).waits("t", waiting).waits("s", silent)
     text = ProgressMetrics(lambda: progress, lambda: True).text().decode()
     names = (line for line in text.splitlines() if not line.startswith("#"))
     return {re.split(r"[{ ]", line)[0] for line in names}

@@ -8,6 +8,7 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
@@ -18,6 +19,8 @@ from tests.services.log import Log
 
 from joinery.dev.port import free_port
 from joinery.dev.service import Service
+from joinery.observe.status import State, project_status
+from joinery.project.load import load_spec
 from joinery.sinks.line import read_rows
 
 pytestmark = [pytest.mark.services, pytest.mark.slow]
@@ -90,25 +93,46 @@ def ready(port: int) -> tuple[int, str]:
         return error.code, error.read().decode()
 
 
-def test_a_broker_that_goes_while_a_run_is_idle_is_told_in_time_and_a_deleted_topic_ends_it(
+def states(file: Path) -> list[State]:
+    return [each.state for each in project_status(load_spec(file)).products]
+
+
+def brokers_back(run: Command) -> list[Mapping[str, Any]]:
+    return [each for each in run.told("back") if each["target"].startswith("the sources of")]
+
+
+def waits(run: Command, *, silent: bool = False) -> list[Mapping[str, Any]]:
+    """Return the waits for brokers that a run told, or those for heartbeats."""
+    return [each for each in run.told("waiting") if each["silent"] == silent]
+
+
+def test_a_broker_or_connector_that_goes_is_told_in_time_and_a_deleted_topic_ends_the_run(
     broker: Service, tmp_path: Path
 ) -> None:
     log, topic = declare(tmp_path, broker)
-    file, port = tmp_path / "joinery.yaml", free_port()
-    file.write_text(re.sub(r"\n *properties: .*", "", file.read_text()))  # as users have it
+    file, port, beats = tmp_path / "joinery.yaml", free_port(), f"__beats.{topic}"
+    as_users_have_it = f"\n      heartbeat: {beats}\n      silent_after: 6s"
+    file.write_text(re.sub(r"\n *properties: .*", as_users_have_it, file.read_text()))
+    log.put(beats, {"at": 1})
     log.put(topic, {"id": 1, "name": "Ada"})
     with joinery_run(tmp_path, "--set", f"run.http=127.0.0.1:{port}") as run:
         has(tmp_path, run, 1)
         run.wait_for(lambda: ready(port)[0] == 200)
 
+        run.wait_for(lambda: waits(run, silent=True))
+        run.wait_for(lambda: "silent" in states(file))
+        still_ready, _ = ready(port)
+        log.put(beats, {"at": 2})
+        run.wait_for(lambda: [e for e in run.told("back") if e["target"] == 'source "changes"'])
+
         gone_at = time.monotonic()
         broker.kill()
-        run.wait_for(lambda: run.told("waiting"))
+        run.wait_for(lambda: waits(run))
         told_s = time.monotonic() - gone_at
         code, why = ready(port)
         broker.start()
         back_at = time.monotonic()
-        run.wait_for(lambda: run.told("back"))
+        run.wait_for(lambda: brokers_back(run))
         back_s = time.monotonic() - back_at
         log.put(topic, {"id": 2, "name": "Bob"})
         has(tmp_path, run, 2)
@@ -122,7 +146,9 @@ def test_a_broker_that_goes_while_a_run_is_idle_is_told_in_time_and_a_deleted_to
     assert back_s < 30
     assert 503 == code
     assert f"could not reach Kafka at {broker.address}" in why
-    assert [1, 1] == [len(run.told("waiting")), len(run.told("back"))]
+    assert [1, 1] == [len(waits(run)), len(brokers_back(run))]
+    assert f'no heartbeat in topic "{beats}"' in waits(run, silent=True)[0]["reason"]
+    assert 200 == still_ready
     logged = (tmp_path / ".joinery/checkpoint/_logs/joinery.jsonl").read_text()
     assert '"waiting for sources"' in logged
     assert '"sources are back"' in logged

@@ -58,6 +58,7 @@ _TEND_END_S = 2.0
 _DROP_TRIES = 20
 _QUICK_S = 10.0
 _QUICK_ENDS = 5
+_GRACE_S = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -281,7 +282,13 @@ class Capture:
                     continue  # asked to; why is looked at next
                 since, failed = since if failed else time.time(), failed + 1
                 waiting = Waiting(
-                    product="", target=target, reason=away.message, attempts=failed, since=since
+                    product="",
+                    source=self._options.name,
+                    target=target,
+                    reason=away.message,
+                    attempts=failed,
+                    since=since,
+                    grace_s=_GRACE_S,
                 )
                 self._options.on_wait(target, waiting)
                 self._closing.wait(PATIENCE.wait_s(failed))
@@ -355,7 +362,13 @@ class Capture:
         if not self._paused:
             reason = f"paused by {paused.by}; joinery source resume {self._options.name}"
             waiting = Waiting(
-                product="", target=target, reason=reason, attempts=1, since=paused.since
+                product="",
+                source=self._options.name,
+                target=target,
+                reason=reason,
+                attempts=1,
+                since=paused.since,
+                grace_s=0.0,
             )
             self._options.on_wait(target, waiting)
         self._paused = True

@@ -5,7 +5,7 @@ Invariant: every change read is counted once as applied, stale, repeated, ignore
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from joinery.model.batch import BatchProgress, Counts
@@ -77,12 +77,14 @@ class Waiting:
     """What a run waits for before it can go on.
 
     Attributes:
-        product: Whose documents wait.
+        product: Whose documents wait, or the query; empty where `source` tells it.
         target: The sink's target, or the sources of a query.
         reason: Why it cannot be written, or read, now.
         attempts: How often it was tried.
         since: Seconds since 1970.
         grace_s: For how long a run counts as ready all the same.
+        source: The source that is waited for, where all that read it wait.
+        silent: Whether the run goes on all the same, and only hears nothing of the source.
     """
 
     product: str
@@ -91,6 +93,12 @@ class Waiting:
     attempts: int
     since: float
     grace_s: float = 30.0
+    source: str = ""
+    silent: bool = False
+
+    def is_of(self, names: Collection[str], sources: Collection[str]) -> bool:
+        """Return whether it holds up one of these products or queries, or who reads a source."""
+        return self.product in names or self.source in sources
 
     def to_json(self) -> dict[str, object]:
         """Return the wait as one JSON object, for machines."""
@@ -100,6 +108,8 @@ class Waiting:
             "reason": self.reason,
             "attempts": self.attempts,
             "since": round(self.since, 3),
+            "source": self.source,
+            "silent": self.silent,
         }
 
 

@@ -66,6 +66,7 @@ class ProductTotals:
 
     Attributes:
         relations: What it is made of.
+        sources: What those are read from.
         targets: Where its documents go.
         documents: How many were sent.
         tombstones: How many were taken back.
@@ -79,6 +80,7 @@ class ProductTotals:
     """
 
     relations: tuple[str, ...]
+    sources: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
     documents: int = 0
     tombstones: int = 0
@@ -93,6 +95,7 @@ class ProductTotals:
         """Return the totals as one JSON object."""
         return {
             "relations": list(self.relations),
+            "sources": list(self.sources),
             "targets": list(self.targets),
             "documents": self.documents,
             "tombstones": self.tombstones,
@@ -107,7 +110,7 @@ class ProductTotals:
     @classmethod
     def of_json(cls, told: Mapping[str, Any]) -> ProductTotals:
         """Return the totals that `to_json` told."""
-        lists = {name: tuple(told[name]) for name in ("relations", "targets")}
+        lists = {name: tuple(told.get(name, ())) for name in ("relations", "sources", "targets")}
         hot_keys = tuple(map(HotKey.of_json, told.get("hot_keys", ())))
         return cls(**{**told, **lists, "hot_keys": hot_keys})
 

@@ -246,9 +246,18 @@ def _waiting(progress: Progress) -> Iterator[Metric]:
         "How long the run has waited for a sink; absent while it waits for none.",
         labels=["product", "target"],
     )
+    silent = GaugeMetricFamily(
+        "joinery_source_silent_seconds",
+        "How long nothing was heard of a source; absent while something is.",
+        labels=["source"],
+    )
     for each in progress.waiting.values():
-        waiting.add_metric([each.product, each.target], max(0.0, time.time() - each.since))
-    yield waiting
+        for_s = max(0.0, time.time() - each.since)
+        if each.silent:
+            silent.add_metric([each.source], for_s)
+        else:
+            waiting.add_metric([each.product, each.target], for_s)
+    yield from (waiting, silent)
 
 
 def _lookups(lookups: Mapping[str, LookupProgress]) -> Iterator[Metric]:
@@ -383,7 +392,7 @@ class RunEndpoints:
         if not self.started.is_set():
             return "the queries have not started"
         for each in self._progress().waiting.values():
-            if time.time() - each.since > each.grace_s:
+            if not each.silent and time.time() - each.since > each.grace_s:
                 return f"{each.target}: {each.reason}"
         return ""
 

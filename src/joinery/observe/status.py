@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -18,6 +18,7 @@ from joinery.delivery.control import Action, ControlLog
 from joinery.delivery.lease_file import Holder
 from joinery.delivery.query_paths import QueryPaths
 from joinery.model.hot_key import HotKey
+from joinery.model.progress import Waiting
 from joinery.model.status import LastBatch, ProductTotals, QueryStatus, moment_text
 from joinery.observe.audit_note import AuditNote, audited_at
 from joinery.observe.kept_letters import dead_letter_names, kept_letters
@@ -32,6 +33,7 @@ State = Literal[
     "gone",
     "unknown",
     "waiting",
+    "silent",
     "behind",
     "paused",
     "starting",
@@ -42,7 +44,7 @@ State = Literal[
 """How a product is doing, the most urgent first."""
 
 STATES: tuple[State, ...] = get_args(State)
-_URGENT: tuple[State, ...] = ("failed", "gone", "unknown", "waiting")
+_URGENT: tuple[State, ...] = ("failed", "gone", "unknown", "waiting", "silent")
 _BEHIND_S = 10.0
 _FRESH_MS = 30_000
 _RECENT_S = 60.0
@@ -316,10 +318,14 @@ class _Run:
             return "ended", f"at {moment_text(told.written_at)}"
         if not self.going_on:
             return "gone", self._gone()
-        for each in told.waiting:
+        names = (name, self.query)
+        held_up = [each for each in told.waiting if each.is_of(names, mine.sources)]
+        held_up.sort(key=lambda each: each.silent)
+        for each in held_up:
             for_s = now - each.since
-            if for_s > each.grace_s and each.product in (name, self.query):
-                return "waiting", f"{each.target}: {each.reason.rstrip('.')}, for {for_s:.0f} s"
+            if for_s > each.grace_s:
+                why = f"{each.target}: {each.reason.rstrip('.')}, for {for_s:.0f} s"
+                return ("silent" if each.silent else "waiting"), why
         if self.paused is not None and told.live:
             return (
                 "live",
@@ -334,7 +340,7 @@ class _Run:
             return "starting", ""
         if told.caught_up_at is not None and now - told.caught_up_at < _BEHIND_S:
             return "live", ""
-        return "behind", _why_behind(told, now, (name, self.query))
+        return "behind", _why_behind(told, now, held_up)
 
     def _gone(self) -> str:
         if self.holder is None:
@@ -360,6 +366,9 @@ def read_status(file: Place) -> tuple[QueryStatus | None, str]:
 
 def _fresh_s(state: State, mine: ProductTotals, told: QueryStatus, now: float) -> float | None:
     age_s = None if mine.age_ms is None else mine.age_ms / 1000
+    unheard = [now - each.since for each in told.waiting if each.source in mine.sources]
+    if state in ("waiting", "silent") and unheard:
+        return max(*unheard, age_s or 0.0)
     if state == "live":
         return age_s
     if told.caught_up and state == "waiting":
@@ -371,10 +380,10 @@ def _fresh_s(state: State, mine: ProductTotals, told: QueryStatus, now: float) -
     return max(since_s, age_s or 0.0) if state in ("behind", "waiting") else since_s
 
 
-def _why_behind(told: QueryStatus, now: float, names: Collection[str]) -> str:
-    """Return where the time goes, in words; `names` are those of the product and its query."""
+def _why_behind(told: QueryStatus, now: float, held_up: Sequence[Waiting]) -> str:
+    """Return where the time goes, in words."""
     batch = told.batch
-    away = next((each for each in told.waiting if each.product in names), None)
+    away = next(iter(held_up), None)
     if away is not None:
         return f"it waits for {away.target}: {away.reason.rstrip('.')}"
     if batch is None:

@@ -146,6 +146,7 @@ class StatusFiles:
             ended_at = max(batch.ended_at, self._caught_up_at.get(query, 0.0))
             self._caught_up_at[query] = ended_at
         names = {query, *(each.name for each in products)}
+        sources = {source for each in products for source in _sources_of(each)}
         return QueryStatus(
             query=query,
             state="running",
@@ -161,7 +162,7 @@ class StatusFiles:
             bytes_left={} if batch is None else batch.remaining,
             state_bytes=None if batch is None else batch.state_bytes,
             products={each.name: self._totals(query, each, progress, now) for each in products},
-            waiting=tuple(each for each in progress.waiting.values() if each.product in names),
+            waiting=tuple(each for each in progress.waiting.values() if each.is_of(names, sources)),
             warnings=tuple(str(each) for each in progress.warnings),
             watermarks={}
             if batch is None
@@ -181,6 +182,7 @@ class StatusFiles:
         recent.note((now, documents + tombstones, timed, age_ms))
         return ProductTotals(
             relations=tuple(relations),
+            sources=_sources_of(product),
             targets=tuple(self._targets.get(product.name, ())),
             documents=documents,
             tombstones=tombstones,
@@ -221,6 +223,10 @@ def _news(status: QueryStatus) -> QueryStatus:
     """Return what is worth writing: while a query is caught up, time alone is no news."""
     since = None if status.caught_up else status.caught_up_at
     return replace(status, written_at=0.0, caught_up_at=since)
+
+
+def _sources_of(product: Product) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(each.source for each in product.relations))
 
 
 def _left(batch: BatchProgress) -> bool:

@@ -17,6 +17,7 @@ MARKS: Mapping[State, str] = {
     "gone": "✗",
     "unknown": "?",
     "waiting": "◐",
+    "silent": "◐",
     "behind": "◐",
     "paused": "‖",
     "live": "●",

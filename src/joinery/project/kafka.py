@@ -14,6 +14,7 @@ from joinery.project.option import (
     Target,
     check_path,
     declared,
+    duration,
     flag,
     options,
     options_of,
@@ -216,6 +217,15 @@ class KafkaOptions:
         "End the run where the log lost records that were not read yet.",
         default=True,
         check=Reader.flag,
+    )
+    heartbeat: str = text(
+        "A topic to which whoever writes the source's topics writes again and again, such as"
+        " Debezium's heartbeat topic.",
+        default="",
+        check=Reader.text,
+    )
+    silent_after: int = duration(
+        "How long no heartbeat may come before the source counts as silent.", default="15s"
     )
     registry: RegistryOptions | None = registry(
         "The schema registry of Avro messages.", default=None

@@ -145,6 +145,27 @@ def test_a_run_whose_sink_is_away_for_long_is_not_ready(served: Served) -> None:
     assert served.get("/health")[0] == 200
 
 
+def test_a_silent_source_is_a_metric_and_leaves_a_run_ready(served: Served) -> None:
+    served.endpoints.started.set()
+    waiting = Waiting(
+        product="",
+        source="shop",
+        target='source "shop"',
+        reason="no heartbeat",
+        attempts=1,
+        since=time.time() - 31,
+        silent=True,
+    )
+    served.progress = Progress().waits(waiting.target, waiting)
+
+    lines = served.get("/metrics")[1].splitlines()
+
+    line = next(each for each in lines if each.startswith("joinery_source_silent_seconds{"))
+    assert line.startswith('joinery_source_silent_seconds{source="shop"} 31.')
+    assert not [each for each in lines if each.startswith("joinery_sink_waiting_seconds{")]
+    assert 200 == served.get("/ready")[0]
+
+
 def test_another_path_names_those_there_are(served: Served) -> None:
     code, text = served.get("/metric")
 

@@ -202,6 +202,30 @@ def test_what_waits_for_a_target_says_for_which(spec: ProjectSpec) -> None:
     assert ("waiting", "postgres shop: refused, for 60 s") == (found.state, found.because)
 
 
+def test_who_reads_a_source_that_is_away_or_silent_says_so(spec: ProjectSpec) -> None:
+    totals = replace(CAUGHT_UP.products["person"], sources=("shop",))
+    away = Waiting(
+        product="",
+        source="shop",
+        target="source shop",
+        reason="cannot connect",
+        attempts=9,
+        since=NOW - 60,
+    )
+    silent = replace(away, target='source "shop"', reason="no heartbeat", silent=True)
+    status = replace(CAUGHT_UP, products={"person": totals})
+
+    waits = told(spec, replace(status, waiting=(silent, away)))
+    unheard = told(spec, replace(status, waiting=(silent,)))
+    other = told(spec, replace(status, waiting=(replace(away, source="elsewhere"),)))
+
+    assert ("waiting", "source shop: cannot connect, for 60 s") == (waits.state, waits.because)
+    assert ("silent", 'source "shop": no heartbeat, for 60 s') == (unheard.state, unheard.because)
+    assert [60.0, 60.0] == [waits.fresh_s, unheard.fresh_s]
+    assert unheard.wants_attention
+    assert "live" == other.state
+
+
 def test_what_is_slow_says_where_the_time_goes(spec: ProjectSpec) -> None:
     slow = LastBatch(number=7, ended_at=NOW - 1, seconds=1.0, rows=500, durations_ms={"sinks": 880})
     status = replace(

@@ -95,7 +95,7 @@ class Beginning:
             vault=self.held.door,
             ended=ended,
         )
-        topics = KafkaWatch(spark, self.spec, reads, checkpoints, self.board.warn)
+        topics = KafkaWatch(spark, self.spec, reads, checkpoints, self.board.warn, self.board.wait)
         files = FileWatch(self.spec, reads, checkpoints, self.board.warn, self.board.ignore)
         overdue = {
             each.name: OverdueTimers(checkpoints[each.name], each.lease.check)

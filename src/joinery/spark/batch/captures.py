@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, date, datetime, timedelta
@@ -33,12 +34,16 @@ from joinery.project.mysql import mysql_options, server_id_of
 from joinery.project.postgres import postgres_options
 from joinery.project.product import ProjectSpec
 from joinery.spark.jar import capture_jar
+from joinery.spark.source.silence import SourceSilence
 from joinery.spark.source.spool_readers import applied_files
 from joinery.vault.lines import lines_key_name
 from joinery.vault.tables import open_vault
 
 _SEALED = b"jyl1"
 _HEAD_BYTES = 256
+_LISTEN_S = 2.0
+_SILENT_S = 15.0
+_UNHEARD = "no heartbeat came from its database (see joinery source status)"
 _SEALED_BEFORE = timedelta(days=7)
 """So long before it was put in its place a file may have been begun: tables are read for days."""
 Wait = Callable[[str, Waiting | None], None]
@@ -244,6 +249,9 @@ class Captures:
         self._on_warning: Warn = lambda warning: None
         self._claimed: list[Capture] = []
         self._captures: list[Capture] = []
+        self._silences: dict[str, SourceSilence] = {}
+        self._away: set[str] = set()
+        self._listened_at = 0.0
 
     def serve(self, on_wait: Wait, on_warning: Warn) -> None:
         """Tell a run from now on, as `make_capture` says."""
@@ -264,7 +272,7 @@ class Captures:
             make_capture(
                 self._spec,
                 each,
-                lambda target, waiting: self._on_wait(target, waiting),
+                partial(self._note_wait, each.name),
                 lambda warning: self._on_warning(warning),
                 bulk=self._bulk,
             )
@@ -277,6 +285,33 @@ class Captures:
             capture = self._claimed.pop(0)
             capture.start()
             self._captures.append(capture)
+
+    def listen(self) -> None:
+        """Note which sources are not heard of: looked up every few seconds, when called."""
+        if time.monotonic() < self._listened_at + _LISTEN_S:
+            return
+        self._listened_at = time.monotonic()
+        for each in self._sources:
+            silence = self._silences.setdefault(
+                each.name, SourceSilence(each.name, _UNHEARD, _SILENT_S, self._tell)
+            )
+            spool = SpoolFolder(spool_of(self._spec, each))
+            position = spool.position
+            if position is None or spool.paused is not None or each.name in self._away:
+                silence.forgive()
+            else:  # MySQL's log stands while nobody writes; each heartbeat is in PostgreSQL's.
+                is_mysql = each.kind == "mysql"
+                silence.look(position.written_at_ms if is_mysql else position.lsn)
+
+    def _note_wait(self, source: str, target: str, waiting: Waiting | None) -> None:
+        if waiting is None:
+            self._away.discard(source)
+        else:
+            self._away.add(source)
+        self._tell(target, waiting)
+
+    def _tell(self, target: str, waiting: Waiting | None) -> None:
+        self._on_wait(target, waiting)
 
     def reach_end(self, ended: Callable[[], bool]) -> None:
         """Wait until the spools have all that was committed by now.

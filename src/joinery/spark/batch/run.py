@@ -321,6 +321,7 @@ class Run:
                 if (broken := self._captures.error) is not None:
                     watch.broke_off(broken)
                     self.request_stop()
+                self._captures.listen()
                 phases.note(bool(caught_up) and all(caught_up.values()))
                 self._status.look(caught_up, watch.paused)
                 self._ended.wait(_POLL_S)

@@ -5,6 +5,9 @@ that is quiet, and it asks for minutes before it gives a broker up, so one that 
 like that, too. Here a broker that does not answer is known within seconds, and the ends of
 topics are held against what was read: an end below it cannot be.
 
+A topic to which nobody writes looks like one that has nothing new, too; a source that names the
+topic of its connector's heartbeats is silent once none come.
+
 Invariant: looking never holds up a batch.
 """
 
@@ -17,6 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from joinery.errors import RunError
+from joinery.model.progress import Waiting
 from joinery.model.warning import RunWarning
 from joinery.place.place import Place
 from joinery.project.kafka import KafkaOptions, kafka_options
@@ -31,6 +35,7 @@ from joinery.spark.source.kafka_client import (
     lost_error,
     lost_warning,
 )
+from joinery.spark.source.silence import SourceSilence
 from joinery.spark.source.source import SourceRead, positions
 from joinery.spark.source.warning import TopicNames
 
@@ -52,6 +57,7 @@ class KafkaWatch:
         reads: By query, what it reads, in the order of its streams.
         checkpoints: By query, where its positions are kept.
         warn: Takes what someone should look at.
+        wait: Called by target with a source that is silent, and with None once it is heard again.
     """
 
     def __init__(
@@ -61,7 +67,9 @@ class KafkaWatch:
         reads: Mapping[str, Sequence[SourceRead]],
         checkpoints: Mapping[str, Place],
         warn: Callable[[RunWarning], None],
+        wait: Callable[[str, Waiting | None], None],
     ) -> None:
+        self._wait = wait
         self._spark = spark
         self._warn = warn
         self._checkpoints = checkpoints
@@ -80,6 +88,7 @@ class KafkaWatch:
         }
         self._clients: dict[str, KafkaClient] = {}
         self._suspected: dict[tuple[str, str], Sequence[Gap]] = {}
+        self._silences: dict[str, SourceSilence] = {}
         self._away: dict[str, KafkaUnreachableError] = {}
         self._reached_at: dict[str, float] = {}
         self._found: dict[str, RecordsLostError] = {}
@@ -117,6 +126,7 @@ class KafkaWatch:
             for source, options in sources.items():
                 self._reach(source, options)
                 self._look_for_names(source, options)
+                self._listen(source, options)
             for query in self._sources:
                 try:
                     self._look(query)
@@ -147,6 +157,28 @@ class KafkaWatch:
                 self._warn(warning)
         except (RunError, OSError) as error:
             log.debug("the topics of %s were not listed: %s", source, error)
+
+    def _listen(self, source: str, options: KafkaOptions) -> None:
+        """Note whether a source that has heartbeats gave one since the last look."""
+        if not options.heartbeat:
+            return
+        silence = self._silence(source, options)
+        if source in self._away:
+            silence.forgive()
+            return
+        try:
+            ends = self._client(source, options).edges_of([options.heartbeat])
+        except (RunError, OSError) as error:
+            log.debug("the heartbeats of %s were not looked at: %s", source, error)
+            return
+        silence.look(tuple(ends))
+
+    def _silence(self, source: str, options: KafkaOptions) -> SourceSilence:
+        if source not in self._silences:
+            missing = f'no heartbeat in topic "{options.heartbeat}" (is its connector running?)'
+            after_s = options.silent_after / 1000
+            self._silences[source] = SourceSilence(source, missing, after_s, self._wait)
+        return self._silences[source]
 
     def _client(self, source: str, options: KafkaOptions) -> KafkaClient:
         if source not in self._clients:
