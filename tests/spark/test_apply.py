@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,9 @@ from tests.unit.solutions.spark_state.frozen import PRODUCTS, RELATIONS
 from fleet_compare import differences, sent
 from fleet_log import History, LogFiles
 from fleet_shape import declared, make_fleet
-from joinery.errors import StateMismatchError
+from joinery.delivery.outlet import DirectOutlet
+from joinery.errors import RunError, StateMismatchError
+from joinery.spark.batch import query_start
 from joinery.spark.recovery import standing
 
 if TYPE_CHECKING:
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
+
+    from fleet_shape import Fleet, Product
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -70,6 +75,63 @@ def test_products_of_a_group_are_removed_and_reordered_and_the_others_go_on(
     history.write_rows(tmp_path / "rows")
     assert {} == differences(fleet, tmp_path / "rows", tmp_path / "out")
     assert [0, 0, 0] == [sent(tmp_path / "out" / each.name).falling for each in fleet.products]
+
+
+@pytest.mark.parametrize("seed", each_seed((1, 0, 3, 9, 10), few=1))
+def test_products_that_are_added_are_built_from_the_rows_of_the_others(
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    seed: int,
+) -> None:
+    """All are compared with a statement over all rows; no document is sent twice."""
+    every, random = make_fleet(seed, relations=6, products=10), Random(seed)
+    history, log = History(every), LogFiles(tmp_path / "data")
+    project = tmp_path / "joinery.yaml"
+    monkeypatch.chdir(tmp_path)
+    order = random.sample(every.products, len(every.products))
+    members, left = order[:5], order[5:]
+    log.write(history.lines(ROWS), files=2, total=ROWS)
+
+    def declare_all(products: Sequence[Product]) -> Fleet:
+        fleet = replace(every, products=tuple(products))
+        project.write_text(declared(fleet, data="data", out="out"), encoding="utf-8")
+        return fleet
+
+    declare_all(members)
+    run_once(spark, tmp_path)
+    added = 0
+    while left:
+        one = left.pop()
+        members.insert(random.randrange(len(members) + 1), one)
+        declare_all(members)
+        capsys.readouterr()
+        joinery(monkeypatch, "plan", "--json")
+        if not json.loads(capsys.readouterr().out)[0]["apply"]:
+            members.remove(one)
+            continue
+        if added == 1:
+            members.remove(next(each for each in members if each is not one))
+            declare_all(members)
+        assert 0 == joinery(monkeypatch, "apply")
+        with monkeypatch.context() as broken:
+            # Before the batch that tells the rows runs, and before it is committed.
+            if added == 0:
+                broken.setattr(query_start, "open_sources", killed)
+            else:
+                broken.setattr(DirectOutlet, "write", killed)
+            with pytest.raises((KilledError, RunError)):
+                run_once(spark, tmp_path)
+        assert {one.name} == {name for name, count in run_once(spark, tmp_path).items() if count}
+        added += 1
+        log.write(history.lines(ROWS), files=2, total=ROWS)
+        run_once(spark, tmp_path)
+
+    fleet = declare_all(members)
+    assert added > 1
+    history.write_rows(tmp_path / "rows")
+    assert {} == differences(fleet, tmp_path / "rows", tmp_path / "out")
 
 
 SOURCES = """\
@@ -169,6 +231,62 @@ def test_products_of_any_form_go_on_as_if_the_others_had_never_been(
         assert expected == {name: documents(kept, name) for name in left}
 
     assert sum(map(bool, expected.values())) > 1, "most of them have documents"
+
+
+@pytest.mark.parametrize("seed", each_seed((3, 11, 54, 1), few=1))
+def test_products_of_any_form_that_are_added_are_as_if_they_had_been_there(
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    seed: int,
+) -> None:
+    random = Random(seed)
+    names = random.sample(sorted(FORMS), 9)
+    there, joining = names[:6], names[6:]
+    kept, plain = tmp_path / "kept", tmp_path / "plain"
+    batches = [rows_of_batch(random, number) for number in range(4)]
+    declare_in = {kept: [*there], plain: [*there]}
+    for folder in (kept, plain):
+        folder.mkdir()
+    monkeypatch.chdir(kept)
+    for number, batch in enumerate(batches[:2]):
+        declare(kept, there)
+        feed(kept, number, **batch)
+        run_once(spark, kept)
+    for one in joining:
+        declare(kept, [*declare_in[kept], one])
+        capsys.readouterr()
+        joinery(monkeypatch, "plan", "--json")
+        if json.loads(capsys.readouterr().out)[0]["apply"]:
+            for members in declare_in.values():
+                members.append(one)
+            assert 0 == joinery(monkeypatch, "apply")
+            run_once(spark, kept)
+    added = declare_in[kept][6:]
+
+    declare(kept, declare_in[kept])
+    declare(plain, declare_in[plain])
+    for number, batch in enumerate(batches):
+        feed(plain, number, **batch)
+        run_once(spark, plain)
+        if number > 0:
+            if number > 1:
+                feed(kept, number, **batch)
+                run_once(spark, kept)
+            expected = {name: documents(plain, name) for name in added}
+            found = {name: documents(kept, name) for name in added}
+            assert there_of(expected) == there_of(found)
+
+    assert len(added) > 1
+
+
+def there_of(products: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return the documents that are there: who was added hears of none that went before."""
+    return {
+        name: {key: value for key, value in each.items() if value is not None}
+        for name, each in products.items()
+    }
 
 
 CARD = """\

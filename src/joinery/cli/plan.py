@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from joinery.cli.project import DONE, FOUND, plan_whole
-from joinery.errors import RunError
 from joinery.plan.product import Product
 from joinery.plan.stream import outputs_of
 from joinery.project.load import load_spec
@@ -49,7 +48,9 @@ def run_apply(file: Path, names: Sequence[str]) -> int:
     done = {"carried": "its state is kept; the next run goes on from it"}
     done |= {"new": "it has no checkpoint yet", "unchanged": "nothing to do"}
     for change in apply_all(spec, queries):
-        sys.stdout.write(f"{change.query}: {done[change.outcome]}\n")
+        carried = change.outcome == "carried"
+        built = f", and builds {', '.join(new)}" if carried and (new := _added(change)) else ""
+        sys.stdout.write(f"{change.query}: {done[change.outcome]}{built}\n")
     return DONE
 
 
@@ -87,7 +88,7 @@ def _commands(change: QueryChange) -> Iterator[str]:
             yield f"run: reads {', '.join(change.relations)} from the beginning"
         case "carried":
             yield "run: refuses the checkpoint (STATE_MISMATCH)"
-            yield f"apply: {_carried(change.hindrance)}"
+            yield f"apply: {_carried(change)}"
         case "rebuilt":
             yield "run: refuses the checkpoint (STATE_MISMATCH), and so does apply"
             yield f"run --rebuild: {_rebuild(change)}"
@@ -95,10 +96,16 @@ def _commands(change: QueryChange) -> Iterator[str]:
             yield "no query of the project has this name; its checkpoint stays until you delete it"
 
 
-def _carried(hindrance: RunError | None) -> str:
-    if hindrance is None:
+def _carried(change: QueryChange) -> str:
+    if (first := change.hindrance) is not None:
+        return f"would keep the state, and refuses for now: {first.message}. {first.hint}"
+    if not (added := ", ".join(_added(change))):
         return "keeps the state; nothing is read again, nothing is sent"
-    return f"would keep the state, and refuses for now: {hindrance.message}. {hindrance.hint}"
+    return f"keeps the state; the next run builds {added} from it, and reads nothing again"
+
+
+def _added(change: QueryChange) -> list[str]:
+    return [name for name, what in change.products.items() if what == "added"]
 
 
 def _rebuild(change: QueryChange) -> str:

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from pyspark.sql import DataFrame, SparkSession
 
+from joinery.place.place import Place
 from joinery.place.remote_path import RemotePath
 from joinery.plan.relation import Relation
+from joinery.solutions.spark_state.addition import Telling
 from joinery.solutions.spark_state.busy_keys import busy_keys
 from joinery.solutions.spark_state.costs import product_costs
 from joinery.solutions.spark_state.fingerprint import state_marks
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
 _KERNEL = "dev.joinery.kernel.door.Kernel"
 _LOGS_READ = "dev.joinery.kernel.spark.LogsRead"
+_TELLING = "joinery.telling"
 _PROGRESS_LOG = "dev.joinery.kernel.door.ProgressLog"
 
 
@@ -83,6 +86,7 @@ class Kernel:
         apart: Where tasks leave the parts of batches, where they do not see the driver's disk; None
             where they do.
         settling: The products that settle, whose staged lines say what they replace at a sink.
+        telling: The rows that a batch tells to nodes which came after them; None for none.
     """
 
     session: SparkSession
@@ -93,6 +97,18 @@ class Kernel:
     spools: frozenset[str] = frozenset()
     apart: PartsApart | None = None
     settling: frozenset[str] = frozenset()
+    telling: Telling | None = None
+
+    def to_tell(self, telling: Telling, checkpoint: Place) -> Self:
+        """Return the kernel for a query of which a batch tells rows that stand.
+
+        Args:
+            telling: Which.
+            checkpoint: The query's.
+        """
+        before = telling.batch - 1
+        told = str(checkpoint), before, list(telling.retracts), telling.first
+        return replace(self, telling=telling, _jvm_kernel=self._jvm_kernel.telling(*told))
 
     def sealing(self, vault: VaultAddress, spools: frozenset[str]) -> Self:
         """Return the kernel with what it seals by; see its attributes."""
@@ -147,6 +163,9 @@ class Kernel:
             and counter; "keys", the `NodeKeys` of those with the most messages; and "parts", where
             tasks find those of a product by their numbers, if not below `folder`.
         """
+        if self.telling is not None:
+            now = label is not None and label.number == self.telling.batch
+            self.session.sparkContext.setLocalProperty(_TELLING, "true" if now else "false")
         counts = self._staged(batch, folder)
         nodes, keys, left_out = (counts.pop(each, {}) for each in ("nodes", "keys", "left_out"))
         costs = product_costs(self.program, nodes)

@@ -9,13 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import product
 from typing import Any
 
 from joinery.errors import StateMismatchError
 from joinery.files import write_whole
 from joinery.place.place import Place, numbers_in
+from joinery.solutions.spark_state.addition import Telling
 from joinery.solutions.spark_state.describe import parts_of
 from joinery.solutions.spark_state.ledger import Ledger
 from joinery.solutions.spark_state.program import KernelProgram, Removed
@@ -54,6 +55,7 @@ class Fingerprint:
         append: The relations that are logs, whose updates and deletes are ignored; None where that
             was not noted.
         ledger: The numbers of its nodes; None where there are none, or they were not noted.
+        telling: The rows that a batch tells to nodes which came after them; None where none does.
     """
 
     format: int
@@ -64,6 +66,7 @@ class Fingerprint:
     kinds: Mapping[str, int] = field(default_factory=dict)
     append: tuple[str, ...] | None = None
     ledger: Ledger | None = None
+    telling: Telling | None = None
 
     def to_json(self) -> str:
         """Return the text of the file."""
@@ -76,6 +79,7 @@ class Fingerprint:
             "statements": self.statements,
             "append": self.append,
             "ledger": None if self.ledger is None else self.ledger.to_plain(),
+            "telling": None if self.telling is None else asdict(self.telling),
         }
         return json.dumps(told, indent=1, ensure_ascii=False) + "\n"
 
@@ -198,7 +202,7 @@ def claim_checkpoint(
         if differences:
             raise _mismatch(folder, query, differences, solution)
         stored = _stored(file)
-        ours = replace(ours, ledger=stored.ledger)
+        ours = replace(ours, ledger=stored.ledger, telling=stored.telling)
         if stored == ours and (stored.ledger is not None or solution != SPARK_STATE):
             return program
     if ours.ledger is None and solution == SPARK_STATE:
@@ -340,6 +344,7 @@ def _stored(file: Place) -> Fingerprint:
         {str(kind): int(number) for kind, number in told.get("kinds", {}).items()},
         None if told.get("append") is None else tuple(map(str, told["append"])),
         _ledger(told.get("ledger")),
+        _telling(told.get("telling")),
     )
 
 
@@ -352,6 +357,12 @@ def _ledger(told: Any) -> Ledger | None:
         return None if told is None else Ledger.from_plain(told)
     except (ValueError, KeyError, TypeError):
         return None
+
+
+def _telling(told: Any) -> Telling | None:
+    if told is None:
+        return None
+    return Telling(int(told["batch"]), tuple(map(int, told["retracts"])), int(told["first"]))
 
 
 def _changed_parts(stored: Mapping[str, str], ours: Mapping[str, str]) -> Iterator[str]:

@@ -214,7 +214,7 @@ def stand(program: KernelProgram, ledger: Ledger) -> Standing:
     ours = Ledger.of(program)
     if ours is None:
         raise ValueError("a program of streams has no ledger")
-    numbers = _numbers(program, ours, ledger)
+    numbers = known_numbers(program, ours, ledger)
     new = {name for i, each in enumerate(ours.nodes) if i not in numbers for name in each.products}
     names = {each.name for each in program.products}
     extended = tuple(
@@ -224,7 +224,7 @@ def stand(program: KernelProgram, ledger: Ledger) -> Standing:
     )
     fits = len(numbers) == len(program.nodes) and not extended
     return Standing(
-        _numbered(program, numbers, ledger) if fits else None,
+        numbered(program, numbers, ledger) if fits else None,
         changed=tuple(sorted(new & ledger.products)),
         added=tuple(sorted(names - ledger.products)),
         removed=tuple(sorted(ledger.products - names)),
@@ -232,7 +232,7 @@ def stand(program: KernelProgram, ledger: Ledger) -> Standing:
     )
 
 
-def _numbers(program: KernelProgram, ours: Ledger, ledger: Ledger) -> dict[int, int]:
+def known_numbers(program: KernelProgram, ours: Ledger, ledger: Ledger) -> dict[int, int]:
     """Return by place the numbers of the nodes that are in a ledger, with all that they hear of."""
     known: dict[tuple[str, str, str], list[int]] = defaultdict(list)
     for number, each in enumerate(ledger.nodes):
@@ -262,13 +262,25 @@ def _leave_followers(program: KernelProgram, found: dict[int, int]) -> None:
         left += [each for each in {*heirs} if found.pop(each, None) is not None]
 
 
-def _numbered(program: KernelProgram, numbers: Mapping[int, int], ledger: Ledger) -> KernelProgram:
-    """Return a program whose nodes have the numbers and levels of a ledger."""
+def numbered(program: KernelProgram, numbers: Mapping[int, int], ledger: Ledger) -> KernelProgram:
+    """Return a program whose nodes have the numbers and levels of a ledger.
+
+    Args:
+        program: It was lowered to keep what the ledger has.
+        numbers: By place the number of each node; one that is not in the ledger yet stands as far
+            from the last level as in the program.
+        ledger: The ledger.
+    """
     nodes: list[Any] = [
         Removed(each.key.partition(" ")[2], each.level, each.timed) for each in ledger.nodes
     ]
+    nodes += [None] * (len({*numbers.values()} - {*range(len(nodes))}))
     for place, number in numbers.items():
-        node, known = with_numbers(program.nodes[place], numbers), ledger.nodes[number]
+        node = with_numbers(program.nodes[place], numbers)
+        if number >= len(ledger.nodes):
+            nodes[number] = replace(node, level=node.level + ledger.levels - program.levels)
+            continue
+        known = ledger.nodes[number]
         if isinstance(node, Root) and node.read is None and _READ in known.uses:
             node = replace(node, was_read=True)
         nodes[number] = replace(node, level=known.level)
@@ -282,12 +294,14 @@ def _numbered(program: KernelProgram, numbers: Mapping[int, int], ledger: Ledger
 
 
 def _placed(program: KernelProgram, ledger: Ledger) -> tuple[RelationProgram, ...]:
-    """Return the relations of a program, whose times are noted where they were."""
-    places = (ledger.places.get(each.name, place) for place, each in enumerate(program.relations))
-    return tuple(
-        replace(relation, notes=None if noted == place else noted)
-        for place, (relation, noted) in enumerate(zip(program.relations, places, strict=True))
-    )
+    """Return the relations of a program, whose times are noted where they were, or nowhere yet."""
+    taken, found = {*ledger.places.values()}, []
+    for place, relation in enumerate(program.relations):
+        free = place if place not in taken else max(taken) + 1
+        noted = ledger.places.get(relation.name, free)
+        taken.add(noted)
+        found.append(replace(relation, notes=None if noted == place else noted))
+    return tuple(found)
 
 
 def _heard(program: KernelProgram, nodes: Sequence[DocumentNode]) -> list[str]:

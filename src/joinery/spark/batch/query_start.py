@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
 from joinery.model.warning import RunWarning
-from joinery.place.place import local_only
+from joinery.place.place import Place, local_only
 from joinery.plan.stream import Stream
 from joinery.project.captured import CAPTURED
 from joinery.project.product import ProjectSpec
@@ -24,7 +25,13 @@ from joinery.spark.kernel import Kernel, PartsApart
 from joinery.spark.real_time.rules import kafka_topics
 from joinery.spark.real_time.run import RealTimeRun
 from joinery.spark.real_time.uncommitted import RealTimeMark
-from joinery.spark.recovery.checkpoint import committed_positions, ended_batch
+from joinery.spark.recovery.checkpoint import (
+    begin_empty_batch,
+    committed_positions,
+    ended_batch,
+    last_batch,
+    untold,
+)
 from joinery.spark.recovery.isolate import Quarantine
 from joinery.spark.source.feed import open_change_feed
 from joinery.spark.source.open import open_sources
@@ -131,6 +138,8 @@ class QueryStarter:
         spark, spec = self.spark, self.spec
         reads = sources_of(spec, query.products)
         checkpoint = self.mode.paths(query.name).checkpoint
+        if isinstance(kernel, Kernel):
+            kernel = _telling(kernel, checkpoint, query.lease.check)
         if self.mode.needs_ends(query.products):
             Ends(checkpoint, reads).take(spark, spec)
         raw = open_sources(spark, spec, reads, committed_positions(checkpoint), self._room(query))
@@ -160,6 +169,15 @@ class QueryStarter:
         trigger_ms = max(spec.run.trigger_ms, TICK_MS if timers else 0)
         with running_timers(spark, timers):
             return writer.trigger(processingTime=f"{trigger_ms} milliseconds").start()
+
+
+def _telling(kernel: Kernel, checkpoint: Place, check: Callable[[], None]) -> Kernel:
+    """Return a kernel whose next batch tells rows to products that were added; else the same."""
+    if (telling := untold(checkpoint)) is None:
+        return kernel
+    if last_batch(checkpoint) == (telling.batch - 1, True):
+        begin_empty_batch(checkpoint, round(time.time() * 1000), check)
+    return kernel.to_tell(telling, checkpoint)
 
 
 def staging_apart(kernel: BatchKernel, apart: PartsApart) -> BatchKernel:

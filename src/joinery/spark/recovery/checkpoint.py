@@ -14,6 +14,8 @@ from typing import Any
 from joinery.errors import FencedError, StateMismatchError
 from joinery.files import write_first, write_whole
 from joinery.place.place import Place, numbers_in
+from joinery.solutions.spark_state.addition import Telling
+from joinery.solutions.spark_state.fingerprint import standing_fingerprint
 from joinery.spark.partitions import PARTITIONS
 from joinery.spark.source.source import SourceRead
 
@@ -130,6 +132,16 @@ def last_ended_batch(checkpoint: Place) -> int | None:
     if not file.exists():
         return None
     return int(json.loads(file.read_text(encoding="utf-8"))["batch"])
+
+
+def untold(checkpoint: Place) -> Telling | None:
+    """Return which rows are told to added products by a batch that is not committed yet."""
+    standing = standing_fingerprint(checkpoint)
+    if standing is None or standing.telling is None:
+        return None
+    told = standing.telling.batch in numbers_in(checkpoint / "commits")
+    last, _ = last_batch(checkpoint)
+    return None if told or last is None or last > standing.telling.batch else standing.telling
 
 
 def _settings(checkpoint: Place, batch_id: int) -> dict[str, Any]:

@@ -34,7 +34,7 @@ from joinery.spark.batch.stores import solution_of
 from joinery.spark.jvm import class_of, load_jar
 from joinery.spark.partitions import MOST
 from joinery.spark.real_time.uncommitted import RealTimeMark
-from joinery.spark.recovery.checkpoint import last_batch, partitions_of
+from joinery.spark.recovery.checkpoint import last_batch, partitions_of, untold
 from joinery.spark.recovery.relocate import relocate
 from joinery.spark.recovery.replacement import RESCALED, goes_along, mark_done, put_in_place
 
@@ -113,6 +113,11 @@ def _partitions(query: str, products: Sequence[Product], checkpoint: Place) -> i
         raise RescaleError(
             f'the last batch of query "{query}" is not finished',
             hint="Finish it first: joinery run --once.",
+        )
+    if untold(checkpoint) is not None:
+        raise RescaleError(
+            f'products that were added to query "{query}" are not built yet',
+            hint="Have them built first: joinery run --once.",
         )
     return standing
 

@@ -2,7 +2,8 @@
 
 A query whose products were removed or put into another order goes on from its state: what is left
 of it is found again by what it is, and its nodes keep their numbers (see the ledger of them).
-So nothing is read again and nothing is sent. What else changed is rebuilt.
+So nothing is read again and nothing is sent. Products that were added are told the rows that stand,
+by a batch of the next run. What else changed is rebuilt.
 
 Invariant: a checkpoint is the former program's until what is noted of it is replaced, which is one
 file; from then on it is the new one's. State is not touched.
@@ -22,6 +23,7 @@ from joinery.observe.status import read_status
 from joinery.place.place import Place, numbers_in
 from joinery.plan.product import Product
 from joinery.project.product import ProjectSpec
+from joinery.solutions.spark_state.addition import Telling, add
 from joinery.solutions.spark_state.fingerprint import (
     FILE_NAME,
     SPARK_STATE,
@@ -36,7 +38,7 @@ from joinery.spark.batch.query_kernel import lower_products, lower_query
 from joinery.spark.batch.setup import spooled_products
 from joinery.spark.batch.stores import solution_of, statements_of
 from joinery.spark.real_time.uncommitted import RealTimeMark
-from joinery.spark.recovery.checkpoint import check_sources, last_batch
+from joinery.spark.recovery.checkpoint import check_sources, last_batch, untold
 from joinery.spark.recovery.replacement import next_checkpoint, put_in_place
 from joinery.spark.source.source import sources_of
 
@@ -128,9 +130,37 @@ def compare(spec: ProjectSpec, query: str, products: Sequence[Product]) -> Query
     ways = [stand(each, ledger) for each in lower_products(products, spec.run, ledger)]
     stood = min(ways, key=lambda each: (each.program is None, len(each.changed)))
     found = replace(found, products=_by_ledger(products, stood))
+    if stood.added and not stood.changed:
+        return _added(found, spec, products, standing, ledger, stood, told)
     if stood.program is None:
         return replace(found, why=tuple(_why_not(told, found.products, stood)) or tuple(told))
     return _carried(found, spec, products, standing, ledger, stood, told)
+
+
+def _added(
+    found: QueryChange,
+    spec: ProjectSpec,
+    products: Sequence[Product],
+    standing: Fingerprint,
+    ledger: Ledger,
+    stood: Standing,
+    told: Sequence[str],
+) -> QueryChange:
+    """Return what was found where products were added, and none changed."""
+    ways = [add(each, ledger) for each in lower_products(products, spec.run, ledger)]
+    addition = next((each for each in ways if each.program is not None), ways[0])
+    if addition.program is None:
+        names = ", ".join(f'"{each}"' for each in stood.added)
+        whose = f"{names} cannot be built from the state of the others"
+        return replace(found, why=(whose, *addition.why))
+    joined = replace(stood, program=addition.program)
+    found = _carried(found, spec, products, standing, ledger, joined, told)
+    if found.noted is None:
+        return found
+    last, _ = last_batch(next_checkpoint(spec.checkpoint, found.query))
+    assert last is not None, "it has begun"
+    telling = Telling(last + 1, addition.retracts, len(ledger.nodes))
+    return replace(found, noted=replace(found.noted, telling=telling))
 
 
 def _carried(
@@ -151,7 +181,7 @@ def _carried(
         others.append("the next run would number the nodes in another way")
     if others:
         return replace(found, why=tuple(others))
-    own = (each for each in told if not _is_of(each, stood.removed))
+    own = (each for each in told if not _is_of(each, (*stood.removed, *stood.added)))
     left = {each.name for each in stood.program.relations}
     why = tuple(_by_relation(own, {*ledger.relations} - left))
     hindrance = _hindrance(found.query, next_checkpoint(spec.checkpoint, found.query), products)
@@ -172,6 +202,11 @@ def _hindrance(query: str, folder: Place, products: Sequence[Product]) -> RunErr
         return ApplyError(
             f'the last batch of query "{query}" is not finished',
             hint="Finish it first, with the project as it was: joinery run --once.",
+        )
+    if untold(folder) is not None:
+        return ApplyError(
+            f'products that were added to query "{query}" are not built yet',
+            hint="Have them built first, with the project as it was: joinery run --once.",
         )
     try:
         check_held(folder, products)

@@ -15,6 +15,7 @@ import joinery as jn
 from fleet_shape import declared, make_fleet
 from joinery.plan.product import Product
 from joinery.solutions.spark_state import program as programs
+from joinery.solutions.spark_state.addition import add
 from joinery.solutions.spark_state.fingerprint import (
     carried_fingerprint,
     fingerprint,
@@ -82,6 +83,30 @@ def group(tmp_path: Path, **products: str) -> list[Product]:
     lines = (f"  {name}: {text}\n" for name, text in products.items())
     (tmp_path / "joinery.yaml").write_text(HEAD + "".join(lines))
     return list(jn.load(tmp_path / "joinery.yaml").plan.products)
+
+
+def test_an_added_product_has_numbers_behind_the_last_and_retracts_that_tell_it_its_rows(
+    tmp_path: Path,
+) -> None:
+    embed = "embed: {posts: {many: post, on: {user: id}}}"
+    there = f"{{group: g, root: user, {embed}}}"
+    counted = {
+        each: f"{{group: g, aggregate: {each}, by: [id], values: {{n: count(*)}}}}"
+        for each in ("user", "post")
+    }
+    before = ledger_of(lower(group(tmp_path, there=there, **counted)))
+    products = group(tmp_path, joined=there, there=there, **counted)
+
+    found = add(lower(products, ledger=before), before)
+
+    assert found.program is not None, found
+    nodes = found.program.nodes
+    kept = [(each.key, each.level) for each in before.nodes]
+    assert kept == [(each.key, each.level) for each in ledger_of(found.program).nodes][: len(kept)]
+    assert {"joined"} == {each.name.split("/")[0] for each in nodes[len(before.nodes) :]}
+    assert {"user", "post"} == {nodes[each].name for each in found.retracts}
+    after = ledger_of(found.program)
+    assert carried(products, after).to_json() == found.program.to_json()
 
 
 def test_a_product_that_changed_is_named_and_the_others_are_not(tmp_path: Path) -> None:

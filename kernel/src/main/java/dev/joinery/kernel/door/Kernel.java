@@ -43,10 +43,12 @@ import scala.jdk.javaapi.CollectionConverters;
 public final class Kernel {
   private final Program program;
   private final Broadcast<SharedProgram> shared;
+  private final ToldRows told;
 
-  private Kernel(Program program, Broadcast<SharedProgram> shared) {
+  private Kernel(Program program, Broadcast<SharedProgram> shared, ToldRows told) {
     this.program = program;
     this.shared = shared;
+    this.told = told;
   }
 
   /**
@@ -63,7 +65,7 @@ public final class Kernel {
     Compiler compiler = new Compiler((org.apache.spark.sql.classic.SparkSession) session);
     SharedProgram shared = SharedProgram.of(compiler.compile(program), StateMark.of(marks));
     JavaSparkContext context = JavaSparkContext.fromSparkContext(session.sparkContext());
-    return new Kernel(program, context.broadcast(shared));
+    return new Kernel(program, context.broadcast(shared), null);
   }
 
   /**
@@ -99,8 +101,23 @@ public final class Kernel {
     return reading.ingress(program).sendingTo(destinations(program, shared)).deriving(shared);
   }
 
-  private static Dataset<Tuple2<byte[], byte[]>> wire(Ingress ingress, Reading reading) {
-    return PlanCut.teaching(reading.through(ingress, BatchTime.micros()));
+  /**
+   * The same, of which a batch has the rows that stand told to nodes that were added.
+   *
+   * @param checkpoint of the query
+   * @param batch the one before, whose state says which rows these are
+   * @param nodes the Retracts that have them
+   * @param first the lowest number of the nodes that were added
+   */
+  public Kernel telling(String checkpoint, long batch, List<Integer> nodes, int first) {
+    ToldRows rows = new ToldRows(program, checkpoint, batch, Set.copyOf(nodes), first);
+    return new Kernel(program, shared, rows);
+  }
+
+  private Dataset<Tuple2<byte[], byte[]>> wire(Ingress ingress, Reading reading) {
+    Dataset<Tuple2<byte[], byte[]>> read =
+        PlanCut.teaching(reading.through(ingress, BatchTime.micros()));
+    return told == null ? read : read.union(told.wire(classic(reading.raw()).sparkSession()));
   }
 
   /** Opens the door for a query in real-time mode, in {@code session}. */

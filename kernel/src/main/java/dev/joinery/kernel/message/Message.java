@@ -47,6 +47,7 @@ public final class Message {
   public static final int ASKED = 34;
   public static final int RULE = 35;
   public static final int SUBJECT = 36;
+  public static final int TELL = 37;
   public static final int NUMBERED = 40;
 
   /** Why a raw change came to a node: bits. Without this one it is the own or the child row. */
@@ -202,6 +203,11 @@ public final class Message {
         .writeLong(version)
         .writeRaw(key)
         .toBytes();
+  }
+
+  /** Has a Retract tell its row, as if it came now, to nodes whose numbers are not below one. */
+  public static byte[] tell(long timestamp, int first) {
+    return start(TELL, timestamp, 8).writeVarInt(first).toBytes();
   }
 
   /** How far a task has come in the time of a table's log. */

@@ -17,6 +17,8 @@ import java.util.Objects;
  */
 public final class Retract implements Node {
 
+  private final Program.RetractProgram program;
+  private final NodeContext context;
   private final RelationRows rows;
   private final List<RowUse> uses = new ArrayList<>();
   /** Those that hold rows of one key apart. */
@@ -25,8 +27,12 @@ public final class Retract implements Node {
   private final Arrivals arrivals;
   private final Keeping keeping;
   private final RowTime time;
+  /** The same for nodes that are told rows which came before them; null until there are any. */
+  private Retract telling;
 
   public Retract(Program.RetractProgram program, NodeContext context) {
+    this.program = program;
+    this.context = context;
     rows = context.rows(program.relation());
     List<RowWay> judged = new ArrayList<>();
     for (Program.Use use : program.uses()) {
@@ -53,6 +59,10 @@ public final class Retract implements Node {
 
   @Override
   public void handle(Slice key, List<byte[]> messages, State state, Outbox outbox) {
+    if (Message.kind(messages.get(0)) == Message.TELL) {
+      tell(key, messages.get(0), state, outbox);
+      return;
+    }
     long timestamp = Message.timestamp(messages.get(0));
     byte[] stored = state.read();
     RowCell cell = RowCell.read(stored == null ? null : Slice.of(stored));
@@ -88,6 +98,24 @@ public final class Retract implements Node {
       sending.sendAll(arrivals.formers(), before, cell);
     } else {
       sending.sendOne(before, cell);
+    }
+  }
+
+  /**
+   * Tells the row to nodes that know nothing of it, in a batch that changes none. Its epoch rises, so
+   * that it is above whatever was forgotten where they are.
+   */
+  private void tell(Slice key, byte[] message, State state, Outbox outbox) {
+    if (telling == null) {
+      telling = new Retract(program.from(Message.body(message).readVarInt()), context);
+    }
+    byte[] stored = state.read();
+    RowCell cell = RowCell.read(stored == null ? null : Slice.of(stored));
+    if (rows.view(cell) != null) {
+      long timestamp = Message.timestamp(message);
+      cell.epoch = Math.max(timestamp, cell.epoch + 1);
+      state.write(cell.toBytes());
+      telling.new Sending(key.toBytes(), timestamp, outbox).sendOne(null, cell);
     }
   }
 

@@ -217,7 +217,13 @@ public record Program(
    */
   public record RetractProgram(
       String name, int level, int relation, List<Use> uses, JudgedProgram judged, KeptProgram kept)
-      implements NodeProgram {}
+      implements NodeProgram {
+    /** The same for the nodes alone whose numbers are not below {@code first}. */
+    public RetractProgram from(int first) {
+      List<Use> later = uses.stream().filter(each -> each.target() >= first).toList();
+      return new RetractProgram(name, level, relation, later, judged, kept);
+    }
+  }
 
   /** Where the rows of an append relation go from where they are decoded; of no level. */
   public record InsertsProgram(String name, int level, int relation, List<Use> uses)
@@ -248,7 +254,10 @@ public record Program(
     @Type(value = SearchedUse.class, name = "searched"),
     @Type(value = QueryUse.class, name = "query")
   })
-  public sealed interface Use extends Serializable {}
+  public sealed interface Use extends Serializable {
+    /** The node that the row is for. */
+    int target();
+  }
 
   /** {@code time} is the row's, by which deadlines are told of it; null where none are. */
   public record OwnUse(int target, Integer time) implements Use {}
@@ -262,7 +271,12 @@ public record Program(
       int target, Address address, int fold, int[] branches, boolean merged, Integer time)
       implements Use {}
 
-  public record ChildUse(int assembler, DocumentProgram.Upward upward) implements Use {}
+  public record ChildUse(int assembler, DocumentProgram.Upward upward) implements Use {
+    @Override
+    public int target() {
+      return upward.target();
+    }
+  }
 
   /** The row is counted in the groups of a Group. */
   public record GroupUse(int target) implements Use {}

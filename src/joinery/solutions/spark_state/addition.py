@@ -1,0 +1,161 @@
+"""Products that join a group later: their nodes behind those of a ledger, told the rows that stand.
+
+A Retract has the row of each key, so it can tell its rows to nodes that were not there when they
+came, in one batch that reads nothing. What else a product needs is not in the state: rows that no
+Retract keeps, columns that nobody needed, the order and the times of a log.
+
+Invariant: no node that stood before hears of a node that is added, nor of what that is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from joinery.solutions.spark_state.document_program import FanOut, Fold, Gather, Match, ToOne
+from joinery.solutions.spark_state.group_program import Group
+from joinery.solutions.spark_state.ledger import Ledger, known_numbers, numbered
+from joinery.solutions.spark_state.level import targets_of, targets_of_use
+from joinery.solutions.spark_state.program import (
+    DocumentNode,
+    Inserts,
+    KernelProgram,
+    OwnUse,
+    ParentUse,
+    Retract,
+    Root,
+    Use,
+)
+from joinery.solutions.spark_state.search_program import Search
+from joinery.solutions.spark_state.stream_program import StreamNode
+
+
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """Rows that are told to nodes which came after them.
+
+    Attributes:
+        batch: The batch that tells them; it reads nothing.
+        retracts: The numbers of the Retracts that have them.
+        first: The lowest number of the nodes that are told.
+    """
+
+    batch: int
+    retracts: tuple[int, ...]
+    first: int
+
+
+@dataclass(frozen=True, slots=True)
+class Addition:
+    """How a program with products that a checkpoint does not have goes on from it.
+
+    Attributes:
+        program: It with the numbers of the ledger, new nodes behind them; None where it cannot.
+        retracts: The numbers of the Retracts that tell their rows.
+        why: What is in the way, in words.
+    """
+
+    program: KernelProgram | None
+    retracts: tuple[int, ...] = ()
+    why: tuple[str, ...] = ()
+
+
+def add(program: KernelProgram, ledger: Ledger) -> Addition:
+    """Return how a program, lowered to keep what a ledger has, goes on with products added.
+
+    None of its products may be one that changed.
+    """
+    ours = Ledger.of(program)
+    nodes = [each for each in program.nodes if not isinstance(each, StreamNode)]
+    if ours is None:
+        raise ValueError("a program of streams has no ledger")
+    numbers = known_numbers(program, ours, ledger)
+    new = [place for place in range(len(nodes)) if place not in numbers]
+    shift = ledger.levels - program.levels
+    joined = _Joined(program, nodes, frozenset(new), ledger.products)
+    levels = {place: ledger.nodes[number].level for place, number in numbers.items()}
+    levels |= {place: nodes[place].level + shift for place in new}
+    why = tuple(dict.fromkeys((*joined.in_the_way(), *joined.too_deep(levels))))
+    if why:
+        return Addition(None, why=why)
+    numbers |= {place: len(ledger.nodes) + number for number, place in enumerate(new)}
+    retracts = tuple(sorted(numbers[place] for place in joined.senders()))
+    return Addition(numbered(program, numbers, ledger), retracts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Joined:
+    """A program, the places of its nodes that are new, and the products that are not."""
+
+    program: KernelProgram
+    nodes: Sequence[DocumentNode]
+    new: frozenset[int]
+    known: frozenset[str]
+
+    def senders(self) -> list[int]:
+        """Return the nodes that stood before and send to new ones."""
+        return [
+            place
+            for place, node in enumerate(self.nodes)
+            if place not in self.new and self.new & {*targets_of(node)}
+        ]
+
+    def in_the_way(self) -> Iterator[str]:
+        """Yield what new nodes need that the state does not have."""
+        made = {
+            each.relation: self.program.products[each.product].name for each in self.program.reads
+        }
+        for route in self.program.routes:
+            if route.node in self.new:
+                product = made.get(route.relation)
+                if product is None or product in self.known:
+                    yield _unkept(self.program.relations[route.relation].name)
+        for place in self.senders():
+            node = self.nodes[place]
+            if not isinstance(node, Retract) or node.judged is not None or node.kept is not None:
+                yield _unkept(node.name)
+            elif any(_is_timed(each) and self.new & {*targets_of_use(each)} for each in node.uses):
+                yield _by_time(node.name)
+        for place in sorted(self.new):
+            node = self.nodes[place]
+            if not _is_of_rows(node):
+                yield _by_time(node.name)
+
+    def too_deep(self, levels: Mapping[int, int]) -> Iterator[str]:
+        """Yield the nodes for which the chain of the checkpoint is too short."""
+        for place in sorted(self.new):
+            if levels[place] < 1 and not isinstance(self.nodes[place], Inserts):
+                yield _deep(self.nodes[place].name)
+        for place in self.senders():
+            for each in self.new & {*targets_of(self.nodes[place])}:
+                if levels[place] >= levels[each]:
+                    yield _deep(self.nodes[each].name)
+
+
+def _is_timed(use: Use) -> bool:
+    return isinstance(use, OwnUse | ParentUse) and use.time is not None
+
+
+def _is_of_rows(node: DocumentNode) -> bool:
+    """Return whether what a node knows depends on the rows that there are, and on nothing else."""
+    match node:
+        case Group():
+            return node.late is None
+        case Fold() | Retract():
+            return node.kept is None
+        case ToOne() | Match() | FanOut() | Gather() | Root() | Search() | Inserts():
+            return True
+        case _:
+            return False
+
+
+def _unkept(relation: str) -> str:
+    return f'the state does not keep the rows of relation "{relation}" as they are read now'
+
+
+def _by_time(name: str) -> str:
+    return f'"{name}" goes by the order or the times of its log, which the state does not have'
+
+
+def _deep(name: str) -> str:
+    return f'"{name}" needs its rows on an earlier level than the state has them'
