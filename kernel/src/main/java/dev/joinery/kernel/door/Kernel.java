@@ -110,7 +110,7 @@ public final class Kernel {
    * @param first the lowest number of the nodes that were added
    */
   public Kernel telling(String checkpoint, long batch, List<Integer> nodes, int first) {
-    ToldRows rows = new ToldRows(program, checkpoint, batch, Set.copyOf(nodes), first);
+    ToldRows rows = ToldRows.of(program, checkpoint, batch, nodes, first);
     return new Kernel(program, shared, rows);
   }
 

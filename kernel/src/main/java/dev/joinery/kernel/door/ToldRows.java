@@ -8,6 +8,7 @@ import dev.joinery.kernel.spark.BatchTime;
 import dev.joinery.kernel.spark.BytesEncoder;
 import java.util.Collections;
 import java.util.Iterator;
+import java.util.List;
 import java.util.NoSuchElementException;
 import java.util.Set;
 import java.util.TreeSet;
@@ -25,23 +26,32 @@ import scala.Tuple2;
  * so. Whose rows there are is read from the state of the batch before; a task of another batch reads
  * nothing.
  *
+ * @param operators those whose state it is
  * @param checkpoint of the query
  * @param batch the one before
  * @param nodes the Retracts
  * @param first the lowest number of the nodes that were added
  */
-record ToldRows(Program program, String checkpoint, long batch, Set<Integer> nodes, int first)
+record ToldRows(
+    Set<Integer> operators, String checkpoint, long batch, Set<Integer> nodes, int first)
     implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>> {
   /** Under which a batch's thread tells its tasks whether rows are told in it. */
   static final String TELLING = "joinery.telling";
 
+  /** Of Retracts of a program; Spark numbers operators from the last on. */
+  static ToldRows of(Program program, String checkpoint, long batch, List<Integer> nodes, int first) {
+    Set<Integer> operators = new TreeSet<>();
+    nodes.forEach(each -> operators.add(program.levels() - program.nodes().get(each).level()));
+    return new ToldRows(operators, checkpoint, batch, Set.copyOf(nodes), first);
+  }
+
   /** What is to go down the chain beside what was read, in {@code session}. */
   Dataset<Tuple2<byte[], byte[]>> wire(SparkSession session) {
-    Dataset<Row> addresses = null;
-    for (int level : levels()) {
-      Dataset<Row> ofLevel = addressesOf(session, level);
-      addresses = addresses == null ? ofLevel : addresses.union(ofLevel);
-    }
+    Dataset<Row> addresses =
+        operators.stream()
+            .map(each -> addressesOf(session, each))
+            .reduce(Dataset::union)
+            .orElseThrow();
     Dataset<Row> few = addresses.coalesce(session.sparkContext().defaultParallelism());
     org.apache.spark.sql.classic.Dataset<Row> classic =
         (org.apache.spark.sql.classic.Dataset<Row>) few;
@@ -51,19 +61,12 @@ record ToldRows(Program program, String checkpoint, long batch, Set<Integer> nod
         .mapPartitions(this, BytesEncoder.WIRE);
   }
 
-  private Set<Integer> levels() {
-    Set<Integer> levels = new TreeSet<>();
-    nodes.forEach(each -> levels.add(program.nodes().get(each).level()));
-    return levels;
-  }
-
-  /** Spark numbers operators from the last on. */
-  private Dataset<Row> addressesOf(SparkSession session, int level) {
+  private Dataset<Row> addressesOf(SparkSession session, int operator) {
     Dataset<Row> state =
         session
             .read()
             .format("statestore")
-            .option("operatorId", program.levels() - level)
+            .option("operatorId", operator)
             .option("stateVarName", "value")
             .option("batchId", batch)
             .load(checkpoint);
