@@ -145,10 +145,10 @@ def read(data: Path) -> list[tuple[int, int, int]]:
 
 def folded(numbers: Sequence[int], env: dict[str, str], out: Path) -> None:
     """Write the state of some accounts, each folded from its events."""
-    repository = Accounts(env).repository
+    app = Accounts(env)
     with out.open("w", encoding="utf-8") as lines:
         for number in numbers:
-            found: Account = repository.get(Account.create_id(number))
+            found: Account = app.repository.get(Account.create_id(number))
             lines.write(json.dumps((found.account, found.balance, found.last)) + "\n")
 
 
