@@ -9,6 +9,7 @@ from tests.oracle.compare import BATCHES, Trial, prefix, trials
 from tests.oracle.intervals import (
     Log,
     random_alike,
+    random_append,
     random_forgetting,
     random_log,
     random_partial,
@@ -58,6 +59,12 @@ def make_forgetting(seeds: list[int]) -> Trial:
 def make_alike(seeds: list[int]) -> Trial:
     """Return projects whose intervals have the rows of their roots, as one."""
     logs = [random_alike(seed, recent=seed % 3 == 0) for seed in seeds]
+    return _joined(seeds, [(log, log.project) for log in logs])[0]
+
+
+def make_appended(seeds: list[int]) -> Trial:
+    """Return projects whose relations are logs, as one."""
+    logs = [random_append(seed) for seed in seeds]
     return _joined(seeds, [(log, log.project) for log in logs])[0]
 
 

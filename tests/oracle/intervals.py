@@ -37,6 +37,7 @@ class Log:
         within: In minutes, as are `delay`, `allowed` and `retention`.
         seen: Whether rows above are there only once they have an `x`.
         alike: Whether rows above are also those of the interval.
+        append: Whether both relations are logs, whose rows never change.
     """
 
     on: str
@@ -52,6 +53,7 @@ class Log:
     retention: int = 7 * 24 * 60
     seen: bool = False
     alike: bool = False
+    append: bool = False
     changes: list[RowChange] = field(default_factory=list)
 
     @property
@@ -66,11 +68,12 @@ class Log:
         rows = "id: long, u: string, x: long, at: timestamp"
         near = "id: long, r_id: long, u: string, n: long, at: timestamp"
         delay = f"watermark: {{delay: {self.delay}m}}"
+        append = "append: true, " if self.append else ""
         relations = f"""
-  r: {{key: [id], fields: {{{rows}}}, time: at{seen}}}
-  c: {{key: [id], fields: {{{near}}}, time: at, {delay}}}"""
+  r: {{{append}key: [id], fields: {{{rows}}}, time: at{seen}}}
+  c: {{{append}key: [id], fields: {{{near}}}, time: at, {delay}}}"""
         if self.alike:
-            alike = f"key: [id], fields: {{{near}, x: long}}, time: at, {delay}{seen}"
+            alike = f"{append}key: [id], fields: {{{near}, x: long}}, time: at, {delay}{seen}"
             relations = f"\n  r: {{{alike}}}"
         child = "r" if self.alike else "c"
         return f"""
@@ -113,6 +116,8 @@ products:
         newest: dict[str, int] = {}
         for number, each in enumerate(self.changes[:records]):
             relation, id = place = role or each.relation, each.columns["id"]
+            if self.append and each.op == "delete":
+                continue
             watermark = None
             if relation in newest:
                 delay = self.delay if relation == "c" or self.alike else 0
@@ -273,6 +278,36 @@ def random_alike(seed: int, *, recent: bool = False) -> Log:
         for each, columns in zip(kept, told, strict=True)
     ]
     return log
+
+
+def random_append(seed: int, *, records: int = 120) -> Log:
+    """Return a product over logs: rows never change, may come again, and deletes are ignored.
+
+    Args:
+        seed: What it is made from.
+        records: How many there are.
+    """
+    log, pick = random_forgetting(seed, records=records), random.Random(seed + 3_000_000)
+    log.append, log.seen = True, pick.random() < 0.3
+    made: list[RowChange] = []
+    for number, each in enumerate(log.changes):
+        told, chance = [one for one in made if one.op == "insert"], pick.random()
+        if told and chance < 0.3:
+            again = pick.choice(told[-8:] if chance < 0.15 else told)
+            gone = delete(again.relation, id=again.columns["id"])
+            made.append((gone if chance < 0.05 else again).at(number))
+        else:
+            made.append(_inserted(pick, each, number))
+    log.changes = made
+    return log
+
+
+def _inserted(pick: random.Random, change: RowChange, number: int) -> RowChange:
+    at = START + timedelta(minutes=6 * number)
+    columns = {**COLUMNS[change.relation], "at": at, **change.columns, "id": number}
+    if "r_id" in columns:
+        columns["r_id"] = pick.choice([None, *range(max(0, number - 15), number)])
+    return insert(change.relation, **columns).at(number)
 
 
 def cuts(seed: int, records: int) -> Sequence[int]:

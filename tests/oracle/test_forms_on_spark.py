@@ -49,6 +49,7 @@ FORMS: Mapping[str, tuple[Sequence[pytest.ParameterSet], Callable[[list[int]], T
     "interval": (interval_trial.TRIALS, lambda seeds: interval_trial.make_intervals(seeds)[0]),
     "forgetting": (interval_trial.TRIALS, interval_trial.make_forgetting),
     "alike": (interval_trial.TRIALS, interval_trial.make_alike),
+    "appended": (interval_trial.TRIALS, interval_trial.make_appended),
     "version": (version_trial.TRIALS, lambda seeds: trial_of_logs(seeds, version_trial.make_log)),
     "history": (history_trial.TRIALS, lambda seeds: trial_of_logs(seeds, history_trial.make_log)),
     "pattern": (pattern_trial.TRIALS, lambda seeds: trial_of_logs(seeds, pattern_trial.make_log)),

@@ -8,6 +8,7 @@ from tests.oracle.intervals import (
     Log,
     cuts,
     random_alike,
+    random_append,
     random_forgetting,
     random_log,
     random_partial,
@@ -30,6 +31,13 @@ def test_the_reference_holds_what_duckdb_computes_of_all_rows_but_those_too_late
     seed: int,
 ) -> None:
     _holds_what_duckdb_computes(random_forgetting(seed, recent=True), seed)
+
+
+@pytest.mark.parametrize("seed", each_seed(range(40), few=12))
+def test_the_reference_holds_what_duckdb_computes_of_logs_whose_rows_never_change(
+    seed: int,
+) -> None:
+    _holds_what_duckdb_computes(random_append(seed), seed)
 
 
 @pytest.mark.parametrize("seed", each_seed(range(40), few=12))

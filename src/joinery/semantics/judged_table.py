@@ -107,6 +107,8 @@ class _JudgedTable(Table):
         verdict = self.merge.apply(standing, change)
         self.note(change, now_us)
         counters[verdict] += 1
+        if verdict == "ignored_deletes":
+            return
         if verdict == "applied" and self._left_out(
             change, known.row, standing.row, watermark, bound, counters
         ):

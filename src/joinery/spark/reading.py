@@ -12,7 +12,13 @@ from joinery.plan.relation import CLOCK, LOG_TIME, Relation
 from joinery.project.schema_registry import RegistryOptions
 from joinery.solutions.spark_state.group_program import Closing, Group
 from joinery.solutions.spark_state.pattern_program import Pattern
-from joinery.solutions.spark_state.program import KernelProgram, RelationProgram, Retract, Versions
+from joinery.solutions.spark_state.program import (
+    Inserts,
+    KernelProgram,
+    RelationProgram,
+    Retract,
+    Versions,
+)
 from joinery.solutions.spark_state.stream_program import PairEvents, Rolling, Seen
 from joinery.solutions.spark_state.versioning import History
 from joinery.spark.jvm import class_of, strings
@@ -164,7 +170,7 @@ def _timed(program: KernelProgram) -> Iterator[int]:
                 yield node.other
         elif isinstance(node, Rolling | Seen | PairEvents):
             yield from node.logs
-        elif isinstance(node, Retract) and node.judged is not None:
+        elif isinstance(node, Retract | Inserts) and node.judged is not None:
             yield node.relation
 
 

@@ -149,6 +149,12 @@ def _slot(assembler: Assembler, slot: int) -> str:
     return sql_text(assembler.steps[slot - given])
 
 
+def _forgotten(node: Retract | Inserts) -> Iterator[Part]:
+    over = None if node.judged is None else kept_rows(node.judged)
+    if over is not None:
+        yield f'relation "{node.name}": forgotten', f"{micros_text(over)} after they are decided"
+
+
 def _node(program: KernelProgram, node: KernelNode) -> Iterator[Part]:
     if isinstance(node, StreamNode):
         yield from _stream_node(program, node)
@@ -157,14 +163,12 @@ def _node(program: KernelProgram, node: KernelNode) -> Iterator[Part]:
     match node:
         case Retract():
             yield f'relation "{node.name}": level of its rows', str(node.level)
-            over = None if node.judged is None else kept_rows(node.judged)
-            if over is not None:
-                told = f"{micros_text(over)} after they are decided"
-                yield f'relation "{node.name}": forgotten', told
+            yield from _forgotten(node)
             for use in node.uses:
                 yield from _use(program, node.name, visible_row(program, node.relation), use)
         case Inserts():
             yield f'relation "{node.name}": its rows', "are sent where they are decoded"
+            yield from _forgotten(node)
             for use in node.uses:
                 yield from _use(program, node.name, visible_row(program, node.relation), use)
         case Removed():

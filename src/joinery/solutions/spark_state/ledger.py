@@ -332,6 +332,8 @@ def _was_read(node: DocumentNode) -> tuple[str, ...]:
 def _ways(program: KernelProgram) -> Iterator[tuple[str, Way]]:
     primary = {each.node for each in program.routes if each.role & ROLE_PRIMARY}
     for place, node in enumerate(program.nodes):
+        if isinstance(node, Inserts) and node.judged is not None:
+            continue  # A product's own, beside what others read of the relation.
         if isinstance(node, Inserts) or (isinstance(node, Retract) and place in primary):
             yield node.name, node.kind
 

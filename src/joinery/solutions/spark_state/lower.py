@@ -115,7 +115,9 @@ def _is_new(node: KernelNode, program: KernelProgram) -> bool:
         case Root():
             return not program.relations[node.relation].append
         case Inserts():
-            return any(isinstance(each, ThroughUse) for each in node.uses)
+            return node.judged is not None or any(
+                isinstance(each, ThroughUse) for each in node.uses
+            )
         case _:
             return False
 
@@ -157,8 +159,11 @@ class _Finish:
                 primary = not uses.uses and use is uses.apart[0]
                 routes.append(self._retract(uses, [use], primary=primary))
             for judged in (each for each in self._draft.judged if each.index == uses.index):
-                primary = all(route.relation != uses.index for route in routes)
-                routes.append(self._retract(judged, judged.uses, primary=primary))
+                if self._draft.former or not rows_only_come(judged, self._draft.nodes):
+                    primary = all(route.relation != uses.index for route in routes)
+                    routes.append(self._retract(judged, judged.uses, primary=primary))
+                else:
+                    self._insert(judged)
             for each in uses.folds:
                 routes.append(Route(uses.index, each, ROLE_PRIMARY, Address((), ())))
             for each in uses.histories:
@@ -277,7 +282,8 @@ class _Finish:
 
     def _insert(self, uses: RelationUses) -> None:
         name = uses.relation.name
-        self._draft.nodes.append(Inserts(name, 0, uses.index, tuple(uses.uses)))
+        told = tuple(uses.uses)
+        self._draft.nodes.append(Inserts(name, 0, uses.index, told, uses.judged, uses.kept))
         self._draft.reasons.append(
             f"{name}: no Retract, since rows of an append relation never change; "
             "they are sent where they are decoded"

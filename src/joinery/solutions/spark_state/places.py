@@ -144,11 +144,14 @@ def arm_of(node: Node, embed: Node) -> Arm:
     )
 
 
-def rows_only_come(uses: RelationUses, nodes: Sequence[DocumentNode], *, former: bool) -> bool:
+def rows_only_come(
+    uses: RelationUses, nodes: Sequence[DocumentNode], *, former: bool = False
+) -> bool:
     """True where no use of the relation's rows needs to know what a row was before.
 
     A FanOut counts the rows that lead to it, also one that comes again, so it must not compare them
-    with a bound.
+    with a bound. Rows that intervals compare in time are judged where they are sent: a use that
+    has forgotten one would take it for another.
 
     Args:
         uses: Of the relation.
@@ -158,8 +161,9 @@ def rows_only_come(uses: RelationUses, nodes: Sequence[DocumentNode], *, former:
     relation = uses.relation
     if not relation.append or not relation.key or relation.personal is not None:
         return False
-    return not (uses.apart or uses.histories or uses.folds or uses.judged) and all(
-        (isinstance(use, OwnUse | ParentUse) and use.time is None)
+    judged = uses.judged is not None
+    return not (uses.apart or uses.histories or uses.folds) and all(
+        (isinstance(use, OwnUse | ParentUse) and (judged or use.time is None))
         or isinstance(use, ChildUse)
         or (not former and is_counted_for_nobody(use, nodes))
         for use in uses.uses

@@ -186,12 +186,18 @@ class Inserts:
 
     It belongs to no level and keeps no state: such a row never changes, so its previous content
     does not matter. A row that comes again is sent again, which alters nothing.
+
+    Attributes:
+        judged: Which rows come late for the product whose it is; None where none does.
+        kept: How long its uses keep a row; None for ever.
     """
 
     name: str
     level: int
     relation: int
     uses: tuple[Use, ...]
+    judged: Judged | None = None
+    kept: Kept | None = None
     kind: Literal["inserts"] = "inserts"
 
 

@@ -8,7 +8,7 @@ from joinery.solutions.spark_state.document_program import Fold, Interval
 from joinery.solutions.spark_state.group_program import Group, LateProgram
 from joinery.solutions.spark_state.interval_program import Judged
 from joinery.solutions.spark_state.pattern_program import Pattern
-from joinery.solutions.spark_state.program import KernelNode, KernelProgram, Retract
+from joinery.solutions.spark_state.program import Inserts, KernelNode, KernelProgram, Retract
 from joinery.solutions.spark_state.search_program import Search
 from joinery.solutions.spark_state.stream_program import CurrentLookup, Seen
 from joinery.solutions.spark_state.words import kept_retention, kept_rows
@@ -23,7 +23,7 @@ def shaping(node: KernelNode, program: KernelProgram) -> KernelNode:
             return replace(node, late=_known_late(node, program), most_tests=0)
         case Search():
             return replace(node, functions=(), most_characters=0)
-        case Retract() if node.judged is not None:
+        case Retract() | Inserts() if node.judged is not None:
             return replace(node, judged=_known_judged(node.judged), kept=None)
         case Fold() | Interval():
             return replace(node, kept=None)

@@ -45,7 +45,7 @@ PRODUCTS = {
     ),
     "within": (
         "{root: post, embed: {near: {many: event, on: {user: user}, within: [0s, 30m]}}}",
-        "424fb9464839e307",
+        "6b450a944716c0ce",
     ),
     "as of": (
         "{root: post, embed: {place: {one: city, on: {name: text}, as_of: at}}}",

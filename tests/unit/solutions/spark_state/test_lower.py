@@ -195,6 +195,33 @@ def test_all_documents_of_roots_that_change_stand_in_folds(tmp_path: Path) -> No
     assert "Fold p by id" in render_program(lower(jn.load(file).plan.products))
 
 
+NEAR = """\
+name: shop
+sources: {log: {files: {path: data}}}
+relations:
+  search: {append: true, key: [id], time: at, fields: {id: long, at: timestamp}}
+  click: {append: true, key: [id], time: at, fields: {id: long, search: long, at: timestamp}}
+products:
+  p:
+    root: search
+    embed: {clicks: {many: click, on: {search: id}, within: [0s, 30m], fields: [id]}}
+    emit: {when: closed}
+    sink: {files: {path: out}}
+"""
+
+
+def test_rows_of_logs_in_an_interval_are_kept_where_they_meet_alone(tmp_path: Path) -> None:
+    file = tmp_path / "joinery.yaml"
+    file.write_text(NEAR)
+    products = jn.load(file).plan.products
+
+    told = render_program(lower(products))
+
+    assert "click: rows -> Fold p by search\n" in told
+    assert "Retract" not in told.partition("left out")[0]
+    assert "Retract click" in render_program(lower(products, former=True))
+
+
 LED = """\
 name: shop
 sources: {log: {files: {path: data}}}

@@ -168,10 +168,10 @@ public final class Entrance implements Ingress.Destination {
           each.send(change, seen, timestamp, outbox);
         }
       }
-      for (Inserting each : inserting) {
-        if (each.relation() == relation) {
-          each.send(row, seen, timestamp, outbox);
-        }
+    }
+    for (Inserting each : inserting) {
+      if (each.relation() == relation) {
+        each.send(change, row, seen, timestamp, outbox);
       }
     }
     for (RowWay each : groupings) {

@@ -28,6 +28,23 @@ public record RawChange(
   /** The {@code minor} of a change that stands nowhere in its batch. */
   public static final long ORDERLESS = Long.MIN_VALUE;
 
+  /** A change where it was decoded, with its row. */
+  public static RawChange of(int relation, int role, Change change, Slice row) {
+    return new RawChange(
+        relation,
+        role,
+        change.op(),
+        change.positioned(),
+        change.snapshot(),
+        change.newest(),
+        change.moved(),
+        change.position(),
+        change.major(),
+        change.minor(),
+        change.absent(),
+        row);
+  }
+
   public static RawChange read(byte[] message) {
     return read(Message.body(message));
   }

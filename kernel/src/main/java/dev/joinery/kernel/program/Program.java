@@ -226,7 +226,13 @@ public record Program(
   }
 
   /** Where the rows of an append relation go from where they are decoded; of no level. */
-  public record InsertsProgram(String name, int level, int relation, List<Use> uses)
+  public record InsertsProgram(
+      String name,
+      int level,
+      int relation,
+      List<Use> uses,
+      JudgedProgram judged,
+      KeptProgram kept)
       implements NodeProgram {}
 
   /** What finds the rows of a relation by their subject. */
