@@ -23,12 +23,15 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 from tests.services.committed import committed
 
+from joinery.clients.kafka import Brokers
+from joinery.clients.kafka_reader import read_topic
 from joinery.delivery.outlet import PatientSink
 from joinery.dev.kafka import kafka as kafka_service
 from joinery.dev.service import Service
 from joinery.model.progress import Waiting
 from joinery.model.type import LONG, Field, Struct
 from joinery.sinks.line import StagedRow
+from joinery.sinks.outbox import POSITION_HEADER, EventShape, OutboxSink
 from joinery.sinks.protocol import FencedError, Sink, StagedBatch, make_sink
 from joinery.testing.conformance import SinkTarget, by_tasks
 
@@ -128,6 +131,29 @@ def test_a_batch_is_sent_once_by_a_run_whose_own_late_producer_got_in_its_way(
         row.version for row in committed(broker.address, topic)
     )
     assert ["waiting", "over"] == ["waiting" if each else "over" for each in told]
+
+
+def test_events_are_sent_once_by_a_run_whose_own_late_producer_got_in_its_way(
+    broker: Service, topic: str, tmp_path: Path
+) -> None:
+    shape = EventShape(topic=topic, id=("id",), key="id", value="id")
+    events = OutboxSink(Brokers(broker.address, {}), shape, tmp_path / "marks", one_log=True)
+    sink = PatientSink(events, topic)
+    sink.open()
+    sink.write(staged(tmp_path, topic, 0, nothing))
+    late = Once(2, lambda: begin_another(broker, f"joinery-{topic}-{topic}-outbox"))
+
+    sink.write(staged(tmp_path, topic, 1, late))
+    sink.close()
+
+    assert late.calls > 2
+    assert [1] * 20 + [2] * 20 == positions(broker, topic)
+
+
+def positions(broker: Service, topic: str) -> list[int]:
+    """Return the positions of the events in a topic."""
+    records = read_topic(Brokers(broker.address, {}), topic)
+    return [int(dict(each.headers)[POSITION_HEADER]) for each in records]
 
 
 def test_a_batch_that_takes_longer_than_a_transaction_may_is_told_as_that(

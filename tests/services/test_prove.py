@@ -8,11 +8,14 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from confluent_kafka import Producer
 from opensearchpy import OpenSearch
 from tests.services.captured import new_database
+from tests.services.log import Log
 
 import joinery as jn
 from joinery.dev.service import Service
+from joinery.sinks.outbox import POSITION_HEADER
 from joinery.vault.prove import Proof, prove_erased
 from joinery.vault.tables import open_vault
 
@@ -32,8 +35,16 @@ run: {{dead_letters: {{files: {{path: letters}}}}}}
 """
 
 
-def proof(folder: Path, sink: str, value: str) -> Proof:
-    (folder / "joinery.yaml").write_text(PROJECT.format(sink=sink))
+OUTBOX = """\
+  event:
+    key: [id]
+    fields:
+      {{id: string, aggregatetype: string, aggregateid: string, type: string, payload: string}}
+"""
+
+
+def proof(folder: Path, sink: str, value: str, project: str = PROJECT) -> Proof:
+    (folder / "joinery.yaml").write_text(project.format(sink=sink))
     project = jn.load(folder / "joinery.yaml")
     vault = open_vault(project.spec)
     try:
@@ -82,3 +93,28 @@ def test_an_index_with_documents_that_are_not_known_by_their_keys_is_not_looked_
         part.unlooked
     )
     assert "sink opensearch of profile" not in part.looked
+
+
+def test_events_are_looked_into_in_every_topic_that_their_columns_name(
+    kafka: Service, tmp_path: Path
+) -> None:
+    at, log = f"t{uuid.uuid4().hex[:8]}", Log(kafka.address, {})
+    sink = f'kafka: {{topic: "{at}.{{aggregatetype}}", bootstrap: "{kafka.address}"}}'
+    project = PROJECT.replace("products:\n", OUTBOX + "products:\n").replace(
+        "{{root: person", "{{outbox: event"
+    )
+    for topic, headers in (("a", True), ("b", True), ("others", False)):
+        producer = Producer({"bootstrap.servers": kafka.address})
+        given = [(POSITION_HEADER, b"1")] if headers else []
+        producer.produce(f"{at}.{topic}", '{"to": "ann@example.org"}', "1", headers=given)
+        producer.produce(f"{at}.{topic}", '{"to": "bob@example.org"}', "2", headers=given)
+        assert producer.flush(30) == 0
+    log.put(f"{at}0", {"to": "ann@example.org"})
+
+    found = proof(tmp_path, sink, "ann@example.org", project)
+
+    assert () == found.unlooked
+    assert (
+        f"sink kafka of profile: 1 records of topic {at}.a",
+        f"sink kafka of profile: 1 records of topic {at}.b",
+    ) == found.found

@@ -12,6 +12,7 @@ from tests.churn.measure import state_of
 from tests.spark.shop import CUSTOMERS, ORDERS, PROJECT, documents, feed, run_once
 
 from joinery.app.project import load
+from joinery.cli.rescale import run_rescale
 from joinery.delivery.lease import Lease
 from joinery.delivery.lease_file import LeaseHeldError
 from joinery.plan.stream import outputs_of
@@ -34,6 +35,17 @@ products:
     fields: [id]
     embed: {customer: {one: customer, on: {id: customer_id}, fields: [city]}}
     sink: {files: {path: out}}
+run: {spark: {spark.sql.shuffle.partitions: "2"}}
+"""
+
+
+VISITS = """\
+sources: {changes: {files: {path: data}}}
+defaults: {source: changes, format: json}
+relations:
+  visit: {append: true, key: [id], fields: {id: long, page: string}}
+streams:
+  visits: {from: visit, sink: {files: {path: out}}}
 run: {spark: {spark.sql.shuffle.partitions: "2"}}
 """
 
@@ -149,3 +161,18 @@ def test_what_runs_or_never_ran_is_not_rescaled(spark: SparkSession, tmp_path: P
             rescale(project.spec, "shop", products, 3, lambda: spark)
     finally:
         lease.release()
+
+
+def test_a_query_without_state_is_passed_over(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "joinery.yaml").write_text(VISITS, encoding="utf-8")
+    feed(tmp_path, 1, visit=[{"id": 1, "page": "home"}])
+    run_once(spark, tmp_path)
+    project = load(tmp_path / "joinery.yaml")
+    products = select_queries(outputs_of(project.plan))["visits"]
+
+    assert rescale(project.spec, "visits", products, 3, lambda: spark) is None
+    assert 0 == run_rescale(tmp_path / "joinery.yaml", (), None, None)
+
+    assert "visits: keeps no state\n" == capsys.readouterr().out

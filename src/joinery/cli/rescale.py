@@ -21,6 +21,8 @@ from joinery.project.product import ProjectSpec
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_STATELESS = "keeps no state"
+
 
 def run_rescale(
     file: Path, names: Sequence[str], partitions: int | None, master: str | None
@@ -56,8 +58,7 @@ def run_rescale(
             return _tell(spec, queries)
         for query, products in queries.items():
             before = rescale(spec, query, products, partitions, session)
-            what = f"was in {before} before" if before else "as before"
-            sys.stdout.write(f"{query}: {partitions} partitions, {what}\n")
+            sys.stdout.write(f"{query}: {_moved(spec, query, partitions, before)}\n")
     finally:
         for each in opened:
             with suppress(ConnectionError):  # its process may have died
@@ -78,13 +79,24 @@ class _AskedLater:
         return SparkAnalyser(self.session()).type_of(sql, scope)
 
 
+def _moved(spec: ProjectSpec, query: str, partitions: int, before: int | None) -> str:
+    from joinery.spark.recovery.checkpoint import keeps_state
+
+    if not keeps_state(QueryPaths.of(spec.checkpoint, query).checkpoint):
+        return _STATELESS
+    return f"{partitions} partitions, {f'was in {before} before' if before else 'as before'}"
+
+
 def _tell(spec: ProjectSpec, queries: Mapping[str, Sequence[Product]]) -> int:
-    from joinery.spark.recovery.checkpoint import partitions_of
+    from joinery.spark.recovery.checkpoint import keeps_state, partitions_of
 
     root = spec.checkpoint
     for query in queries:
-        found = partitions_of(QueryPaths.of(root, query).checkpoint)
+        checkpoint = QueryPaths.of(root, query).checkpoint
+        found = partitions_of(checkpoint)
         told = f"{found} partitions" if found else "no checkpoint yet"
+        if found and not keeps_state(checkpoint):
+            told = _STATELESS
         sys.stdout.write(f"{query}: {told}\n")
     return DONE
 

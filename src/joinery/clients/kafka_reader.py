@@ -104,6 +104,22 @@ def read_topic(brokers: Brokers, topic: str) -> Iterator[Record]:
         yield from tail.records()
 
 
+def topic_names(brokers: Brokers) -> list[str]:
+    """Return the names of all topics that the user may see, in order.
+
+    Raises:
+        SinkUnavailableError: The brokers do not answer.
+        SinkError: They refuse us.
+    """
+    consumer = make_consumer(brokers)
+    try:
+        return sorted(consumer.list_topics(timeout=ANSWER_S).topics)
+    except kafka_errors() as error:
+        raise failure(brokers, error, "could not list the topics of") from error
+    finally:
+        consumer.close()
+
+
 def read_whole_topic(brokers: Brokers, topic: str) -> Iterator[Record]:
     """Yield all records of a topic, none where it is not there; wait for open transactions.
 

@@ -17,13 +17,14 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from joinery.clients.kafka import Brokers, ProducerFencedError, create_topic, describe_topic
 from joinery.clients.kafka_producer import Note, Producer
+from joinery.clients.kafka_reader import Record, read_topic, topic_names
 from joinery.model.type import BINARY, DataType
 from joinery.sinks.kafka import KafkaSinkOptions
 from joinery.sinks.line import StagedRow, read_rows
@@ -287,6 +288,29 @@ def topic_of(route: str, columns: Mapping[str, Any]) -> str | None:
     topic = _COLUMN.sub(lambda found: _text_of(columns.get(found[1])), route)
     named = all(parts) and topic not in _RESERVED and _TOPIC.fullmatch(topic)
     return topic if named else None
+
+
+def read_events(brokers: Brokers, route: str) -> Iterator[tuple[str, Record]]:
+    """Yield the events in all topics that a route may name, each with its topic.
+
+    A route may name topics of others, too, whose records are left out.
+    """
+    for topic in topics_among(topic_names(brokers), route):
+        for record in read_topic(brokers, topic):
+            if any(name == POSITION_HEADER for name, _ in record.headers):
+                yield topic, record
+
+
+def topics_among(topics: Iterable[str], route: str) -> list[str]:
+    """Return those of some topics that a route may name.
+
+    Example:
+        >>> topics_among(["shop.0", "shop.1.old", "shops"], "shop.{shard}.old")
+        ['shop.1.old']
+    """
+    parts = (re.escape(each) for each in _COLUMN.split(route)[::2])
+    named = re.compile("[A-Za-z0-9._-]+".join(parts))
+    return [each for each in topics if named.fullmatch(each)]
 
 
 def _text_of(value: Any) -> str:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import base64
 import json
 import zipfile
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from joinery.clients.sql import quoted
 from joinery.errors import JoineryError, SinkError
 from joinery.model.type import Struct, opened
 from joinery.place.place import local
-from joinery.plan.product import Plan, Product, Sink
+from joinery.plan.product import OutboxForm, Plan, Product, Sink
 from joinery.plan.stream import outputs_of
 from joinery.project.captured import CAPTURED, spool_of
 from joinery.project.kinds import SINKS
@@ -119,7 +120,9 @@ class _Look:
                     what, lambda: self._in_postgres(what, SINKS.read(sink.kind, options), name)
                 )
             case "kafka":
-                self._try(what, lambda: self._in_kafka(what, SINKS.read(sink.kind, options)))
+                self._try(
+                    what, lambda: self._in_kafka(what, SINKS.read(sink.kind, options), product)
+                )
             case _:
                 self._try(what, lambda: self._in_documents(what, sink, product))
 
@@ -179,15 +182,22 @@ class _Look:
         if isinstance(reader, LeavesOut) and reader.left_out:
             raise SinkError(f"{reader.left_out} of its documents are not known by their keys")
 
-    def _in_kafka(self, what: str, options: Any) -> None:
+    def _in_kafka(self, what: str, options: Any, product: Product) -> None:
         from joinery.clients.kafka_reader import read_topic
+        from joinery.sinks.outbox import read_events
 
-        records = sum(
-            any(needle in (each.value or b"") for needle in self._needles)
-            for each in read_topic(options.brokers(), options.topic)
+        brokers, topic = options.brokers(), options.topic
+        if isinstance(product.form, OutboxForm):
+            records = read_events(brokers, topic)
+        else:
+            records = ((topic, each) for each in read_topic(brokers, topic))
+        holding = Counter(
+            name for name, each in records if self._is_in(each.key) or self._is_in(each.value)
         )
-        if records:
-            self.found.append(f"{what}: {records} records of topic {options.topic}")
+        self.found += [f"{what}: {n} records of topic {name}" for name, n in holding.items()]
+
+    def _is_in(self, text: bytes | None) -> bool:
+        return text is not None and any(needle in text for needle in self._needles)
 
     def _holding(self, place: Path) -> list[str]:
         found = list(_files_with(place, self._needles))

@@ -28,7 +28,7 @@ from joinery.spark.batch.watch import Watch
 from joinery.spark.jar import needs_s3a, require_s3a
 from joinery.spark.partitions import PARTITIONS, choose_partitions, partitions_warning
 from joinery.spark.real_time.run import RealTimeRun
-from joinery.spark.recovery.checkpoint import partitions_of
+from joinery.spark.recovery.checkpoint import keeps_state, partitions_of
 from joinery.spark.source.file_watch import FileWatch
 from joinery.spark.source.kafka_groups import KafkaGroups
 from joinery.spark.source.kafka_watch import KafkaWatch
@@ -146,7 +146,8 @@ class Beginning:
         asked = int(str(spark.conf.get(PARTITIONS)))
         for name, found in standing.items():
             said = dict(self.spec.run.spark).get(PARTITIONS)
-            if found is not None and said is not None and int(said) != found:
+            differs = found is not None and said is not None and int(said) != found
+            if differs and keeps_state(checkpoints[name]):
                 self.board.warn(partitions_warning(name, found, int(said)))
         return {name: found or asked for name, found in standing.items()}
 

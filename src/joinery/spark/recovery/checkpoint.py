@@ -68,6 +68,11 @@ def partitions_of(checkpoint: Place) -> int | None:
     return int(noted) if noted else None
 
 
+def keeps_state(checkpoint: Place) -> bool:
+    """Return whether a query that has run batches remembers anything; an outbox does not."""
+    return bool(numbers_in(checkpoint / "state"))
+
+
 def begin_empty_batch(checkpoint: Place, now_ms: int, check: Callable[[], None]) -> None:
     """Log a batch that reads nothing, after the last one, which is committed.
 

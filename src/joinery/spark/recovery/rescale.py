@@ -34,7 +34,7 @@ from joinery.spark.batch.stores import solution_of
 from joinery.spark.jvm import class_of, load_jar
 from joinery.spark.partitions import MOST
 from joinery.spark.real_time.uncommitted import RealTimeMark
-from joinery.spark.recovery.checkpoint import last_batch, partitions_of, untold
+from joinery.spark.recovery.checkpoint import keeps_state, last_batch, partitions_of, untold
 from joinery.spark.recovery.relocate import relocate
 from joinery.spark.recovery.replacement import RESCALED, goes_along, mark_done, put_in_place
 
@@ -65,7 +65,8 @@ def rescale(
         session: Opens the session that moves the state, if there is something to move.
 
     Returns:
-        How many there were before; None where they are as many already.
+        How many there were before; None where they are as many already, or the query keeps no
+        state, as an outbox.
 
     Raises:
         RescaleError: It cannot be; nothing was changed.
@@ -85,8 +86,9 @@ def rescale(
             lease.take()
             held.callback(lease.release)
         put_in_place(root, query, check)
-        before = _partitions(query, products, QueryPaths.of(root, query).checkpoint)
-        if before == partitions:
+        standing = QueryPaths.of(root, query).checkpoint
+        before = _partitions(query, products, standing)
+        if before == partitions or not keeps_state(standing):
             return None
         _refuse_rebuild(root, query)
         _move(_Copy(root, query, check), partitions, session())
