@@ -43,8 +43,8 @@ OUTBOX = """\
 """
 
 
-def proof(folder: Path, sink: str, value: str, project: str = PROJECT) -> Proof:
-    (folder / "joinery.yaml").write_text(project.format(sink=sink))
+def proof(folder: Path, sink: str, value: str, text: str = PROJECT) -> Proof:
+    (folder / "joinery.yaml").write_text(text.format(sink=sink))
     project = jn.load(folder / "joinery.yaml")
     vault = open_vault(project.spec)
     try:
@@ -105,7 +105,7 @@ def test_events_are_looked_into_in_every_topic_that_their_columns_name(
     )
     for topic, headers in (("a", True), ("b", True), ("others", False)):
         producer = Producer({"bootstrap.servers": kafka.address})
-        given = [(POSITION_HEADER, b"1")] if headers else []
+        given: dict[str, str | bytes | None] = {POSITION_HEADER: b"1"} if headers else {}
         producer.produce(f"{at}.{topic}", '{"to": "ann@example.org"}', "1", headers=given)
         producer.produce(f"{at}.{topic}", '{"to": "bob@example.org"}', "2", headers=given)
         assert producer.flush(30) == 0

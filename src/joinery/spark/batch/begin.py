@@ -146,8 +146,9 @@ class Beginning:
         asked = int(str(spark.conf.get(PARTITIONS)))
         for name, found in standing.items():
             said = dict(self.spec.run.spark).get(PARTITIONS)
-            differs = found is not None and said is not None and int(said) != found
-            if differs and keeps_state(checkpoints[name]):
+            if found is None or said is None or int(said) == found:
+                continue
+            if keeps_state(checkpoints[name]):
                 self.board.warn(partitions_warning(name, found, int(said)))
         return {name: found or asked for name, found in standing.items()}
 
