@@ -375,5 +375,6 @@ def code_of(error: Any) -> str:
 
 
 def sentence_of(error: KafkaError) -> str:
-    """Return an error as a sentence."""
-    return f"{error.name().strip('_')}: {error.str()}."
+    """Return an error as a sentence, without what it tells a program to call."""
+    text = error.str().removesuffix(", retry call to resume")
+    return f"{error.name().strip('_')}: {text}."

@@ -15,6 +15,7 @@ from joinery.clients.kafka import (
     failure,
     kept_deletes_ms,
     make_consumer,
+    sentence_of,
 )
 from joinery.errors import SinkOptionError
 from joinery.sinks.protocol import make_sink
@@ -78,6 +79,12 @@ def test_a_failure_reads_as_a_sentence(what: str, expected: str) -> None:
     error = KafkaException(KafkaError(KafkaError._TRANSPORT))
 
     assert expected == getattr(failure(Brokers("b:9092", {}), error, what), "message", "")
+
+
+def test_a_failure_does_not_tell_a_user_what_a_program_may_call() -> None:
+    error = KafkaError(KafkaError._TIMED_OUT, "Timed out, retry call to resume")
+
+    assert "TIMED_OUT: Timed out." == sentence_of(error)
 
 
 def test_every_failure_is_named_up_to_the_brokers() -> None:
