@@ -176,6 +176,11 @@ class SpoolKeep:
         kept = self._kept
         return kept.get("removed", 0) < max(kept.get(_WHOLE_FROM, 0), 1)
 
+    @property
+    def last(self) -> int:
+        """The number of the last change file; 0 where there is none."""
+        return max((each.number for each in self._files()), default=0)
+
     def sizes(self) -> list[int]:
         """Return the sizes of the change files in bytes."""
         return [each.path.stat().st_size for each in self._files()]

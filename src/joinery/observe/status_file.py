@@ -226,7 +226,7 @@ def _news(status: QueryStatus) -> QueryStatus:
 
 
 def _sources_of(product: Product) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(each.source for each in product.relations))
+    return tuple(dict.fromkeys(each.source for each in product.relations if each.source))
 
 
 def _left(batch: BatchProgress) -> bool:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from joinery.capture.capture import Capture, CaptureOptions
 from joinery.capture.database import LogDatabase
+from joinery.capture.keep import SpoolKeep
 from joinery.capture.mysql import MysqlDatabase
 from joinery.capture.postgres import PostgresDatabase
 from joinery.capture.sealing import LineSeal
@@ -42,7 +43,8 @@ from joinery.vault.tables import open_vault
 _SEALED = b"jyl1"
 _HEAD_BYTES = 256
 _LISTEN_S = 2.0
-_SILENT_S = 15.0
+_SILENT_S = 30.0
+"""A capture begins in some seconds, and gives a heartbeat each five at most."""
 _UNHEARD = "no heartbeat came from its database (see joinery source status)"
 _SEALED_BEFORE = timedelta(days=7)
 """So long before it was put in its place a file may have been begun: tables are read for days."""
@@ -256,6 +258,7 @@ class Captures:
     def serve(self, on_wait: Wait, on_warning: Warn) -> None:
         """Tell a run from now on, as `make_capture` says."""
         self._on_wait, self._on_warning = on_wait, on_warning
+        self._silences.clear()
 
     def claim(self) -> None:
         """Claim the spools; those of captures that go on are.
@@ -299,9 +302,12 @@ class Captures:
             position = spool.position
             if position is None or spool.paused is not None or each.name in self._away:
                 silence.forgive()
-            else:  # MySQL's log stands while nobody writes; each heartbeat is in PostgreSQL's.
+            else:
+                # MySQL's log stands while nobody writes; each heartbeat is in PostgreSQL's. Within
+                # a transaction both stand, and files follow one another.
                 is_mysql = each.kind == "mysql"
-                silence.look(position.written_at_ms if is_mysql else position.lsn)
+                place = position.written_at_ms if is_mysql else position.lsn
+                silence.look((place, SpoolKeep(spool).last))
 
     def _note_wait(self, source: str, target: str, waiting: Waiting | None) -> None:
         if waiting is None:

@@ -48,6 +48,14 @@ _CLOSING_S = 30.0
 log = logging.getLogger(__name__)
 
 
+def heartbeat_sign(edges: Sequence[tuple[tuple[str, int], int, int]]) -> object:
+    """Return what each heartbeat changes, of the edges of its topic: the ends.
+
+    Where a topic begins is changed by its retention, though nobody writes to it.
+    """
+    return tuple((place, end) for place, _, end in edges)
+
+
 class KafkaWatch:
     """Watches the Kafka sources of a run's queries, in a thread of its own.
 
@@ -167,11 +175,11 @@ class KafkaWatch:
             silence.forgive()
             return
         try:
-            ends = self._client(source, options).edges_of([options.heartbeat])
+            edges = self._client(source, options).edges_of([options.heartbeat])
         except (RunError, OSError) as error:
             log.debug("the heartbeats of %s were not looked at: %s", source, error)
             return
-        silence.look(tuple(ends))
+        silence.look(heartbeat_sign(edges))
 
     def _silence(self, source: str, options: KafkaOptions) -> SourceSilence:
         if source not in self._silences:

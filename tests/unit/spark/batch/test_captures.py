@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
+
+import pytest
 
 from joinery.model.progress import Waiting
 from joinery.plan.build import build_plan
@@ -14,7 +17,7 @@ from joinery.spark.batch.captures import Captures, claim_spool
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
+    from joinery.project.product import ProjectSpec
 
 PROJECT = """
 sources: {shop: {postgres: {url: "postgresql://nobody@localhost:1/shop"}}}
@@ -23,14 +26,17 @@ products: {person: {root: user, sink: {files: {path: out}}}}
 """
 
 
-def test_a_capture_without_heartbeats_is_silent_unless_it_is_paused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ProjectSpec:
+    """A project whose captures may not be silent for a moment."""
     monkeypatch.setattr(captures, "_LISTEN_S", 0.0)
     monkeypatch.setattr(captures, "_SILENT_S", 0.0)
     file = tmp_path / "joinery.yaml"
     file.write_text(PROJECT, encoding="utf-8")
-    spec = load_spec(file)
+    return load_spec(file)
+
+
+def test_a_capture_without_heartbeats_is_silent_unless_it_is_paused(spec: ProjectSpec) -> None:
     told: list[Waiting | None] = []
     watched = Captures(spec, build_plan(spec).products)
     watched.serve(lambda target, waiting: told.append(waiting), lambda warning: None)
@@ -48,3 +54,38 @@ def test_a_capture_without_heartbeats_is_silent_unless_it_is_paused(
     assert begun is not None
     assert ("shop", True) == (begun.source, begun.silent)
     assert over is None
+
+
+def test_a_capture_that_writes_files_of_a_transaction_is_not_silent(spec: ProjectSpec) -> None:
+    told: list[Waiting | None] = []
+    watched = Captures(spec, build_plan(spec).products)
+    watched.serve(lambda target, waiting: told.append(waiting), lambda warning: None)
+    spool = claim_spool(spec, spec.sources[0])
+    spool.note_read("shop", 7, 1)
+    table = spool.path / "files" / "public.user"
+    table.mkdir(parents=True)
+
+    for number in (2, 3):
+        (table / f"{number:016d}.jsonl").touch()
+        watched.listen()
+    within = [*told]
+    watched.listen()
+
+    assert [] == within
+    assert [True] == [waiting is not None and waiting.silent for waiting in told]
+
+
+def test_the_next_run_over_the_same_captures_is_told_of_a_silent_one(spec: ProjectSpec) -> None:
+    told: list[str] = []
+    watched = Captures(spec, build_plan(spec).products, stay=True)
+    claim_spool(spec, spec.sources[0]).note_read("shop", 7, 1)
+
+    def silent_in(run: str, target: str, waiting: Waiting | None) -> None:
+        told.append(run)
+
+    for run in ("rebuild", "run"):
+        watched.serve(partial(silent_in, run), lambda warning: None)
+        watched.listen()
+        watched.listen()
+
+    assert ["rebuild", "run"] == told

@@ -10,9 +10,10 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from joinery.delivery.control import Action, ControlLog, PauseSwitch
+from joinery.model.progress import Progress, Waiting
 from joinery.spark.batch.pause import Pauses
 from joinery.spark.batch.progress import ProgressBoard
-from joinery.spark.batch.watch import Watch
+from joinery.spark.batch.watch import WaitedTooLongError, WaitLimit, Watch
 from joinery.spark.source.kafka_client import KafkaUnreachableError
 
 
@@ -123,3 +124,33 @@ def test_a_query_that_was_paused_before_rests_in_real_time_until_it_goes_on(tmp_
     assert watched.running()
     assert live.isActive
     assert not query.pausing.is_set()
+
+
+def test_a_run_waits_for_a_target_no_longer_than_it_may_and_never_for_a_silent_source() -> None:
+    away = Waiting(product="p", target="sink", reason="refused", attempts=1, since=0.0)
+    silent = Waiting(
+        product="", target="log", reason="", attempts=1, since=0.0, source="log", silent=True
+    )
+    progress, ended = [Progress().waits("log", silent)], threading.Event()
+    gave_up: list[WaitedTooLongError] = []
+    looks = threading.Semaphore(0)
+
+    def look() -> Progress:
+        looks.release()
+        return progress[0]
+
+    def give_up(error: WaitedTooLongError) -> None:
+        gave_up.append(error)
+        ended.set()
+
+    limit = WaitLimit(1000, look, give_up)
+
+    limit.open()
+    assert looks.acquire(timeout=30)
+    assert looks.acquire(timeout=30)
+    before = [*gave_up]
+    progress[0] = progress[0].waits("sink", away)
+
+    assert ended.wait(30)
+    assert [] == before
+    assert "waited 1s for sink" == gave_up[0].message
