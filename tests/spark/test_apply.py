@@ -123,6 +123,12 @@ def test_products_that_are_added_are_built_from_the_rows_of_the_others(
                 broken.setattr(DirectOutlet, "write", killed)
             with pytest.raises((KilledError, RunError)):
                 run_once(spark, tmp_path)
+        if added == 1:
+            declare_all([each for each in members if each is not one])
+            assert 0 == joinery(monkeypatch, "apply"), "though its batch has begun"
+            assert not any(run_once(spark, tmp_path).values())
+            declare_all(members)
+            assert 0 == joinery(monkeypatch, "apply")
         assert {one.name} == {name for name, count in run_once(spark, tmp_path).items() if count}
         added += 1
         log.write(history.lines(ROWS), files=2, total=ROWS)

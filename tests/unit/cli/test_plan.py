@@ -156,7 +156,7 @@ def test_an_added_product_is_built_by_the_next_run_before_another_is(
     noted = json.loads((folder / ".joinery/checkpoint/core/joinery.json").read_text())
     assert 1 == noted["telling"]["batch"]
     assert 0 == joinery(monkeypatch, "plan")
-    declare(folder)
+    declare(folder, (TOTALS, SUMS))
     partitions = '{"conf": {"spark.sql.shuffle.partitions": "2"}}'
     (folder / ".joinery/checkpoint/core/offsets/0").write_text(f"v1\n{partitions}")
     assert 1 == joinery(monkeypatch, "apply")
@@ -166,6 +166,25 @@ def test_an_added_product_is_built_by_the_next_run_before_another_is(
     for each in ("offsets", "commits"):
         (folder / ".joinery/checkpoint/core" / each / "1").write_text("v1")
     assert 0 == joinery(monkeypatch, "apply")
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_an_added_product_that_is_not_built_yet_is_taken_out_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, begun: bool
+) -> None:
+    """Also where the batch that was to build it has begun, and fails."""
+    has_run(folder)
+    declare(folder, (TOTALS, SUMS + TOTALS))
+    assert 0 == joinery(monkeypatch, "apply")
+    checkpoint = folder / ".joinery/checkpoint/core"
+    if begun:
+        (checkpoint / "offsets/1").write_text("v1")
+    declare(folder)
+
+    assert 0 == joinery(monkeypatch, "apply")
+
+    assert json.loads((checkpoint / "joinery.json").read_text())["telling"] is None
+    assert 0 == joinery(monkeypatch, "plan")
 
 
 @pytest.mark.parametrize(

@@ -143,7 +143,9 @@ def _is_of_rows(node: DocumentNode) -> bool:
             return node.late is None
         case Fold() | Retract():
             return node.kept is None
-        case ToOne() | Match() | FanOut() | Gather() | Root() | Search() | Inserts():
+        case Search():
+            return node.retroactive
+        case ToOne() | Match() | FanOut() | Gather() | Root() | Inserts():
             return True
         case _:
             return False

@@ -184,7 +184,8 @@ def _carried(
     own = (each for each in told if not _is_of(each, (*stood.removed, *stood.added)))
     left = {each.name for each in stood.program.relations}
     why = tuple(_by_relation(own, {*ledger.relations} - left))
-    hindrance = _hindrance(found.query, next_checkpoint(spec.checkpoint, found.query), products)
+    folder = next_checkpoint(spec.checkpoint, found.query)
+    hindrance = _hindrance(found.query, folder, products, stood, ledger)
     return replace(found, outcome="carried", why=why, noted=noted, hindrance=hindrance)
 
 
@@ -195,24 +196,37 @@ def _by_relation(told: Iterable[str], gone: Collection[str]) -> Iterator[str]:
     yield from dict.fromkeys(lines)
 
 
-def _hindrance(query: str, folder: Place, products: Sequence[Product]) -> RunError | None:
+def _hindrance(
+    query: str, folder: Place, products: Sequence[Product], stood: Standing, ledger: Ledger
+) -> RunError | None:
     """Return why a checkpoint whose state fits cannot be gone on with for now."""
+    telling = untold(folder)
+    if telling is not None and not _takes_back(telling, stood, ledger):
+        return ApplyError(
+            f'products that were added to query "{query}" are not built yet',
+            hint="Have them built first, with the project as it was: joinery run --once."
+            " Or apply the project without them.",
+        )
     _, committed = last_batch(folder)
-    if not committed:
+    if not committed and telling is None:
         return ApplyError(
             f'the last batch of query "{query}" is not finished',
             hint="Finish it first, with the project as it was: joinery run --once.",
-        )
-    if untold(folder) is not None:
-        return ApplyError(
-            f'products that were added to query "{query}" are not built yet',
-            hint="Have them built first, with the project as it was: joinery run --once.",
         )
     try:
         check_held(folder, products)
     except HeldBackError as error:
         return error
     return None
+
+
+def _takes_back(telling: Telling, stood: Standing, ledger: Ledger) -> bool:
+    """Return whether what is removed is what was added last, and nothing else changes.
+
+    The batch that was to build it reads nothing, and nobody else hears of it: it may be begun.
+    """
+    added = {name for each in ledger.nodes[telling.first :] for name in each.products}
+    return not stood.added and {*stood.removed} == added
 
 
 def _in_the_way(

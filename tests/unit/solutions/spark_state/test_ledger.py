@@ -109,6 +109,20 @@ def test_an_added_product_has_numbers_behind_the_last_and_retracts_that_tell_it_
     assert carried(products, after).to_json() == found.program.to_json()
 
 
+@pytest.mark.parametrize("retroactive", [True, False])
+def test_a_search_is_added_only_where_it_does_not_matter_which_query_came_first(
+    tmp_path: Path, retroactive: bool
+) -> None:
+    there = "{group: g, search: user, queries: query, query: text}"
+    joined = there.replace("}", f", retroactive: {str(retroactive).lower()}}}")
+    ledger = ledger_of(lower(group(tmp_path, there=there)))
+    products = group(tmp_path, there=there, joined=joined)
+
+    found = add(lower(products, ledger=ledger), ledger)
+
+    assert retroactive == (found.program is not None), found
+
+
 def test_a_product_that_changed_is_named_and_the_others_are_not(tmp_path: Path) -> None:
     posts = "{root: user, group: g, embed: {posts: {many: post, on: {user: id}, limit: 3, "
     count = "{aggregate: user, group: g, by: [city], values: {n: count(*)}}"
