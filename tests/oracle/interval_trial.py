@@ -10,6 +10,7 @@ from tests.oracle.intervals import (
     Log,
     random_alike,
     random_append,
+    random_append_alike,
     random_forgetting,
     random_log,
     random_partial,
@@ -64,7 +65,7 @@ def make_alike(seeds: list[int]) -> Trial:
 
 def make_appended(seeds: list[int]) -> Trial:
     """Return projects whose relations are logs, as one."""
-    logs = [random_append(seed) for seed in seeds]
+    logs = [(random_append if seed % 3 else random_append_alike)(seed) for seed in seeds]
     return _joined(seeds, [(log, log.project) for log in logs])[0]
 
 

@@ -302,6 +302,21 @@ def random_append(seed: int, *, records: int = 120) -> Log:
     return log
 
 
+def random_append_alike(seed: int) -> Log:
+    """Return a product whose interval has the rows of its root, which never change."""
+    log = random_append(seed)
+    log.alike = True
+    log.changes = [
+        replace(
+            each,
+            relation="r",
+            columns=each.columns if each.op == "delete" else {**ALIKE, "x": 1, **each.columns},
+        )
+        for each in log.changes
+    ]
+    return log
+
+
 def _inserted(pick: random.Random, change: RowChange, number: int) -> RowChange:
     at = START + timedelta(minutes=6 * number)
     columns = {**COLUMNS[change.relation], "at": at, **change.columns, "id": number}

@@ -9,6 +9,7 @@ from tests.oracle.intervals import (
     cuts,
     random_alike,
     random_append,
+    random_append_alike,
     random_forgetting,
     random_log,
     random_partial,
@@ -89,6 +90,18 @@ def test_of_logs_whose_rows_are_near_one_another_it_holds_the_same_once_it_has_f
     parts = 1 + seed % 9
     for part in range(parts):
         driver.send(_part(log.changes, part, parts))
+    driver.until_closed()
+
+    assert truth(log, len(log.changes), ended=True) == dict(driver.documents())
+
+
+@pytest.mark.parametrize("seed", each_seed(range(30), few=4))
+def test_a_root_keeps_what_is_near_it_until_it_is_forgotten_itself(seed: int) -> None:
+    log = random_append_alike(seed)
+    driver = Driver(build_plan(load_text(log.project)).products[0])
+
+    for part in range(40):
+        driver.send(_part(log.changes, part, 40))
     driver.until_closed()
 
     assert truth(log, len(log.changes), ended=True) == dict(driver.documents())

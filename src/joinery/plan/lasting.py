@@ -71,6 +71,19 @@ def lasting_of(form: DocumentForm) -> Mapping[Relation, Lasting]:
     return {each: below if each in near else above for each in judged}
 
 
+def held_us(form: DocumentForm) -> int:
+    """Return how long after its time a root may still be kept that has a row of an interval.
+
+    Where roots are rows of an interval themselves, that is longer than such a row is kept. Nothing
+    can alter such a root any more, but who makes documents anew needs what they have.
+    """
+    lasting = lasting_of(form)
+    if not lasting:
+        return 0
+    intervals = [each.within for each in form.root.embeds if each.within is not None]
+    return lasting[form.relation].kept_us - min(0, *(each.from_us for each in intervals))
+
+
 def unlasting(form: DocumentForm) -> tuple[Node, str] | None:
     """Return the first node for which a product with intervals keeps all rows, and why it does.
 

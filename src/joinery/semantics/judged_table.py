@@ -19,7 +19,14 @@ from copy import copy
 from functools import partial
 
 from joinery.model.change import Change, Key, Row
-from joinery.plan.lasting import Lasting, judged_relations, lasting_of, meeting_us, time_columns
+from joinery.plan.lasting import (
+    Lasting,
+    held_us,
+    judged_relations,
+    lasting_of,
+    meeting_us,
+    time_columns,
+)
 from joinery.plan.product import DocumentForm, Product
 from joinery.plan.relation import LOG_TIME, Relation
 from joinery.semantics.arrivals import Arrivals
@@ -92,6 +99,8 @@ class _JudgedTable(Table):
         lifetimes = partial(_lifetimes, meeting_us(form, relation)) if form.waits else None
         self.arrivals = Arrivals(product, form.emit, self.watermarks, lifetimes)
         self._former, self._anew = 0, set[Key]()
+        self._key_size = len(relation.key)
+        self._held_us = held_us(form)
         self._timed = time_columns(relation) - {LOG_TIME}
 
     def judge(
@@ -168,8 +177,7 @@ class _JudgedTable(Table):
     def _keep_apart(self, key: Key, former: KeptRow | None, standing: KeptRow) -> None:
         """Keep a forgotten row beside what has its key now, a root until another is seen."""
         if self._is_near and former is not None:
-            self._former += 1
-            self.standing[(*key, self._former)] = former
+            self._add_former(key, former)
         if not self._is_root:
             return
         if former is not None and self._is_seen(former.row):
@@ -183,8 +191,7 @@ class _JudgedTable(Table):
 
     def roots(self) -> list[Row]:
         """Return the row of each key, or the forgotten one that has no other in its place yet."""
-        size = len(self.relation.key)
-        kept = [each for key, each in self.standing.items() if len(key) == size]
+        kept = [each for key, each in self.standing.items() if len(key) == self._key_size]
         rows = (each.row for each in (*kept, *self._former_roots.values()))
         whole = [self._times.derived(row) for row in rows if row is not None]
         return [row for row in whole if self._times.visible(row)]
@@ -193,13 +200,22 @@ class _JudgedTable(Table):
         """Let the rows go that are over; return the keys of roots among them."""
         assert self._lasting is not None  # as the product forgets
         over = horizon - self._lasting.kept_us
-        gone = self._over(self.standing, over)
-        if gone:
-            self.leave(gone)
+        gone = [key for key in self._over(self.standing, over) if len(key) == self._key_size]
+        if self._is_near:
+            for key in gone:
+                self._add_former(key, self.standing[key])
+        apart = self._over(self.standing, horizon - self._held_us)
+        if left := [*gone, *(key for key in apart if len(key) > self._key_size)]:
+            self.leave(left)
         former = self._over(self._former_roots, over)
         for key in former:
             del self._former_roots[key]
-        return [*(key for key in gone if len(key) == len(self.relation.key)), *former]
+        return [*gone, *former]
+
+    def _add_former(self, key: Key, row: KeptRow) -> None:
+        """Keep a row for the roots that have it, but for none of its key's changes."""
+        self._former += 1
+        self.standing[(*key, self._former)] = row
 
     def _over(self, kept: Mapping[Key, KeptRow], over: int) -> list[Key]:
         """Return the keys of rows whose time is below one."""
