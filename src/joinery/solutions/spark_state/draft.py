@@ -31,6 +31,7 @@ class Draft:
     Args:
         products: Those of the program.
         former: Whether the program is to be one that checkpoints of before have.
+        keeps_judged: Whether rows of logs in intervals are to be kept, as in all of those.
         ledger: What a checkpoint holds that the program is to go on from; None for nothing.
     """
 
@@ -39,9 +40,10 @@ class Draft:
         products: Sequence[Product],
         *,
         former: bool = False,
+        keeps_judged: bool = False,
         ledger: Ledger | None = None,
     ) -> None:
-        self.former = former
+        self.former, self.keeps_judged = former, former or keeps_judged
         self._ledger = ledger
         self.nodes: list[DocumentNode] = []
         self.assemblers: list[Assembler] = []

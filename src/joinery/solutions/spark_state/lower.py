@@ -83,6 +83,7 @@ def lower(
     tombstone_retention_micros: int = 7 * DAY_MICROS,
     max_document_bytes: int = 16 << 20,
     former: bool = False,
+    keeps_judged: bool = False,
     ledger: Ledger | None = None,
 ) -> KernelProgram:
     """Return the program of one query that keeps `products`.
@@ -92,9 +93,10 @@ def lower(
         tombstone_retention_micros: How long a delete is remembered.
         max_document_bytes: The size of JSON above which a document is refused.
         former: Lower them as checkpoints of before have them, where these go on.
+        keeps_judged: In this alone: rows of logs in intervals are kept where they are judged.
         ledger: What a checkpoint holds that the program is to keep, though it may need less.
     """
-    draft = Draft(products, former=former, ledger=ledger)
+    draft = Draft(products, former=former, keeps_judged=keeps_judged, ledger=ledger)
     for place, product in enumerate(products):
         draft.products.append(ProductProgram(product.name, product.key, product.output))
         _lower_product(draft, product, place)
@@ -110,14 +112,17 @@ def has_former(program: KernelProgram) -> bool:
     return any(_is_new(each, program) for each in program.nodes)
 
 
+def judges_rows_that_come(program: KernelProgram) -> bool:
+    """Return whether rows of logs in intervals are judged where they are decoded."""
+    return any(isinstance(each, Inserts) and each.judged is not None for each in program.nodes)
+
+
 def _is_new(node: KernelNode, program: KernelProgram) -> bool:
     match node:
         case Root():
             return not program.relations[node.relation].append
         case Inserts():
-            return node.judged is not None or any(
-                isinstance(each, ThroughUse) for each in node.uses
-            )
+            return any(isinstance(each, ThroughUse) for each in node.uses)
         case _:
             return False
 
@@ -159,7 +164,7 @@ class _Finish:
                 primary = not uses.uses and use is uses.apart[0]
                 routes.append(self._retract(uses, [use], primary=primary))
             for judged in (each for each in self._draft.judged if each.index == uses.index):
-                if self._draft.former or not rows_only_come(judged, self._draft.nodes):
+                if self._draft.keeps_judged or not rows_only_come(judged, self._draft.nodes):
                     primary = all(route.relation != uses.index for route in routes)
                     routes.append(self._retract(judged, judged.uses, primary=primary))
                 else:

@@ -20,7 +20,11 @@ from joinery.project.product import ProjectSpec
 from joinery.project.run import RunSpec
 from joinery.solutions.spark_state.fingerprint import Fingerprint, fingerprint
 from joinery.solutions.spark_state.ledger import Ledger, stand
-from joinery.solutions.spark_state.lower import has_former, lower
+from joinery.solutions.spark_state.lower import (
+    has_former,
+    judges_rows_that_come,
+    lower,
+)
 from joinery.solutions.spark_state.lower_stream import LoweredStreams, lower_streams
 from joinery.solutions.spark_state.program import KernelProgram
 from joinery.spark.batch.stores import is_store_backed
@@ -82,11 +86,16 @@ def lower_query(
         lowered = lowered_streams(streams, run)
         return LoweredQuery(members, lowered.program, lowered)
     program, *others = lower_products(members, run)
-    former = others[0] if others else None
+    wrote = [
+        each
+        for each in (program, *others)
+        if standing is not None and fingerprint(each).program == standing.program
+    ]
+    former = next((each for each in (*wrote, *others) if each is not program), None)
     ledger = None if standing is None else standing.ledger
-    if standing is None or ledger is None:
+    if ledger is None:
         return LoweredQuery(members, program, former=former)
-    if all(fingerprint(each).program != standing.program for each in (program, *others)):
+    if not wrote:
         stood = (stand(each, ledger).program for each in lower_products(members, run, ledger))
         # What has no state there is refused in the words of the plain program.
         program, former = next((each for each in stood if each is not None), program), None
@@ -96,7 +105,7 @@ def lower_query(
 def lower_products(
     products: Sequence[Product], run: RunSpec, ledger: Ledger | None = None
 ) -> list[KernelProgram]:
-    """Return the program of products, then as checkpoints of before may have it, if otherwise.
+    """Return the program of products, then those that checkpoints of before may have instead.
 
     Args:
         products: The members of the query.
@@ -111,7 +120,12 @@ def lower_products(
         ledger=ledger,
     )
     program = lower_all()
-    return [program, lower_all(former=True)] if has_former(program) else [program]
+    ways = [program]
+    if has_former(program):
+        ways.append(lower_all(former=True))
+    if judges_rows_that_come(program):
+        ways.append(lower_all(keeps_judged=True))
+    return ways
 
 
 def lowered_streams(streams: Sequence[Stream], run: RunSpec) -> LoweredStreams:

@@ -15,7 +15,7 @@ from tests.unit.solutions.spark_state.frozen import PRODUCTS, RELATIONS
 import joinery as jn
 from joinery.plan.product import Plan
 from joinery.solutions.spark_state.fingerprint import fingerprint
-from joinery.solutions.spark_state.lower import has_former, lower
+from joinery.solutions.spark_state.lower import judges_rows_that_come, lower
 from joinery.solutions.spark_state.lower_stream import lower_streams
 
 STREAMS = {
@@ -42,9 +42,9 @@ def test_a_checkpoint_of_a_product_goes_on(form: str, tmp_path: Path) -> None:
 def test_a_checkpoint_in_which_rows_of_an_interval_are_kept_goes_on(tmp_path: Path) -> None:
     products = plan(f"{RELATIONS}{PRODUCTS['within'][0]}\n", tmp_path).products
 
-    program, former = lower(products), lower(products, former=True)
+    program, former = lower(products), lower(products, keeps_judged=True)
 
-    assert has_former(program)
+    assert judges_rows_that_come(program)
     assert "424fb9464839e307" == fingerprint(former).program[:16]
 
 
