@@ -118,7 +118,9 @@ class _Joined:
                 yield _by_time(node.name)
         for place in sorted(self.new):
             node = self.nodes[place]
-            if not _is_of_rows(node):
+            if isinstance(node, Inserts):
+                yield _unkept(node.name)
+            elif not _is_of_rows(node):
                 yield _by_time(node.name)
 
     def too_deep(self, levels: Mapping[int, int]) -> Iterator[str]:
@@ -145,7 +147,7 @@ def _is_of_rows(node: DocumentNode) -> bool:
             return node.kept is None
         case Search():
             return node.retroactive
-        case ToOne() | Match() | FanOut() | Gather() | Root() | Inserts():
+        case ToOne() | Match() | FanOut() | Gather() | Root():
             return True
         case _:
             return False

@@ -123,6 +123,23 @@ def test_a_search_is_added_only_where_it_does_not_matter_which_query_came_first(
     assert retroactive == (found.program is not None), found
 
 
+def test_a_product_is_not_added_over_rows_that_are_only_sent_where_they_are_decoded(
+    tmp_path: Path,
+) -> None:
+    both = (
+        "near: {many: event, on: {user: user}, within: [0s, 30m]}, all: {many: event, on: [user]}"
+    )
+    near = f"{{group: g, root: event, embed: {{{both}}}}}"
+    users = "{group: g, root: user}"
+    for there in (users, near):
+        before = ledger_of(lower(group(tmp_path, there=there)))
+
+        found = add(lower(group(tmp_path, there=there, joined=near), ledger=before), before)
+
+        assert found.program is None
+        assert [] != [each for each in found.why if 'keep the rows of relation "event"' in each]
+
+
 def test_a_product_that_changed_is_named_and_the_others_are_not(tmp_path: Path) -> None:
     posts = "{root: user, group: g, embed: {posts: {many: post, on: {user: id}, limit: 3, "
     count = "{aggregate: user, group: g, by: [city], values: {n: count(*)}}"
