@@ -66,7 +66,7 @@ class Producer:
     Args:
         brokers: Where.
         transactional_id: Whoever opens a later producer of this id fences this one.
-        settings: Of librdkafka, beneath the properties of `brokers`.
+        settings: Of librdkafka, beneath the properties of `brokers`; it is idempotent in any case.
 
     Raises:
         SinkUnavailableError: The brokers do not answer.
@@ -84,9 +84,15 @@ class Producer:
         self._readers: dict[str, Any] = {}
         self._longest_s = _seconds(brokers, settings, "transaction.timeout.ms")
         self._begun_at = 0.0
-        fixed: dict[str, Any] = {"delivery.report.only.error": True}
+        fixed: dict[str, Any] = {"delivery.report.only.error": True, "enable.idempotence": True}
         if transactional_id is not None:
             fixed["transactional.id"] = transactional_id
+            # The client takes no record that may come after the end of its transaction.
+            longest_ms = int(self._longest_s * 1_000)
+            settings = {
+                name: min(each, longest_ms) if name == "message.timeout.ms" else each
+                for name, each in settings.items()
+            }
         self._report = _weakly(self._delivered)
         self._client = make_producer(
             brokers,

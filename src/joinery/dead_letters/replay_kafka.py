@@ -20,7 +20,7 @@ from joinery.dead_letters.replay_key import (
 from joinery.dead_letters.topic import ensure_topic
 from joinery.project.kafka import REPLAY
 
-_SETTINGS: Mapping[str, Any] = {"enable.idempotence": True, "acks": "all"}
+_SETTINGS: Mapping[str, Any] = {"acks": "all"}
 _CREATED = {
     "cleanup.policy": "delete",
     "retention.ms": "-1",

@@ -28,7 +28,6 @@ from joinery.dead_letters.dead_letter import (
 from joinery.sinks.protocol import SinkError
 
 _SETTINGS: Mapping[str, Any] = {
-    "enable.idempotence": True,
     "acks": "all",
     "compression.type": "lz4",
     "message.timeout.ms": 30_000,

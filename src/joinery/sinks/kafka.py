@@ -50,7 +50,6 @@ from joinery.sinks.protocol import (
 _log = logging.getLogger(__name__)
 _CREATED = {"cleanup.policy": "compact", "max.message.bytes": str(17 << 20)}
 _SETTINGS: dict[str, Any] = {
-    "enable.idempotence": True,
     "acks": "all",
     "compression.type": "lz4",
     "message.timeout.ms": 60_000,

@@ -12,7 +12,7 @@ from confluent_kafka import KafkaError, KafkaException
 from joinery.clients import kafka_producer
 from joinery.clients.kafka import Brokers, ProducerFencedError
 from joinery.clients.kafka_producer import Producer
-from joinery.errors import SinkUnavailableError
+from joinery.errors import SinkOptionError, SinkUnavailableError
 
 _TASKS = Path("/proc/self/task")
 
@@ -83,3 +83,19 @@ def test_properties_of_a_sink_go_before_the_settings_of_its_producer(
     Producer(Brokers("b:9092", {"compression.type": "zstd"}), **{"compression.type": "lz4"})
 
     assert "zstd" == taken[0]["compression.type"]
+
+
+def test_a_shorter_transaction_has_no_record_outlive_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kafka_producer, "ANSWER_S", 0.1)
+    brokers = Brokers("127.0.0.1:9", {"transaction.timeout.ms": "30000"})
+
+    with pytest.raises(SinkUnavailableError):
+        Producer(brokers, transactional_id="one", **{"message.timeout.ms": 60_000})
+
+
+@pytest.mark.parametrize("acks", ["0", "1"])
+def test_properties_may_not_have_a_record_count_that_not_all_brokers_have(acks: str) -> None:
+    brokers = Brokers("127.0.0.1:9", {"enable.idempotence": "false", "acks": acks})
+
+    with pytest.raises(SinkOptionError, match="does not accept these properties"):
+        Producer(brokers, acks="all")
