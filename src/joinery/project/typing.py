@@ -139,6 +139,8 @@ class KafkaSourceMap(TypedDict, total=False):
     starting: str | Mapping[str, str | Mapping[str, str | int]]
     group: str
     fail_on_data_loss: bool
+    heartbeat: str
+    silent_after: str
     registry: str | RegistryMap
 
 
