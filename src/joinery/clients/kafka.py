@@ -265,11 +265,7 @@ def _admin(brokers: Brokers) -> Any:
     return _made(brokers, AdminClient)
 
 
-def _made(
-    brokers: Brokers,
-    client: Callable[[dict[str, Any]], Any],
-    **settings: Any,
-) -> Any:
+def _made(brokers: Brokers, client: Callable[[dict[str, Any]], Any], **settings: Any) -> Any:
     from confluent_kafka import KafkaException
 
     try:
