@@ -83,7 +83,8 @@ def _lines(change: QueryChange) -> Iterator[str]:
 def _commands(change: QueryChange) -> Iterator[str]:
     match change.outcome:
         case "unchanged":
-            yield "run: continues from its state"
+            first = f"builds {', '.join(change.unbuilt)} first, and " if change.unbuilt else ""
+            yield f"run: {first}continues from its state"
         case "new":
             yield f"run: reads {', '.join(change.relations)} from the beginning"
         case "carried":
@@ -129,6 +130,7 @@ def _to_json(change: QueryChange) -> dict[str, object]:
         "run": _RUN.get(change.outcome, "refused"),
         "apply": change.outcome == "carried" and change.hindrance is None,
         "first": None if change.hindrance is None else change.hindrance.hint,
+        "unbuilt": list(change.unbuilt),
         "reads_again": list(change.relations) if rebuilt else [],
         "documents_sent": change.documents,
     }

@@ -156,6 +156,7 @@ def test_an_added_product_is_built_by_the_next_run_before_another_is(
     noted = json.loads((folder / ".joinery/checkpoint/core/joinery.json").read_text())
     assert 1 == noted["telling"]["batch"]
     assert 0 == joinery(monkeypatch, "plan")
+    assert "run: builds sums first, and continues from its state\n" in capsys.readouterr().out
     declare(folder, (TOTALS, SUMS))
     partitions = '{"conf": {"spark.sql.shuffle.partitions": "2"}}'
     (folder / ".joinery/checkpoint/core/offsets/0").write_text(f"v1\n{partitions}")

@@ -66,6 +66,7 @@ class QueryChange:
         documents: How many the last run of the query sent; None where that is not known.
         noted: What is to be noted of the checkpoint where its state is carried over.
         hindrance: What is in the way of that for now; None where nothing is.
+        unbuilt: The products that were added to it and that its next run is to build.
     """
 
     query: str
@@ -76,6 +77,7 @@ class QueryChange:
     documents: int | None = None
     noted: Fingerprint | None = None
     hindrance: RunError | None = None
+    unbuilt: tuple[str, ...] = ()
 
 
 def compare_all(
@@ -115,7 +117,7 @@ def compare(spec: ProjectSpec, query: str, products: Sequence[Product]) -> Query
     if not all((told, *others)):
         same: dict[str, ProductChange] = {each.name: "unchanged" for each in products}
         moved = tuple(_other_sources(spec, query, products))
-        found = replace(found, products=same, why=moved)
+        found = replace(found, products=same, why=moved, unbuilt=_unbuilt(folder, standing))
         return replace(found, outcome="rebuilt" if moved else "unchanged")
     found = replace(found, outcome="rebuilt", why=tuple(told), products=_named(products, standing))
     if standing is None:
@@ -225,8 +227,17 @@ def _takes_back(telling: Telling, stood: Standing, ledger: Ledger) -> bool:
 
     The batch that was to build it reads nothing, and nobody else hears of it: it may be begun.
     """
-    added = {name for each in ledger.nodes[telling.first :] for name in each.products}
-    return not stood.added and {*stood.removed} == added
+    return not stood.added and {*stood.removed} == _told_last(telling, ledger)
+
+
+def _told_last(telling: Telling, ledger: Ledger) -> set[str]:
+    return {name for each in ledger.nodes[telling.first :] for name in each.products}
+
+
+def _unbuilt(folder: Place, standing: Fingerprint | None) -> tuple[str, ...]:
+    """Return the products that were added to a checkpoint and are not built yet."""
+    telling, ledger = untold(folder), None if standing is None else standing.ledger
+    return () if telling is None or ledger is None else tuple(sorted(_told_last(telling, ledger)))
 
 
 def _in_the_way(
