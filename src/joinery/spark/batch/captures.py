@@ -63,6 +63,20 @@ def claim_spool(spec: ProjectSpec, source: SourceSpec) -> SpoolFolder:
     return SpoolFolder.claim(spool_of(spec, source), slot=slot, tables=tables, sealed=sealed)
 
 
+def capture_sign(source: SourceSpec, spool: SpoolFolder) -> object:
+    """Return what each heartbeat of a capture changes; None where it follows no log now.
+
+    MySQL's log stands while nobody writes, so the time counts at which its place was noted; in
+    PostgreSQL's each heartbeat is a record. Within a transaction the place stands, and files follow
+    one another.
+    """
+    position = spool.position
+    if position is None or spool.paused is not None:
+        return None
+    place = position.written_at_ms if source.kind == "mysql" else position.lsn
+    return place, SpoolKeep(spool).last
+
+
 def database_of(spec: ProjectSpec, source: SourceSpec) -> tuple[LogDatabase, SpoolFolder]:
     """Return a source's database and its spool, which may not be there yet."""
     spool = SpoolFolder(spool_of(spec, source))
@@ -298,16 +312,11 @@ class Captures:
             silence = self._silences.setdefault(
                 each.name, SourceSilence(each.name, _UNHEARD, _SILENT_S, self._tell)
             )
-            spool = SpoolFolder(spool_of(self._spec, each))
-            position = spool.position
-            if position is None or spool.paused is not None or each.name in self._away:
+            sign = capture_sign(each, SpoolFolder(spool_of(self._spec, each)))
+            if sign is None or each.name in self._away:
                 silence.forgive()
             else:
-                # MySQL's log stands while nobody writes; each heartbeat is in PostgreSQL's. Within
-                # a transaction both stand, and files follow one another.
-                is_mysql = each.kind == "mysql"
-                place = position.written_at_ms if is_mysql else position.lsn
-                silence.look((place, SpoolKeep(spool).last))
+                silence.look(sign)
 
     def _note_wait(self, source: str, target: str, waiting: Waiting | None) -> None:
         if waiting is None:
