@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.oracle.compare import each_seed
-from tests.spark.shop import documents, feed, run_once
+from tests.spark.shop import PROJECT, documents, feed, run_once
 from tests.unit.cli.command import joinery
 from tests.unit.solutions.spark_state.frozen import PRODUCTS, RELATIONS
 
@@ -138,6 +138,52 @@ def test_products_that_are_added_are_built_from_the_rows_of_the_others(
     assert added > 1
     history.write_rows(tmp_path / "rows")
     assert {} == differences(fleet, tmp_path / "rows", tmp_path / "out")
+
+
+def test_an_added_product_is_built_from_rows_and_columns_that_nobody_kept(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The files are read again up to the checkpoint, for it alone; then both go on."""
+    told = {
+        "cities": "{aggregate: customer, by: [city], values: {n: count(*)}",
+        "cards": "{root: customer, fields: [name], embed: {orders: {many: order, on:"
+        " {customer_id: id}, fields: [total]}}",
+    }
+
+    def declare_products(*names: str) -> None:
+        end = ", group: shop, sink: {files: {path: out}}}"
+        products = "".join(f"  {name}: {told[name]}{end}\n" for name in names)
+        head, _, rest = PROJECT.partition("products:")
+        run = rest[rest.index("run:") :]
+        (tmp_path / "joinery.yaml").write_text(f"{head}products:\n{products}{run}")
+
+    monkeypatch.chdir(tmp_path)
+    declare_products("cities")
+    feed(tmp_path, 0, customer=[{"id": i, "name": f"a{i}", "city": "x"} for i in range(4)])
+    feed(tmp_path, 0, order=[{"id": 1, "customer_id": 1, "total": 5}])
+    run_once(spark, tmp_path)
+    feed(tmp_path, 1, customer=[{"id": 1, "name": "b", "city": "y"}, {"id": 2, "__deleted": True}])
+    run_once(spark, tmp_path)
+    declare_products("cities", "cards")
+    assert 0 == joinery(monkeypatch, "apply")
+    feed(tmp_path, 2, customer=[{"id": 3, "name": "later", "city": "x"}])
+
+    sent = run_once(spark, tmp_path)
+
+    assert {"cards": 5} == sent, "three from the log, then what came, and an order"
+    feed(tmp_path, 3, customer=[{"id": 4, "city": "y", "name": "new"}])
+    feed(tmp_path, 3, order=[{"id": 1, "customer_id": 3, "total": 6}])
+    run_once(spark, tmp_path)
+    names = {key: (card["name"], card["orders"]) for key, card in there(tmp_path, "cards").items()}
+    expected = {0: ("a0", []), 1: ("b", []), 3: ("later", [{"total": 6}]), 4: ("new", [])}
+    assert {f'{{"id": {key}}}': each for key, each in expected.items()} == names
+    cities = {key: each["n"] for key, each in there(tmp_path, "cities").items()}
+    assert {'{"city": "x"}': 2, '{"city": "y"}': 2} == cities
+
+
+def there(folder: Path, product: str) -> dict[str, Any]:
+    found = documents(folder, product)
+    return {key: each for key, each in found.items() if each is not None}
 
 
 SOURCES = """\

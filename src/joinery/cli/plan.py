@@ -13,6 +13,7 @@ from joinery.plan.product import Product
 from joinery.plan.stream import outputs_of
 from joinery.project.load import load_spec
 from joinery.project.product import ProjectSpec
+from joinery.text.figure import size_text
 
 if TYPE_CHECKING:
     from joinery.spark.recovery.standing import Outcome, QueryChange
@@ -50,6 +51,8 @@ def run_apply(file: Path, names: Sequence[str]) -> int:
     for change in apply_all(spec, queries):
         carried = change.outcome == "carried"
         built = f", and builds {', '.join(new)}" if carried and (new := _added(change)) else ""
+        if change.again:
+            built = f", reads {_read_again(change)} again, and builds {', '.join(_added(change))}"
         sys.stdout.write(f"{change.query}: {done[change.outcome]}{built}\n")
     return DONE
 
@@ -102,7 +105,20 @@ def _carried(change: QueryChange) -> str:
         return f"would keep the state, and refuses for now: {first.message}. {first.hint}"
     if not (added := ", ".join(_added(change))):
         return "keeps the state; nothing is read again, nothing is sent"
+    if change.again:
+        return (
+            f"keeps the state; the next run builds {added} first, for which it reads"
+            f" {_read_again(change)} again"
+        )
     return f"keeps the state; the next run builds {added} from it, and reads nothing again"
+
+
+def _read_again(change: QueryChange) -> str:
+    """Return what is read again to build what was added, and how much that is."""
+    names = [name for each in change.again for name in each.relations]
+    files = sum(each.files for each in change.again)
+    size = size_text(sum(each.bytes for each in change.again))
+    return f"{', '.join(names)} ({files:,} {'file' if files == 1 else 'files'}, {size})"
 
 
 def _added(change: QueryChange) -> list[str]:
@@ -122,6 +138,7 @@ _RUN: Mapping[Outcome, str] = {"unchanged": "continues", "new": "begins", "left"
 
 def _to_json(change: QueryChange) -> dict[str, object]:
     rebuilt = change.outcome == "rebuilt"
+    again = [name for each in change.again for name in each.relations]
     return {
         "query": change.query,
         "outcome": change.outcome,
@@ -131,6 +148,6 @@ def _to_json(change: QueryChange) -> dict[str, object]:
         "apply": change.outcome == "carried" and change.hindrance is None,
         "first": None if change.hindrance is None else change.hindrance.hint,
         "unbuilt": list(change.unbuilt),
-        "reads_again": list(change.relations) if rebuilt else [],
+        "reads_again": list(change.relations) if rebuilt else again,
         "documents_sent": change.documents,
     }

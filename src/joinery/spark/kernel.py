@@ -106,9 +106,25 @@ class Kernel:
             telling: Which.
             checkpoint: The query's.
         """
+        if not telling.retracts:
+            return replace(self, telling=telling)
         before = telling.batch - 1
         told = str(checkpoint), before, list(telling.retracts), telling.first
         return replace(self, telling=telling, _jvm_kernel=self._jvm_kernel.telling(*told))
+
+    def to_read_again(self, records: DataFrame, topics: Sequence[Collection[Topic]]) -> Self:
+        """Return the kernel for a query of which the batch that tells also reads records again.
+
+        Args:
+            records: As a raw stream has them.
+            topics: What each number in them stands for.
+        """
+        assert self.telling is not None, "it is to tell"
+        session, part = self.session, self.telling.part
+        sealing = _sealing(self, topics)
+        told = (self.program, self.relations, records, topics, sealing)
+        reading = reading_of(session, *told, part=part)
+        return replace(self, _jvm_kernel=self._jvm_kernel.readingAgain(reading))
 
     def sealing(self, vault: VaultAddress, spools: frozenset[str]) -> Self:
         """Return the kernel with what it seals by; see its attributes."""

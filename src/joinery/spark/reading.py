@@ -39,14 +39,22 @@ def reading_of(
     raw: DataFrame,
     topics: Sequence[Collection[Topic]],
     sealing: str = "",
+    part: int | None = None,
 ) -> Any:
-    """Return what the kernel is to read: raw records, and what they say of which relation."""
+    """Return what the kernel is to read: raw records, and what they say of which relation.
+
+    With a part they are read for the relations of it alone.
+    """
+    readers = [_readers(relations, each) for each in topics]
+    if part is not None:
+        ours = {place for place, each in enumerate(program.decoded) if each.part == part}
+        readers = [[each for each in some if each in ours] for some in readers]
     return class_of(session, _READING)(
         raw._jdf,
         formats_json(program, relations),
         strings(session, [each.source for each in relations]),
         strings(session, [each.topic for each in relations]),
-        json.dumps([_readers(relations, each) for each in topics]),
+        json.dumps(readers),
         json.dumps([*map(partial(_clock, program), program.decoded, relations)]),
         sealing,
     )

@@ -51,10 +51,26 @@ def has_run(folder: Path) -> None:
         checkpoint = folder / ".joinery/checkpoint" / query
         program = lower_query(products, project.spec.run).program
         claim_checkpoint(checkpoint, query, program, solution_of(products))
-        claim_sources(checkpoint, query, sources_of(project.spec, products))
+        reads = sources_of(project.spec, products)
+        claim_sources(checkpoint, query, reads)
         for each in ("offsets", "commits"):
             (checkpoint / each).mkdir()
-            (checkpoint / each / "0").write_text("v1")
+            (checkpoint / each / "0").write_text("\n".join(["v1", "{}", *("-" for _ in reads)]))
+
+
+def has_read(folder: Path, **sizes: int) -> None:
+    """Leave a file of each of some topics, and what a run notes that has read them."""
+    checkpoint = folder / ".joinery/checkpoint/core"
+    seen = [{"topic": each, "number": 0, "file": "0.jsonl", "label": 1} for each in sizes]
+    lines = [{"format": 1}, *({**each, "size": sizes[str(each["topic"])]} for each in seen)]
+    labels = checkpoint / "sources/0/000000000.labels"
+    labels.parent.mkdir(parents=True)
+    labels.write_text("".join(f"{json.dumps(each)}\n" for each in lines))
+    done = {"format": 1, "topics": {each: {"done": "0"} for each in sizes}}
+    (checkpoint / "offsets/0").write_text(f"v1\n{{}}\n{json.dumps(done)}")
+    for topic, size in sizes.items():
+        (folder / "data" / topic).mkdir(parents=True)
+        (folder / "data" / topic / "0.jsonl").write_text("." * size)
 
 
 def declare(folder: Path, *changes: tuple[str, str]) -> None:
@@ -188,35 +204,98 @@ def test_an_added_product_that_is_not_built_yet_is_taken_out_again(
     assert 0 == joinery(monkeypatch, "plan")
 
 
+VISIT = ("products:", "  visit: {key: [id], fields: {id: long, customer: long}}\nproducts:")
+SEEN = "{root: customer, embed: {visits: {many: visit, on: {customer: id}}}"
+
+
+def adding(body: str) -> tuple[str, str]:
+    product = f"  seen: {body}, group: core, sink: {{files: {{path: out}}}}}}\n"
+    return TOTALS, TOTALS + product
+
+
+def test_an_added_product_whose_rows_nobody_kept_is_built_from_the_log(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    declare(folder, VISIT)
+    has_run(folder)
+    has_read(folder, customer=1200, order=7)
+    declare(folder, VISIT, adding(SEEN))
+
+    assert 3 == joinery(monkeypatch, "plan")
+
+    told = "builds seen first, for which it reads customer, visit (1 file, 1.2 kB) again"
+    assert f"  apply: keeps the state; the next run {told}\n" in capsys.readouterr().out
+    assert 3 == joinery(monkeypatch, "plan", "--json")
+    assert ["customer", "visit"] == json.loads(capsys.readouterr().out)[0]["reads_again"]
+    assert 0 == joinery(monkeypatch, "apply")
+    told = "the next run goes on from it, reads customer, visit (1 file, 1.2 kB) again"
+    assert f"{told}, and builds seen\n" in capsys.readouterr().out
+    assert 0 == joinery(monkeypatch, "plan")
+    assert "run: builds seen first, and continues" in capsys.readouterr().out
+    declare(folder, VISIT)
+    assert 0 == joinery(monkeypatch, "apply"), "it is taken out again"
+    declare(folder, VISIT, adding(SEEN))
+    assert 0 == joinery(monkeypatch, "apply"), "and comes back, under a number of its own"
+    noted = json.loads((folder / ".joinery/checkpoint/core/joinery.json").read_text())
+    assert ({"seen": 2}, 2) == (noted["ledger"]["parts"], noted["telling"]["part"])
+
+
+AT = "customer: long, at: timestamp}, time: at"
+
+
 @pytest.mark.parametrize(
-    ("added", "why"),
+    ("visit", "body", "why"),
     [
-        ("{root: visit, ", 'the state does not keep the rows of relation "visit" as they are read'),
+        ("customer: long}", SEEN, "data/customer/0.jsonl was read, and is gone"),
         (
-            "{root: customer, embed: {v: {many: visit, on: {customer: id}}}, ",
-            'the state does not keep the rows of relation "visit" as they are read',
+            AT,
+            "{aggregate: visit, window: {tumbling: 1m}, values: {n: count(*)}",
+            "goes by the order or the times of its log",
+        ),
+        (f"{AT}, watermark: {{delay: 1m}}", "{root: visit", 'relation "visit" has a watermark'),
+        (
+            "customer: long}",
+            "{root: order, embed: {a: {one: customer, on: {id: customer}, embed: {b:"
+            " {many: order, on: {customer: id}, embed: {c: {many: visit, on: {customer: id}}}}}}}",
+            "needs more levels than the state has",
         ),
     ],
 )
-def test_a_product_whose_rows_are_not_in_the_state_is_refused(
+def test_a_product_that_cannot_be_built_from_the_log_either_is_refused(
     folder: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-    added: str,
+    visit: str,
+    body: str,
     why: str,
 ) -> None:
-    visit = "  visit: {key: [id], fields: {id: long, customer: long}}\n"
-    declare(folder, ("products:", f"{visit}products:"))
+    head = (VISIT[0], VISIT[1].replace("customer: long}", visit))
+    declare(folder, head)
     has_run(folder)
-    product = f"  seen: {added}group: core, sink: {{files: {{path: out}}}}}}\n"
-    declare(folder, ("products:", f"{visit}products:"), (TOTALS, TOTALS + product))
+    has_read(folder, customer=1200)
+    (folder / "data/customer/0.jsonl").unlink()
+    declare(folder, head, adding(body))
 
     assert 3 == joinery(monkeypatch, "plan")
 
     said = capsys.readouterr().out
-    assert f'    "seen" cannot be built from the state of the others\n    {why}' in said
+    assert '    "seen" cannot be built from the state of the others\n' in said
+    assert why in said
     assert 1 == joinery(monkeypatch, "apply")
     assert 'Or give "seen" a group of its own' in capsys.readouterr().err
+
+
+def test_topics_of_kafka_are_not_read_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kafka = ("{files: {path: data}}", "{kafka: {bootstrap: localhost:1}}")
+    declare(folder, kafka, VISIT)
+    has_run(folder)
+    declare(folder, kafka, VISIT, adding(SEEN))
+
+    assert 3 == joinery(monkeypatch, "plan")
+
+    assert 'source "changes" is of kind kafka, which is not read again' in capsys.readouterr().out
 
 
 def test_a_changed_relation_is_named_where_a_product_of_its_name_is_removed(

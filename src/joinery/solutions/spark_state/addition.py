@@ -9,7 +9,7 @@ Invariant: no node that stood before hears of a node that is added, nor of what 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from joinery.solutions.spark_state.document_program import FanOut, Fold, Gather, Match, ToOne
@@ -19,6 +19,7 @@ from joinery.solutions.spark_state.level import targets_of, targets_of_use
 from joinery.solutions.spark_state.program import (
     DocumentNode,
     Inserts,
+    KernelNode,
     KernelProgram,
     OwnUse,
     ParentUse,
@@ -38,11 +39,14 @@ class Telling:
         batch: The batch that tells them; it reads nothing.
         retracts: The numbers of the Retracts that have them.
         first: The lowest number of the nodes that are told.
+        part: The part of the program for which sources are read again, up to where the
+            checkpoint stands in them; None where none is.
     """
 
     batch: int
     retracts: tuple[int, ...]
     first: int
+    part: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +85,33 @@ def add(program: KernelProgram, ledger: Ledger) -> Addition:
     numbers |= {place: len(ledger.nodes) + number for number, place in enumerate(new)}
     retracts = tuple(sorted(numbers[place] for place in joined.senders()))
     return Addition(numbered(program, numbers, ledger), retracts)
+
+
+def read_again(program: KernelProgram, ledger: Ledger, products: Collection[str]) -> Addition:
+    """Return how a program goes on whose new products are a part that the sources are read for.
+
+    Args:
+        program: It was lowered to keep what the ledger has, with a part that this does not have.
+        ledger: What the checkpoint has.
+        products: Those of the new part.
+    """
+    ours = Ledger.of(program)
+    if ours is None:
+        raise ValueError("a program of streams has no ledger")
+    numbers = known_numbers(program, ours, ledger)
+    new = [place for place in range(len(program.nodes)) if place not in numbers]
+    others = {name for each in new for name in ours.nodes[each].products} - {*products}
+    shift = ledger.levels - program.levels
+    why = [f'product "{each}" was changed' for each in sorted(others)]
+    for node in (program.nodes[each] for each in new):
+        if not _is_of_log(node):
+            why.append(_by_time(node.name))
+        if node.level + shift < 1 and not isinstance(node, Inserts):
+            why.append(f'"{node.name}" needs more levels than the state has')
+    if why:
+        return Addition(None, why=tuple(dict.fromkeys(why)))
+    numbers |= {place: len(ledger.nodes) + number for number, place in enumerate(new)}
+    return Addition(numbered(program, numbers, ledger))
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +182,15 @@ def _is_of_rows(node: DocumentNode) -> bool:
             return True
         case _:
             return False
+
+
+def _is_of_log(node: KernelNode) -> bool:
+    """Return whether what a node knows depends on the records of logs, however they are cut."""
+    if isinstance(node, StreamNode):
+        return False
+    if isinstance(node, Inserts | Retract):
+        return node.judged is None and node.kept is None
+    return _is_of_rows(node)
 
 
 def _unkept(relation: str) -> str:

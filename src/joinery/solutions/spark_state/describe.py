@@ -102,12 +102,14 @@ def parts_of(program: KernelProgram) -> Iterator[Part]:
         yield from _node(program, node)
     for route in program.routes:
         relation = program.relations[route.relation]
-        name = f'relation "{relation.name}": changes go to {kept_title(program.nodes[route.node])}'
+        name = (
+            f'relation "{relation.own_name}": changes go to {kept_title(program.nodes[route.node])}'
+        )
         yield name, f"by {columns_of(relation.columns, route.address)} as role {route.role}"
 
 
 def _relation(program: KernelProgram, relation: RelationProgram) -> Iterator[Part]:
-    title = f'relation "{relation.name}"'
+    title = f'relation "{relation.own_name}"'
     view = program.assemblers[relation.assembler]
     yield f"{title}: key", ", ".join(relation.columns[each].name for each in relation.key)
     for place, column in enumerate(relation.columns):

@@ -253,12 +253,18 @@ def carried_fingerprint(
     first = _first_format(program)
     earlier = (*ledger.earlier, *_marks(_readable(stored.kinds, first), stored.program))
     noted = replace(ours, ledger=Ledger.of(program, tuple(dict.fromkeys(earlier)), ledger.places))
-    logs = {each.name for each in program.relations}
     append = (
-        None if stored.append is None else tuple(each for each in stored.append if each in logs)
+        None if stored.append is None else tuple(sorted(_logs_left(stored.append, ledger, program)))
     )
     alike = replace(stored, program=ours.program, append=append)
     return noted, list(_between(alike, ours, first))
+
+
+def _logs_left(stored: Sequence[str], ledger: Ledger, program: KernelProgram) -> Iterator[str]:
+    """Yield the relations of a program that were logs, and logs that the checkpoint never had."""
+    for each in {one.name: one for one in program.relations}.values():
+        if each.name in stored or (each.append and each.name not in ledger.places):
+            yield each.name
 
 
 def standing_fingerprint(folder: Place) -> Fingerprint | None:
@@ -362,7 +368,8 @@ def _ledger(told: Any) -> Ledger | None:
 def _telling(told: Any) -> Telling | None:
     if told is None:
         return None
-    return Telling(int(told["batch"]), tuple(map(int, told["retracts"])), int(told["first"]))
+    retracts, part = tuple(map(int, told["retracts"])), told.get("part")
+    return Telling(int(told["batch"]), retracts, int(told["first"]), part)
 
 
 def _changed_parts(stored: Mapping[str, str], ours: Mapping[str, str]) -> Iterator[str]:

@@ -85,6 +85,9 @@ class Ledger:
         earlier: The marks of programs before that state may still have.
         places: By relation, also one that is gone, the place under which levels note what is over
             by its time.
+        parts: By product the part of the program that it is in; those of the first are not there.
+
+    A relation that a later part reads has the name that it has there (`RelationProgram.own_name`).
     """
 
     nodes: tuple[NumberedNode, ...]
@@ -94,6 +97,7 @@ class Ledger:
     made: tuple[str, ...]
     earlier: tuple[str, ...] = ()
     places: Mapping[str, int] = field(default_factory=dict)
+    parts: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -129,16 +133,18 @@ class Ledger:
         versions = sum(each.kind == "versions" for each in nodes)
         kept = program.relations[: len(program.relations) - versions]
         rows = {
-            each.name: tuple(one.name for one in program.assemblers[each.assembler].type.fields)
+            each.own_name: tuple(one.name for one in program.assemblers[each.assembler].type.fields)
             for each in kept
         }
-        made = tuple(program.relations[each.relation].name for each in program.reads)
+        made = tuple(program.relations[each.relation].own_name for each in program.reads)
         places = {
-            each.name: place if each.notes is None else each.notes
+            each.own_name: place if each.notes is None else each.notes
             for place, each in enumerate(kept)
         }
         ways = dict(_ways(program))
-        return cls(numbered, rows, program.levels, ways, made, tuple(earlier), {**gone, **places})
+        places = {**gone, **places}
+        parts = dict(_parts(program, nodes, owners))
+        return cls(numbered, rows, program.levels, ways, made, tuple(earlier), places, parts)
 
     @classmethod
     def from_plain(cls, told: Mapping[str, Any]) -> Self:
@@ -156,6 +162,7 @@ class Ledger:
             tuple(told["made"]),
             tuple(told["earlier"]),
             dict(told.get("places", {name: place for place, name in enumerate(rows)})),
+            dict(told.get("parts", {})),
         )
 
     def to_plain(self) -> dict[str, Any]:
@@ -166,6 +173,7 @@ class Ledger:
             "made": list(self.made),
             "earlier": list(self.earlier),
             "places": dict(self.places),
+            "parts": dict(self.parts),
             "relations": {name: list(columns) for name, columns in self.relations.items()},
             "nodes": [
                 [
@@ -179,6 +187,24 @@ class Ledger:
                 for each in self.nodes
             ],
         }
+
+    def of_part(self, part: int | None) -> Ledger:
+        """Return what a part keeps of relations, under their names; the nodes are those of all."""
+        names = {
+            own: name
+            for own in (*self.relations, *self.ways)
+            for name, at in [_name_and_part(own)]
+            if at == part
+        }
+        rows = {names[own]: each for own, each in self.relations.items() if own in names}
+        ways = {names[own]: each for own, each in self.ways.items() if own in names}
+        return replace(self, relations=rows, ways=ways)
+
+    @property
+    def next_part(self) -> int:
+        """The number of a part that it never had."""
+        told = (_name_and_part(each)[1] for each in (*self.places, *self.relations))
+        return max((each for each in told if each is not None), default=0) + 1
 
     @property
     def products(self) -> frozenset[str]:
@@ -298,7 +324,7 @@ def _placed(program: KernelProgram, ledger: Ledger) -> tuple[RelationProgram, ..
     taken, found = {*ledger.places.values()}, []
     for place, relation in enumerate(program.relations):
         free = place if place not in taken else max(taken) + 1
-        noted = ledger.places.get(relation.name, free)
+        noted = ledger.places.get(relation.own_name, free)
         taken.add(noted)
         found.append(replace(relation, notes=None if noted == place else noted))
     return tuple(found)
@@ -336,6 +362,22 @@ def _ways(program: KernelProgram) -> Iterator[tuple[str, Way]]:
             continue  # A product's own, beside what others read of the relation.
         if isinstance(node, Inserts) or (isinstance(node, Retract) and place in primary):
             yield node.name, node.kind
+
+
+def _parts(
+    program: KernelProgram, nodes: Sequence[DocumentNode], owners: Sequence[Sequence[str]]
+) -> Iterator[tuple[str, int]]:
+    """Yield the products that are in a later part of a program."""
+    for node, products in zip(nodes, owners, strict=True):
+        relation: int | None = getattr(node, "relation", None)
+        if relation is not None and (part := program.relations[relation].part) is not None:
+            yield from ((each, part) for each in products)
+
+
+def _name_and_part(own_name: str) -> tuple[str, int | None]:
+    """Return the relation of a name that `part_name` made, and its part."""
+    name, at, part = own_name.rpartition("@")
+    return (name, int(part)) if at and part.isdecimal() else (own_name, None)
 
 
 def _owners(program: KernelProgram, nodes: Sequence[DocumentNode]) -> list[tuple[str, ...]]:

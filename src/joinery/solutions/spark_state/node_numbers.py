@@ -173,23 +173,34 @@ def with_numbers(part: Part, numbers: Mapping[int, int]) -> Part:
     """Return a node, a use or a route with the nodes that it names under other numbers."""
     if isinstance(part, Route):
         return replace(part, node=numbers[part.node])
-    return _with_numbers(part, numbers)  # type: ignore[no-any-return]
+    return renumbered(part, {"node": numbers})
 
 
-def _with_numbers(value: Any, numbers: Mapping[int, int]) -> Any:
+def renumbered(part: Part, numbers: Mapping[Kind, Mapping[int, int]]) -> Part:
+    """Return a node or a use with what it names under other numbers, by their kinds."""
+    return _renumbered(part, numbers)  # type: ignore[no-any-return]
+
+
+def _renumbered(value: Any, numbers: Mapping[Kind, Mapping[int, int]]) -> Any:
     if isinstance(value, tuple):
-        return tuple(_with_numbers(each, numbers) for each in value)
+        return tuple(_renumbered(each, numbers) for each in value)
     if isinstance(value, _DATA_TYPES) or not dataclasses.is_dataclass(value):
         return value
     named, changed = REFERENCES[type(value)], {}
     for each in dataclasses.fields(value):
-        found = getattr(value, each.name)
-        if named.get(each.name) == "node":
-            changed[each.name] = found if found < 0 else numbers[found]
+        found, kind = getattr(value, each.name), named.get(each.name)
+        if kind is not None and kind in numbers:
+            changed[each.name] = _moved(found, numbers[kind])
         else:
-            changed[each.name] = _with_numbers(found, numbers)
+            changed[each.name] = _renumbered(found, numbers)
     made: type = type(value)
     return made(**changed)
+
+
+def _moved(found: Any, numbers: Mapping[int, int]) -> Any:
+    if isinstance(found, tuple):
+        return tuple(_moved(each, numbers) for each in found)
+    return found if found is None or found < 0 else numbers[found]
 
 
 _DATA_TYPES = DataType.__args__
@@ -267,6 +278,8 @@ class Digests:
                 view = self._named("assembler", relation.assembler)
                 told = _plain(replace(relation, assembler=0, append=None))
                 del told["notes"]
+                if relation.part is None:
+                    del told["part"]
                 return digest_of([told, view])
 
 

@@ -64,6 +64,8 @@ class RelationProgram:
         sealed: Which of them are personal; None where the relation has no such columns.
         append: True for a log, whose updates and deletes are ignored; else None.
         notes: The place under which levels note what is over by its time; None for its own.
+        part: The part of the program whose nodes alone read it; None for the first. One that
+            several parts read is there once for each.
     """
 
     name: str
@@ -73,6 +75,17 @@ class RelationProgram:
     sealed: Sealed | None = None
     append: Literal[True] | None = None
     notes: int | None = None
+    part: int | None = None
+
+    @property
+    def own_name(self) -> str:
+        """Its name, with the part that reads it unless that is the first."""
+        return self.name if self.part is None else part_name(self.name, self.part)
+
+
+def part_name(relation: str, part: int) -> str:
+    """Return what a relation is called where a later part of a program reads it."""
+    return f"{relation}@{part}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,7 +356,7 @@ class KernelProgram:
 _DATA_TYPES = DataType.__args__
 _ADDED = frozenset(
     """hot known other other_behind_micros rules within time valid judged kept sealed types
-    known_by stays wait_events hidden append inner was_read notes""".split()
+    known_by stays wait_events hidden append inner was_read notes part""".split()
 )
 """What parts had not at first: where it says nothing, programs read as they did before."""
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -19,6 +21,7 @@ from joinery.plan.stream import Stream
 from joinery.project.product import ProjectSpec
 from joinery.project.run import RunSpec
 from joinery.solutions.spark_state.fingerprint import Fingerprint, fingerprint
+from joinery.solutions.spark_state.joining import join
 from joinery.solutions.spark_state.ledger import Ledger, stand
 from joinery.solutions.spark_state.lower import (
     has_former,
@@ -103,7 +106,10 @@ def lower_query(
 
 
 def lower_products(
-    products: Sequence[Product], run: RunSpec, ledger: Ledger | None = None
+    products: Sequence[Product],
+    run: RunSpec,
+    ledger: Ledger | None = None,
+    parts: Mapping[str, int] = MappingProxyType({}),
 ) -> list[KernelProgram]:
     """Return the program of products, then those that checkpoints of before may have instead.
 
@@ -111,7 +117,24 @@ def lower_products(
         products: The members of the query.
         run: How the project is run.
         ledger: What a checkpoint holds that the program is to keep.
+        parts: By product the part that it is to be in, where the ledger does not say it.
     """
+    known = parts if ledger is None else {**ledger.parts, **parts}
+    members: dict[int | None, list[Product]] = {}
+    for each in sorted(products, key=lambda one: known.get(one.name, 0)):
+        members.setdefault(known.get(each.name), []).append(each)
+    if not members.keys() - {None}:
+        return _lower_part(products, run, None if ledger is None else ledger.of_part(None))
+    ways = [
+        _lower_part(each, run, None if ledger is None else ledger.of_part(part))
+        for part, each in members.items()
+    ]
+    return [join(dict(zip(members, each, strict=True))) for each in product(*ways)]
+
+
+def _lower_part(
+    products: Sequence[Product], run: RunSpec, ledger: Ledger | None
+) -> list[KernelProgram]:
     lower_all = partial(
         lower,
         products,

@@ -30,12 +30,14 @@ from joinery.spark.recovery.checkpoint import (
     committed_positions,
     ended_batch,
     last_batch,
+    positions_after,
     untold,
 )
 from joinery.spark.recovery.isolate import Quarantine
+from joinery.spark.source.again import LogGoneError, logs_again, open_again
 from joinery.spark.source.feed import open_change_feed
 from joinery.spark.source.open import open_sources
-from joinery.spark.source.source import BatchRoom, sources_of
+from joinery.spark.source.source import BatchRoom, SourceRead, sources_of
 from joinery.spark.streams.kernel import StreamKernel
 
 if TYPE_CHECKING:
@@ -131,6 +133,24 @@ class QueryStarter:
             paced=self.mode.sends_each,
         )
 
+    def _reading_again(
+        self, query: QueryRun, kernel: Kernel, reads: Sequence[SourceRead], checkpoint: Place
+    ) -> Kernel:
+        """Return a kernel whose next batch reads again what added products lack; else the same."""
+        telling = kernel.telling
+        if telling is None or telling.part is None:
+            return kernel
+        positions = positions_after(checkpoint, telling.batch - 1)
+        wanted = _relations_of(kernel, telling.part)
+        for each in logs_again(self.spec, checkpoint, reads, positions, wanted):
+            if each.why:
+                raise LogGoneError(query.name, each.why)
+        found = open_again(self.spark, self.spec, checkpoint, reads, positions, wanted)
+        if found is None:
+            return kernel
+        quarantine = Quarantine(self.spec.checkpoint, query.name)
+        return kernel.to_read_again(quarantine.apply(found.frame, found.topics), found.topics)
+
     def _start_batches(
         self, query: QueryRun, kernel: BatchKernel, *, at_end: bool
     ) -> StreamingQuery:
@@ -140,6 +160,7 @@ class QueryStarter:
         checkpoint = self.mode.paths(query.name).checkpoint
         if isinstance(kernel, Kernel):
             kernel = _telling(kernel, checkpoint, query.lease.check)
+            kernel = self._reading_again(query, kernel, reads, checkpoint)
         if self.mode.needs_ends(query.products):
             Ends(checkpoint, reads).take(spark, spec)
         raw = open_sources(spark, spec, reads, committed_positions(checkpoint), self._room(query))
@@ -169,6 +190,10 @@ class QueryStarter:
         trigger_ms = max(spec.run.trigger_ms, TICK_MS if timers else 0)
         with running_timers(spark, timers):
             return writer.trigger(processingTime=f"{trigger_ms} milliseconds").start()
+
+
+def _relations_of(kernel: Kernel, part: int) -> frozenset[str]:
+    return frozenset(each.name for each in kernel.program.decoded if each.part == part)
 
 
 def _telling(kernel: Kernel, checkpoint: Place, check: Callable[[], None]) -> Kernel:

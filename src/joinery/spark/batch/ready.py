@@ -10,7 +10,6 @@ Invariant: ends that were taken never change.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,7 @@ from joinery.files import write_whole
 from joinery.place.place import Place
 from joinery.project.product import ProjectSpec
 from joinery.spark.recovery.checkpoint import positions_after
-from joinery.spark.source.file_labels import FileLabels
+from joinery.spark.source.file_labels import FileLabels, numbers_of
 from joinery.spark.source.source import SourceRead
 
 if TYPE_CHECKING:
@@ -122,13 +121,5 @@ def _files_reached(
     topic: str, names: Sequence[str], numbers: Mapping[tuple[str, str], int], offset: str
 ) -> bool:
     told = {} if offset == _NO_OFFSET else json.loads(offset)
-    done = _runs(told.get("topics", {}).get(topic, {}).get("done", ""))
+    done = numbers_of(told.get("topics", {}).get(topic, {}).get("done", ""))
     return all(numbers.get((topic, name)) in done for name in names)
-
-
-def _runs(text: str) -> frozenset[int]:
-    """Return the numbers of runs such as `0-41,43`."""
-    done: set[int] = set()
-    for first, last in re.findall(r"(\d+)(?:-(\d+))?", text):
-        done.update(range(int(first), int(last or first) + 1))
-    return frozenset(done)

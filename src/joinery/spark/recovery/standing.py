@@ -23,7 +23,7 @@ from joinery.observe.status import read_status
 from joinery.place.place import Place, numbers_in
 from joinery.plan.product import Product
 from joinery.project.product import ProjectSpec
-from joinery.solutions.spark_state.addition import Telling, add
+from joinery.solutions.spark_state.addition import Telling, add, read_again
 from joinery.solutions.spark_state.fingerprint import (
     FILE_NAME,
     SPARK_STATE,
@@ -33,13 +33,15 @@ from joinery.solutions.spark_state.fingerprint import (
     standing_fingerprint,
 )
 from joinery.solutions.spark_state.ledger import Ledger, Standing, stand
+from joinery.solutions.spark_state.needed import needed_columns
 from joinery.spark.batch.mode import HeldBackError, check_held
 from joinery.spark.batch.query_kernel import lower_products, lower_query
 from joinery.spark.batch.setup import spooled_products
 from joinery.spark.batch.stores import solution_of, statements_of
 from joinery.spark.real_time.uncommitted import RealTimeMark
-from joinery.spark.recovery.checkpoint import check_sources, last_batch, untold
+from joinery.spark.recovery.checkpoint import check_sources, last_batch, positions_after, untold
 from joinery.spark.recovery.replacement import next_checkpoint, put_in_place
+from joinery.spark.source.again import LogAgain, logs_again
 from joinery.spark.source.source import sources_of
 
 Outcome = Literal["unchanged", "new", "carried", "rebuilt", "left"]
@@ -67,6 +69,7 @@ class QueryChange:
         noted: What is to be noted of the checkpoint where its state is carried over.
         hindrance: What is in the way of that for now; None where nothing is.
         unbuilt: The products that were added to it and that its next run is to build.
+        again: What the next run reads again to build what was added.
     """
 
     query: str
@@ -78,6 +81,7 @@ class QueryChange:
     noted: Fingerprint | None = None
     hindrance: RunError | None = None
     unbuilt: tuple[str, ...] = ()
+    again: tuple[LogAgain, ...] = ()
 
 
 def compare_all(
@@ -132,8 +136,12 @@ def compare(spec: ProjectSpec, query: str, products: Sequence[Product]) -> Query
     ways = [stand(each, ledger) for each in lower_products(products, spec.run, ledger)]
     stood = min(ways, key=lambda each: (each.program is None, len(each.changed)))
     found = replace(found, products=_by_ledger(products, stood))
-    if stood.added and not stood.changed:
-        return _added(found, spec, products, standing, ledger, stood, told)
+    if stood.added:
+        if not stood.changed:
+            found = _added(found, spec, products, standing, ledger, stood, told)
+        if found.noted is not None:
+            return found
+        return _read_again(found, spec, products, standing, ledger, stood, told)
     if stood.program is None:
         return replace(found, why=tuple(_why_not(told, found.products, stood)) or tuple(told))
     return _carried(found, spec, products, standing, ledger, stood, told)
@@ -165,6 +173,54 @@ def _added(
     return replace(found, noted=replace(found.noted, telling=telling))
 
 
+def _read_again(
+    found: QueryChange,
+    spec: ProjectSpec,
+    products: Sequence[Product],
+    standing: Fingerprint,
+    ledger: Ledger,
+    stood: Standing,
+    told: Sequence[str],
+) -> QueryChange:
+    """Return what was found where added products are built from the logs, up to the checkpoint."""
+    added = [each for each in products if each.name in stood.added]
+    if why := [*_unreadable(added)]:
+        return replace(found, why=(*found.why, *why))
+    part = ledger.next_part
+    ways = lower_products(products, spec.run, ledger, dict.fromkeys(stood.added, part))
+    found_ways = [read_again(each, ledger, stood.added) for each in ways]
+    addition = next((each for each in found_ways if each.program is not None), found_ways[0])
+    if addition.program is None:
+        return replace(found, why=(*found.why, *addition.why))
+    joined = replace(stood, program=addition.program, changed=())
+    found = replace(found, products=_by_ledger(products, joined))
+    carried = _carried(found, spec, products, standing, ledger, joined, told)
+    if carried.noted is None:
+        return carried
+    folder = next_checkpoint(spec.checkpoint, found.query)
+    last, _ = last_batch(folder)
+    assert last is not None, "it has begun"
+    wanted = {each.name for each in addition.program.decoded if each.part == part}
+    reads, at = sources_of(spec, products), positions_after(folder, last)
+    logs = tuple(logs_again(spec, folder, reads, at, wanted))
+    if why := [each.why for each in logs if each.why]:
+        return replace(found, why=(*found.why, *why))
+    telling = Telling(last + 1, (), len(ledger.nodes), part)
+    return replace(carried, noted=replace(carried.noted, telling=telling), again=logs)
+
+
+def _unreadable(added: Sequence[Product]) -> Iterator[str]:
+    """Yield why added products cannot be built from logs, whatever these have."""
+    names = {each.name for each in added}
+    for name, (relation, _) in needed_columns(added).items():
+        if relation.product is not None and relation.product.name not in names:
+            yield f'"{name}" is a product that was there, whose documents are in no log'
+        if relation.personal is not None:
+            yield f'relation "{name}" has personal columns, which are not read again'
+        if relation.watermark is not None or relation.clocks is not None:
+            yield f'relation "{name}" has a watermark, by which its rows are not read again'
+
+
 def _carried(
     found: QueryChange,
     spec: ProjectSpec,
@@ -184,7 +240,7 @@ def _carried(
     if others:
         return replace(found, why=tuple(others))
     own = (each for each in told if not _is_of(each, (*stood.removed, *stood.added)))
-    left = {each.name for each in stood.program.relations}
+    left = {each.own_name for each in stood.program.relations}
     why = tuple(_by_relation(own, {*ledger.relations} - left))
     folder = next_checkpoint(spec.checkpoint, found.query)
     hindrance = _hindrance(found.query, folder, products, stood, ledger)
@@ -247,7 +303,7 @@ def _in_the_way(
     assert stood.program is not None
     found, folder = _other_sources(spec, query, products), next_checkpoint(spec.checkpoint, query)
     left = {*ledger.made, *(each.name for each in stood.program.relations)}
-    gone = sorted({*ledger.relations} - left)
+    gone = sorted({each.partition("@")[0] for each in ledger.relations if each not in left} - left)
     if gone and any(each.source.kind == "kafka" for each in sources_of(spec, products)):
         found.append(f"topics in Kafka would not be read any more: those of {', '.join(gone)}")
     if RealTimeMark(folder).is_there:

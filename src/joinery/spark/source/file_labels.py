@@ -6,12 +6,14 @@ The kernel writes the notes (`LabelLog`) in numbered segments; now and then one 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from joinery.place.place import Place, matching
 
 _SUFFIX = ".labels"
+_NOWHERE = "-"  # as Spark writes the position of a source that had nothing yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,3 +55,28 @@ class FileLabels:
                     each = json.loads(line)
                     yield SeenFile(each["topic"], each["file"], each["number"], each["size"])
                 self._last = segment.name
+
+
+def numbers_read(offset: str) -> Mapping[str, frozenset[int]]:
+    """Return by topic the numbers of the files that a files source has read, some of them in part.
+
+    Args:
+        offset: Where it stands, as Spark writes it.
+
+    Example:
+        >>> numbers_read('{"topics": {"user": {"done": "0-1", "open": [[3, 7, 90]]}}}')
+        {'user': frozenset({0, 1, 3})}
+    """
+    told = {} if offset == _NOWHERE else json.loads(offset).get("topics", {})
+    return {
+        topic: numbers_of(each.get("done", "")) | {number for number, *_ in each.get("open", ())}
+        for topic, each in told.items()
+    }
+
+
+def numbers_of(text: str) -> frozenset[int]:
+    """Return the numbers of runs such as `0-41,43`."""
+    done: set[int] = set()
+    for first, last in re.findall(r"(\d+)(?:-(\d+))?", text):
+        done.update(range(int(first), int(last or first) + 1))
+    return frozenset(done)

@@ -18,7 +18,7 @@ from joinery.spark.source.source import (
 )
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 _FILES = "dev.joinery.kernel.files.FilesSource"
 
@@ -44,7 +44,7 @@ def open_files(
                 f'source "{source.name}" reads a folder, and {place} is not one',
                 hint="Name the folder that has a folder for each topic.",
             )
-    frame = (
+    stream = (
         spark.readStream.format(_FILES)
         .option("path", str(folder))
         .option("topics", json.dumps(list(topics)))
@@ -54,6 +54,40 @@ def open_files(
         .option("maxRecordBytes", spec.run.max_record_bytes)
         .load()
     )
+    return RawStream(_raw(stream), tuple((each,) for each in topics))
+
+
+def files_again(
+    spark: SparkSession,
+    spec: ProjectSpec,
+    source: SourceSpec,
+    topics: Sequence[str],
+    *,
+    until: str,
+    labels: str,
+) -> DataFrame:
+    """Return the raw records that a stream has read of some topics, numbered in their order.
+
+    Args:
+        spark: The session.
+        spec: The project.
+        source: The source.
+        topics: Some that the stream reads.
+        until: Where the stream stands, as Spark writes it.
+        labels: Where it noted the files that it has seen.
+    """
+    records = (
+        spark.read.format(_FILES)
+        .option("path", str(spec.path_of(str(dict(source.options)["path"]))))
+        .option("topics", json.dumps(list(topics)))
+        .option("maxRecordBytes", spec.run.max_record_bytes)
+        .option("until", until)
+        .option("labels", labels)
+        .load()
+    )
+    return _raw(records)
+
+
+def _raw(frame: DataFrame) -> DataFrame:
     named = frame.withColumn("name", F.lit(None).cast("string"))
-    named = named.withColumn("logged", F.lit(None).cast("bigint"))
-    return RawStream(named, tuple((each,) for each in topics))
+    return named.withColumn("logged", F.lit(None).cast("bigint"))

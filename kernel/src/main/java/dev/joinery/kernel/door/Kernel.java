@@ -44,11 +44,14 @@ public final class Kernel {
   private final Program program;
   private final Broadcast<SharedProgram> shared;
   private final ToldRows told;
+  private final Reading again;
 
-  private Kernel(Program program, Broadcast<SharedProgram> shared, ToldRows told) {
+  private Kernel(
+      Program program, Broadcast<SharedProgram> shared, ToldRows told, Reading again) {
     this.program = program;
     this.shared = shared;
     this.told = told;
+    this.again = again;
   }
 
   /**
@@ -65,7 +68,7 @@ public final class Kernel {
     Compiler compiler = new Compiler((org.apache.spark.sql.classic.SparkSession) session);
     SharedProgram shared = SharedProgram.of(compiler.compile(program), StateMark.of(marks));
     JavaSparkContext context = JavaSparkContext.fromSparkContext(session.sparkContext());
-    return new Kernel(program, context.broadcast(shared), null);
+    return new Kernel(program, context.broadcast(shared), null, null);
   }
 
   /**
@@ -111,13 +114,30 @@ public final class Kernel {
    */
   public Kernel telling(String checkpoint, long batch, List<Integer> nodes, int first) {
     ToldRows rows = ToldRows.of(program, checkpoint, batch, nodes, first);
-    return new Kernel(program, shared, rows);
+    return new Kernel(program, shared, rows, again);
+  }
+
+  /**
+   * The same, of which a batch has records that were read before sent to nodes that were added.
+   *
+   * @param records of a log, not a stream; of them those are decoded that {@link
+   *     Reading#readJson} names
+   */
+  public Kernel readingAgain(Reading records) {
+    return new Kernel(program, shared, told, records);
   }
 
   private Dataset<Tuple2<byte[], byte[]>> wire(Ingress ingress, Reading reading) {
     Dataset<Tuple2<byte[], byte[]>> read =
         PlanCut.teaching(reading.through(ingress, BatchTime.micros()));
-    return told == null ? read : read.union(told.wire(classic(reading.raw()).sparkSession()));
+    org.apache.spark.sql.classic.SparkSession session = classic(reading.raw()).sparkSession();
+    if (told != null) {
+      read = read.union(told.wire(session));
+    }
+    if (again != null) {
+      read = read.union(new ReadAgain(ingress(again)).wire(again, session));
+    }
+    return read;
   }
 
   /** Opens the door for a query in real-time mode, in {@code session}. */

@@ -8,6 +8,7 @@ import dev.joinery.kernel.ingress.Clock;
 import dev.joinery.kernel.ingress.Ingress;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.spark.BytesEncoder;
+import org.apache.spark.api.java.function.MapPartitionsFunction;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -52,6 +53,14 @@ public record Reading(
 
   /** Sends the records to the first nodes, each under a time in microseconds. */
   Dataset<Tuple2<byte[], byte[]>> through(Ingress ingress, Column timestamp) {
+    return through(raw, ingress, timestamp);
+  }
+
+  /** Does the same to records that may be others. */
+  static Dataset<Tuple2<byte[], byte[]>> through(
+      Dataset<Row> raw,
+      MapPartitionsFunction<Row, Tuple2<byte[], byte[]>> ingress,
+      Column timestamp) {
     Dataset<Row> stamped =
         raw.select(
             raw.col("topic"),

@@ -21,6 +21,9 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * @param sizes by topic and name, the bytes of files that are read at most; others are read whole
  * @param tail the folder of the files that are being written, as {@link Tails} has them; empty where
  *     only complete files are read
+ * @param until where to end, as the stream tells it; empty for all that there is
+ * @param labels where the stream noted the files that it has seen, which alone are read; empty for
+ *     all that there are
  */
 record FilesOptions(
     String path,
@@ -30,7 +33,9 @@ record FilesOptions(
     int partitions,
     List<String> inOrder,
     Map<String, Map<String, Long>> sizes,
-    String tail)
+    String tail,
+    String until,
+    String labels)
     implements Serializable {
   private static final int DEFAULT_MAX_RECORD_BYTES = 8 << 20;
 
@@ -48,7 +53,9 @@ record FilesOptions(
         options.getInt("partitions", 0),
         topics(options.getOrDefault("inOrder", "[]")),
         sizes(options.getOrDefault("sizes", "{}")),
-        options.getOrDefault("tail", ""));
+        options.getOrDefault("tail", ""),
+        options.getOrDefault("until", ""),
+        options.getOrDefault("labels", ""));
   }
 
   private static Map<String, Map<String, Long>> sizes(String json) {

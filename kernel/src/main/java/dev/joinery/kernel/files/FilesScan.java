@@ -42,14 +42,26 @@ record FilesScan(FilesOptions options) implements Scan, Batch {
   @Override
   public InputPartition[] planInputPartitions() {
     List<String> topics = options.topics();
+    FilesOffset start = new FilesOffset(Map.of());
+    if (!options.until().isEmpty()) {
+      return planUntil(start, FilesOffset.of(options.until()));
+    }
     FileCatalog catalog = new FileCatalog(options, null);
     catalog.discover(topics);
-    FilesOffset start = new FilesOffset(Map.of());
     BatchCut cut = new BatchCut(catalog);
     FilesOffset end = cut.end(start, topics, Long.MAX_VALUE, Long.MAX_VALUE);
     BatchPlan plan = new BatchPlan(catalog, topics, List.of());
     List<FileSlice> slices = plan.slices(start, end);
     return FilesPartition.of(plan.tasks(slices, partitions(), new HashMap<>(cut.marks)));
+  }
+
+  /** What a stream has read: of the files that it noted, at the places that it gave them. */
+  private InputPartition[] planUntil(FilesOffset start, FilesOffset end) {
+    LogFolder folder = LogFolder.of(options.labels(), SparkHadoopUtil.get().conf());
+    FileCatalog catalog = new FileCatalog(options, new LabelLog(folder));
+    BatchPlan plan = new BatchPlan(catalog, options.topics(), options.inOrder());
+    List<FileSlice> slices = plan.slices(start, end.completedIn(catalog));
+    return FilesPartition.of(plan.tasks(slices, partitions(), new HashMap<>()));
   }
 
   @Override

@@ -6,9 +6,13 @@ import dev.joinery.kernel.message.Counters;
 import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.program.Program;
 
-/** What a task counts of the records of each relation. */
+/**
+ * What a task counts of the records of each relation; nothing of what a relation of the same name
+ * has counted, whose records it reads, too.
+ */
 final class RecordCounts {
   private final Program program;
+  private final boolean[] again;
   private final long[] read;
   private final long[] dead;
   private final long[] committed;
@@ -18,6 +22,10 @@ final class RecordCounts {
   RecordCounts(Program program) {
     this.program = program;
     int relations = program.relations().size();
+    again = new boolean[relations];
+    for (int i = 0; i < relations; i++) {
+      again[i] = program.readsAgain(i);
+    }
     read = new long[relations];
     dead = new long[relations];
     committed = new long[relations];
@@ -39,7 +47,9 @@ final class RecordCounts {
   }
 
   void add(int relation, String counter, long count) {
-    counters.relation(nameOf(relation), counter, count);
+    if (!again[relation]) {
+      counters.relation(nameOf(relation), counter, count);
+    }
   }
 
   /** Tells what was counted since the last time. */

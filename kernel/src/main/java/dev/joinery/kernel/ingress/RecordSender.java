@@ -35,6 +35,7 @@ final class RecordSender implements ChangeSink, Ingress.Origin {
   private final Ingress.Destination destination;
   private final RecordCounts counts;
   private final List<Decoded> decoded = new ArrayList<>(2);
+  private final List<String> refused = new ArrayList<>(0);
   private final TaskTimes taskTimes;
   private String reason;
   private String detail;
@@ -68,6 +69,7 @@ final class RecordSender implements ChangeSink, Ingress.Origin {
     partition = row.getLong(1);
     number = row.getLong(2);
     timestamp = row.getLong(7);
+    refused.clear();
     erasing = sealed != null && sealed.isErasure(row);
     logged = row.isNullAt(9) ? Marks.UNKNOWN : row.getLong(9);
     byte[] key = row.isNullAt(4) ? null : (byte[]) row.get(4);
@@ -301,7 +303,12 @@ final class RecordSender implements ChangeSink, Ingress.Origin {
     } else if (reason.equals("wrong_format")) {
       count(relation, "wrong_format");
     }
-    outbox.emit(letterOf(relation, reason, detail).toMessage(timestamp));
+    // A relation that is read in two ways has one letter of a record that neither can use.
+    String told = program.relations().get(relation).name() + "/" + reason;
+    if (!program.readsAgain(relation) || !refused.contains(told)) {
+      outbox.emit(letterOf(relation, reason, detail).toMessage(timestamp));
+    }
+    refused.add(told);
   }
 
   /** The record at hand as a dead letter, whose bytes are sealed where some may be personal. */

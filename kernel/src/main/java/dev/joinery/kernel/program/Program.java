@@ -50,6 +50,12 @@ public record Program(
         .toList();
   }
 
+  /** Whether a relation before it has its name, and reads the same records. */
+  public boolean readsAgain(int relation) {
+    String name = relations.get(relation).name();
+    return IntStream.range(0, relation).anyMatch(each -> relations.get(each).name().equals(name));
+  }
+
   /** A column of a row: its name in expressions and its type. */
   public record Slot(String name, DataType type) implements Serializable {}
 
@@ -63,7 +69,8 @@ public record Program(
    * A relation: its columns as decoded, its key, the assembler that gives the row products see
    * (columns, then derived ones, if its {@code where} holds), its personal columns, or null, true,
    * or null, for a log, whose updates and deletes are ignored, and the place under which levels note
-   * what is over by its time, or null for its own.
+   * what is over by its time, or null for its own; then the addition with which it came, whose nodes
+   * alone hear of it, or null where it was there from the start.
    */
   public record RelationProgram(
       String name,
@@ -72,7 +79,8 @@ public record Program(
       int assembler,
       SealedProgram sealed,
       Boolean append,
-      Integer notes)
+      Integer notes,
+      Integer part)
       implements Serializable {
     /** Whether its rows are inserted and never change. */
     public boolean insertsOnly() {

@@ -134,7 +134,7 @@ record GroupSample(
             0, 1, 2, new Program.Address(key, new DataType[] {DataTypes.LongType}));
     return new Program(
         2,
-        List.of(new Program.RelationProgram("payment", row, key, 0, null, null, null)),
+        List.of(new Program.RelationProgram("payment", row, key, 0, null, null, null, null)),
         List.of(group, retract),
         List.of(view, input, document(inputs)),
         List.of(new Program.ProductProgram(PRODUCT, keyType(), document(inputs).type())),

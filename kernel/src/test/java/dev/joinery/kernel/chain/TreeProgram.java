@@ -301,7 +301,7 @@ public final class TreeProgram {
     for (Uses uses : tables.values()) {
       Table table = uses.table;
       relations.add(
-          new Program.RelationProgram(table.name(), table.slots(), table.key(), uses.index, null, null, null));
+          new Program.RelationProgram(table.name(), table.slots(), table.key(), uses.index, null, null, null, null));
     }
     return new Program(
         levels, relations, nodes, assemblers, products, routes, List.of(), WEEK, 16 << 20,

@@ -46,7 +46,7 @@ class ErasureTest {
     SealedProgram sealed = new SealedProgram(0, new int[] {1}, new int[] {2}, null, null);
     Program.RelationProgram personal =
         new Program.RelationProgram(
-            user.name(), user.columns(), user.key(), user.assembler(), sealed, null, null);
+            user.name(), user.columns(), user.key(), user.assembler(), sealed, null, null, null);
     return new RelationRows(personal, compiled.assemblers().get(0), 1_000, new Counters());
   }
 

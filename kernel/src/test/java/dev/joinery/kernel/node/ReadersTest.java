@@ -45,7 +45,7 @@ class ReadersTest {
     int[] key = {1};
     return new Program(
         1,
-        List.of(new Program.RelationProgram("totals", row, key, 0, null, null, null)),
+        List.of(new Program.RelationProgram("totals", row, key, 0, null, null, null, null)),
         List.of(new Program.RetractProgram("totals", 1, 0, List.of(), null, null)),
         List.of(view),
         List.of(new Program.ProductProgram("totals", ofKey, ofValue)),

@@ -72,7 +72,7 @@ class RetractTest {
     Program program =
         new Program(
             2,
-            List.of(new Program.RelationProgram("user", row, new int[] {0}, 0, null, null, null)),
+            List.of(new Program.RelationProgram("user", row, new int[] {0}, 0, null, null, null, null)),
             List.of(
                 rows,
                 new Program.RemovedProgram("before", 2, false),

@@ -126,7 +126,7 @@ class SlidingTest {
             null);
     return new Program(
         2,
-        List.of(new Program.RelationProgram("payment", row, new int[] {0}, 0, null, null, null)),
+        List.of(new Program.RelationProgram("payment", row, new int[] {0}, 0, null, null, null, null)),
         List.of(group),
         List.of(whole, input, document),
         List.of(

@@ -387,7 +387,7 @@ final class StreamSample {
   }
 
   private static Program.RelationProgram relation(Table table, int view) {
-    return new Program.RelationProgram(table.name(), table.slots(), table.key(), view, null, null, null);
+    return new Program.RelationProgram(table.name(), table.slots(), table.key(), view, null, null, null, null);
   }
 
   private static Program.Route route(int relation, int node) {
