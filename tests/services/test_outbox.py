@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from tests.services.project_folder import ProjectFolder
 
 from joinery.dead_letters.dead_letter import DeadLetter
 from joinery.dead_letters.queue import DeadLetterQueue, Selection
+from joinery.delivery.restored import RestoredError
 from joinery.dev.service import Service
 from joinery.spark.batch.run import Run, RunOptions, run
 from joinery.spark.batch.setup import OutboxRefusedError
@@ -240,3 +242,23 @@ def test_an_update_of_an_event_is_counted_and_not_sent(shop: Shop) -> None:
 def test_an_outbox_cannot_be_rebuilt(shop: Shop) -> None:
     with pytest.raises(OutboxRefusedError, match="cannot be rebuilt"):
         Run(shop.spec, shop.plan, RunOptions(rebuild=True))
+
+
+def test_an_outbox_whose_checkpoint_was_put_back_leaves_no_event_out(
+    shop: Shop, tmp_path: Path
+) -> None:
+    kept, backup = shop.folder / ".joinery/checkpoint", tmp_path / "backup"
+    shop.tell(1, 1, "order", "a")
+    shop.once()
+    shutil.copytree(kept, backup)
+    shop.tell(2, 2, "order", "a")
+    shop.once()
+    shutil.rmtree(kept)
+    shutil.copytree(backup, kept)
+    shop.tell(3, 3, "order", "b")
+
+    with pytest.raises(RestoredError, match='query "events" is older than what was sent'):
+        shop.once()
+    run(shop.spark, shop, once=True, restored=True).await_termination(300)
+
+    assert [1, 2, 2, 3] == [number for _, number, _ in shop.sent("order")]

@@ -48,6 +48,7 @@ def run(
     until_closed: bool = False,
     products: str | Sequence[str] = (),
     rebuild: bool = False,
+    restored: bool = False,
     on_batch: Callable[[BatchProgress], None] = lambda batch: None,
     on_warning: Callable[[RunWarning], None] = lambda warning: None,
 ) -> Run:
@@ -61,6 +62,7 @@ def run(
         until_closed: With `once`: at the end, send the windows that are still open, too.
         products: The names of those to run, or the only one; empty means all.
         rebuild: Read everything anew, beside a run that may go on; then take its place, and end.
+        restored: Go on from checkpoints that were put back from a backup, which a run refuses.
         on_batch: Called for each batch once it is through.
         on_warning: Called with each warning, once.
 
@@ -88,6 +90,7 @@ def run(
         until_closed=until_closed,
         products=chosen,
         rebuild=rebuild,
+        restored=restored,
         on_batch=on_batch,
         on_warning=on_warning,
     )

@@ -312,6 +312,7 @@ class Command:
             wait_ms=duration_ms(self._arguments.wait) if self._arguments.wait else None,
             products=self._arguments.products,
             rebuild=rebuild,
+            restored=self._arguments.restored,
             bulk=rebuild and self._arguments.bootstrap_from == "database",
             captures=self._captures,
             captures_stay=rebuild,

@@ -39,6 +39,7 @@ class RunArguments:
         solution: Overrides the products' own.
         real_time: Use Spark's real-time mode instead of micro-batches.
         rebuild: Read everything anew, then take the place of what is there.
+        restored: Go on from a checkpoint that is older than what was sent from it.
         bootstrap_from: Where state comes from: the sources, the tables of a database in bulk, an
             export of them in Parquet, or the checkpoint of another solution.
         export: The folder of the export.
@@ -54,6 +55,7 @@ class RunArguments:
     solution: str | None = None
     real_time: bool = False
     rebuild: bool = False
+    restored: bool = False
     bootstrap_from: str | None = None
     export: Path | None = None
     settings: tuple[str, ...] = ()
@@ -91,6 +93,10 @@ def check_arguments(arguments: RunArguments) -> None:
             "--bootstrap-from parquet needs the folder of an export",
             hint="Write --bootstrap-from parquet FOLDER.",
         )
+    if arguments.restored and arguments.bootstrap_from is not None:
+        raise RunArgumentError("--restored cannot be combined with --bootstrap-from")
+    if arguments.restored and arguments.rebuild:
+        raise RunArgumentError("--rebuild needs no checkpoint, so it needs no --restored")
     if arguments.real_time and arguments.rebuild:
         raise RunArgumentError(
             "--rebuild works in micro-batches, so it cannot be combined with --real-time"

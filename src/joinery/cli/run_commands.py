@@ -77,6 +77,13 @@ def run(
             help="Replay all sources beside the running query, then switch over.",
         ),
     ] = False,
+    restored: Annotated[
+        bool,
+        typer.Option(
+            "--restored",
+            help="Go on from a checkpoint that was put back from a backup; once, then without.",
+        ),
+    ] = False,
     bootstrap_from: Annotated[
         str | None,
         typer.Option(
@@ -111,6 +118,7 @@ def run(
         solution=solution,
         real_time=real_time,
         rebuild=rebuild or bootstrap_from in ("source", "database", "parquet"),
+        restored=restored,
         bootstrap_from=bootstrap_from,
         export=export if bootstrap_from == "parquet" else None,
         settings=tuple(setting or ()),

@@ -252,6 +252,26 @@ def create_topic(
             raise failure(brokers, error, f'could not create topic "{name}" on') from error
 
 
+def numbers_of_group(brokers: Brokers, group: str) -> list[int]:
+    """Return the numbers that are kept as offsets of a consumer group; none where it is unknown.
+
+    Raises:
+        SinkUnavailableError: No broker answers.
+        NoAccessError: The user may not read the group.
+    """
+    from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException
+
+    admin = _admin(brokers)  # held, since its answers end with it
+    try:
+        asked = admin.list_consumer_group_offsets(
+            [ConsumerGroupTopicPartitions(group)], request_timeout=ANSWER_S
+        )
+        found = asked[group].result().topic_partitions
+    except KafkaException as error:
+        raise failure(brokers, error, "could not read a consumer group of") from error
+    return [each.offset for each in found if each.offset >= 0]
+
+
 def _silent() -> logging.Logger:
     """Return a logger that keeps librdkafka from printing; what it says comes as errors too."""
     logger = logging.getLogger("joinery.clients.librdkafka")

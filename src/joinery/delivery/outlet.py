@@ -168,6 +168,7 @@ class PatientSink(WrappingSink):
         ended: True once the run is to end; a wait ends then.
         tell: Called with what is waited for, and None once that is over.
         patience: How it waits.
+        examine: Called once with the sink, open, before anything is written to it.
     """
 
     def __init__(
@@ -177,10 +178,11 @@ class PatientSink(WrappingSink):
         *,
         ended: Callable[[], bool] = lambda: False,
         tell: Callable[[Waiting | None], None] = lambda waiting: None,
+        examine: Callable[[Sink], None] = lambda sink: None,
         patience: Patience = PATIENCE,
     ) -> None:
         super().__init__(sink)
-        self._open = False
+        self._open, self._examined, self._examine = False, False, examine
         self._retry = Retry(
             "sink",
             {"product": product},
@@ -194,8 +196,7 @@ class PatientSink(WrappingSink):
     def open(self) -> None:
         """Open the sink; one whose target is not there now is opened with the first batch."""
         try:
-            self._sink.open()
-            self._open = True
+            self._open_sink()
         except SinkUnavailableError as error:
             self._sink.close()
             self._retry.note(error)
@@ -228,6 +229,13 @@ class PatientSink(WrappingSink):
         self._open = False
         super().close()
 
+    def _open_sink(self) -> None:
+        self._sink.open()
+        if not self._examined:
+            self._examine(self._sink)
+            self._examined = True
+        self._open = True
+
     def _attempt(self, batch: StagedBatch) -> Written:
         with self._opened(batch):
             return self._sink.write(batch)
@@ -246,8 +254,7 @@ class PatientSink(WrappingSink):
         batch.check()
         if not self._open:
             self._sink.close()
-            self._sink.open()
-            self._open = True
+            self._open_sink()
         try:
             yield
         except SinkUnavailableError:

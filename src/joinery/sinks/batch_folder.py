@@ -18,6 +18,8 @@ from pathlib import Path
 
 from joinery.files import join_synced, sync_folder, write_whole
 
+_DIGITS = 10  # of a batch's number
+
 
 class BatchFolder:
     """One folder, and within it the files whose names begin with `prefix`."""
@@ -58,6 +60,13 @@ class BatchFolder:
         sync_folder(self.path)
         return self.path / name
 
+    def last_batch(self, query_id: str) -> int | None:
+        """Return the last batch of a checkpoint that has a file; None where none has."""
+        generation = self._read().get(query_id)
+        found = (self._named.fullmatch(each.name) for each in self.standing())
+        numbers = [each[2] for each in found if each and int(each[1]) == generation]
+        return max((int(each[:_DIGITS]) for each in numbers), default=None)
+
     def _generation(self, query_id: str) -> int:
         if query_id not in self._generations:
             self._generations = self._read()
@@ -93,4 +102,4 @@ class BatchFolder:
 
     @property
     def _named(self) -> re.Pattern[str]:
-        return re.compile(re.escape(self._prefix) + r"(\d{6,})-\d{10,}\.jsonl")
+        return re.compile(re.escape(self._prefix) + r"(\d{6,})-(\d{10,})\.jsonl")

@@ -63,6 +63,10 @@ class FilesSink:
                 newest[row.key] = (row.version, row.value is not None)
         yield from (key for key, (_, stands) in newest.items() if stands)
 
+    def last_batch(self, batch: StagedBatch) -> int | None:
+        """Return the last batch of the checkpoint that has a file."""
+        return self._folder.last_batch(batch.query_id)
+
     def close(self) -> None:
         """Nothing is held open."""
 

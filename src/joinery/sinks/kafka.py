@@ -19,11 +19,13 @@ from typing import Any, ClassVar, Literal
 
 from joinery.clients.kafka import (
     Brokers,
+    NoAccessError,
     ProducerFencedError,
     Topic,
     client_properties,
     create_topic,
     describe_topic,
+    numbers_of_group,
 )
 from joinery.clients.kafka_producer import UNNAMED, Note, Producer, Record
 from joinery.clients.schema_registry import SchemaRegistry
@@ -116,15 +118,18 @@ class KafkaSink:
         """Produce all documents of `batch`, and wait until the brokers have them."""
         self._encoding.prepare(batch)
         with self._unless_replaced(batch):
-            return self._written(self._producer_for(batch), batch)
+            producer = self._producer_for(batch)
+            noted = self._transactions and self._run.refused is None
+            return self._written(producer, batch, self._batch_note(batch) if noted else None)
 
     def begin(self, batch: StagedBatch) -> None:
         """Note which run writes, where every part looks for it; it fences earlier runs."""
         if self._transactions:
             with self._unless_replaced(batch):
-                self._producer_for(batch)
-            if self._run.refused is not None:
-                raise self._run.refused  # parts note what they have written, too
+                producer = self._producer_for(batch)
+                if self._run.refused is not None:
+                    raise self._run.refused  # parts note what they have written, too
+                self._note_begun(producer, batch)
 
     def write_part(self, batch: StagedBatch, part: int) -> Written:
         """Produce the documents of a part in a transaction of its own, unless that was done.
@@ -152,6 +157,14 @@ class KafkaSink:
 
     def end(self, batch: StagedBatch) -> None:
         """Nothing is left to be done."""
+
+    def last_batch(self, batch: StagedBatch) -> int | None:
+        """Return the batch of the checkpoint that was committed last, while the brokers know it."""
+        try:
+            numbers = numbers_of_group(self._brokers, self._batch_note(batch).group)
+        except NoAccessError:
+            return None  # nor may this user note any
+        return max(numbers) // 2 - 1 if numbers else None
 
     def keys(self, batch: StagedBatch) -> Iterator[str]:
         """Yield the root keys of all documents in the topic; none where keys are in Avro."""
@@ -183,6 +196,20 @@ class KafkaSink:
             if self._producer is not None:
                 self._run.refuse_other(self._producer, batch)
             raise
+
+    def _batch_note(self, batch: StagedBatch) -> Note:
+        return Note(f"{producer_name(batch, self._topic)}-batch", self._topic)
+
+    def _note_begun(self, producer: Producer, batch: StagedBatch) -> None:
+        """Note a batch whose parts others write, before they do."""
+        producer.begin()
+        try:
+            producer.note(self._batch_note(batch), _note_of(batch, refused=False))
+            batch.check()
+        except BaseException:
+            producer.abandon()
+            raise
+        producer.finish()
 
     def _written(self, producer: Producer, batch: StagedBatch, note: Note | None = None) -> Written:
         refused: dict[str, Refusal] = {}
@@ -339,7 +366,7 @@ class KafkaSink:
 
 
 def _note_of(batch: StagedBatch, *, refused: bool) -> int:
-    """Return the number that tells of a part that its batch was committed, and how."""
+    """Return the number that tells of a batch, or a part of it, that it was committed, and how."""
     return 2 * (batch.batch_id + 1) + refused
 
 

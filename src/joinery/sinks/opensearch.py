@@ -50,7 +50,7 @@ from joinery.sinks.protocol import (
 _CHUNK_ROWS = 2_000
 _CHUNK_CHARACTERS = 4 << 20
 _SWEEP_S = 3600.0
-_DELETED, _EPOCH = "deleted:", "epoch:"
+_DELETED, _EPOCH, _BATCH = "deleted:", "epoch:", "batch:"
 _SETTINGS: Mapping[str, Any] = {
     "index.gc_deletes": "10m",
     "index.mapping.nested_objects.limit": 100_000,
@@ -163,6 +163,8 @@ class OpenSearchSink:
         if not self._prepared:
             self._prepare(server, batch)
         self._take_over(server, batch)
+        # An older number, as of what is sent again, is left out there.
+        server.bulk(self._side, [_numbered(_BATCH, batch, batch.batch_id)], body_of)
 
     def write_part(self, batch: StagedBatch, part: int) -> Written:
         """Send the documents of a part in bulks, some at once."""
@@ -188,6 +190,17 @@ class OpenSearchSink:
         for id in server.ids(self._index):
             if not id.startswith(HASHED):
                 yield key_of_text(id, batch.key)
+
+    def last_batch(self, batch: StagedBatch) -> int | None:
+        """Return the highest batch of the checkpoint that was begun here."""
+        server = self._opened()
+        if not self._prepared:
+            self._prepare(server, batch)
+        params = {"_source": "false", "filter_path": "docs.found,docs._version,docs.error.reason"}
+        body = {"ids": [_BATCH + batch.query_id]}
+        answer = server.ask(lambda client: client.mget(index=self._side, body=body, params=params))
+        number = self._version(answer["docs"][0])
+        return number if number >= 0 else None
 
     def close(self) -> None:
         """Release the connections."""
@@ -255,8 +268,7 @@ class OpenSearchSink:
         mine = (batch.query_id, batch.epoch)
         if self._epoch == mine:
             return
-        line = Action(_EPOCH + batch.query_id, StagedRow("{}", "{}", batch.epoch))
-        if server.bulk(self._side, [line], body_of).older:
+        if server.bulk(self._side, [_numbered(_EPOCH, batch, batch.epoch)], body_of).older:
             raise self._replaced(batch)
         self._epoch = mine
 
@@ -303,6 +315,11 @@ class OpenSearchSink:
 
     def _replaced(self, batch: StagedBatch) -> FencedError:
         return FencedError(f'another run of "{batch.query}" is writing to index "{self._index}"')
+
+
+def _numbered(what: str, batch: StagedBatch, number: int) -> Action:
+    """Return what keeps a number of a checkpoint in the side index, as its version."""
+    return Action(what + batch.query_id, StagedRow("{}", "{}", number))
 
 
 def _with_scheme(url: str) -> str:

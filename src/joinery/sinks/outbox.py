@@ -22,7 +22,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from joinery.clients.kafka import Brokers, ProducerFencedError, create_topic, describe_topic
+from joinery.clients.kafka import (
+    Brokers,
+    NoAccessError,
+    ProducerFencedError,
+    create_topic,
+    describe_topic,
+    numbers_of_group,
+)
 from joinery.clients.kafka_producer import Note, Producer
 from joinery.clients.kafka_reader import Record, read_topic, topic_names
 from joinery.model.type import BINARY, DataType
@@ -127,6 +134,14 @@ class OutboxSink:
         sent.keep(batch.batch_id, (event.origin for row, event in events if row.key not in refused))
         return Written(refused=tuple(refused.values()), older=reading.repeated)
 
+    def last_batch(self, batch: StagedBatch) -> int | None:
+        """Return the batch of the checkpoint that was committed last, while the brokers know it."""
+        try:
+            numbers = numbers_of_group(self._brokers, _group(batch))
+        except NoAccessError:
+            return None
+        return max(numbers) - 1 if numbers else None
+
     def close(self) -> None:
         """Close the producer, and read anew what was sent when the next batch comes."""
         self._sent_before = None
@@ -170,7 +185,7 @@ class OutboxSink:
             return True
         for topic in {event.topic for _, event in left} - self._topics:
             self._find(topic)
-        note = Note(f"joinery-{batch.query_id}-{batch.product}", events[0][1].topic)
+        note = Note(_group(batch), events[0][1].topic)
         if (producer.noted(note) or 0) > batch.batch_id:
             refused |= {each.row.key: each for each in kept.of(batch.batch_id)}
             return True
@@ -210,6 +225,11 @@ class OutboxSink:
                 settings={},
             )
         self._topics.add(topic)
+
+
+def _group(batch: StagedBatch) -> str:
+    """Return the consumer group that bears the number of the last batch."""
+    return f"joinery-{batch.query_id}-{batch.product}"
 
 
 def outbox_sink(

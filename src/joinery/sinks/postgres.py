@@ -154,6 +154,19 @@ class PostgresSink:
                 for values in cursor.execute(query):
                     yield key_of_stored(batch.key, values)
 
+    def last_batch(self, batch: StagedBatch) -> int | None:
+        """Return the highest batch of the checkpoint that is noted beside the table."""
+        from psycopg.errors import UndefinedTable
+
+        if not self._parts:
+            raise SinkError(f'sink "postgres" for table "{self._name}" is not open')
+        first = self._connections[0]
+        query = self._described(batch).fence.last_batch(batch.query_id)
+        with self._told(), suppress(UndefinedTable), first.transaction():
+            found = first.execute(query).fetchone()
+            return None if found is None or found[0] is None else int(found[0])
+        return None
+
     def close(self) -> None:
         """Close all connections."""
         for connection in self._connections:

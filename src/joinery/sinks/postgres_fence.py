@@ -40,6 +40,14 @@ class PostgresFence:
 
         return SQL("SELECT max(epoch) FROM {} WHERE {}").format(self._place, self._runs(query_id))
 
+    def last_batch(self, query_id: str) -> Composed:
+        """Return the query for the highest batch that any part has written."""
+        from psycopg.sql import SQL
+
+        return SQL("SELECT max(batch_id) FROM {} WHERE {} AND batch_id >= 0").format(
+            self._place, self._runs(query_id)
+        )
+
     def note_part(self, query_id: str, part: int, epoch: int) -> Composed:
         """Return the statement that notes one part of a run, where none is noted."""
         from psycopg.sql import SQL, Literal

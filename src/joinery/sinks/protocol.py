@@ -181,6 +181,27 @@ class ListingSink(Protocol):
         """
 
 
+@runtime_checkable
+class NotingSink(Protocol):
+    """A sink whose target notes which batch it was given; by that an old checkpoint is known."""
+
+    def last_batch(self, batch: StagedBatch) -> int | None:
+        """Return the highest batch of a checkpoint that the target was given documents of.
+
+        Called while the sink is open, from the thread that opened it.
+
+        Args:
+            batch: Names the product and the checkpoint (`query_id`); its files are not read.
+
+        Returns:
+            The batch's number; None where the target knows of none.
+
+        Raises:
+            SinkUnavailableError: The target cannot be reached now.
+            SinkError: It cannot be read.
+        """
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogVersions:
     """What a log holds of some root keys.
@@ -289,6 +310,10 @@ class WrappingSink:
         """Return what reads the target's log, None where the sink cannot."""
         return log_of(self._sink)
 
+    def notes(self) -> NotingSink | None:
+        """Return what tells the target's last batch, None where the sink cannot."""
+        return notes_of(self._sink)
+
     def close(self) -> None:
         """Close the sink."""
         self._sink.close()
@@ -306,6 +331,13 @@ def log_of(sink: Sink) -> LogSink | None:
     if isinstance(sink, WrappingSink):
         return sink.log()
     return sink if isinstance(sink, LogSink) else None
+
+
+def notes_of(sink: Sink) -> NotingSink | None:
+    """Return what tells the last batch that a sink's target was given, None where nothing can."""
+    if isinstance(sink, WrappingSink):
+        return sink.notes()
+    return sink if isinstance(sink, NotingSink) else None
 
 
 class SinkOptions(Protocol):

@@ -51,8 +51,9 @@ _GUARANTEE = Guarantee(
     gaps={Promise.ATOMIC: "a batch is several scripts, each atomic: readers may see part of it"},
 )
 
-# KEYS: the fence, then document and version of each; ARGV: epoch, how long deletes are
-# remembered (ms, empty for ever), then version and text of each, no text for a tombstone.
+# KEYS: the fence, the batch's number, then document and version of each; ARGV: epoch, how long
+# deletes are remembered (ms, empty for ever), the batch's number, then version and text of each, no
+# text for a tombstone.
 # Versions are compared as digits: a number in Lua is exact to 2^53 only.
 _APPLY = """
 local stood = redis.call('GET', KEYS[1])
@@ -60,8 +61,10 @@ if stood and tonumber(stood) > tonumber(ARGV[1]) then
   return redis.error_reply('FENCED by epoch ' .. stood)
 end
 if stood ~= ARGV[1] then redis.call('SET', KEYS[1], ARGV[1]) end
+local batch = redis.call('GET', KEYS[2])
+if not batch or tonumber(batch) < tonumber(ARGV[3]) then redis.call('SET', KEYS[2], ARGV[3]) end
 local older = 0
-for i = 2, #KEYS, 2 do
+for i = 3, #KEYS, 2 do
   local version, text = ARGV[i + 1], ARGV[i + 2]
   local held = redis.call('GET', KEYS[i + 1])
   if held and (#held > #version or (#held == #version and held > version)) then
@@ -143,6 +146,17 @@ class RedisSink:
         except redis_errors() as error:
             raise failure(error, self.target, "could not read from") from error
 
+    def last_batch(self, batch: StagedBatch) -> int | None:
+        """Return the highest batch of the checkpoint of which a document was written."""
+        client = self._redis
+        if client is None:
+            raise SinkError(f"{self.target} is not open")
+        try:
+            found: Any = client.get(self._batch_key(batch))
+        except redis_errors() as error:
+            raise failure(error, self.target, "could not read from") from error
+        return None if found is None else int(found)
+
     def close(self) -> None:
         """Disconnect."""
         if self._redis is not None:
@@ -164,11 +178,14 @@ class RedisSink:
             older += sum(pipeline.execute())
         return Written(refused=tuple(refused), older=older)
 
+    def _batch_key(self, batch: StagedBatch) -> str:
+        return f"joinery:batch:{self._prefix}:{batch.query_id}"
+
     def _arguments(
         self, batch: StagedBatch, rows: Sequence[StagedRow]
     ) -> tuple[list[str], list[str | int]]:
-        keys = [f"joinery:epoch:{self._prefix}:{batch.query_id}"]
-        values: list[str | int] = [batch.epoch, _remembered_ms(batch)]
+        keys = [f"joinery:epoch:{self._prefix}:{batch.query_id}", self._batch_key(batch)]
+        values: list[str | int] = [batch.epoch, _remembered_ms(batch), batch.batch_id]
         for row in rows:
             if not _too_large(row):
                 place = f"{self._prefix}:{key_text(row.key_values())}"

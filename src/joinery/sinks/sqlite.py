@@ -298,6 +298,17 @@ class SqliteSink:
                 for values in self._database.execute(f"SELECT {columns} FROM {place}"):
                     yield key_of_row(batch.key, values)
 
+    def last_batch(self, batch: StagedBatch) -> int | None:
+        """Return the batch of the checkpoint that was written last."""
+        if self._database is None:
+            raise SinkError(f'sink "sqlite" for table "{self._table}" is not open')
+        with self._told():
+            found = self._database.execute(
+                "SELECT max(batch_id) FROM joinery_batches WHERE table_name = ? AND query_id = ?",
+                (self._table, batch.query_id),
+            ).fetchone()
+        return None if found[0] is None else int(found[0])
+
     def close(self) -> None:
         """Close the database file."""
         if self._database is not None:

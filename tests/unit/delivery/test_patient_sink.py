@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from joinery.delivery.outlet import OneAttempt, PatientSink
+from joinery.delivery.restored import Begun, RestoredError
 from joinery.model.progress import Waiting
 from joinery.model.type import LONG, Field, Struct
 from joinery.retry import Patience
@@ -62,6 +63,18 @@ class Listed(Target):
     def keys(self, batch: StagedBatch) -> Iterator[str]:
         self._answer("keys")
         yield from ("a", "b")
+
+
+@dataclass(slots=True)
+class Noting(Target):
+    """One that was given batch 7."""
+
+    def last_batch(self, batch: StagedBatch) -> int | None:
+        self._answer("last_batch")
+        return 7
+
+
+OLDER = Begun("p", "q", 6)
 
 
 def batch(**parts: Any) -> StagedBatch:
@@ -170,6 +183,22 @@ def test_a_lost_lease_ends_the_wait_before_the_target_is_opened_again() -> None:
         sink.write(batch(check=lost))
 
     assert ["open", "write", "close", "open"] == target.calls
+
+
+def test_a_sink_is_examined_once_it_is_open_and_written_only_if_that_finds_nothing() -> None:
+    target = Noting([DOWN, None, None, DOWN])
+    begun = Begun("p", "q", 7)
+    sink = PatientSink(target, "p", examine=lambda each: begun.check(each, batch()), patience=QUICK)
+    sink.open()
+    sink.write(batch())
+    older = PatientSink(Noting([]), "p", examine=lambda each: OLDER.check(each, batch()))
+
+    with pytest.raises(RestoredError) as refused:
+        older.open()
+
+    begins = ["open", "close", "close", "open", "last_batch", "write"]
+    assert [*begins, "close", "open", "write"] == target.calls
+    assert "It ends with batch 6, and somewhere has batch 7." in refused.value.detail
 
 
 def test_a_run_that_ends_ends_the_wait() -> None:

@@ -32,6 +32,7 @@ from joinery.spark.batch.stores import (
     statements_of,
 )
 from joinery.spark.recovery.isolate import Suspect, isolate
+from joinery.spark.recovery.restored import go_on_as_another, restored_warning
 from joinery.spark.source.source import sources_of
 from joinery.spark.source.spool_readers import note_readers
 from joinery.vault.claim import claim_vault, is_of_another
@@ -53,6 +54,7 @@ class Held:
         captures: The captures of the databases that they read.
         asked: Set once the run is asked to end.
         rebuild: It builds beside what is there.
+        restored: Their checkpoints were put back from a backup.
         patient: A store that is not there is waited for.
         stores: By query, the store of one that has one.
         door: The door to the vault; None where nothing is personal.
@@ -65,6 +67,7 @@ class Held:
     captures: Captures
     asked: threading.Event
     rebuild: bool
+    restored: bool
     patient: bool
     stores: dict[str, StoreThread] = field(default_factory=dict)
     door: VaultDoor | None = None
@@ -121,6 +124,8 @@ class Held:
         )
         query.lowered = replace(lowered, program=self.mode.claim(query.name, plan))
         paths = self.mode.paths(query.name)
+        if self.restored and go_on_as_another(query.name, paths.checkpoint, query.lease.check):
+            self.board.warn(restored_warning(query.name))
         if not self.rebuild:  # which forgets what waits
             check_held(paths.checkpoint, query.products)
         note_readers(self.spec, query.name, paths.checkpoint, reads)

@@ -29,6 +29,7 @@ from joinery.delivery.outlet import (
     SinkDeadLetters,
 )
 from joinery.delivery.repair import Request
+from joinery.delivery.restored import Begun, unknown_run
 from joinery.delivery.sent_mark import SentMark
 from joinery.delivery.task_sink import Tasks
 from joinery.errors import JoineryError, RunError
@@ -37,7 +38,7 @@ from joinery.model.watermark import EventTimes
 from joinery.place.remote_path import RemotePath
 from joinery.plan.product import Product
 from joinery.sinks.line import StagedRow
-from joinery.sinks.protocol import SinkUnavailableError, StagedBatch
+from joinery.sinks.protocol import FencedError, Sink, SinkUnavailableError, StagedBatch
 from joinery.solutions.stored.state import StoreUnavailableError
 from joinery.spark.batch.letters import QueryLetters
 from joinery.spark.batch.progress import ProgressBoard
@@ -84,6 +85,7 @@ class QueryRun:
         tombstone_retention_ms: How long sinks remember a delete.
         wait_for_letters: Wait while the place of dead letters is not there; else end.
         times: Keeps how far the event times of its relations have come.
+        begun: Tells how far its checkpoint has come; None where it is fresh.
         sent: Remembers where its products' documents were sent.
         attempts: Remembers batches whose own work failed.
         outlets: Makes the outlets of its products, which may wait before they send.
@@ -109,6 +111,7 @@ class QueryRun:
         tombstone_retention_ms: int,
         wait_for_letters: bool,
         times: QueryTimes,
+        begun: Callable[[], Begun | None],
         sent: SentMark,
         attempts: Attempts,
         outlets: OutletMaker,
@@ -130,6 +133,8 @@ class QueryRun:
         self.staging = staging
         self._board = board
         self._sent = sent
+        self._begins = begun
+        self._begun: Begun | None = None
         self._attempts = attempts
         self._repairs = repairs
         self._tasks = tasks
@@ -151,6 +156,7 @@ class QueryRun:
             one_attempt=self._one_attempt,
             end=self.ending.set,
             on_error=self._fail,
+            examine=self._examine,
         )
         self._outlets = tuple((each, self._sinks.outlet(each)) for each in self.members)
         self.lookups = lookups(self)
@@ -213,10 +219,17 @@ class QueryRun:
     def open(self) -> None:
         """Open all sinks, and clear what a run that crashed had staged."""
         self.staging.clear(self.lease.check)
+        self._begun = self._begins()
         for _, outlet in self._outlets:
             outlet.open()
         if self.lookups is not None:
             self.lookups.open()
+
+    def _examine(self, member: ProductSinks, sink: Sink) -> None:
+        """See that a sink was not sent more than this checkpoint knows."""
+        if (begun := self._begun) is not None:
+            batch = self._batch_of(member, query_id=begun.id, batch_id=begun.batch, files=())
+            begun.check(sink, batch)
 
     def drain(self) -> None:
         """Send what outlets still hold and may send; called at the end of `--once`."""
@@ -333,9 +346,21 @@ class QueryRun:
             ended = self._ended_waiting(error)
             self.failure = self.failure or ended
             raise ended from error
+        except FencedError as error:
+            known = self._known(error)
+            self.failure = self.failure or known
+            raise known from error
         except Exception as error:
             self.failure = self.failure or error
             raise
+
+    def _known(self, error: FencedError) -> RunError:
+        """Return why a target refuses this run: for another, or, while it has its lease, a copy."""
+        try:
+            self.lease.check()
+        except (FencedError, OSError):
+            return error
+        return unknown_run(self.name, error)
 
     def _ended_waiting(self, error: JoineryError) -> RunError:
         """Return why a batch ends that waited for something; a rebuild sends all of it anew."""

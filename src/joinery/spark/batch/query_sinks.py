@@ -55,6 +55,7 @@ class QuerySinks:
         one_attempt: While it is here, a sink that is away is not waited for.
         end: Ends the query.
         on_error: Called with why what was sent between two batches could not be sent.
+        examine: Called with each sink of a product once, before anything is written to it.
 
     Attributes:
         times: How long each sink took.
@@ -73,11 +74,13 @@ class QuerySinks:
         one_attempt: OneAttempt,
         end: Callable[[], None],
         on_error: Callable[[Exception], None],
+        examine: Callable[[ProductSinks, Sink], None],
     ) -> None:
         self.times = SinkTimes()
         self._make_outlet, self._tasks, self._board, self._lease = make_outlet, tasks, board, lease
         self._batch_of, self._letters, self._ended = batch_of, letters, ended
         self._one_attempt, self._end, self._on_error = one_attempt, end, on_error
+        self._examine = examine
         self._spools: list[SpoolingSink] = []
 
     def outlet(self, member: ProductSinks) -> Outlet:
@@ -92,7 +95,7 @@ class QuerySinks:
         )
         none = (None,) * len(member.sinks)
         sinks = [
-            TimedSink(self._patient(member.product.name, sink, place, delaying), self.times)
+            TimedSink(self._patient(member, sink, place, delaying), self.times)
             for sink, place in zip(self._writers(member), member.spools or none, strict=True)
         ]
         return self._make_outlet(member.product, sinks, delaying)
@@ -113,15 +116,20 @@ class QuerySinks:
                 )
 
     def _patient(
-        self, product: str, sink: Sink, place: SpoolPlace | None, delaying: Delaying
+        self, member: ProductSinks, sink: Sink, place: SpoolPlace | None, delaying: Delaying
     ) -> Sink:
         """Return a sink that waits for its target, behind its spool where it has one."""
-        tell = partial(self._board.wait, sink.target)
+        product, tell = member.product.name, partial(self._board.wait, sink.target)
+        examine = partial(self._examine, member)
         if place is None:
-            return PatientSink(sink, product, ended=self._waits_no_more, tell=tell)
+            return PatientSink(sink, product, ended=self._waits_no_more, tell=tell, examine=examine)
         closing = threading.Event()
         patient = PatientSink(
-            sink, product, ended=lambda: closing.is_set() or self._ended(), tell=tell
+            sink,
+            product,
+            ended=lambda: closing.is_set() or self._ended(),
+            tell=tell,
+            examine=examine,
         )
         spool = SpoolingSink(
             patient,

@@ -84,6 +84,7 @@ class RunOptions:
         until_closed: With `once`: treat every log as ended then, and send what is open.
         products: The products to run; empty means all.
         rebuild: Read everything anew beside what is there, then take its place and end.
+        restored: The checkpoints were put back from a backup: go on from them nevertheless.
         bulk: Read the tables of databases in bulk, where they were not read yet.
         captures: Those that an earlier run has left going; None starts them.
         captures_stay: Leave them going for the run that follows.
@@ -99,6 +100,7 @@ class RunOptions:
     until_closed: bool = False
     products: tuple[str, ...] = ()
     rebuild: bool = False
+    restored: bool = False
     bulk: bool = False
     captures: Captures | None = None
     captures_stay: bool = False
@@ -161,6 +163,7 @@ class Run:
             captures=self._captures,
             asked=self._asked,
             rebuild=options.rebuild,
+            restored=options.restored,
             patient=options.patient,
         )
         self._beginning = Beginning(
@@ -369,6 +372,7 @@ def run(
     until_closed: bool = False,
     products: Sequence[str] = (),
     rebuild: bool = False,
+    restored: bool = False,
     on_batch: Callable[[BatchProgress], None] = lambda batch: None,
     on_warning: Callable[[RunWarning], None] = lambda warning: None,
 ) -> Run:
@@ -382,6 +386,7 @@ def run(
         until_closed: With `once`: treat every log as ended then, and send what is open.
         products: The products to run; empty means all.
         rebuild: Read everything anew beside what is there, then take its place and end.
+        restored: The checkpoints were put back from a backup: go on from them nevertheless.
         on_batch: Called for each batch once it is through.
         on_warning: Called with each warning, once; the log `joinery.warning` has it, too, and
             `progress.warnings` of the run.
@@ -396,6 +401,7 @@ def run(
         until_closed=until_closed,
         products=tuple(products),
         rebuild=rebuild,
+        restored=restored,
         on_batch=on_batch,
         warnings=Warnings(on_warning),
     )

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from joinery.dead_letters.open import dead_letter_writer
 from joinery.delivery.query_paths import STAGING
+from joinery.delivery.restored import Begun
 from joinery.delivery.sent_mark import SentMark
 from joinery.delivery.spool import DEFAULT_MAX_BYTES, SpoolPlace
 from joinery.delivery.task_sink import SinkMaker, Tasks, writes_by_tasks
@@ -209,6 +210,7 @@ def _query(
             watched=[log for each in products for log in watched(each.form)],
             checkpoint=paths.checkpoint,
         ),
+        begun=partial(Begun.of, paths.query, paths.checkpoint),
         sent=SentMark(paths.checkpoint, spec.path_of(".")),
         board=board,
         tombstone_retention_ms=spec.run.tombstone_retention_ms,

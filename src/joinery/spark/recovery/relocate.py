@@ -31,12 +31,12 @@ def relocate(checkpoint: Place) -> int:
             text = file.read_text(encoding="utf-8")
             renamed = _PATH.sub(lambda found: f'{here}{found[2]}"', text)
             if renamed != text:
-                _replace(file, renamed)
+                replace_file(file, renamed)
                 moved += 1
     return moved
 
 
-def _replace(file: Place, text: str) -> None:
+def replace_file(file: Place, text: str) -> None:
     """Replace a file of Spark's local file system; its checksum no longer holds."""
     file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
     write_whole(file, text, synced=False)

@@ -9,6 +9,7 @@ import json
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -16,7 +17,7 @@ from joinery.delivery.outlet import PatientSink
 from joinery.retry import Patience
 from joinery.sinks.key import canonical_key
 from joinery.sinks.line import StagedRow
-from joinery.sinks.protocol import FencedError, Promise, StagedBatch, Written, listing_of
+from joinery.sinks.protocol import FencedError, Promise, StagedBatch, Written, listing_of, notes_of
 from joinery.testing.conformance.sink import (
     BrokenError,
     SinkBench,
@@ -62,6 +63,28 @@ def _listed(bench: SinkBench) -> None:
     expected = {canonical_key(each.key) for each in (document(1, version=1), hostile)}
     if told != expected:
         raise BrokenError(f"the keys {sorted(told)} are told, expected {sorted(expected)}")
+
+
+def _told_last_batch(bench: SinkBench) -> None:
+    with bench.opened() as sink:
+        if (notes := notes_of(sink)) is None:
+            return
+        if (told := notes.last_batch(bench.stage())) is not None:
+            raise BrokenError(f"batch {told} is told of a checkpoint that wrote nothing")
+    for batch_id in (8, 9, 9):
+        bench.write(document(1, version=batch_id), deleted(2, version=batch_id), batch_id=batch_id)
+
+    with bench.opened() as sink:
+        notes = notes_of(sink)
+        assert notes is not None  # as before
+        told = notes.last_batch(bench.stage(batch_id=3))
+        other = notes.last_batch(replace(bench.stage(batch_id=3), query_id="another"))
+        keeps_none = told is None and Promise.FENCE in sink.guarantee.gaps
+
+    if keeps_none:
+        return
+    if (told, other) != (9, None):
+        raise BrokenError(f"batch {told} is told, expected 9; of another checkpoint {other}")
 
 
 def _newer_replaces(bench: SinkBench) -> None:
@@ -418,6 +441,7 @@ CASES = (
         Promise.FENCE,
     ),
     SinkCase("a sink that can list its documents tells each key that stands", _listed),
+    SinkCase("a sink that notes batches tells the last of a checkpoint", _told_last_batch),
     SinkCase("a batch interrupted on its way is whole when it ran again", _interrupted),
     SinkCase("a batch is seen whole or not at all", _whole_or_nothing, Promise.ATOMIC),
     SinkCase("a document of twenty megabytes is taken, or refused alone", _oversized),
