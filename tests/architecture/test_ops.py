@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from ruamel.yaml import YAML
 
 from joinery.model.batch import BatchProgress
 from joinery.model.lookup import LookupProgress
-from joinery.model.progress import Progress, Waiting
+from joinery.model.progress import Progress, Silence, Waiting
 from joinery.observe.http import ProgressMetrics
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,8 +42,8 @@ def exported() -> set[str]:
         lookups={"s/t": LookupProgress()},
     )
     waiting = Waiting(product="p", target="t", reason="", attempts=1, since=0.0)
-    silent = replace(waiting, source="s", silent=True)
-    progress = Progress().plus(batch).waits("t", waiting).waits("s", silent)
+    silence = Silence(source="s", reason="", since=0.0)
+    progress = Progress().plus(batch).waits("t", waiting).waits(silence.target, silence)
     text = ProgressMetrics(lambda: progress, lambda: True).text().decode()
     names = (line for line in text.splitlines() if not line.startswith("#"))
     return {re.split(r"[{ ]", line)[0] for line in names}

@@ -28,7 +28,7 @@ from joinery.errors import SpecError
 from joinery.files import write_whole
 from joinery.model.batch import BatchProgress
 from joinery.model.phase import Phase
-from joinery.model.progress import Progress, Totals, Waiting
+from joinery.model.progress import Progress, Silence, Totals, Waiting
 from joinery.model.warning import RunWarning
 from joinery.testing.github import (
     STAR,
@@ -149,7 +149,7 @@ class DemoDisplay:
         )
         self._follower.look()
 
-    def wait(self, target: str, waiting: Waiting | None) -> None:
+    def wait(self, target: str, waiting: Waiting | Silence | None) -> None:
         """Say what the run waits for; its own folder never makes it wait."""
         if waiting is not None:
             self._say(f"{waiting_line(waiting)}\n")

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Protocol
 from joinery.cli.project import write_warning
 from joinery.model.batch import BatchLimit, BatchProgress, Counts
 from joinery.model.phase import Phase
-from joinery.model.progress import Progress, Totals, Waiting
+from joinery.model.progress import Progress, Silence, Totals, Waiting
 from joinery.model.warning import RunWarning
 from joinery.model.watermark import EventTimes
 from joinery.text.figure import counted_text
@@ -62,7 +62,7 @@ class Display(Protocol):
     def batch(self, batch: BatchProgress) -> None:
         """One batch is through."""
 
-    def wait(self, target: str, waiting: Waiting | None) -> None:
+    def wait(self, target: str, waiting: Waiting | Silence | None) -> None:
         """A sink has to be waited for, again, or is back (None)."""
 
     def warn(self, warning: RunWarning) -> None:
@@ -110,7 +110,7 @@ class JsonDisplay:
         """Write the batch as one line."""
         _write_json({"event": "batch", **batch.to_json()})
 
-    def wait(self, target: str, waiting: Waiting | None) -> None:
+    def wait(self, target: str, waiting: Waiting | Silence | None) -> None:
         """Write one line when a wait begins, and one when it is over."""
         if waiting is None:
             self._waiting.discard(target)
@@ -213,7 +213,7 @@ class TerminalDisplay:
             left = batch.remaining_rows if pace.in_rows else batch.remaining
             self._note_remaining(pace, left.get(topic), batch.ended_at)
 
-    def wait(self, target: str, waiting: Waiting | None) -> None:
+    def wait(self, target: str, waiting: Waiting | Silence | None) -> None:
         """Nothing to note: the table shows what the progress tells."""
 
     def warn(self, warning: RunWarning) -> None:
@@ -259,7 +259,8 @@ class TerminalDisplay:
             for batch in latest:
                 lines = (batch_line(batch), *map(limit_line, batch.limits.values()))
                 parts += [Text(each, style="dim") for each in lines if each]
-        parts += [Text(waiting_line(each), style="yellow") for each in progress.waiting.values()]
+        away: list[Waiting | Silence] = [*progress.waiting.values(), *progress.silences.values()]
+        parts += [Text(waiting_line(each), style="yellow") for each in away]
         if self._now:
             seconds = time.monotonic() - self._since
             self._spinner.update(text=Text(f"{self._now} ({seconds:,.0f} s)"))
@@ -306,9 +307,11 @@ def _product_line(name: str, counts: object) -> str:
     )
 
 
-def waiting_line(waiting: Waiting) -> str:
-    """Return what a run waits for, for people."""
+def waiting_line(waiting: Waiting | Silence) -> str:
+    """Return what a run waits for, or which source is silent, for people."""
     seconds = time.time() - waiting.since
+    if isinstance(waiting, Silence):
+        return f"{waiting.target} is silent for {seconds:,.0f} s: {waiting.reason}"
     return f"waiting for {waiting.target} for {seconds:,.0f} s: {waiting.reason}"
 
 

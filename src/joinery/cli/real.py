@@ -37,7 +37,7 @@ from joinery.dev.development import DevelopmentStack
 from joinery.dev.http import answers, ask
 from joinery.model.batch import BatchProgress
 from joinery.model.phase import Phase
-from joinery.model.progress import Progress, Totals, Waiting
+from joinery.model.progress import Progress, Silence, Totals, Waiting
 from joinery.model.warning import RunWarning
 from joinery.project.load import load_spec
 from joinery.spark.batch.captures import database_of
@@ -211,7 +211,7 @@ class RealDisplay:
             self._told_at = time.monotonic()
             self._tell_pulse()
 
-    def wait(self, target: str, waiting: Waiting | None) -> None:
+    def wait(self, target: str, waiting: Waiting | Silence | None) -> None:
         """Say what the run waits for."""
         if waiting is not None:
             _say(f"{waiting_line(waiting)}\n")

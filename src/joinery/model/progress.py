@@ -84,7 +84,6 @@ class Waiting:
         since: Seconds since 1970.
         grace_s: For how long a run counts as ready all the same.
         source: The source that is waited for, where all that read it wait.
-        silent: Whether the run goes on all the same, and only hears nothing of the source.
     """
 
     product: str
@@ -94,7 +93,6 @@ class Waiting:
     since: float
     grace_s: float = 30.0
     source: str = ""
-    silent: bool = False
 
     def is_of(self, names: Collection[str], sources: Collection[str]) -> bool:
         """Return whether it holds up one of these products or queries, or who reads a source."""
@@ -109,8 +107,45 @@ class Waiting:
             "attempts": self.attempts,
             "since": round(self.since, 3),
             "source": self.source,
-            "silent": self.silent,
+            "silent": False,
         }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Silence:
+    """A source of which nothing is heard, though the run reads all that its log has, and goes on.
+
+    Attributes:
+        source: Its name.
+        reason: What is missing, in words.
+        since: Seconds since 1970.
+    """
+
+    source: str
+    reason: str
+    since: float
+
+    @property
+    def target(self) -> str:
+        """What is silent, for messages."""
+        return silent_target(self.source)
+
+    def to_json(self) -> dict[str, object]:
+        """Return the silence as one JSON object, for machines: an event of what is waited for."""
+        return {
+            "product": "",
+            "target": self.target,
+            "reason": self.reason,
+            "attempts": 1,
+            "since": round(self.since, 3),
+            "source": self.source,
+            "silent": True,
+        }
+
+
+def silent_target(source: str) -> str:
+    """Return what messages call a source of which nothing is heard."""
+    return f'source "{source}"'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +160,7 @@ class Progress:
         costs: By product, what its nodes took over the whole run.
         latest: By query, its last batch.
         waiting: By target, what is waited for now.
+        silences: By target, the sources of which nothing is heard now.
         lookups: By stream and table, what lookups in stores did over the whole run.
         warnings: What someone should look at, each once.
         staleness: By relation, how many of its latest changes were stale.
@@ -140,6 +176,7 @@ class Progress:
     counters: Mapping[str, Counts] = field(default_factory=dict)
     latest: Mapping[str, BatchProgress] = field(default_factory=dict)
     waiting: Mapping[str, Waiting] = field(default_factory=dict)
+    silences: Mapping[str, Silence] = field(default_factory=dict)
     lookups: Mapping[str, LookupProgress] = field(default_factory=dict)
     warnings: tuple[RunWarning, ...] = ()
     staleness: Mapping[str, Staleness] = field(default_factory=dict)
@@ -164,6 +201,7 @@ class Progress:
             yield from aligned([("  product", "documents", "tombstones"), *rows], right=(1, 2))
         for target, waiting in self.waiting.items():
             yield f"waiting for {target}: {waiting.reason}"
+        yield from (f"{each.target} is silent: {each.reason}" for each in self.silences.values())
         yield from (f"warning: {each}" for each in self.warnings)
 
     def plus(self, batch: BatchProgress) -> Progress:
@@ -181,10 +219,18 @@ class Progress:
             through_driver=_summed(self.through_driver, batch.through_driver),
         )
 
-    def waits(self, target: str, waiting: Waiting | None) -> Progress:
-        """Return the progress with what `target` is waited for; None where it is back."""
-        rest = {name: each for name, each in self.waiting.items() if name != target}
-        return replace(self, waiting={**rest, target: waiting} if waiting else rest)
+    def waits(self, target: str, told: Waiting | Silence | None) -> Progress:
+        """Return the progress with what is waited for, or silent; None where it is no more."""
+        waiting = {name: each for name, each in self.waiting.items() if name != target}
+        silences = {name: each for name, each in self.silences.items() if name != target}
+        match told:
+            case Waiting():
+                waiting[target] = told
+            case Silence():
+                silences[target] = told
+            case None:
+                pass
+        return replace(self, waiting=waiting, silences=silences)
 
     def _staleness_after(self, batch: BatchProgress) -> dict[str, Staleness]:
         return {

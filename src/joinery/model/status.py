@@ -6,13 +6,13 @@ It is a small JSON file beside the checkpoint, so that looking needs no broker, 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, cast
 
 from joinery.model.batch import Counts
 from joinery.model.hot_key import HotKey
-from joinery.model.progress import Waiting
+from joinery.model.progress import Silence, Waiting
 
 RunState = Literal["running", "ended", "failed"]
 """What a run last said of itself; whether it still is there, only its lease tells."""
@@ -157,6 +157,7 @@ class QueryStatus:
     state_bytes: int | None = None
     products: Mapping[str, ProductTotals] = field(default_factory=dict)
     waiting: tuple[Waiting, ...] = ()
+    silences: tuple[Silence, ...] = ()
     warnings: tuple[str, ...] = ()
     watermarks: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
 
@@ -179,7 +180,8 @@ class QueryStatus:
             "bytes_left": dict(self.bytes_left),
             "state_bytes": self.state_bytes,
             "products": {name: each.to_json() for name, each in self.products.items()},
-            "waiting": [{**each.to_json(), "grace_s": each.grace_s} for each in self.waiting],
+            "waiting": [asdict(each) for each in self.waiting],
+            "silences": [asdict(each) for each in self.silences],
             "warnings": list(self.warnings),
             "watermarks": dict(self.watermarks),
         }
@@ -210,6 +212,7 @@ class QueryStatus:
             state_bytes=told["state_bytes"],
             products={name: ProductTotals.of_json(each) for name, each in told["products"].items()},
             waiting=tuple(Waiting(**each) for each in told["waiting"]),
+            silences=tuple(Silence(**each) for each in told.get("silences", ())),
             warnings=tuple(told["warnings"]),
             watermarks=told["watermarks"],
         )

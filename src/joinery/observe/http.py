@@ -251,12 +251,11 @@ def _waiting(progress: Progress) -> Iterator[Metric]:
         "How long nothing was heard of a source; absent while something is.",
         labels=["source"],
     )
+    now = time.time()
     for each in progress.waiting.values():
-        for_s = max(0.0, time.time() - each.since)
-        if each.silent:
-            silent.add_metric([each.source], for_s)
-        else:
-            waiting.add_metric([each.product, each.target], for_s)
+        waiting.add_metric([each.product, each.target], max(0.0, now - each.since))
+    for silence in progress.silences.values():
+        silent.add_metric([silence.source], max(0.0, now - silence.since))
     yield from (waiting, silent)
 
 
@@ -392,7 +391,7 @@ class RunEndpoints:
         if not self.started.is_set():
             return "the queries have not started"
         for each in self._progress().waiting.values():
-            if not each.silent and time.time() - each.since > each.grace_s:
+            if time.time() - each.since > each.grace_s:
                 return f"{each.target}: {each.reason}"
         return ""
 

@@ -18,7 +18,7 @@ from joinery.delivery.control import Action, ControlLog
 from joinery.delivery.lease_file import Holder
 from joinery.delivery.query_paths import QueryPaths
 from joinery.model.hot_key import HotKey
-from joinery.model.progress import Waiting
+from joinery.model.progress import Silence, Waiting
 from joinery.model.status import LastBatch, ProductTotals, QueryStatus, moment_text
 from joinery.observe.audit_note import AuditNote, audited_at
 from joinery.observe.kept_letters import dead_letter_names, kept_letters
@@ -320,12 +320,11 @@ class _Run:
             return "gone", self._gone()
         names = (name, self.query)
         held_up = [each for each in told.waiting if each.is_of(names, mine.sources)]
-        held_up.sort(key=lambda each: each.silent)
         for each in held_up:
-            for_s = now - each.since
-            if for_s > each.grace_s:
-                why = f"{each.target}: {each.reason.rstrip('.')}, for {for_s:.0f} s"
-                return ("silent" if each.silent else "waiting"), why
+            if now - each.since > each.grace_s:
+                return "waiting", _since(each, now)
+        for silence in (each for each in told.silences if each.source in mine.sources):
+            return "silent", _since(silence, now)
         if self.paused is not None and told.live:
             return (
                 "live",
@@ -350,6 +349,10 @@ class _Run:
         return f"process {process} on {host} was last seen at {seen}; start the run again"
 
 
+def _since(each: Waiting | Silence, now: float) -> str:
+    return f"{each.target}: {each.reason.rstrip('.')}, for {now - each.since:.0f} s"
+
+
 def read_status(file: Place) -> tuple[QueryStatus | None, str]:
     """Return what a run told of a query, and why nothing can be read where something stands.
 
@@ -366,7 +369,8 @@ def read_status(file: Place) -> tuple[QueryStatus | None, str]:
 
 def _fresh_s(state: State, mine: ProductTotals, told: QueryStatus, now: float) -> float | None:
     age_s = None if mine.age_ms is None else mine.age_ms / 1000
-    unheard = [now - each.since for each in told.waiting if each.source in mine.sources]
+    away: tuple[Waiting | Silence, ...] = (*told.waiting, *told.silences)
+    unheard = [now - each.since for each in away if each.source in mine.sources]
     if state in ("waiting", "silent") and unheard:
         return max(*unheard, age_s or 0.0)
     if state == "live":

@@ -163,6 +163,7 @@ class StatusFiles:
             state_bytes=None if batch is None else batch.state_bytes,
             products={each.name: self._totals(query, each, progress, now) for each in products},
             waiting=tuple(each for each in progress.waiting.values() if each.is_of(names, sources)),
+            silences=tuple(each for each in progress.silences.values() if each.source in sources),
             warnings=tuple(str(each) for each in progress.warnings),
             watermarks={}
             if batch is None

@@ -13,7 +13,7 @@ import pytest
 
 from joinery.model.batch import BatchProgress
 from joinery.model.lookup import LookupProgress
-from joinery.model.progress import Progress, Waiting
+from joinery.model.progress import Progress, Silence, Waiting
 from joinery.model.watermark import EventTimes
 from joinery.observe.frontier import WaitError, WaitTimeoutError
 from joinery.observe.http import HttpError, RunEndpoints
@@ -147,16 +147,8 @@ def test_a_run_whose_sink_is_away_for_long_is_not_ready(served: Served) -> None:
 
 def test_a_silent_source_is_a_metric_and_leaves_a_run_ready(served: Served) -> None:
     served.endpoints.started.set()
-    waiting = Waiting(
-        product="",
-        source="shop",
-        target='source "shop"',
-        reason="no heartbeat",
-        attempts=1,
-        since=time.time() - 31,
-        silent=True,
-    )
-    served.progress = Progress().waits(waiting.target, waiting)
+    silence = Silence(source="shop", reason="no heartbeat", since=time.time() - 31)
+    served.progress = Progress().waits(silence.target, silence)
 
     lines = served.get("/metrics")[1].splitlines()
 

@@ -14,7 +14,7 @@ import pytest
 from joinery.delivery.control import Action, ControlLog
 from joinery.delivery.query_paths import QueryPaths
 from joinery.model.hot_key import HotKey
-from joinery.model.progress import Waiting
+from joinery.model.progress import Silence, Waiting
 from joinery.model.status import LastBatch, ProductTotals, QueryStatus
 from joinery.observe.audit_note import AuditNote
 from joinery.observe.status import ProductStatus, project_status
@@ -212,11 +212,11 @@ def test_who_reads_a_source_that_is_away_or_silent_says_so(spec: ProjectSpec) ->
         attempts=9,
         since=NOW - 60,
     )
-    silent = replace(away, target='source "shop"', reason="no heartbeat", silent=True)
+    silent = Silence(source="shop", reason="no heartbeat", since=NOW - 60)
     status = replace(CAUGHT_UP, products={"person": totals})
 
-    waits = told(spec, replace(status, waiting=(silent, away)))
-    unheard = told(spec, replace(status, waiting=(silent,)))
+    waits = told(spec, replace(status, waiting=(away,), silences=(silent,)))
+    unheard = told(spec, replace(status, silences=(silent,)))
     other = told(spec, replace(status, waiting=(replace(away, source="elsewhere"),)))
 
     assert ("waiting", "source shop: cannot connect, for 60 s") == (waits.state, waits.because)

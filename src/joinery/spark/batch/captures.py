@@ -18,7 +18,7 @@ from joinery.capture.postgres import PostgresDatabase
 from joinery.capture.sealing import LineSeal
 from joinery.capture.spool import CaptureError, SpoolFolder
 from joinery.errors import JoineryError
-from joinery.model.progress import Waiting
+from joinery.model.progress import Silence, Waiting
 from joinery.model.warning import RunWarning
 from joinery.plan.product import Product
 from joinery.project.captured import (
@@ -49,6 +49,7 @@ _UNHEARD = "no heartbeat came from its database (see joinery source status)"
 _SEALED_BEFORE = timedelta(days=7)
 """So long before it was put in its place a file may have been begun: tables are read for days."""
 Wait = Callable[[str, Waiting | None], None]
+Hear = Callable[[str, Waiting | Silence | None], None]
 Warn = Callable[[RunWarning], None]
 
 
@@ -261,7 +262,7 @@ class Captures:
         self._spec = spec
         self._sources = [e for e in spec.sources if e.kind in CAPTURED and e.name in names]
         self._bulk, self._stay = bulk, stay
-        self._on_wait: Wait = lambda target, waiting: None
+        self._on_wait: Hear = lambda target, waiting: None
         self._on_warning: Warn = lambda warning: None
         self._claimed: list[Capture] = []
         self._captures: list[Capture] = []
@@ -269,7 +270,7 @@ class Captures:
         self._away: set[str] = set()
         self._listened_at = 0.0
 
-    def serve(self, on_wait: Wait, on_warning: Warn) -> None:
+    def serve(self, on_wait: Hear, on_warning: Warn) -> None:
         """Tell a run from now on, as `make_capture` says."""
         self._on_wait, self._on_warning = on_wait, on_warning
         self._silences.clear()
@@ -325,7 +326,7 @@ class Captures:
             self._away.add(source)
         self._tell(target, waiting)
 
-    def _tell(self, target: str, waiting: Waiting | None) -> None:
+    def _tell(self, target: str, waiting: Waiting | Silence | None) -> None:
         self._on_wait(target, waiting)
 
     def reach_end(self, ended: Callable[[], bool]) -> None:

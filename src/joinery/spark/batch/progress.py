@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from joinery.errors import JoineryError, PlanError
 from joinery.model.batch import BatchProgress, Counts
-from joinery.model.progress import Progress, Waiting
+from joinery.model.progress import Progress, Silence, Waiting
 from joinery.model.warning import RunWarning, Warnings
 from joinery.observe.frontier import wait_for
 from joinery.observe.http import RunEndpoints
@@ -57,7 +57,7 @@ class ProgressBoard:
     def __init__(
         self,
         on_batch: Callable[[BatchProgress], None] = lambda batch: None,
-        on_wait: Callable[[str, Waiting | None], None] = lambda target, waiting: None,
+        on_wait: Callable[[str, Waiting | Silence | None], None] = lambda target, waiting: None,
         warnings: Warnings | None = None,
     ) -> None:
         self._on_batch = on_batch
@@ -116,7 +116,7 @@ class ProgressBoard:
             self._progress = self._progress.plus(batch)
         self._on_batch(batch)
 
-    def wait(self, target: str, waiting: Waiting | None) -> None:
+    def wait(self, target: str, waiting: Waiting | Silence | None) -> None:
         """Tell what the sink of `target` is waited for; None once it is back."""
         with self._mutex:
             self._progress = self._progress.waits(target, waiting)

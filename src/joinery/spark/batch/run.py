@@ -14,7 +14,7 @@ from joinery.dead_letters.open import dead_letter_reader
 from joinery.errors import RunError
 from joinery.model.batch import BatchProgress
 from joinery.model.phase import Phase, Phases
-from joinery.model.progress import Progress, Waiting
+from joinery.model.progress import Progress, Silence, Waiting
 from joinery.model.warning import RunWarning, Warnings
 from joinery.observe.status_file import StatusFiles
 from joinery.plan.product import Plan
@@ -107,7 +107,7 @@ class RunOptions:
     wait_ms: int | None = None
     patient: bool = True
     on_batch: Callable[[BatchProgress], None] = lambda batch: None
-    on_wait: Callable[[str, Waiting | None], None] = lambda target, waiting: None
+    on_wait: Callable[[str, Waiting | Silence | None], None] = lambda target, waiting: None
     on_phase: Callable[[Phase], None] = lambda phase: None
     warnings: Warnings = field(default_factory=Warnings)
 

@@ -444,7 +444,7 @@ class WaitLimit:
     def _look(self) -> None:
         while not self._closing.wait(_LOOK_S):
             for each in self._progress().waiting.values():
-                if not each.silent and (time.time() - each.since) * 1000 >= self._limit_ms:
+                if (time.time() - each.since) * 1000 >= self._limit_ms:
                     self._give_up(self._error(each))
                     return
 

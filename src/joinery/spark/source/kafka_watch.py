@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from joinery.errors import RunError
-from joinery.model.progress import Waiting
+from joinery.model.progress import Silence
 from joinery.model.warning import RunWarning
 from joinery.place.place import Place
 from joinery.project.kafka import KafkaOptions, kafka_options
@@ -75,7 +75,7 @@ class KafkaWatch:
         reads: Mapping[str, Sequence[SourceRead]],
         checkpoints: Mapping[str, Place],
         warn: Callable[[RunWarning], None],
-        wait: Callable[[str, Waiting | None], None],
+        wait: Callable[[str, Silence | None], None],
     ) -> None:
         self._wait = wait
         self._spark = spark

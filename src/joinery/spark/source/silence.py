@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from joinery.model.progress import Waiting
+from joinery.model.progress import Silence, silent_target
 
 
 class SourceSilence:
@@ -32,12 +32,11 @@ class SourceSilence:
         source: str,
         reason: str,
         after_s: float,
-        tell: Callable[[str, Waiting | None], None],
+        tell: Callable[[str, Silence | None], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._source, self._reason, self._after_s = source, reason, after_s
         self._tell, self._clock = tell, clock
-        self._target = f'source "{source}"'
         self._sign: object = None
         self._heard_at = clock()
         self._silent = False
@@ -45,25 +44,18 @@ class SourceSilence:
     def look(self, sign: object) -> None:
         """Compare the sign that the source gives now with that before."""
         if sign != self._sign:
-            self._sign = sign
-            self.forgive()
+            self._sign, self._heard_at = sign, self._clock()
+            if self._silent:
+                self._silent = False
+                self._tell(silent_target(self._source), None)
         elif not self._silent and (for_s := self._clock() - self._heard_at) >= self._after_s:
             self._silent = True
-            waiting = Waiting(
-                product="",
-                source=self._source,
-                target=self._target,
-                reason=self._reason,
-                attempts=1,
-                since=time.time() - for_s,
-                grace_s=0.0,
-                silent=True,
-            )
-            self._tell(self._target, waiting)
+            silence = Silence(source=self._source, reason=self._reason, since=time.time() - for_s)
+            self._tell(silence.target, silence)
 
     def forgive(self) -> None:
-        """Count from now on, as where it could not be heard because something else is away."""
+        """Count from now on, as where it could not be heard because something else is away.
+
+        A source that is silent by then stays so: nothing was heard of it.
+        """
         self._heard_at = self._clock()
-        if self._silent:
-            self._silent = False
-            self._tell(self._target, None)

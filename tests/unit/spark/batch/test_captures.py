@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from joinery.model.progress import Waiting
+from joinery.model.progress import Silence, Waiting
 from joinery.plan.build import build_plan
 from joinery.project.captured import spool_of
 from joinery.project.load import load_spec
@@ -36,8 +36,8 @@ def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ProjectSpec:
     return load_spec(file)
 
 
-def test_a_capture_without_heartbeats_is_silent_unless_it_is_paused(spec: ProjectSpec) -> None:
-    told: list[Waiting | None] = []
+def test_a_capture_without_heartbeats_is_silent_until_it_is_heard_of(spec: ProjectSpec) -> None:
+    told: list[Waiting | Silence | None] = []
     watched = Captures(spec, build_plan(spec).products)
     watched.serve(lambda target, waiting: told.append(waiting), lambda warning: None)
     spool = claim_spool(spec, spec.sources[0])
@@ -50,14 +50,13 @@ def test_a_capture_without_heartbeats_is_silent_unless_it_is_paused(spec: Projec
     spool.pause("Ada")
     watched.listen()
 
-    begun, over = told
-    assert begun is not None
-    assert ("shop", True) == (begun.source, begun.silent)
-    assert over is None
+    [begun] = told  # nothing is heard of a paused one, either
+    assert isinstance(begun, Silence)
+    assert "shop" == begun.source
 
 
 def test_a_capture_that_writes_files_of_a_transaction_is_not_silent(spec: ProjectSpec) -> None:
-    told: list[Waiting | None] = []
+    told: list[Waiting | Silence | None] = []
     watched = Captures(spec, build_plan(spec).products)
     watched.serve(lambda target, waiting: told.append(waiting), lambda warning: None)
     spool = claim_spool(spec, spec.sources[0])
@@ -72,7 +71,7 @@ def test_a_capture_that_writes_files_of_a_transaction_is_not_silent(spec: Projec
     watched.listen()
 
     assert [] == within
-    assert [True] == [waiting is not None and waiting.silent for waiting in told]
+    assert [True] == [isinstance(each, Silence) for each in told]
 
 
 def test_the_next_run_over_the_same_captures_is_told_of_a_silent_one(spec: ProjectSpec) -> None:
@@ -80,7 +79,7 @@ def test_the_next_run_over_the_same_captures_is_told_of_a_silent_one(spec: Proje
     watched = Captures(spec, build_plan(spec).products, stay=True)
     claim_spool(spec, spec.sources[0]).note_read("shop", 7, 1)
 
-    def silent_in(run: str, target: str, waiting: Waiting | None) -> None:
+    def silent_in(run: str, target: str, waiting: Waiting | Silence | None) -> None:
         told.append(run)
 
     for run in ("rebuild", "run"):

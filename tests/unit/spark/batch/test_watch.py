@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from joinery.delivery.control import Action, ControlLog, PauseSwitch
-from joinery.model.progress import Progress, Waiting
+from joinery.model.progress import Progress, Silence, Waiting
 from joinery.spark.batch.pause import Pauses
 from joinery.spark.batch.progress import ProgressBoard
 from joinery.spark.batch.watch import WaitedTooLongError, WaitLimit, Watch
@@ -128,10 +128,8 @@ def test_a_query_that_was_paused_before_rests_in_real_time_until_it_goes_on(tmp_
 
 def test_a_run_waits_for_a_target_no_longer_than_it_may_and_never_for_a_silent_source() -> None:
     away = Waiting(product="p", target="sink", reason="refused", attempts=1, since=0.0)
-    silent = Waiting(
-        product="", target="log", reason="", attempts=1, since=0.0, source="log", silent=True
-    )
-    progress, ended = [Progress().waits("log", silent)], threading.Event()
+    silent = Silence(source="log", reason="", since=0.0)
+    progress, ended = [Progress().waits(silent.target, silent)], threading.Event()
     gave_up: list[WaitedTooLongError] = []
     looks = threading.Semaphore(0)
 
