@@ -77,6 +77,10 @@ public class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[], byte
     return node >= 0 && nodes.program().nodes().get(node).level() == level;
   }
 
+  Node.Turn turnOf(int node, byte[] message) {
+    return nodes.node(node).turnOf(message);
+  }
+
   /** What a node of this level sends once it has taken the messages of an address. */
   Outbox handle(byte[] address, List<byte[]> messages) {
     long timestamp = Message.timestamp(messages.get(0));

@@ -11,12 +11,10 @@ import org.apache.spark.TaskContext;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
-import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter;
 import org.apache.spark.sql.streaming.ExpiredTimerInfo;
 import org.apache.spark.sql.streaming.TimerValues;
 import org.apache.spark.unsafe.Platform;
 import scala.Tuple2;
-import scala.collection.AbstractIterator;
 import scala.collection.Iterator;
 
 /**
@@ -39,7 +37,7 @@ public final class TaskLevel extends Level implements WholeTask {
     begin();
     if (((Iterator<?>) values).next() instanceof TaskRows task) {
       handling = true;
-      return asObjects(new Handling(task.rows()));
+      return new Handling(task.rows()).asObjects();
     }
     throw new IllegalStateException("a level of a run was planned as one of a user's session");
   }
@@ -47,7 +45,7 @@ public final class TaskLevel extends Level implements WholeTask {
   @Override
   public Iterator<Tuple2<byte[], byte[]>> handleExpiredTimer(
       byte[] address, TimerValues timers, ExpiredTimerInfo expired) {
-    return asObjects(new Sending(wake(address, timers)));
+    return new Sending(wake(address, timers)).asObjects();
   }
 
   @Override
@@ -58,41 +56,6 @@ public final class TaskLevel extends Level implements WholeTask {
   @Override
   public Iterator<InternalRow> afterTask() {
     return new Sending(TaskCounts.of(TaskContext.get(), shared.value()));
-  }
-
-  /** An operator passes on what its processor gives, of whatever type. */
-  @SuppressWarnings("unchecked")
-  private static Iterator<Tuple2<byte[], byte[]>> asObjects(Iterator<InternalRow> rows) {
-    return (Iterator<Tuple2<byte[], byte[]>>) (Iterator<?>) rows;
-  }
-
-  /** Messages as rows of a message and its address; one row, which is another at each step. */
-  private static class Sending extends AbstractIterator<InternalRow> {
-    private final UnsafeRowWriter row = new UnsafeRowWriter(2, 1024);
-    private Outbox outbox;
-
-    Sending(Outbox outbox) {
-      this.outbox = outbox;
-    }
-
-    void send(Outbox next) {
-      outbox = next;
-    }
-
-    @Override
-    public boolean hasNext() {
-      return outbox.hasNext();
-    }
-
-    @Override
-    public InternalRow next() {
-      Tuple2<byte[], byte[]> sent = outbox.next();
-      row.reset();
-      row.zeroOutNullBytes();
-      row.write(0, sent._1());
-      row.write(1, sent._2());
-      return row.getRow();
-    }
   }
 
   /** What comes of a task's messages. */

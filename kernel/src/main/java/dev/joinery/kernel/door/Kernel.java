@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.fasterxml.jackson.databind.util.RawValue;
 import dev.joinery.kernel.chain.Counting;
 import dev.joinery.kernel.chain.Level;
+import dev.joinery.kernel.chain.LiveLevel;
 import dev.joinery.kernel.chain.SharedProgram;
 import dev.joinery.kernel.chain.StateMark;
 import dev.joinery.kernel.chain.TaskCounts;
@@ -186,8 +187,11 @@ public final class Kernel {
   private Dataset<Tuple2<byte[], byte[]>> unendingLevels(Dataset<Tuple2<byte[], byte[]>> wire) {
     Dataset<Tuple2<byte[], byte[]>> current = wire;
     for (int level = 1; level <= program.levels(); level++) {
-      Level operator = new Level(shared, level, new Counting.EachGroup());
-      current = level(program, current, operator, level);
+      current =
+          LiveLevel.suits(program, level)
+              ? PlanCut.under(
+                  level(program, current, new LiveLevel(shared, level), level), BytesEncoder.WIRE)
+              : level(program, current, new Level(shared, level, new Counting.EachGroup()), level);
     }
     return current;
   }

@@ -8,6 +8,7 @@ import dev.joinery.kernel.message.Counters;
 import dev.joinery.kernel.message.Tally;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.spark.Calls;
+import dev.joinery.kernel.spark.PlanCut;
 import dev.joinery.kernel.spark.WallClock;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -23,6 +24,7 @@ import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Encoder;
 import org.apache.spark.sql.Encoders;
 import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.functions;
 import org.apache.spark.sql.types.DataTypes;
 import scala.Tuple2;
@@ -43,6 +45,8 @@ public final class RealTime implements AutoCloseable {
           Encoders.BINARY(),
           Encoders.STRING(),
           Encoders.BINARY());
+
+  private static final String ALLOWLIST_CHECK = "spark.sql.streaming.realTimeMode.allowlistCheck";
 
   private final SparkContext context;
   private final Program program;
@@ -77,6 +81,7 @@ public final class RealTime implements AutoCloseable {
    */
   public Dataset<Row> records(Reading reading, String target, String lease, String owner) {
     SpareMemory.keep(context);
+    takeOurOperators(reading.raw().sparkSession());
     Fence fence = new Fence(lease, owner);
     SinkRows sink = new SinkRows(program.products(), SinkRows.Target.read(target), tally, fence);
     Column now = Calls.call(Calls.literal(new WallClock()), "micros", DataTypes.LongType);
@@ -84,7 +89,7 @@ public final class RealTime implements AutoCloseable {
         reading.ingress(program).sendingTo(destinations).deriving(shared).countingInto(tally);
     Dataset<Row> rows =
         levels
-            .apply(reading.through(ingress, now))
+            .apply(PlanCut.teaching(reading.through(ingress, now)))
             .mapPartitions(sink, RECORD)
             .toDF("topic", "key", "value", "header", "told");
     Column header =
@@ -94,6 +99,11 @@ public final class RealTime implements AutoCloseable {
         rows.col("key"),
         rows.col("value"),
         functions.array(header).as("headers"));
+  }
+
+  /** Spark checks a real-time plan against a list of its own operators; ours are not on it. */
+  private static void takeOurOperators(SparkSession session) {
+    session.conf().set(ALLOWLIST_CHECK, false);
   }
 
   /**

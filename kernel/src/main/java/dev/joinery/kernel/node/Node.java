@@ -7,8 +7,25 @@ import java.util.List;
 
 /** A keyed node of a level: takes all messages of one address of one batch, and sends others. */
 public interface Node {
+  /** In real time, when one of the messages that have come is handled. */
+  enum Turn {
+    /** By itself, in the order in which it came. */
+    ALONE,
+
+    /** Together with all that has come to its address and is not {@link #LATER}. */
+    TOGETHER,
+
+    /** Together with others of its kind, once nothing else is there. Others may overtake it. */
+    LATER
+  }
+
   /** Handles {@code messages}, which come in any order, for the address whose state is given. */
   void handle(Slice key, List<byte[]> messages, State state, Outbox outbox);
+
+  /** The turn of a message that came to this node in real time. */
+  default Turn turnOf(byte[] message) {
+    return Turn.ALONE;
+  }
 
   /**
    * Called after a time that {@link State#expireAfter} was told, once an entry or more: forgets what

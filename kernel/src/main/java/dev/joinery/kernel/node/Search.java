@@ -79,6 +79,12 @@ public final class Search implements Node {
     this.documentOn = program.documentOn().codec(columns);
   }
 
+  /** A query goes through all documents: those that change are not held up by it. */
+  @Override
+  public Turn turnOf(byte[] message) {
+    return Message.kind(message) == Message.QUERY ? Turn.LATER : Turn.TOGETHER;
+  }
+
   @Override
   public void handle(Slice bucket, List<byte[]> messages, State state, Outbox outbox) {
     Map<Slice, Slice> queries = new LinkedHashMap<>();

@@ -5,8 +5,10 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.Supplier;
 
 /**
@@ -38,8 +40,22 @@ public final class StoredQueries {
         };
   }
 
+  /** So many texts are not read again. */
+  private static final int TEXTS = 4096;
+
   private final Language language;
   private final Recent shared = new Recent();
+
+  /** In real time buckets come to a query in sets of different queries each. */
+  private final Map<String, Language.Read> lastRead =
+      new LinkedHashMap<>(64, 0.75f, true) {
+        private static final long serialVersionUID = 1L;
+
+        @Override
+        protected boolean removeEldestEntry(Map.Entry<String, Language.Read> eldest) {
+          return size() > TEXTS;
+        }
+      };
 
   public StoredQueries(Language language) {
     this.language = language;
@@ -88,21 +104,38 @@ public final class StoredQueries {
 
   /** Reads queries; one that went stays null. */
   public synchronized Map<Slice, StoredQuery> read(Map<Slice, Source> sources) {
-    List<String> texts = new ArrayList<>();
+    Set<String> texts = new LinkedHashSet<>();
     for (Source each : sources.values()) {
       if (each != null && each.text() != null) {
         texts.add(each.text());
       }
     }
-    Iterator<Language.Read> read = language.read(texts).iterator();
+    Map<String, Language.Read> read = readTexts(texts);
     Map<Slice, StoredQuery> queries = new HashMap<>();
     sources.forEach((key, source) -> queries.put(key, source == null ? null : query(source, read)));
     return queries;
   }
 
-  private static StoredQuery query(Source source, Iterator<Language.Read> read) {
+  private Map<String, Language.Read> readTexts(Set<String> texts) {
+    Map<String, Language.Read> found = new HashMap<>();
+    List<String> unknown = new ArrayList<>();
+    for (String text : texts) {
+      Language.Read known = lastRead.get(text);
+      if (known == null) {
+        unknown.add(text);
+      } else {
+        found.put(text, known);
+      }
+    }
+    Iterator<Language.Read> read = language.read(unknown).iterator();
+    unknown.forEach(text -> found.put(text, read.next()));
+    unknown.forEach(text -> lastRead.put(text, found.get(text)));
+    return found;
+  }
+
+  private static StoredQuery query(Source source, Map<String, Language.Read> read) {
     Language.Read found =
-        source.text() == null ? new Language.Read(null, null) : read.next();
+        source.text() == null ? new Language.Read(null, null) : read.get(source.text());
     return new StoredQuery(
         source.key(), source.row(), source.on(), found.condition(), found.broken());
   }

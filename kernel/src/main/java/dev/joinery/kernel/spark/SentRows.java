@@ -16,6 +16,7 @@ import org.apache.spark.sql.execution.SortExec;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.SparkStrategy;
 import org.apache.spark.sql.execution.UnaryExecNode;
+import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec;
 import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.TransformWithStateExec;
 import scala.Option;
 import scala.collection.AbstractIterator;
@@ -43,18 +44,47 @@ public final class SentRows extends SparkPlan implements UnaryExecNode {
     this.output = output;
   }
 
-  /** Spark puts a sort below its operator once it plans how rows are partitioned. */
+  /**
+   * Spark puts a sort below its operator once it plans how rows are partitioned; in real time none,
+   * and the operator would then be handed one row at a time.
+   */
   private static SparkPlan unsorted(SparkPlan plan) {
-    if (plan instanceof TransformWithStateExec operator
-        && operator.child() instanceof SortExec sorted) {
-      SparkPlan together =
-          new TaskRows.Exec(
-              sorted.child(),
-              operator.dataAttributes().head(),
-              operator.groupingAttributes().head());
-      return operator.withNewChildren(seq(List.of(together, operator.initialState())));
+    if (plan instanceof TransformWithStateExec operator) {
+      if (operator.child() instanceof SortExec sorted) {
+        return handing(operator, sorted.child());
+      } else if (operator.child() instanceof ShuffleExchangeExec && operator.isRealTimeMode()) {
+        return handing(operator, operator.child());
+      }
     }
     return plan;
+  }
+
+  /** The same operator, which is handed all rows of a task at once. */
+  private static SparkPlan handing(TransformWithStateExec operator, SparkPlan rows) {
+    Attribute column = operator.dataAttributes().head();
+    return new TransformWithStateExec(
+        operator.keyDeserializer(),
+        operator.valueDeserializer(),
+        operator.groupingAttributes(),
+        operator.dataAttributes(),
+        operator.statefulProcessor(),
+        operator.timeMode(),
+        operator.outputMode(),
+        operator.keyEncoder(),
+        operator.outputObjAttr(),
+        operator.stateInfo(),
+        operator.batchTimestampMs(),
+        operator.prevBatchTimestampMs(),
+        operator.eventTimeWatermarkForLateEvents(),
+        operator.eventTimeWatermarkForEviction(),
+        new TaskRows.Exec(rows, column, operator.groupingAttributes().head()),
+        operator.isStreaming(),
+        false,
+        operator.hasInitialState(),
+        operator.initialStateGroupingAttrs(),
+        operator.initialStateDataAttrs(),
+        operator.initialStateDeserializer(),
+        operator.initialState());
   }
 
   @Override

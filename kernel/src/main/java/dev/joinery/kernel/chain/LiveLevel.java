@@ -1,0 +1,125 @@
+package dev.joinery.kernel.chain;
+
+import dev.joinery.kernel.bytes.Address;
+import dev.joinery.kernel.message.Outbox;
+import dev.joinery.kernel.node.Node;
+import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.SearchProgram;
+import dev.joinery.kernel.spark.RowsAhead;
+import dev.joinery.kernel.spark.TaskRows;
+import dev.joinery.kernel.spark.WholeTask;
+import java.util.NoSuchElementException;
+import org.apache.spark.broadcast.Broadcast;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.streaming.TimerValues;
+import scala.Tuple2;
+import scala.collection.Iterator;
+import scala.collection.Iterator$;
+
+/**
+ * The same in real time, for nodes that do better with several messages at once: what has come by
+ * the time that a node is free is handed to it together, as its {@link Node.Turn}s say. A message
+ * that comes alone waits for no other.
+ */
+public final class LiveLevel extends Level implements WholeTask {
+  private static final int MESSAGE = 0;
+  private static final int ADDRESS = 1;
+
+  public LiveLevel(Broadcast<SharedProgram> shared, int level) {
+    super(shared, level, new Counting.EachGroup());
+  }
+
+  /** Whether a level has such nodes. One with timers is left to Spark, which calls them. */
+  public static boolean suits(Program program, int level) {
+    return !program.isTimed(level)
+        && program.nodes().stream()
+            .anyMatch(each -> each instanceof SearchProgram && each.level() == level);
+  }
+
+  @Override
+  public Iterator<Tuple2<byte[], byte[]>> handleInputRows(
+      byte[] none, Iterator<byte[]> values, TimerValues timers) {
+    begin();
+    if (((Iterator<?>) values).next() instanceof TaskRows task) {
+      return new Handling(RowsAhead.of(task.rows())).asObjects();
+    }
+    throw new IllegalStateException("a level of a run was planned as one of a user's session");
+  }
+
+  @Override
+  public Iterator<InternalRow> afterTask() {
+    return Iterator$.MODULE$.empty();
+  }
+
+  /** What comes of a task's messages. */
+  private final class Handling extends Sending {
+    private final RowsAhead rows;
+    private final Arrivals arrivals = new Arrivals();
+    private UnsafeRow passing;
+
+    /** Whether those that may wait have their turn once nothing urgent is left. */
+    private boolean portionIsDue;
+
+    Handling(RowsAhead rows) {
+      super(new Outbox());
+      this.rows = rows;
+    }
+
+    @Override
+    public boolean hasNext() {
+      while (passing == null && !super.hasNext()) {
+        Arrivals.Group group = following();
+        if (group != null) {
+          send(handle(group.address(), group.messages()));
+        } else if (passing == null && rows.hasEnded() && !arrivals.anyWaits()) {
+          return false;
+        }
+      }
+      return true;
+    }
+
+    private Arrivals.Group following() {
+      Arrivals.Group urgent = arrivals.urgent();
+      if (urgent == null && !portionIsDue) {
+        receive();
+        portionIsDue = passing == null;
+        urgent = arrivals.urgent();
+      }
+      if (urgent != null || passing != null) {
+        return urgent;
+      }
+      portionIsDue = false;
+      return arrivals.portion();
+    }
+
+    /** Takes what has come, up to a message to a later level; waits where nothing else is to do. */
+    private void receive() {
+      UnsafeRow row = arrivals.anyWaits() ? rows.poll() : rows.take();
+      while (row != null) {
+        byte[] address = row.getBinary(ADDRESS);
+        int node = Address.nodeOf(address);
+        if (!isHere(node)) {
+          passing = row;
+          return;
+        }
+        byte[] message = row.getBinary(MESSAGE);
+        arrivals.add(address, message, turnOf(node, message));
+        row = arrivals.isFull() ? null : rows.poll();
+      }
+    }
+
+    @Override
+    public InternalRow next() {
+      if (!hasNext()) {
+        throw new NoSuchElementException();
+      }
+      if (passing != null) {
+        UnsafeRow row = passing;
+        passing = null;
+        return row;
+      }
+      return super.next();
+    }
+  }
+}

@@ -1,0 +1,116 @@
+package dev.joinery.kernel.spark;
+
+import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.TimeUnit;
+import org.apache.spark.TaskContext;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.util.TaskCompletionListener;
+import scala.collection.Iterator;
+
+/**
+ * The rows of a task that runs for minutes, read ahead by a thread of its own: so the task knows
+ * which of them have come, where asking for the next one would wait for it.
+ *
+ * <p>Remembers copies of so many rows; while it holds that many, the thread waits, and so does
+ * whoever sends them.
+ */
+public final class RowsAhead {
+  private static final int MOST = 4096;
+  private static final long LONGEST_WAIT_MS = 100;
+  private static final Object END = new Object();
+
+  private final TaskContext task;
+  private final BlockingQueue<Object> read = new ArrayBlockingQueue<>(MOST);
+  private boolean ended;
+
+  private record Failure(Throwable cause) {}
+
+  private RowsAhead(TaskContext task) {
+    this.task = task;
+  }
+
+  /** Begins to read rows of the task that calls; ends with it, however that ends. */
+  public static RowsAhead of(Iterator<InternalRow> rows) {
+    TaskContext task = TaskContext.get();
+    RowsAhead ahead = new RowsAhead(task);
+    Thread reader = new Thread(() -> ahead.readAll(rows), "rows ahead of task " + task.partitionId());
+    reader.setDaemon(true);
+    task.addTaskCompletionListener((TaskCompletionListener) each -> end(reader));
+    reader.start();
+    return ahead;
+  }
+
+  /** What the reader reads is freed once this returns. */
+  private static void end(Thread reader) {
+    reader.interrupt();
+    try {
+      reader.join();
+    } catch (InterruptedException stopped) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  private void readAll(Iterator<InternalRow> rows) {
+    try {
+      while (rows.hasNext()) {
+        read.put(((UnsafeRow) rows.next()).copy());
+      }
+      read.put(END);
+    } catch (InterruptedException stopped) {
+      // The task is over, and asks for no more.
+    } catch (Throwable cause) {
+      tell(cause);
+    }
+  }
+
+  private void tell(Throwable cause) {
+    try {
+      read.put(new Failure(cause));
+    } catch (InterruptedException stopped) {
+      // So is it here.
+    }
+  }
+
+  /** The next row, for which it waits; null after the last. */
+  public UnsafeRow take() {
+    while (!ended) {
+      UnsafeRow row = next(LONGEST_WAIT_MS);
+      if (row != null) {
+        return row;
+      }
+      task.killTaskIfInterrupted();
+    }
+    return null;
+  }
+
+  /** The next row if it has come; else null. */
+  public UnsafeRow poll() {
+    return ended ? null : next(0);
+  }
+
+  /** Whether the last row was given. */
+  public boolean hasEnded() {
+    return ended;
+  }
+
+  private UnsafeRow next(long waitMs) {
+    Object next = polled(waitMs);
+    if (next instanceof Failure failure) {
+      throw new IllegalStateException("could not read a row", failure.cause());
+    }
+    ended = next == END;
+    return ended ? null : (UnsafeRow) next;
+  }
+
+  private Object polled(long waitMs) {
+    try {
+      return waitMs == 0 ? read.poll() : read.poll(waitMs, TimeUnit.MILLISECONDS);
+    } catch (InterruptedException stopped) {
+      Thread.currentThread().interrupt();
+      task.killTaskIfInterrupted();
+      throw new IllegalStateException("interrupted while waiting for a row", stopped);
+    }
+  }
+}
