@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 from tests.services.live_run import Topic
-from tests.services.log import Log
+from tests.services.log import Data, Log
 
 Hit = tuple[int, int]
 
@@ -24,9 +24,14 @@ class Market:
         self._put("listing", {"id": id, "city": city, "price": price})
 
     def search(self, id: int, city: str, price: int) -> None:
-        self.searches[id] = city, price
-        condition = f"city = '{city}' and price < {price}"
-        self._put("saved", {"id": id, "condition": condition, "user": f"u{price}"})
+        self._log.put_all([self._wanted(id, city, price)])
+
+    def search_at_once(self, count: int) -> None:
+        """Write so many more searches, one directly after the other."""
+        self._log.put_all(
+            self._wanted(id, self._pick.choice("ABC"), self._pick.randrange(10))
+            for id in range(1_000, 1_000 + count)
+        )
 
     def broken(self, id: int) -> None:
         self.searches.pop(id, None)
@@ -53,6 +58,15 @@ class Market:
             for id, (city, price) in self.listings.items()
             if city == wanted and price < most
         }
+
+    def _wanted(self, id: int, city: str, price: int) -> tuple[str, Data, Data]:
+        self.searches[id] = city, price
+        condition = f"city = '{city}' and price < {price}"
+        return (
+            f"{self._at}.saved",
+            {"id": id},
+            {"id": id, "condition": condition, "user": f"u{price}"},
+        )
 
     def _put(self, relation: str, row: dict[str, Any]) -> None:
         self._log.put(f"{self._at}.{relation}", row, key={"id": row["id"]})

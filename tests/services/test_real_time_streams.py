@@ -205,7 +205,11 @@ def test_events_and_hits_are_told_as_they_come_also_after_a_kill(
         run.until(right, missing)
         market.some(60)
         run.until(right, missing)
+        market.search_at_once(400)
+        market.some(60)
+        run.until(right, missing)
         enough = shop.count() + 10
+        market.search_at_once(800)
         market.some(30)
         shop.some(60)
         run.until(lambda: shop.count() >= enough, "some events")

@@ -6,6 +6,7 @@ import java.util.concurrent.TimeUnit;
 import org.apache.spark.TaskContext;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.unsafe.Platform;
 import org.apache.spark.util.TaskCompletionListener;
 import scala.collection.Iterator;
 
@@ -98,7 +99,7 @@ public final class RowsAhead {
   private UnsafeRow next(long waitMs) {
     Object next = polled(waitMs);
     if (next instanceof Failure failure) {
-      throw new IllegalStateException("could not read a row", failure.cause());
+      Platform.throwException(failure.cause());
     }
     ended = next == END;
     return ended ? null : (UnsafeRow) next;

@@ -1,6 +1,7 @@
 package dev.joinery.kernel.spark;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -10,11 +11,14 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.encoders.ExpressionEncoder;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.SortOrder;
+import org.apache.spark.sql.catalyst.plans.physical.UnknownPartitioning;
 import org.apache.spark.sql.catalyst.types.DataTypeUtils;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.LocalTableScanExec;
 import org.apache.spark.sql.execution.SortExec;
 import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.exchange.ENSURE_REQUIREMENTS$;
+import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec;
 import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.TransformWithStateExec;
 import org.apache.spark.sql.streaming.OutputMode;
 import org.apache.spark.sql.streaming.TimeMode;
@@ -59,6 +63,21 @@ final class SentRowsTest {
   }
 
   @Test
+  void rowsThatComeInRealTimeAreHandedOverAsWell() {
+    SparkPlan shuffled =
+        new ShuffleExchangeExec(
+            new UnknownPartitioning(1), SCAN, ENSURE_REQUIREMENTS$.MODULE$, Option.empty(), true);
+    SparkPlan operator = operatorOver(shuffled, true);
+
+    SparkPlan planned = new SentRows(operator, seq(WIRE));
+
+    TransformWithStateExec handed = (TransformWithStateExec) planned.children().head();
+    assertInstanceOf(TaskRows.Exec.class, handed.child());
+    assertSame(shuffled, handed.child().children().head());
+    assertFalse(handed.isRealTimeMode(), "else it is handed one row at a time");
+  }
+
+  @Test
   void columnsAreThoseOfTheMessages() {
     SentRows sent = new SentRows(operatorOver(SCAN), seq(WIRE));
 
@@ -67,6 +86,10 @@ final class SentRowsTest {
   }
 
   private static TransformWithStateExec operatorOver(SparkPlan child) {
+    return operatorOver(child, false);
+  }
+
+  private static TransformWithStateExec operatorOver(SparkPlan child, boolean inRealTime) {
     Attribute rows = TaskRows.column();
     return new TransformWithStateExec(
         WIRE.get(1),
@@ -85,7 +108,7 @@ final class SentRowsTest {
         Option.empty(),
         child,
         true,
-        false,
+        inRealTime,
         false,
         seq(List.<Attribute>of()),
         seq(List.<Attribute>of()),
