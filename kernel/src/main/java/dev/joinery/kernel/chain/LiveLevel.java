@@ -9,6 +9,7 @@ import dev.joinery.kernel.spark.RowsAhead;
 import dev.joinery.kernel.spark.TaskRows;
 import dev.joinery.kernel.spark.WholeTask;
 import java.util.NoSuchElementException;
+import java.util.stream.IntStream;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
@@ -35,6 +36,11 @@ public final class LiveLevel extends Level implements WholeTask {
     return !program.isTimed(level)
         && program.nodes().stream()
             .anyMatch(each -> each instanceof SearchProgram && each.level() == level);
+  }
+
+  /** Whether one of the levels of a program is such. */
+  public static boolean isIn(Program program) {
+    return IntStream.rangeClosed(1, program.levels()).anyMatch(level -> suits(program, level));
   }
 
   @Override

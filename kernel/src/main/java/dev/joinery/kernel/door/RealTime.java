@@ -1,5 +1,6 @@
 package dev.joinery.kernel.door;
 
+import dev.joinery.kernel.chain.LiveLevel;
 import dev.joinery.kernel.chain.SharedProgram;
 import dev.joinery.kernel.egress.Fence;
 import dev.joinery.kernel.egress.SinkRows;
@@ -81,7 +82,9 @@ public final class RealTime implements AutoCloseable {
    */
   public Dataset<Row> records(Reading reading, String target, String lease, String owner) {
     SpareMemory.keep(context);
-    takeOurOperators(reading.raw().sparkSession());
+    if (LiveLevel.isIn(program)) {
+      takeOurOperators(reading.raw().sparkSession());
+    }
     Fence fence = new Fence(lease, owner);
     SinkRows sink = new SinkRows(program.products(), SinkRows.Target.read(target), tally, fence);
     Column now = Calls.call(Calls.literal(new WallClock()), "micros", DataTypes.LongType);
