@@ -1,7 +1,8 @@
 package dev.joinery.kernel.spark;
 
-import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import org.apache.spark.TaskContext;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -14,16 +15,18 @@ import scala.collection.Iterator;
  * The rows of a task that runs for minutes, read ahead by a thread of its own: so the task knows
  * which of them have come, where asking for the next one would wait for it.
  *
- * <p>Remembers copies of so many rows; while it holds that many, the thread waits, and so does
- * whoever sends them.
+ * <p>Remembers copies of rows of so many bytes; while it holds that many, the thread waits, and so
+ * does whoever sends them.
  */
 public final class RowsAhead {
-  private static final int MOST = 4096;
+  private static final int MOST_BYTES = 16 << 20;
+  private static final int BYTES_BESIDE = 64;
   private static final long LONGEST_WAIT_MS = 100;
   private static final Object END = new Object();
 
   private final TaskContext task;
-  private final BlockingQueue<Object> read = new ArrayBlockingQueue<>(MOST);
+  private final BlockingQueue<Object> read = new LinkedBlockingQueue<>();
+  private final Semaphore room = new Semaphore(MOST_BYTES);
   private boolean ended;
 
   private record Failure(Throwable cause) {}
@@ -56,22 +59,20 @@ public final class RowsAhead {
   private void readAll(Iterator<InternalRow> rows) {
     try {
       while (rows.hasNext()) {
-        read.put(((UnsafeRow) rows.next()).copy());
+        UnsafeRow row = (UnsafeRow) rows.next();
+        room.acquire(costOf(row));
+        read.add(row.copy());
       }
-      read.put(END);
+      read.add(END);
     } catch (InterruptedException stopped) {
       // The task is over, and asks for no more.
     } catch (Throwable cause) {
-      tell(cause);
+      read.add(new Failure(cause));
     }
   }
 
-  private void tell(Throwable cause) {
-    try {
-      read.put(new Failure(cause));
-    } catch (InterruptedException stopped) {
-      // So is it here.
-    }
+  private static int costOf(UnsafeRow row) {
+    return Math.min(MOST_BYTES, row.getSizeInBytes() + BYTES_BESIDE);
   }
 
   /** The next row, for which it waits; null after the last. */
@@ -101,8 +102,12 @@ public final class RowsAhead {
     if (next instanceof Failure failure) {
       Platform.throwException(failure.cause());
     }
+    if (next instanceof UnsafeRow row) {
+      room.release(costOf(row));
+      return row;
+    }
     ended = next == END;
-    return ended ? null : (UnsafeRow) next;
+    return null;
   }
 
   private Object polled(long waitMs) {
