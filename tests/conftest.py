@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -40,9 +43,25 @@ _SERVER_OF = {
 }
 
 
-def pytest_configure() -> None:
-    """Let what tests start in a JVM of its own do without the second compiler."""
-    os.environ.setdefault("JDK_JAVA_OPTIONS", _ONE_COMPILER)
+_JAVA_OPTIONS = "JDK_JAVA_OPTIONS"
+_SCRATCH = pytest.StashKey[Path]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let what tests start in a JVM of its own do without the second compiler.
+
+    Its temporary files go where they are removed in the end: one that a test kills leaves all.
+    """
+    if _JAVA_OPTIONS not in os.environ:  # where processes beside this one run tests, they have it
+        scratch = config.stash[_SCRATCH] = Path(tempfile.mkdtemp(prefix="joinery-tests-"))
+        os.environ[_JAVA_OPTIONS] = f"{_ONE_COMPILER} -Djava.io.tmpdir={scratch}"
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Remove what Java's processes have left."""
+    if (scratch := config.stash.get(_SCRATCH, None)) is not None:
+        del os.environ[_JAVA_OPTIONS]
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

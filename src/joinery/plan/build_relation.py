@@ -55,6 +55,7 @@ def build_relation(context: Context, spec: RelationSpec) -> tuple[Relation, froz
         scope |= {each.name: each.type for each in derived}
     else:
         time = _checked_time(context, spec, spec.time, scope, failed)
+    _check_watermark(context, spec)
     _check_log_time(context, spec, source)
     _check_key(context, spec, declared)
     _check_unique(context, spec, {*scope, *failed})
@@ -104,6 +105,15 @@ def _known_by_log(context: Context, spec: RelationSpec) -> list[str]:
         and isinstance(each.form, HistorySpec)
         and each.form.known_at == LOG_TIME_WORD
     ]
+
+
+def _check_watermark(context: Context, spec: RelationSpec) -> None:
+    """Refuse a watermark of rows that have no time: it would never move."""
+    if spec.watermark is not None and spec.time is None:
+        message = f'relation "{spec.name}" has a "watermark" and no "time"'
+        hint = "Name the column of event time: time: COLUMN. Or leave the watermark out."
+        place = ("relations", spec.name, "watermark")
+        context.refuse("PLAN_WATERMARK", message, place, key=True, hint=hint)
 
 
 def _check_log_time(context: Context, spec: RelationSpec, source: str) -> None:
@@ -219,6 +229,7 @@ def relation_over(
     where = _where(context, spec, scope, failed)
     assert not isinstance(spec.time, ClocksSpec), "a product has no device"
     time = _checked_time(context, spec, spec.time, scope, failed)
+    _check_watermark(context, spec)
     _check_log_time(context, spec, "")
     _check_readable(context, product)
     _check_taken_out(context, product)

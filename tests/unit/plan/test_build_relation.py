@@ -198,6 +198,19 @@ def test_a_field_cannot_have_the_name_of_what_clocks_tell() -> None:
     ]
 
 
+def test_a_watermark_needs_a_time() -> None:
+    assert _problems(f"""
+  tap: {{append: true, fields: {{at: timestamp}}, watermark: {{delay: 1m}}}}
+  hourly: {{product: hours, watermark: {{delay: 1m}}}}
+products:
+  hours: {_HOURS}
+  days: {{root: hourly, group: g}}
+""") == [
+        'PLAN_WATERMARK relation "tap" has a "watermark" and no "time"',
+        'PLAN_WATERMARK relation "hourly" has a "watermark" and no "time"',
+    ]
+
+
 def test_files_and_products_have_no_time_of_the_log() -> None:
     assert _problems(_TAP.format(more="", sent="sent", got="$log")) == [
         'PLAN_LOG_TIME "$log" of relation "tap" names the time of the log, which files do not have'
