@@ -369,6 +369,9 @@ def _branch(node: Fold, branch: Branch) -> Iterator[Part]:
     if branch.valid is not None:
         yield f"{title}: valid", "at a time of its own"
         yield f"{title}: limit", str(branch.valid.limit or "none")
+    if branch.gathers is not None:
+        yield f"{title}: kept by", f"the Fold of {path_title(node.name)}"
+        yield f"{title}: limit", str(branch.gathers.limit)
     if branch.within is not None or branch.valid is not None:
         for number, aggregate in enumerate(branch.aggregates):
             yield f"{title}: aggregate {number}", aggregate_text(aggregate)

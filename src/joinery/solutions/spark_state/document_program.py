@@ -73,10 +73,10 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class FanOut:
-    """Remembers the children of one join value, and which Gathers are led to them.
+    """Remembers the children of one join value, and who is led to them.
 
     Attributes:
-        target: The Gather.
+        target: The Gather, or the Fold that gathers them itself, in the branch of the arm.
         hot_above: More rows than this that lead here make the value hot; 0 for never.
     """
 
@@ -162,6 +162,19 @@ class Near:
 
 
 @dataclass(frozen=True, slots=True)
+class Gathers:
+    """A Fold gathers the children of an embed itself, from the FanOuts that its row is led to.
+
+    Attributes:
+        limit: How many of them are shown.
+        value_types: Those of a join value of children.
+    """
+
+    limit: int
+    value_types: tuple[DataType, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Branch:
     """What a Fold keeps of one embed.
 
@@ -169,6 +182,7 @@ class Branch:
         hot: The type of the list of those that are left out; None where there is none.
         within: Which rows it has by their times; None where they do not tell.
         valid: How it has versions of rows; None where it has rows.
+        gathers: How it gathers what rows lead to; None where no rows do, or a Gather does it.
     """
 
     name: str
@@ -182,6 +196,7 @@ class Branch:
     hot: DataType | None = None
     within: Near | None = None
     valid: ValidRows | None = None
+    gathers: Gathers | None = None
 
 
 @dataclass(frozen=True, slots=True)

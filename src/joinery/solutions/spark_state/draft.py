@@ -32,6 +32,7 @@ class Draft:
         products: Those of the program.
         former: Whether the program is to be one that checkpoints of before have.
         keeps_judged: Whether rows of logs in intervals are to be kept, as in all of those.
+        keeps_gathers: Whether Folds are to gather nothing themselves, as in all of these and those.
         ledger: What a checkpoint holds that the program is to go on from; None for nothing.
     """
 
@@ -41,9 +42,11 @@ class Draft:
         *,
         former: bool = False,
         keeps_judged: bool = False,
+        keeps_gathers: bool = False,
         ledger: Ledger | None = None,
     ) -> None:
         self.former, self.keeps_judged = former, former or keeps_judged
+        self.keeps_gathers = self.keeps_judged or keeps_gathers
         self._ledger = ledger
         self.nodes: list[DocumentNode] = []
         self.assemblers: list[Assembler] = []

@@ -5,7 +5,7 @@ Everything here follows from the plan alone; nothing depends on the rest of a pr
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from joinery.expression.typed import Aggregate, Expression
@@ -16,6 +16,8 @@ from joinery.solutions.spark_state.assembler import AggregateColumn, ScopeName, 
 
 # A Match numbers the pages of its parents and of each arm's children in four bits.
 MAX_ARMS = 15
+# How many embeds of a Fold may have pages of their own.
+_MAX_PAGED = 128
 
 
 def sql_over(expression: Expression, scope: Mapping[str, tuple[int, DataType]]) -> Sql:
@@ -103,18 +105,33 @@ def is_fusible(node: Node, embed: Node) -> bool:
     """True where the Fold of the parent can hold the children itself."""
     if embed.through is not None or embed.as_of is not None:
         return False
-    if node.as_of is not None:
-        return False  # It is kept version by version, which no child knows.
-    if sorted(pair.parent for pair in embed.on) != sorted(node.relation.key):
+    if not _is_key_of(embed.on, node):
         return False
-    for pair in embed.on:
-        if not _same_code(pair.type, node.relation.type_of(pair.parent)):
-            return False
     if embed.within is not None:
         return True
     if aggregates_of(node, embed) or shape_of(node, embed) == "none":
         return False
     return embed.limit is None if embed.cardinality == "many" else is_lookup(embed)
+
+
+def is_gathered_by_fold(node: Node, embed: Node) -> bool:
+    """True where the Fold of the parent can gather the children that rows lead it to.
+
+    Without a limit they are many, and a Fold that showed all would read all of their pages.
+    """
+    through = embed.through
+    if through is None or embed.limit is None or node.embeds.index(embed) >= _MAX_PAGED:
+        return False
+    return _is_key_of(through.on, node)
+
+
+def _is_key_of(pairs: Sequence[JoinPair], node: Node) -> bool:
+    """True where pairs name the parent's whole key, under which its Fold is kept."""
+    if node.as_of is not None:
+        return False  # It is kept version by version, which no child knows.
+    if sorted(pair.parent for pair in pairs) != sorted(node.relation.key):
+        return False
+    return all(_same_code(pair.type, node.relation.type_of(pair.parent)) for pair in pairs)
 
 
 def join_of(embed: Node) -> tuple[JoinPair, ...]:

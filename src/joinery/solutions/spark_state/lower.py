@@ -84,6 +84,7 @@ def lower(
     max_document_bytes: int = 16 << 20,
     former: bool = False,
     keeps_judged: bool = False,
+    keeps_gathers: bool = False,
     ledger: Ledger | None = None,
 ) -> KernelProgram:
     """Return the program of one query that keeps `products`.
@@ -93,10 +94,18 @@ def lower(
         tombstone_retention_micros: How long a delete is remembered.
         max_document_bytes: The size of JSON above which a document is refused.
         former: Lower them as checkpoints of before have them, where these go on.
-        keeps_judged: In this alone: rows of logs in intervals are kept where they are judged.
+        keeps_judged: In this, and what `keeps_gathers` says, alone: rows of logs in intervals are
+            kept where they are judged.
+        keeps_gathers: In this alone: what rows lead to is gathered before the Fold.
         ledger: What a checkpoint holds that the program is to keep, though it may need less.
     """
-    draft = Draft(products, former=former, keeps_judged=keeps_judged, ledger=ledger)
+    draft = Draft(
+        products,
+        former=former,
+        keeps_judged=keeps_judged,
+        keeps_gathers=keeps_gathers,
+        ledger=ledger,
+    )
     for place, product in enumerate(products):
         draft.products.append(ProductProgram(product.name, product.key, product.output))
         _lower_product(draft, product, place)
@@ -115,6 +124,14 @@ def has_former(program: KernelProgram) -> bool:
 def judges_rows_that_come(program: KernelProgram) -> bool:
     """Return whether rows of logs in intervals are judged where they are decoded."""
     return any(isinstance(each, Inserts) and each.judged is not None for each in program.nodes)
+
+
+def gathers_in_folds(program: KernelProgram) -> bool:
+    """Return whether a Fold gathers what rows lead to itself."""
+    return any(
+        isinstance(each, Fold) and any(branch.gathers is not None for branch in each.branches)
+        for each in program.nodes
+    )
 
 
 def _is_new(node: KernelNode, program: KernelProgram) -> bool:

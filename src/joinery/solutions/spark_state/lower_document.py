@@ -3,6 +3,7 @@
 What is not needed is left out, with its reason:
 
 - a Match whose join value is the parent's own key: the Fold is the Match;
+- a Gather of the same, with a limit: the Fold gathers what rows lead to;
 - a Match of embeds that hang on the same columns as another: it is an arm of that one;
 - a Fold over a lone ToOne: the ToOne assembles its parents in place. At the root of a product this
   is so for rows of append relations, and where a condition leaves documents out; a Root remembers
@@ -21,6 +22,7 @@ from joinery.plan.product import DocumentForm, Product
 from joinery.plan.relation import Relation
 from joinery.project.window import Within
 from joinery.solutions.spark_state.assembler import (
+    Address,
     Assembler,
     OrderColumn,
     ScopeName,
@@ -33,6 +35,7 @@ from joinery.solutions.spark_state.document_program import (
     FanOut,
     Fold,
     Gather,
+    Gathers,
     Interval,
     Match,
     Merge,
@@ -47,6 +50,7 @@ from joinery.solutions.spark_state.embedding import (
     aggregate_columns,
     inputs_of,
     is_fusible,
+    is_gathered_by_fold,
     is_lookup,
     is_total_used,
     join_of,
@@ -251,6 +255,9 @@ class DocumentLowering:
     def _through(
         self, node: Node, embed: Node, through: Through, *, fold: int, branch: int
     ) -> None:
+        if self._gathers(node, embed):
+            self._fan_out_to_fold(node, embed, through, fold=fold, branch=branch)
+            return
         gather, fan_out = self._draft.reserve(), self._draft.reserve()
         total = is_total_used(node, embed)
         entries = shape_of(node, embed) != "none"
@@ -272,14 +279,36 @@ class DocumentLowering:
         address = parents.address([pair.parent for pair in through.on], led)
         parents.uses.append(ParentUse(gather, address, fold, (branch,), merged=False))
         leading = self._draft.relations[through.relation.name]
-        values = [pair.type for pair in embed.on]
-        leading.uses.append(
-            ThroughUse(
-                fan_out,
-                leading.address([pair.parent for pair in embed.on], values),
-                leading.address([pair.child for pair in through.on], led),
-            )
+        to = leading.address([pair.child for pair in through.on], led)
+        self._fanned(embed, through, fan_out, to)
+
+    def _gathers(self, node: Node, embed: Node) -> bool:
+        """Whether the Fold of a node gathers the rows of an embed itself."""
+        if self._draft.keeps_gathers or self._kept is not None:
+            return False
+        return is_gathered_by_fold(node, embed)
+
+    def _fan_out_to_fold(
+        self, node: Node, embed: Node, through: Through, *, fold: int, branch: int
+    ) -> None:
+        index = self._draft.reserve()
+        arm = replace(arm_of(node, embed), branch=branch, aggregates=())
+        self._draft.nodes[index] = FanOut(embed.path, 0, arm, fold, through.hot_above or 0)
+        self._draft.reasons.append(
+            f"{embed.path}: no Gather, since {through.relation.name} leads there from the key of "
+            f'"{node.relation.name}", under which the Fold of {node.path} is kept'
         )
+        leading, key = self._draft.relations[through.relation.name], node.relation.key
+        columns = [next(pair.child for pair in through.on if pair.parent == each) for each in key]
+        to = leading.address(columns, [node.relation.type_of(each) for each in key])
+        self._fanned(embed, through, index, to)
+
+    def _fanned(self, embed: Node, through: Through, fan_out: int, to: Address) -> None:
+        """Bring rows that lead to `to`, and those they lead to, to a FanOut."""
+        leading = self._draft.relations[through.relation.name]
+        values = [pair.type for pair in embed.on]
+        at = leading.address([pair.parent for pair in embed.on], values)
+        leading.uses.append(ThroughUse(fan_out, at, to))
         children = self._rows_of(embed)
         child = children.address([pair.child for pair in embed.on], values)
         self._child(embed, Upward(fan_out, 0, child))
@@ -314,6 +343,11 @@ class DocumentLowering:
             hot=Hot(embed).type if embed.hot_name else None,
             within=self._near(node, embed),
             valid=None if embed.as_of is None else ValidRows(embed.limit or 0),
+            gathers=(
+                Gathers(embed.limit or 0, tuple(pair.type for pair in embed.on))
+                if self._gathers(node, embed)
+                else None
+            ),
         )
 
     def _near(self, node: Node, embed: Node) -> Near | None:

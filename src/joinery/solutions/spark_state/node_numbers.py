@@ -31,6 +31,7 @@ from joinery.solutions.spark_state.document_program import (
     FanOut,
     Fold,
     Gather,
+    Gathers,
     Interval,
     Match,
     Merge,
@@ -96,6 +97,7 @@ REFERENCES: Mapping[type, Mapping[str, Kind]] = MappingProxyType(
         AggregateColumn: _PLAIN,
         Arm: _PLAIN,
         Branch: _PLAIN,
+        Gathers: _PLAIN,
         LateProgram: _PLAIN,
         Near: _PLAIN,
         ReadProgram: _PLAIN,
@@ -165,6 +167,8 @@ REFERENCES: Mapping[type, Mapping[str, Kind]] = MappingProxyType(
 # are those of whoever is there.
 _APART = frozenset({"level", "uses", "read", "was_read"})
 _WHOSE = frozenset({"product"})
+# What hashes were without before: where it says nothing, they are as they were.
+_LATER = frozenset({"gathers"})
 _NOTHING = frozenset[str]()
 Part = TypeVar("Part")
 
@@ -246,8 +250,8 @@ class Digests:
         apart = _apart(value)
         told: dict[str, Any] = {"": type(value).__name__}
         for each in dataclasses.fields(value):
-            if each.name not in apart:
-                found = getattr(value, each.name)
+            found = getattr(value, each.name)
+            if each.name not in apart and not (found is None and each.name in _LATER):
                 kind = named.get(each.name)
                 told[each.name] = self._told(found) if kind is None else self._all(kind, found)
         if isinstance(value, ToOne) and value.child_relation < 0:

@@ -143,7 +143,7 @@ class GroupUse:
 
 @dataclass(frozen=True, slots=True)
 class ThroughUse:
-    """The row leads the Gather at `parent` to the FanOut at `address`."""
+    """The row leads the Gather, or the Fold, at `parent` to the FanOut at `address`."""
 
     target: int
     address: Address
@@ -356,7 +356,7 @@ class KernelProgram:
 _DATA_TYPES = DataType.__args__
 _ADDED = frozenset(
     """hot known other other_behind_micros rules within time valid judged kept sealed types
-    known_by stays wait_events hidden append inner was_read notes part""".split()
+    known_by stays wait_events hidden append inner was_read notes part gathers""".split()
 )
 """What parts had not at first: where it says nothing, programs read as they did before."""
 

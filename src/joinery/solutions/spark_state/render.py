@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from joinery.solutions.spark_state.assembler import Assembler, Slot
 from joinery.solutions.spark_state.document_program import (
     Arm,
+    Branch,
     FanOut,
     Fold,
     Gather,
@@ -347,7 +348,7 @@ def node_facts(program: KernelProgram, node: KernelNode) -> Iterator[str]:
                 fails = f", fails above {branch.fail_above}" if branch.fail_above else ""
                 shape = "aggregates only" if branch.shape == "none" else branch.shape
                 near = f", {near_text(branch.within)}" if branch.within else ""
-                yield f"holds {branch.name}: {shape}{fused}{near}{fails}"
+                yield f"holds {branch.name}: {shape}{fused}{near}{fails}{_gathered(branch)}"
         case FanOut():
             yield from _window(program, node.arm, named=False)
             if node.hot_above:
@@ -405,6 +406,10 @@ def node_facts(program: KernelProgram, node: KernelNode) -> Iterator[str]:
         case Retract():
             row = visible_row(program, node.relation)
             yield f"keeps {', '.join(slot.name for slot in row)}"
+
+
+def _gathered(branch: Branch) -> str:
+    return f", the first {branch.gathers.limit} of all that it is led to" if branch.gathers else ""
 
 
 def _group_facts(node: Group) -> Iterator[str]:

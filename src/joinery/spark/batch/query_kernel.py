@@ -24,6 +24,7 @@ from joinery.solutions.spark_state.fingerprint import Fingerprint, fingerprint
 from joinery.solutions.spark_state.joining import join
 from joinery.solutions.spark_state.ledger import Ledger, stand
 from joinery.solutions.spark_state.lower import (
+    gathers_in_folds,
     has_former,
     judges_rows_that_come,
     lower,
@@ -148,6 +149,8 @@ def _lower_part(
         ways.append(lower_all(former=True))
     if judges_rows_that_come(program):
         ways.append(lower_all(keeps_judged=True))
+    if gathers_in_folds(program):
+        ways.append(lower_all(keeps_gathers=True))
     return ways
 
 

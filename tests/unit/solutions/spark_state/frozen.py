@@ -41,7 +41,7 @@ PRODUCTS = {
     "through": (
         "{root: user, embed: {posts: {many: post, through: {follow: {follower: id}},"
         " on: {user: follow.followee}, order: [-at], limit: 9}}}",
-        "3f3f7b2047b2b218",
+        "79ef3c09fb7bc2b8",
     ),
     "within": (
         "{root: post, embed: {near: {many: event, on: {user: user}, within: [0s, 30m]}}}",

@@ -15,7 +15,11 @@ from tests.unit.solutions.spark_state.frozen import PRODUCTS, RELATIONS
 import joinery as jn
 from joinery.plan.product import Plan
 from joinery.solutions.spark_state.fingerprint import fingerprint
-from joinery.solutions.spark_state.lower import judges_rows_that_come, lower
+from joinery.solutions.spark_state.lower import (
+    gathers_in_folds,
+    judges_rows_that_come,
+    lower,
+)
 from joinery.solutions.spark_state.lower_stream import lower_streams
 
 STREAMS = {
@@ -46,6 +50,15 @@ def test_a_checkpoint_in_which_rows_of_an_interval_are_kept_goes_on(tmp_path: Pa
 
     assert judges_rows_that_come(program)
     assert "424fb9464839e307" == fingerprint(former).program[:16]
+
+
+def test_a_checkpoint_in_which_a_gather_stands_before_the_fold_goes_on(tmp_path: Path) -> None:
+    products = plan(f"{RELATIONS}{PRODUCTS['through'][0]}\n", tmp_path).products
+
+    program, former = lower(products), lower(products, keeps_gathers=True)
+
+    assert gathers_in_folds(program)
+    assert "3f3f7b2047b2b218" == fingerprint(former).program[:16]
 
 
 @pytest.mark.parametrize("steps", STREAMS)

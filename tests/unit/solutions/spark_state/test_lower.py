@@ -238,6 +238,27 @@ products:
 """
 
 
+def test_a_fold_gathers_what_rows_lead_to_from_its_key(tmp_path: Path) -> None:
+    file = tmp_path / "joinery.yaml"
+    file.write_text(LED % "")
+    products = jn.load(file).plan.products
+
+    told = render_program(lower(products))
+
+    assert "holds posts: list, the first 8 of all that it is led to\n" in told
+    assert "posts: no Gather, since follow leads there from the key of" in told
+    assert "Gather p/posts" in render_program(lower(products, keeps_gathers=True))
+
+
+def test_a_list_without_a_limit_is_gathered_before_its_fold(tmp_path: Path) -> None:
+    file = tmp_path / "joinery.yaml"
+    file.write_text((LED % "").replace(", limit: 8", ""))
+
+    told = render_program(lower(jn.load(file).plan.products))
+
+    assert "Gather p/posts" in told
+
+
 def test_rows_of_a_log_that_lead_to_others_are_kept_only_where_they_are_counted(
     tmp_path: Path,
 ) -> None:

@@ -5,7 +5,7 @@ import dev.joinery.kernel.bytes.ByteWriter;
 import dev.joinery.kernel.bytes.Slice;
 
 /**
- * What a FanOut tells a Gather of the children under its join value: how many more they are, whether
+ * What a FanOut tells a Gather or a Fold of the children under its join value: how many more they are, whether
  * the value became hot or cold, and entries put or removed.
  *
  * <p>Large ones travel in several messages, of which the first alone tells the difference. The same
@@ -23,9 +23,14 @@ public final class FannedMessage {
     COLD
   }
 
-  /** {@code value} is the code of the join value, {@code more} below zero for fewer. */
-  public FannedMessage(Slice value, long more, Heat heat) {
-    body = new ByteWriter(256).writeBlob(value).writeByte(heat.ordinal()).writeLong(more);
+  /**
+   * @param branch that of a Fold
+   * @param value the code of the join value
+   * @param more below zero for fewer
+   */
+  public FannedMessage(int branch, Slice value, long more, Heat heat) {
+    body = new ByteWriter(256).writeVarInt(branch).writeBlob(value);
+    body.writeByte(heat.ordinal()).writeLong(more);
   }
 
   public void put(Slice key, Child child) {
@@ -53,6 +58,7 @@ public final class FannedMessage {
   public static final class Reader {
     private static final Heat[] HEATS = Heat.values();
 
+    private final int branch;
     private final Slice value;
     private final Heat heat;
     private final long more;
@@ -60,9 +66,14 @@ public final class FannedMessage {
 
     public Reader(byte[] message) {
       in = Message.body(message);
+      branch = in.readVarInt();
       value = in.readBlob();
       heat = HEATS[in.readByte()];
       more = in.readLong();
+    }
+
+    public int branch() {
+      return branch;
     }
 
     public Slice value() {

@@ -7,6 +7,7 @@ import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.message.BranchMessage;
 import dev.joinery.kernel.message.Child;
 import dev.joinery.kernel.message.ChildMessage;
+import dev.joinery.kernel.message.FannedMessage;
 import dev.joinery.kernel.message.Marks;
 import dev.joinery.kernel.program.DocumentProgram;
 import dev.joinery.kernel.program.DocumentProgram.Shape;
@@ -29,7 +30,8 @@ import org.apache.spark.unsafe.types.UTF8String;
 /**
  * What a Fold remembers of one embed: its children in order, its total, its aggregates, and the list
  * of what is left out, which comes as one more of these. Where it goes by a time of the row's own,
- * total and aggregates are worked out anew each time.
+ * total and aggregates are worked out anew each time. Where rows of another relation lead from the
+ * row to its children, {@link LedChildren} remembers them.
  */
 final class Branch {
   private final DocumentProgram.BranchProgram program;
@@ -43,6 +45,9 @@ final class Branch {
   private final Children children;
   private final RowArray array = new RowArray();
   private final int leastChild;
+
+  /** What the row is led to; null where its children come otherwise. */
+  private final LedChildren led;
 
   private final DocumentProgram.Within within;
   private final Aggregates overHad;
@@ -70,6 +75,7 @@ final class Branch {
       int ownColumns) {
     this.program = program;
     this.children = new Children(number, inPages && isPageable(program));
+    this.led = program.gathers() == null ? null : new LedChildren(program, number);
     this.within = program.within();
     this.overHad = overHad;
     this.ownTime = new RowTime(within == null ? null : within.time(), ownColumns);
@@ -101,6 +107,10 @@ final class Branch {
 
   /** Opens what {@link #write} left; its pages are among those of the row's address. */
   void read(ByteReader in, Pages pages) {
+    if (led != null) {
+      led.read(in, pages);
+      return;
+    }
     epoch = in == null ? 0 : in.readLong();
     total = in == null ? 0 : in.readVarLong();
     aggregates = in == null ? Slice.EMPTY : in.readBlob();
@@ -109,6 +119,10 @@ final class Branch {
   }
 
   void write(ByteWriter out) {
+    if (led != null) {
+      led.write(out);
+      return;
+    }
     out.writeLong(epoch).writeVarLong(total).writeBlob(aggregates);
     children.write(out);
     if (program.isCounting()) {
@@ -121,7 +135,11 @@ final class Branch {
     shown = null;
     shownTotal = total;
     shownAggregates = aggregates;
-    if (program.isCounting()) {
+    if (led != null) {
+      shown = own == null ? List.of() : led.first();
+      shownTotal = led.total();
+      shownAggregates = led.hotRow();
+    } else if (program.isCounting()) {
       List<TopRows.Item> had = within == null ? children.listed() : nearTo(ownTime.of(own));
       lookAt(had, within == null ? program.valid().limit() : within.limit());
     }
@@ -218,9 +236,14 @@ final class Branch {
     total = children.size();
   }
 
-  /** The row went at an epoch, and with it what was announced for it; fused children stay. */
+  /** The same for one that gathers its children. */
+  void applyLed(List<FannedMessage.Reader> messages) {
+    led.apply(messages);
+  }
+
+  /** The row went at an epoch, and with it what was announced for it; other children stay. */
   void ownRowWent(long at) {
-    if (!program.fused() && epoch <= at) {
+    if (led == null && !program.fused() && epoch <= at) {
       children.clear();
       total = 0;
       aggregates = Slice.EMPTY;
@@ -245,6 +268,9 @@ final class Branch {
   /** Has all pages removed: nothing is remembered from here on. */
   void drop() {
     children.clear();
+    if (led != null) {
+      led.clear();
+    }
   }
 
   private static boolean isBefore(Child child, long time) {
@@ -265,12 +291,12 @@ final class Branch {
 
   /** True where nothing but this remembers the children: nobody would send them again. */
   boolean keepsChildren() {
-    return program.fused() && children.size() > 0;
+    return led != null ? !led.isEmpty() : program.fused() && children.size() > 0;
   }
 
   /** True where no parent was announced and no child is here. */
   boolean isBlank() {
-    return epoch == 0 && children.size() == 0;
+    return epoch == 0 && children.size() == 0 && (led == null || led.isEmpty());
   }
 
   int flags() {
@@ -356,6 +382,6 @@ final class Branch {
 
   /** Whether children are in pages, which show what was before only until they are changed. */
   boolean isPaged() {
-    return children.isPaged();
+    return led != null ? led.isPaged() : children.isPaged();
   }
 }

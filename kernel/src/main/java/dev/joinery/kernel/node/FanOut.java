@@ -29,7 +29,8 @@ import java.util.stream.StreamSupport;
 /**
  * Remembers, under one join value, the children that carry it, and by how many rows of another
  * relation each Gather is led here; tells each of these the first children, what becomes of them,
- * and, once it is led here no more, that they are gone.
+ * and, once it is led here no more, that they are gone. What a Gather would do the Fold behind it
+ * may do itself.
  *
  * <p>A Gather is told what is the same for all: what it knows of this join value is what it was told
  * by it. Above a number of rows that lead here the value is hot, and it is told that instead.
@@ -63,7 +64,8 @@ public final class FanOut implements Node {
     boolean is = isHot(rowsAfter);
     long timestamp = Message.timestamp(messages.get(0));
     boolean anew = program.arm().limit() == 0 && arm.isPaged();
-    Fanning fanning = new Fanning(program.target(), key, timestamp, anew, outbox);
+    int branch = program.arm().branch();
+    Fanning fanning = new Fanning(program.target(), branch, key, timestamp, anew, outbox);
     fanning.tell(
         changed.gone().iterator(),
         changed.gone().size(),

@@ -18,14 +18,16 @@ final class Fanning {
   private static final int MANY = 256;
 
   private final int target;
+  private final int branch;
   private final Slice value;
   private final long timestamp;
   private final boolean anew;
   private final Outbox outbox;
 
   /** {@code anew}: messages are too large to be held. */
-  Fanning(int target, Slice value, long timestamp, boolean anew, Outbox outbox) {
+  Fanning(int target, int branch, Slice value, long timestamp, boolean anew, Outbox outbox) {
     this.target = target;
+    this.branch = branch;
     this.value = value;
     this.timestamp = timestamp;
     this.anew = anew;
@@ -115,8 +117,8 @@ final class Fanning {
       }
       FannedMessage message =
           begun
-              ? new FannedMessage(value, 0, Heat.SAME)
-              : new FannedMessage(value, told.more(), told.heat());
+              ? new FannedMessage(branch, value, 0, Heat.SAME)
+              : new FannedMessage(branch, value, told.more(), told.heat());
       begun = true;
       while (changes.hasNext() && !message.isFull()) {
         add(changes.next(), message);

@@ -6,6 +6,7 @@ import dev.joinery.kernel.bytes.ByteWriter;
 import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.message.BranchMessage;
 import dev.joinery.kernel.message.ChildMessage;
+import dev.joinery.kernel.message.FannedMessage;
 import dev.joinery.kernel.message.Marks;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
@@ -272,6 +273,7 @@ public final class Fold implements Node {
   private void applyBranches(List<byte[]> messages) {
     List<List<BranchMessage.Section>> sections = lists();
     List<List<ChildMessage>> children = lists();
+    List<List<FannedMessage.Reader>> led = lists();
     for (byte[] message : messages) {
       switch (Message.kind(message)) {
         case Message.BRANCH -> {
@@ -284,6 +286,10 @@ public final class Fold implements Node {
         case Message.CHILD_PUT, Message.CHILD_REMOVE -> {
           ChildMessage child = ChildMessage.read(message);
           children.get(child.branch()).add(child);
+        }
+        case Message.FANNED -> {
+          FannedMessage.Reader told = new FannedMessage.Reader(message);
+          led.get(told.branch()).add(told);
         }
         case Message.RAW,
             Message.OWN_PUT,
@@ -300,6 +306,9 @@ public final class Fold implements Node {
       }
       if (!children.get(i).isEmpty()) {
         branches[i].applyChildren(children.get(i));
+      }
+      if (!led.get(i).isEmpty()) {
+        branches[i].applyLed(led.get(i));
       }
     }
   }
@@ -369,6 +378,7 @@ public final class Fold implements Node {
         case Message.BRANCH,
             Message.CHILD_PUT,
             Message.CHILD_REMOVE,
+            Message.FANNED,
             Message.PENDING,
             Message.CLOSED -> {}
         default -> throw Message.unexpected(message);

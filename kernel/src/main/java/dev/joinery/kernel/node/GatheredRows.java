@@ -32,8 +32,21 @@ final class GatheredRows {
     return new GatheredRows(OrderedMap.read(in, pages, space));
   }
 
+  /** The same, which is packed while it is small. */
+  static GatheredRows readPacked(ByteReader in, Pages pages) {
+    return new GatheredRows(OrderedMap.readPacked(in, pages, 0));
+  }
+
   void write(ByteWriter out) {
     map.write(out);
+  }
+
+  void clear() {
+    map.clear();
+  }
+
+  boolean isPaged() {
+    return map.isPaged();
   }
 
   boolean isEmpty() {
@@ -75,9 +88,10 @@ final class GatheredRows {
 
   /** The first {@code limit} children; all where it is 0, read while they are sent. */
   Iterable<TopRows.Item> items(int limit) {
-    if (limit == 0) {
-      return this::iterator;
-    }
+    return limit == 0 ? this::iterator : first(limit);
+  }
+
+  List<TopRows.Item> first(int limit) {
     List<TopRows.Item> first = new ArrayList<>(limit);
     for (Iterator<TopRows.Item> all = iterator(); all.hasNext() && first.size() < limit; ) {
       first.add(all.next());

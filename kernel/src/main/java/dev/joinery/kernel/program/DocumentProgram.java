@@ -33,9 +33,9 @@ public interface DocumentProgram {
       implements Program.NodeProgram {}
 
   /**
-   * The children of one join value, told to each Gather that rows of another relation lead here.
+   * The children of one join value, told to all that rows of another relation lead here.
    *
-   * @param target the Gather
+   * @param target the Gather, or the Fold that gathers them itself, in the branch of {@code arm}
    * @param hotAbove more rows than this that lead here make the value hot; 0 for never
    */
   public record FanOutProgram(String name, int level, ArmProgram arm, int target, int hotAbove)
@@ -149,7 +149,8 @@ public interface DocumentProgram {
       List<Program.AggregateProgram> aggregates,
       DataType hot,
       Within within,
-      Valid valid)
+      Valid valid,
+      Gathers gathers)
       implements Serializable {
     /** Whether children come one by one: their total and their aggregates are worked out here. */
     public boolean isCounting() {
@@ -165,6 +166,14 @@ public interface DocumentProgram {
    */
   public record Within(long fromMicros, long toMicros, int time, int limit)
       implements Serializable {}
+
+  /**
+   * Children of several join values, of which each FanOut that the row is led to tells.
+   *
+   * @param limit how many of them are shown
+   * @param valueTypes those of a join value
+   */
+  public record Gathers(int limit, DataType[] valueTypes) implements Serializable {}
 
   /** Children that were valid at a time of the row; {@code limit} of them are kept, 0 for all. */
   public record Valid(int limit) implements Serializable {}

@@ -20,11 +20,15 @@ import java.util.function.BiConsumer;
  * and one more, however large the map is. The directory has some 15 bytes for each page.
  */
 public final class OrderedMap {
+  private static final int INLINE = 0;
+  private static final int PAGED = 1;
+  private static final int PACKED = 2;
   static final int PAGE_BYTES = 16 * 1024;
   private static final Comparator<EntryMap.Entry> BY_KEY =
       Comparator.comparing(EntryMap.Entry::key);
 
   private final PageCache cache;
+  private final boolean packs;
   private List<EntryMap.Entry> inline = new ArrayList<>();
   private final List<Leaf> leaves = new ArrayList<>();
   private final BitSet numbers = new BitSet();
@@ -57,42 +61,72 @@ public final class OrderedMap {
 
   /** {@code space} keeps the pages of several maps of one address apart. */
   OrderedMap(Pages pages, int space) {
+    this(pages, space, false);
+  }
+
+  private OrderedMap(Pages pages, int space, boolean packs) {
     this.cache = new PageCache(pages, space);
+    this.packs = packs;
   }
 
   public static OrderedMap read(ByteReader in, Pages pages, int space) {
-    OrderedMap map = new OrderedMap(pages, space);
+    return new OrderedMap(pages, space, false).read(in);
+  }
+
+  /** The same of a map whose entries are packed while it is small. */
+  public static OrderedMap readPacked(ByteReader in, Pages pages, int space) {
+    return new OrderedMap(pages, space, true).read(in);
+  }
+
+  private OrderedMap read(ByteReader in) {
     if (in == null || !in.hasMore()) {
-      return map;
+      return this;
     }
-    boolean isInline = in.readByte() == 0;
-    map.size = in.readVarLong();
-    if (isInline) {
-      for (int i = 0; i < map.size; i++) {
-        EntryMap.Entry entry = new EntryMap.Entry(in.readBlob(), in.readBlob());
-        map.inline.add(entry);
-        map.inlineBytes += bytesOf(entry);
-      }
-      return map;
+    int layout = in.readByte();
+    size = in.readVarLong();
+    switch (layout) {
+      case INLINE -> readInline(in);
+      case PAGED -> readLeaves(in);
+      case PACKED -> PackedEntries.read(in, (int) size, this::addInline);
+      default -> throw new IllegalStateException("no layout of a map is " + layout);
     }
-    map.inline = null;
+    return this;
+  }
+
+  private void readInline(ByteReader in) {
+    for (int i = 0; i < size; i++) {
+      addInline(new EntryMap.Entry(in.readBlob(), in.readBlob()));
+    }
+  }
+
+  private void addInline(EntryMap.Entry entry) {
+    inline.add(entry);
+    inlineBytes += bytesOf(entry);
+  }
+
+  private void readLeaves(ByteReader in) {
+    inline = null;
     for (int left = in.readVarInt(); left > 0; left--) {
-      map.add(map.leaves.size(), new Leaf(in.readBlob(), in.readVarInt(), in.readVarInt()));
+      add(leaves.size(), new Leaf(in.readBlob(), in.readVarInt(), in.readVarInt()));
     }
-    return map;
   }
 
   /** Writes the map's head, and its changed pages to their place. */
   public void write(ByteWriter out) {
+    if (inline != null && packs) {
+      out.writeByte(PACKED).writeVarLong(size);
+      PackedEntries.write(inline, out);
+      return;
+    }
     if (inline != null) {
-      out.writeByte(0).writeVarLong(size);
+      out.writeByte(INLINE).writeVarLong(size);
       for (EntryMap.Entry entry : inline) {
         out.writeBlob(entry.key()).writeBlob(entry.value());
       }
       return;
     }
     cache.flush();
-    out.writeByte(1).writeVarLong(size).writeVarInt(leaves.size());
+    out.writeByte(PAGED).writeVarLong(size).writeVarInt(leaves.size());
     for (Leaf leaf : leaves) {
       out.writeBlob(leaf.from).writeVarInt(leaf.number).writeVarInt(leaf.bytes);
     }
@@ -112,7 +146,7 @@ public final class OrderedMap {
     return size;
   }
 
-  boolean isPaged() {
+  public boolean isPaged() {
     return inline == null;
   }
 

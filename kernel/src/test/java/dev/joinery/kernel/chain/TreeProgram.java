@@ -168,6 +168,7 @@ public final class TreeProgram {
         embed.aggregatePrograms(),
         null,
         null,
+        null,
         null);
   }
 

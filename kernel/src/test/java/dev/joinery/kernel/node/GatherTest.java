@@ -64,12 +64,12 @@ class GatherTest {
 
   @Test
   void aChildThatMovesInTheOrderIsToldOnce() {
-    FannedMessage came = new FannedMessage(AUTHOR, 2, Heat.SAME);
+    FannedMessage came = new FannedMessage(0, AUTHOR, 2, Heat.SAME);
     came.put(bytes(10), child(1));
     came.put(bytes(11), child(2));
     batch(ParentMessage.put(1, 1, new byte[] {3}, Slice.EMPTY), came.toBytes(1));
 
-    FannedMessage moved = new FannedMessage(AUTHOR, 0, Heat.SAME);
+    FannedMessage moved = new FannedMessage(0, AUTHOR, 0, Heat.SAME);
     for (int key = 10; key < 12; key++) {
       moved.remove(bytes(key), bytes(key - 9));
       moved.put(bytes(key), child(key + 20));
