@@ -16,10 +16,12 @@ from tests.unit.solutions.spark_state.frozen import PRODUCTS, RELATIONS
 from fleet_compare import differences, sent
 from fleet_log import History, LogFiles
 from fleet_shape import declared, make_fleet
+from joinery.app.project import load
 from joinery.delivery.outlet import DirectOutlet
 from joinery.errors import RunError, StateMismatchError
 from joinery.spark.batch import query_start
 from joinery.spark.recovery import standing
+from joinery.spark.recovery.rescale import rescale
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -179,6 +181,61 @@ def test_an_added_product_is_built_from_rows_and_columns_that_nobody_kept(
     assert {f'{{"id": {key}}}': each for key, each in expected.items()} == names
     cities = {key: each["n"] for key, each in there(tmp_path, "cities").items()}
     assert {'{"city": "x"}': 2, '{"city": "y"}': 2} == cities
+
+
+def test_a_changed_product_is_built_anew_and_what_it_sent_before_goes(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The batch that builds it breaks off once; the others send nothing; versions rise."""
+    cards = "cards: {root: customer, fields: [name]"
+    cities = "cities: {aggregate: customer, by: [city], values: {n: count(*)}"
+    orders = "orders: {root: order, fields: [total]"
+
+    def declare_products(*told: str) -> None:
+        products = "".join(
+            f"  {each}, group: shop, sink: {{files: {{path: out}}}}}}\n" for each in told
+        )
+        head, _, rest = PROJECT.partition("products:")
+        run = rest[rest.index("run:") :]
+        (tmp_path / "joinery.yaml").write_text(f"{head}products:\n{products}{run}")
+
+    monkeypatch.chdir(tmp_path)
+    declare_products(cards, cities, orders)
+    feed(tmp_path, 0, customer=[{"id": i, "name": f"n{i}", "city": "xy"[i % 2]} for i in range(6)])
+    feed(tmp_path, 0, order=[{"id": 1, "customer_id": 1, "total": 5}])
+    run_once(spark, tmp_path)
+    feed(tmp_path, 1, customer=[{"id": 1, "name": "b", "city": "x"}, {"id": 2, "__deleted": True}])
+    run_once(spark, tmp_path)
+    lists = "{many: order, on: {customer_id: id}, fields: [id, total]}"
+    cards = f"cards: {{root: customer, fields: [name], where: city = 'x', embed: {{o: {lists}}}"
+    declare_products(orders, cards, cities)
+    assert 0 == joinery(monkeypatch, "apply")
+    with monkeypatch.context() as broken:
+        broken.setattr(DirectOutlet, "write", killed)
+        with pytest.raises((KilledError, RunError)):
+            run_once(spark, tmp_path)
+
+    assert {"cards": 3} == {name: each for name, each in run_once(spark, tmp_path).items() if each}
+
+    ordered = [{"id": 1, "total": 5}]
+    expected = {0: {"name": "n0", "o": []}, 1: {"name": "b", "o": ordered}}
+    expected |= {4: {"name": "n4", "o": []}}
+    found = documents(tmp_path, "cards")
+    assert {f'{{"id": {key}}}': each for key, each in expected.items()} == there(tmp_path, "cards")
+    assert ['{"id": 2}', '{"id": 3}', '{"id": 5}'] == sorted({*found} - {*there(tmp_path, "cards")})
+    project = load(tmp_path / "joinery.yaml")
+    rescale(project.spec, "shop", list(project.plan.products), 3, lambda: spark)
+    feed(tmp_path, 2, customer=[{"id": 3, "name": "c", "city": "x"}, {"id": 0, "__deleted": True}])
+    feed(tmp_path, 2, order=[{"id": 1, "customer_id": 3, "total": 6}])
+    run_once(spark, tmp_path)
+    expected = {1: ("b", []), 3: ("c", [{"id": 1, "total": 6}]), 4: ("n4", [])}
+    cards_there = {key: (each["name"], each["o"]) for key, each in there(tmp_path, "cards").items()}
+    assert {f'{{"id": {key}}}': each for key, each in expected.items()} == cards_there
+    counts = {key: each["n"] for key, each in there(tmp_path, "cities").items()}
+    assert {'{"city": "x"}': 3, '{"city": "y"}': 1} == counts
+    assert [0, 0, 0] == [
+        sent(tmp_path / "out" / each).falling for each in ("cards", "cities", "orders")
+    ]
 
 
 def there(folder: Path, product: str) -> dict[str, Any]:

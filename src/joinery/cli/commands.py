@@ -20,10 +20,7 @@ from joinery.cli.help import plain
 from joinery.cli.source import source
 from joinery.errors import SpecError
 
-NOT_YET = (
-    "backfill",
-    "contract",
-)
+NOT_YET = ("contract",)
 
 
 class NotYetError(SpecError):

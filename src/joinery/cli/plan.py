@@ -52,7 +52,9 @@ def run_apply(file: Path, names: Sequence[str]) -> int:
         carried = change.outcome == "carried"
         built = f", and builds {', '.join(new)}" if carried and (new := _added(change)) else ""
         if change.again:
-            built = f", reads {_read_again(change)} again, and builds {', '.join(_added(change))}"
+            built = (
+                f", reads {_read_again(change)} again, and builds {', and '.join(_built(change))}"
+            )
         sys.stdout.write(f"{change.query}: {done[change.outcome]}{built}\n")
     return DONE
 
@@ -103,22 +105,35 @@ def _commands(change: QueryChange) -> Iterator[str]:
 def _carried(change: QueryChange) -> str:
     if (first := change.hindrance) is not None:
         return f"would keep the state, and refuses for now: {first.message}. {first.hint}"
+    if change.again:
+        built, read = ", and ".join(_built(change)), _read_again(change)
+        return f"keeps the state; the next run builds {built} first, and reads {read} again for it"
     if not (added := ", ".join(_added(change))):
         return "keeps the state; nothing is read again, nothing is sent"
-    if change.again:
-        return (
-            f"keeps the state; the next run builds {added} first, for which it reads"
-            f" {_read_again(change)} again"
-        )
     return f"keeps the state; the next run builds {added} from it, and reads nothing again"
 
 
 def _read_again(change: QueryChange) -> str:
     """Return what is read again to build what was added, and how much that is."""
     names = [name for each in change.again for name in each.relations]
-    files = sum(each.files for each in change.again)
-    size = size_text(sum(each.bytes for each in change.again))
-    return f"{', '.join(names)} ({files:,} {'file' if files == 1 else 'files'}, {size})"
+    return f"{', '.join(names)} ({', '.join(_amounts(change))})"
+
+
+def _amounts(change: QueryChange) -> Iterator[str]:
+    if files := sum(each.files for each in change.again):
+        size = size_text(sum(each.bytes for each in change.again))
+        yield f"{files:,} {'file' if files == 1 else 'files'}, {size}"
+    if records := sum(each.records for each in change.again):
+        yield f"up to {records:,} records"
+    if not (files or records):
+        yield "nothing yet"
+
+
+def _built(change: QueryChange) -> Iterator[str]:
+    if added := _added(change):
+        yield ", ".join(added)
+    if changed := [name for name, what in change.products.items() if what == "changed"]:
+        yield f"{', '.join(changed)} anew"
 
 
 def _added(change: QueryChange) -> list[str]:

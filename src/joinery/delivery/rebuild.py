@@ -145,12 +145,13 @@ class RebuildOutlet(HoldingOutlet):
         """Yield the keys of all documents that targets hold, as far as they can tell."""
         for sink in self._sinks:
             if (listing := listing_of(sink)) is None:
-                self._warn(_unswept(batch.product, sink.target))
+                self._warn(unswept(batch.product, sink.target))
             else:
                 yield from listing.keys(batch)
 
 
-def _unswept(product: str, target: str) -> RunWarning:
+def unswept(product: str, target: str) -> RunWarning:
+    """Return that documents which are no more stay in a target."""
     about = f'product "{product}"'
     return RunWarning(
         code="WARN_NOT_SWEPT",

@@ -38,7 +38,7 @@ from joinery.semantics.read_change import change_line
 from joinery.semantics.rows import Findings
 from joinery.solutions.protocol import Sent
 from joinery.spark.batch.run import Run, RunOptions
-from joinery.spark.recovery.checkpoint import batch_time_ms, last_batch
+from joinery.spark.recovery.checkpoint import last_batch, last_batch_time_ms
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -143,7 +143,7 @@ class SparkRunner:
 
     def _time_ms(self, spec: ProjectSpec, plan: Plan) -> int:
         """Return the time of the last batch; before the first one it is now."""
-        found = (batch_time_ms(spec.checkpoint / e) for e in queries_of(plan))
+        found = (last_batch_time_ms(spec.checkpoint / e) for e in queries_of(plan))
         return max(found, default=0) or round(time.time() * 1000)
 
     def _files(self) -> list[Path]:

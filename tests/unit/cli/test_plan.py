@@ -129,7 +129,7 @@ def test_a_removed_product_leaves_the_state_of_the_others(
         (("city: string", "city: string, age: int"), "profile", 'column "age" int was added'),
     ],
 )
-def test_what_was_changed_or_added_is_named_and_not_kept(
+def test_what_was_changed_is_named_and_built_anew_from_the_log(
     folder: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -138,19 +138,62 @@ def test_what_was_changed_or_added_is_named_and_not_kept(
     why: str,
 ) -> None:
     has_run(folder)
+    has_read(folder, customer=2100, order=7)
     declare(folder, change)
 
     assert 3 == joinery(monkeypatch, "plan")
 
     said = capsys.readouterr().out
-    assert f" {product}\n" in said
+    assert f"core: 2 unchanged, 1 changed\n  changed   {product}\n" in said
     assert why in said
-    assert "run --rebuild: reads customer, order again" in said
+    assert f"apply: keeps the state; the next run builds {product} anew first, and reads" in said
     assert 0 == joinery(monkeypatch, "apply", "--product", "card")
     capsys.readouterr()
-    names = [each for name in ("profile", "cities", "totals") for each in ("--product", name)]
-    assert 1 == joinery(monkeypatch, "apply", *names)
+    assert 0 == joinery(monkeypatch, "apply", *selected("profile", "cities", "totals"))
+    assert f" again, and builds {product} anew\n" in capsys.readouterr().out
+    noted = json.loads((folder / ".joinery/checkpoint/core/joinery.json").read_text())
+    assert [product] == noted["telling"]["anew"]
+    declare(folder)
+    assert 1 == joinery(monkeypatch, "apply", *selected("profile", "cities", "totals"))
+    assert 'added to query "core" are not built yet' in capsys.readouterr().err
+
+
+def selected(*names: str) -> list[str]:
+    return [each for name in names for each in ("--product", name)]
+
+
+def test_what_leaves_nothing_of_a_state_is_rebuilt(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    has_run(folder)
+    where = ("key: [id], fields: {id: long, ", "key: [id], where: id > 5, fields: {id: long, ")
+    declare(folder, where)
+
+    assert 3 == joinery(monkeypatch, "plan")
+
+    said = capsys.readouterr().out
+    assert "core: 3 changed\n" in said
+    assert "nothing of the state would be kept" in said
+    assert "run --rebuild: reads customer, order again" in said
+    assert 1 == joinery(monkeypatch, "apply", *selected("profile", "cities", "totals"))
     assert 'error: the state of query "core" cannot be kept' in capsys.readouterr().err
+
+
+def test_a_product_that_changed_and_whose_documents_wait_is_refused_for_now(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settled = ("group: core, by: [city]", "group: core, emit: {settle: 9s}, by: [city]")
+    declare(folder, settled)
+    has_run(folder)
+    hold = Hold(folder / ".joinery/checkpoint/core/joinery-held/settle-cities.sqlite")
+    hold.open()
+    hold.hold([HeldRow(StagedRow("{}", "{}", 1), None, None)], "q", 0, 0.0, again=False)
+    hold.close()
+    declare(folder, settled, ("values: {n: count(*)}", "values: {m: count(*)}"))
+
+    assert 1 == joinery(monkeypatch, "apply")
+
+    assert 'documents of query "core" wait, of products that changed' in capsys.readouterr().err
 
 
 SUMS = TOTALS.replace("totals", "sums")
@@ -223,7 +266,7 @@ def test_an_added_product_whose_rows_nobody_kept_is_built_from_the_log(
 
     assert 3 == joinery(monkeypatch, "plan")
 
-    told = "builds seen first, for which it reads customer, visit (1 file, 1.2 kB) again"
+    told = "builds seen first, and reads customer, visit (1 file, 1.2 kB) again for it"
     assert f"  apply: keeps the state; the next run {told}\n" in capsys.readouterr().out
     assert 3 == joinery(monkeypatch, "plan", "--json")
     assert ["customer", "visit"] == json.loads(capsys.readouterr().out)[0]["reads_again"]
@@ -285,19 +328,6 @@ def test_a_product_that_cannot_be_built_from_the_log_either_is_refused(
     assert 'Or give "seen" a group of its own' in capsys.readouterr().err
 
 
-def test_topics_of_kafka_are_not_read_again(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    kafka = ("{files: {path: data}}", "{kafka: {bootstrap: localhost:1}}")
-    declare(folder, kafka, VISIT)
-    has_run(folder)
-    declare(folder, kafka, VISIT, adding(SEEN))
-
-    assert 3 == joinery(monkeypatch, "plan")
-
-    assert 'source "changes" is of kind kafka, which is not read again' in capsys.readouterr().out
-
-
 def test_a_changed_relation_is_named_where_a_product_of_its_name_is_removed(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -311,24 +341,30 @@ def test_a_changed_relation_is_named_where_a_product_of_its_name_is_removed(
     assert 'relation "customer": where' in capsys.readouterr().err.lower()
 
 
-def test_a_product_that_nobody_reads_any_more_is_no_topic_that_is_gone(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("read", "code"), [("customer", 0), ("order", 1)])
+def test_only_topics_that_were_read_are_missed(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    read: str,
+    code: int,
 ) -> None:
+    """A topic that a product was to read, and has not, is none that Spark would miss."""
     kafka = ("{files: {path: data}}", "{kafka: {bootstrap: localhost:1}}")
-    declare(folder, kafka, (TOTALS, TOTALS.replace("order, group", "cities, group")))
-    text = (
-        (folder / "joinery.yaml")
-        .read_text()
-        .replace("[customer], values: {total: sum(total)}", "[n], values: {c: count(*)}")
-    )
-    (folder / "joinery.yaml").write_text(text)
+    declare(folder, kafka)
+    text = (folder / "joinery.yaml").read_text()
+    kept = "\n".join(each for each in text.splitlines() if "profile:" not in each)
+    (folder / "joinery.yaml").write_text(kept)
     has_run(folder)
-    kept = [each for each in text.splitlines() if "totals:" not in each]
-    (folder / "joinery.yaml").write_text("\n".join(kept))
+    offsets = folder / ".joinery/checkpoint/core/offsets/0"
+    offsets.write_text(f'v1\n{{}}\n{{"customer":{{"0":5}},"{read}":{{"0":5}}}}')
+    (folder / "joinery.yaml").write_text(kept.replace(TOTALS.rstrip("\n"), ""))
 
-    assert 0 == joinery(monkeypatch, "apply")
+    assert code == joinery(monkeypatch, "apply")
 
-    assert "core: its state is kept" in capsys.readouterr().out
+    said = capsys.readouterr()
+    told = "topics in kafka would not be read any more: order" in said.err.lower()
+    assert told == bool(code)
 
 
 def test_other_sources_are_told_though_the_products_are_the_same(
@@ -425,12 +461,12 @@ def test_all_queries_are_judged_before_one_is_changed(
     assert 'the state of query "card" cannot be kept' in capsys.readouterr().err
     assert 3 == joinery(monkeypatch, "plan")
     assert "apply: keeps the state" in capsys.readouterr().out
-    both = ("fields: {id: long, name", "fields: {id: long, sex: string, name")
+    both = ("key: [id], fields: {id: long, ", "key: [id], where: id > 5, fields: {id: long, ")
     declare(folder, (TOTALS, ""), ("fields: [name]", "fields: [name, city]"), both)
     assert 1 == joinery(monkeypatch, "apply")
     said = capsys.readouterr().err
     assert 'the state of queries "core", "card" cannot be kept' in said
-    assert 'Of core: relation "customer": column "sex" string was added' in said
+    assert 'Of core: relation "customer": where id > 5 was added' in said
     assert ' Of card: relation "customer": column "city" string was added' in said
 
 

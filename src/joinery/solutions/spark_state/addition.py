@@ -41,12 +41,14 @@ class Telling:
         first: The lowest number of the nodes that are told.
         part: The part of the program for which sources are read again, up to where the
             checkpoint stands in them; None where none is.
+        anew: The products of it that were there and changed: what they sent is replaced.
     """
 
     batch: int
     retracts: tuple[int, ...]
     first: int
     part: int | None = None
+    anew: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -369,7 +369,8 @@ def _telling(told: Any) -> Telling | None:
     if told is None:
         return None
     retracts, part = tuple(map(int, told["retracts"])), told.get("part")
-    return Telling(int(told["batch"]), retracts, int(told["first"]), part)
+    anew = tuple(map(str, told.get("anew", ())))
+    return Telling(int(told["batch"]), retracts, int(told["first"]), part, anew)
 
 
 def _changed_parts(stored: Mapping[str, str], ours: Mapping[str, str]) -> Iterator[str]:

@@ -25,6 +25,7 @@ from joinery.delivery.outlet import Delaying, DirectOutlet, Outlet
 from joinery.delivery.query_paths import QueryPaths, rebuild_paths
 from joinery.delivery.rebuild import RebuildOutlet, Swap
 from joinery.delivery.store_hold import StoreHold
+from joinery.delivery.sweeping_outlet import Building, SweepingOutlet
 from joinery.errors import RunError, StateMismatchError
 from joinery.files import remove_folder, write_whole
 from joinery.place.guarded import Guarded
@@ -40,7 +41,12 @@ from joinery.solutions.spark_state.fingerprint import (
 from joinery.solutions.spark_state.program import KernelProgram
 from joinery.spark.batch.ready import Ends
 from joinery.spark.batch.setup import forget_spools
-from joinery.spark.recovery.checkpoint import claim_sources, last_batch
+from joinery.spark.recovery.checkpoint import (
+    batch_time_ms,
+    claim_sources,
+    last_batch,
+    untold,
+)
 from joinery.spark.recovery.relocate import relocate
 from joinery.spark.recovery.replacement import (
     BELONGS,
@@ -195,7 +201,23 @@ def _declared_outlet(
             begun=begun,
             hashed=product.settle_ms is not None,
         )
-    return outlet
+    if _built_anew_in(checkpoint, product.name) is None:
+        return outlet
+    building = Building(
+        partial(_built_anew_in, checkpoint, product.name), partial(_version_of, checkpoint)
+    )
+    return SweepingOutlet(outlet, sinks, building, delaying.warn)
+
+
+def _built_anew_in(checkpoint: Place, product: str) -> int | None:
+    """Return the batch to come that builds a product anew; None where none does."""
+    telling = untold(checkpoint)
+    return None if telling is None or product not in telling.anew else telling.batch
+
+
+def _version_of(checkpoint: Place, batch: int) -> int:
+    """Return the version of the documents of a batch."""
+    return batch_time_ms(checkpoint, batch) * 1000
 
 
 def _last_begun(checkpoint: Place) -> int:

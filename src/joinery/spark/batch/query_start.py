@@ -36,6 +36,7 @@ from joinery.spark.recovery.checkpoint import (
 from joinery.spark.recovery.isolate import Quarantine
 from joinery.spark.source.again import LogGoneError, logs_again, open_again
 from joinery.spark.source.feed import open_change_feed
+from joinery.spark.source.kafka_again import edges_in
 from joinery.spark.source.open import open_sources
 from joinery.spark.source.source import BatchRoom, SourceRead, sources_of
 from joinery.spark.streams.kernel import StreamKernel
@@ -142,7 +143,8 @@ class QueryStarter:
             return kernel
         positions = positions_after(checkpoint, telling.batch - 1)
         wanted = _relations_of(kernel, telling.part)
-        for each in logs_again(self.spec, checkpoint, reads, positions, wanted):
+        ask = edges_in(self.spark)
+        for each in logs_again(self.spec, checkpoint, reads, positions, wanted, ask):
             if each.why:
                 raise LogGoneError(query.name, each.why)
         found = open_again(self.spark, self.spec, checkpoint, reads, positions, wanted)

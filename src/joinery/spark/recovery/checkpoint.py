@@ -53,10 +53,15 @@ def positions_after(checkpoint: Place, batch_id: int) -> tuple[str, ...]:
     return tuple(text.splitlines()[_HEADER:])
 
 
-def batch_time_ms(checkpoint: Place) -> int:
+def last_batch_time_ms(checkpoint: Place) -> int:
     """Return when the last batch was that was begun, in milliseconds since 1970; else 0."""
     begun = numbers_in(checkpoint / "offsets")
-    return int(_settings(checkpoint, max(begun))[_TIME]) if begun else 0
+    return batch_time_ms(checkpoint, max(begun)) if begun else 0
+
+
+def batch_time_ms(checkpoint: Place, batch: int) -> int:
+    """Return when a batch that was begun was, in milliseconds since 1970."""
+    return int(_settings(checkpoint, batch)[_TIME])
 
 
 def partitions_of(checkpoint: Place) -> int | None:
@@ -90,7 +95,7 @@ def begin_empty_batch(checkpoint: Place, now_ms: int, check: Callable[[], None])
     last = max(numbers_in(checkpoint / "offsets"))
     lines = (checkpoint / "offsets" / str(last)).read_text(encoding="utf-8").splitlines()
     settings = _settings(checkpoint, last)
-    settings[_TIME] = max(now_ms, settings[_TIME])
+    settings[_TIME] = max(now_ms, settings[_TIME] + 1)  # Versions rise.
     lines[1] = json.dumps(settings, separators=(",", ":"))
     check()
     try:

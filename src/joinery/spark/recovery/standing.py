@@ -11,6 +11,7 @@ file; from then on it is the new one's. State is not touched.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -42,7 +43,8 @@ from joinery.spark.real_time.uncommitted import RealTimeMark
 from joinery.spark.recovery.checkpoint import check_sources, last_batch, positions_after, untold
 from joinery.spark.recovery.replacement import next_checkpoint, put_in_place
 from joinery.spark.source.again import LogAgain, logs_again
-from joinery.spark.source.source import sources_of
+from joinery.spark.source.kafka import subscription
+from joinery.spark.source.source import SourceRead, positions, sources_of
 
 Outcome = Literal["unchanged", "new", "carried", "rebuilt", "left"]
 ProductChange = Literal["unchanged", "changed", "added", "removed"]
@@ -136,14 +138,14 @@ def compare(spec: ProjectSpec, query: str, products: Sequence[Product]) -> Query
     ways = [stand(each, ledger) for each in lower_products(products, spec.run, ledger)]
     stood = min(ways, key=lambda each: (each.program is None, len(each.changed)))
     found = replace(found, products=_by_ledger(products, stood))
-    if stood.added:
-        if not stood.changed:
-            found = _added(found, spec, products, standing, ledger, stood, told)
+    if stood.added and not stood.changed:
+        found = _added(found, spec, products, standing, ledger, stood, told)
         if found.noted is not None:
             return found
-        return _read_again(found, spec, products, standing, ledger, stood, told)
+    elif stood.program is None:
+        found = replace(found, why=tuple(_why_not(told, found.products, stood)) or tuple(told))
     if stood.program is None:
-        return replace(found, why=tuple(_why_not(told, found.products, stood)) or tuple(told))
+        return _read_again(found, spec, products, standing, ledger, stood, told)
     return _carried(found, spec, products, standing, ledger, stood, told)
 
 
@@ -182,18 +184,26 @@ def _read_again(
     stood: Standing,
     told: Sequence[str],
 ) -> QueryChange:
-    """Return what was found where added products are built from the logs, up to the checkpoint."""
-    added = [each for each in products if each.name in stood.added]
-    if why := [*_unreadable(added)]:
-        return replace(found, why=(*found.why, *why))
+    """Return what was found where products are built from the logs, up to the checkpoint.
+
+    These are those that were added, and those that changed, whose state stays where it is, unread.
+    """
+    anew = _changed(products, spec, ledger) if stood.changed else ()
+    names = {*stood.added, *anew}
+    if not names:
+        return found
+    found = replace(found, products=_by_ledger(products, replace(stood, changed=anew)))
+    if why := [*_unreadable([each for each in products if each.name in names])]:
+        return _refused_for(found, stood, why)
+    if len(names) == len(products):
+        return replace(found, why=(*found.why, "nothing of the state would be kept"))
     part = ledger.next_part
-    ways = lower_products(products, spec.run, ledger, dict.fromkeys(stood.added, part))
-    found_ways = [read_again(each, ledger, stood.added) for each in ways]
+    ways = lower_products(products, spec.run, ledger, dict.fromkeys(names, part))
+    found_ways = [read_again(each, ledger, names) for each in ways]
     addition = next((each for each in found_ways if each.program is not None), found_ways[0])
     if addition.program is None:
-        return replace(found, why=(*found.why, *addition.why))
-    joined = replace(stood, program=addition.program, changed=())
-    found = replace(found, products=_by_ledger(products, joined))
+        return _refused_for(found, stood, addition.why)
+    joined = replace(stood, program=addition.program, changed=anew)
     carried = _carried(found, spec, products, standing, ledger, joined, told)
     if carried.noted is None:
         return carried
@@ -204,9 +214,42 @@ def _read_again(
     reads, at = sources_of(spec, products), positions_after(folder, last)
     logs = tuple(logs_again(spec, folder, reads, at, wanted))
     if why := [each.why for each in logs if each.why]:
-        return replace(found, why=(*found.why, *why))
-    telling = Telling(last + 1, (), len(ledger.nodes), part)
+        return _refused_for(found, stood, why)
+    telling = Telling(last + 1, (), len(ledger.nodes), part, anew)
     return replace(carried, noted=replace(carried.noted, telling=telling), again=logs)
+
+
+def _refused_for(found: QueryChange, stood: Standing, why: Sequence[str]) -> QueryChange:
+    """Return what was found, and why products cannot be built from logs.
+
+    That comes before what changed, which may be much, and after what the state lacks.
+    """
+    told = (*why, *found.why) if stood.changed else (*found.why, *why)
+    return replace(found, why=tuple(dict.fromkeys(told)))
+
+
+def _changed(products: Sequence[Product], spec: ProjectSpec, ledger: Ledger) -> tuple[str, ...]:
+    """Return the products of a ledger that are others by now, each judged without the others.
+
+    Beside one that reads a further column of a relation, all that read it would look changed.
+    """
+    found = []
+    for one in (each for each in products if each.name in ledger.products):
+        alone = _with_what_it_reads(one, products)
+        ways = [stand(each, ledger) for each in lower_products(alone, spec.run, ledger)]
+        if all(each.program is None for each in ways):
+            found.append(one.name)
+    return tuple(found)
+
+
+def _with_what_it_reads(product: Product, products: Sequence[Product]) -> list[Product]:
+    names, left = set[str](), [product]
+    while left:
+        one = left.pop()
+        names.add(one.name)
+        read = (each.product for each, _ in needed_columns([one]).values())
+        left += [each for each in read if each is not None and each.name not in names]
+    return [each for each in products if each.name in names]
 
 
 def _unreadable(added: Sequence[Product]) -> Iterator[str]:
@@ -275,6 +318,14 @@ def _hindrance(
         check_held(folder, products)
     except HeldBackError as error:
         return error
+    try:
+        check_held(folder, [each for each in products if each.name not in stood.changed])
+    except HeldBackError as error:
+        return ApplyError(
+            f'documents of query "{query}" wait, of products that changed meanwhile',
+            detail=error.detail,
+            hint="Have them sent first, with the project as it was: joinery run --once.",
+        )
     return None
 
 
@@ -283,7 +334,8 @@ def _takes_back(telling: Telling, stood: Standing, ledger: Ledger) -> bool:
 
     The batch that was to build it reads nothing, and nobody else hears of it: it may be begun.
     """
-    return not stood.added and {*stood.removed} == _told_last(telling, ledger)
+    others = stood.added or stood.changed
+    return not others and {*stood.removed} == _told_last(telling, ledger)
 
 
 def _told_last(telling: Telling, ledger: Ledger) -> set[str]:
@@ -302,17 +354,26 @@ def _in_the_way(
     """Return what beside the state keeps a checkpoint from being gone on with."""
     assert stood.program is not None
     found, folder = _other_sources(spec, query, products), next_checkpoint(spec.checkpoint, query)
-    left = {*ledger.made, *(each.name for each in stood.program.relations)}
-    gone = sorted({each.partition("@")[0] for each in ledger.relations if each not in left} - left)
-    if gone and any(each.source.kind == "kafka" for each in sources_of(spec, products)):
-        found.append(f"topics in Kafka would not be read any more: those of {', '.join(gone)}")
+    found += _topics_left(folder, sources_of(spec, products))
     if RealTimeMark(folder).is_there:
         found.append("real-time mode ran last: run once without it")
-    spooled = (each for each in spooled_products(folder) if each in stood.removed)
+    replaced = (*stood.removed, *stood.changed)
+    spooled = (each for each in spooled_products(folder) if each in replaced)
     found += [
         f'a spool of product "{each}" has documents that are not sent yet' for each in spooled
     ]
     return found
+
+
+def _topics_left(folder: Place, reads: Sequence[SourceRead]) -> Iterator[str]:
+    """Yield which topics of Kafka would not be read any more: Spark takes them for lost."""
+    last, _ = last_batch(folder)
+    for read, at in zip(reads, positions_after(folder, last or 0), strict=False):
+        if read.source.kind == "kafka":
+            pattern = subscription([*read.relations])
+            left = sorted(each for each in positions(at) if not re.fullmatch(pattern, each))
+            if left:
+                yield f"topics in Kafka would not be read any more: {', '.join(left)}"
 
 
 def _other_sources(spec: ProjectSpec, query: str, products: Sequence[Product]) -> list[str]:

@@ -12,11 +12,19 @@ from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from joinery.errors import RunError
+from joinery.errors import JoineryError, RunError
 from joinery.place.place import Place
 from joinery.project.product import ProjectSpec
-from joinery.spark.source.file_labels import FileLabels, SeenFile, numbers_read
+from joinery.spark.source.file_labels import NOWHERE, FileLabels, SeenFile, numbers_read
 from joinery.spark.source.files import files_again
+from joinery.spark.source.kafka import numbering
+from joinery.spark.source.kafka_again import (
+    AskEdges,
+    edges_by_client,
+    kafka_again,
+    records_again,
+    topics_gone,
+)
 from joinery.spark.source.source import SourceRead, Topic
 
 if TYPE_CHECKING:
@@ -43,14 +51,16 @@ class LogAgain:
 
     Attributes:
         relations: That are read from it.
-        files: How many.
+        files: How many, where it is change files.
         bytes: How many they have.
+        records: How many at most, where it is a log of records.
         why: Why it cannot be, in words; empty where it can.
     """
 
     relations: tuple[str, ...]
     files: int = 0
     bytes: int = 0
+    records: int = 0
     why: str = ""
 
 
@@ -73,6 +83,7 @@ def logs_again(
     reads: Sequence[SourceRead],
     positions: Sequence[str],
     relations: Collection[str],
+    ask: AskEdges = edges_by_client,
 ) -> Iterator[LogAgain]:
     """Yield what of each topic of some relations is to be read again.
 
@@ -82,24 +93,38 @@ def logs_again(
         reads: Its sources.
         positions: Where it stands in each, as Spark writes it.
         relations: Their names.
+        ask: Asks brokers for the edges of topics.
     """
     for index, (read, at) in enumerate(zip(reads, positions, strict=True)):
-        if topics := _topics(read, relations):
-            yield from _log_again(spec, FileLabels(checkpoint, index), read, topics, at)
+        topics = _topics(read, relations)
+        if topics and read.source.kind == "kafka":
+            yield _topics_again(read, topics, at, ask)
+        elif topics:
+            yield from _files_again(spec, FileLabels(checkpoint, index), read, topics, at)
 
 
-def _log_again(
+def _topics_again(
+    read: SourceRead, topics: Mapping[str, tuple[str, ...]], at: str, ask: AskEdges
+) -> LogAgain:
+    every = tuple(name for names in topics.values() for name in names)
+    try:
+        why = next(topics_gone(read.source, [*topics], at, ask), "")
+    except JoineryError as error:
+        why = f"{error.message}: {error.detail or error.hint}"
+    return LogAgain(every, records=records_again(at, [*topics]), why=why)
+
+
+def _files_again(
     spec: ProjectSpec,
     labels: FileLabels,
     read: SourceRead,
     topics: Mapping[str, tuple[str, ...]],
     at: str,
 ) -> Iterator[LogAgain]:
-    name, told = read.source.name, dict(read.source.options)
-    if read.source.kind != "files" or "spool" in told:
-        what = "a database" if "spool" in told else f"of kind {read.source.kind}"
+    told = dict(read.source.options)
+    if "spool" in told:
         every = tuple(name for names in topics.values() for name in names)
-        yield LogAgain(every, why=f'source "{name}" is {what}, which is not read again')
+        yield LogAgain(every, why=f'source "{read.source.name}" is a database, and not read again')
         return
     folder, done = spec.path_of(str(told["path"])), numbers_read(at)
     seen = {(each.topic, each.number): each for each in labels.fresh()}.values()
@@ -108,7 +133,7 @@ def _log_again(
         files = [each for each in seen if each.topic == topic and each.number in read_of]
         gone = next((each for each in files if _is_gone(folder, each)), None)
         why = "" if gone is None else f"{folder / topic / gone.name} was read, and is gone"
-        yield LogAgain(names, len(files), sum(each.size for each in files), why)
+        yield LogAgain(names, len(files), sum(each.size for each in files), why=why)
 
 
 def _is_gone(folder: Path, file: SeenFile) -> bool:
@@ -130,13 +155,19 @@ def open_again(
     frames: list[DataFrame] = []
     numbered: list[tuple[Topic, ...]] = []
     for index, (read, at) in enumerate(zip(reads, positions, strict=True)):
-        topics = _topics(read, relations)
-        if not topics or not numbers_read(at):
+        topics = [*_topics(read, relations)]
+        if not topics or at == NOWHERE:
             continue
-        labels = str(checkpoint / "sources" / str(index))
-        frame = files_again(spark, spec, read.source, [*topics], until=at, labels=labels)
-        frames.append(frame.withColumn("topic", frame["topic"] + len(numbered)))
-        numbered += [(Topic(read.source.name, each),) for each in topics]
+        if read.source.kind == "kafka":
+            frame = kafka_again(spark, spec, read.source, topics, at)
+            told: Sequence[Sequence[str]] = numbering(topics)
+        else:
+            labels = str(checkpoint / "sources" / str(index))
+            frame = files_again(spark, spec, read.source, topics, until=at, labels=labels)
+            told = [(each,) for each in topics]
+        if frame is not None:
+            frames.append(frame.withColumn("topic", frame["topic"] + len(numbered)))
+            numbered += [tuple(Topic(read.source.name, each) for each in one) for one in told]
     if not frames:
         return None
     return RecordsAgain(reduce(lambda one, more: one.union(more), frames), tuple(numbered))

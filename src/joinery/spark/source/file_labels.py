@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from joinery.place.place import Place, matching
 
 _SUFFIX = ".labels"
-_NOWHERE = "-"  # as Spark writes the position of a source that had nothing yet
+NOWHERE = "-"
+"""As Spark writes the position of a source that had nothing yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ def numbers_read(offset: str) -> Mapping[str, frozenset[int]]:
         >>> numbers_read('{"topics": {"user": {"done": "0-1", "open": [[3, 7, 90]]}}}')
         {'user': frozenset({0, 1, 3})}
     """
-    told = {} if offset == _NOWHERE else json.loads(offset).get("topics", {})
+    told = {} if offset == NOWHERE else json.loads(offset).get("topics", {})
     return {
         topic: numbers_of(each.get("done", "")) | {number for number, *_ in each.get("open", ())}
         for topic, each in told.items()

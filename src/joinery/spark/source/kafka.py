@@ -92,7 +92,7 @@ def open_kafka(
     kind = _BOUNDED if bounded else _UNBOUNDED
     frame = spark.readStream.format(kind).options(**read).load()
     return RawStream(
-        _records(frame, topics, spec.run.max_record_bytes),
+        records_of(frame, topics, spec.run.max_record_bytes),
         numbering(topics),
         lost=records_lost(gaps),
         warnings=(lost_warning(source.name, gaps),) if gaps else (),
@@ -178,7 +178,8 @@ def _numbers(
     }
 
 
-def _records(frame: DataFrame, topics: Sequence[str], max_record_bytes: int) -> DataFrame:
+def records_of(frame: DataFrame, topics: Sequence[str], max_record_bytes: int) -> DataFrame:
+    """Return raw records of what Spark's connector gives of topics, as relations name them."""
     frame = _placed(frame)
     named = [each for each in topics if not pattern_of(each)]
     number = _number(named, [found for each in topics if (found := pattern_of(each))])

@@ -1,0 +1,113 @@
+"""The way of a product that one batch builds anew: what it sent before and does not send then goes.
+
+Targets are asked what they hold, since the state of the product as it was is read by nobody. Of
+each document that they hold and the batch does not have, a tombstone goes with the batch.
+
+Invariant: a batch that runs again sends the same documents, and tombstones of what is still there.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from joinery.delivery.hold import Hold, write_rows
+from joinery.delivery.outlet import Outlet, SinkResult
+from joinery.delivery.rebuild import unswept
+from joinery.model.warning import RunWarning
+from joinery.sinks.line import StagedRow
+from joinery.sinks.protocol import Sink, StagedBatch, listing_of
+
+
+@dataclass(frozen=True, slots=True)
+class Building:
+    """The batch that builds a product anew.
+
+    Attributes:
+        batch: Returns its number; None where there is none to come. Called once it is known.
+        version: Returns the version of its documents. Called within it.
+    """
+
+    batch: Callable[[], int | None]
+    version: Callable[[int], int]
+
+
+class SweepingOutlet:
+    """Passes batches on, that which builds the product anew with tombstones of what is no more.
+
+    Args:
+        inner: Where they go.
+        sinks: Those at its end.
+        building: The batch.
+        warn: Takes what someone should look at.
+    """
+
+    def __init__(
+        self,
+        inner: Outlet,
+        sinks: Sequence[Sink],
+        building: Building,
+        warn: Callable[[RunWarning], None],
+    ) -> None:
+        self._inner = inner
+        self._sinks = tuple(sinks)
+        self._building = building
+        self._warn = warn
+        self._batch: int | None = None
+
+    def open(self) -> None:
+        """Open all sinks."""
+        self._inner.open()
+        self._batch = self._building.batch()
+
+    def write(self, batch: StagedBatch) -> Sequence[SinkResult]:
+        """Take a batch; see `Outlet.write`."""
+        if batch.batch_id != self._batch or batch.after:
+            return self._inner.write(batch)
+        with tempfile.TemporaryDirectory(prefix="joinery-anew-") as folder:
+            # The driver writes all of it: it has to know what there is.
+            whole = replace(batch, files=_here(batch, Path(folder)), apart=())
+            gone = Path(folder, "part-gone.jsonl")
+            version = self._building.version(batch.batch_id)
+            rows = (StagedRow(key, None, version) for key in self._gone(whole, Path(folder)))
+            count = write_rows(gone, rows)
+            return self._inner.write(replace(whole, files=(*whole.files, gone)) if count else whole)
+
+    def drain(self) -> Sequence[SinkResult]:
+        """Send what may be sent now."""
+        return self._inner.drain()
+
+    def close(self) -> None:
+        """Close all sinks."""
+        self._inner.close()
+
+    def _gone(self, batch: StagedBatch, folder: Path) -> Sequence[str]:
+        """Return the keys that targets hold and a batch does not have."""
+        hold = Hold(folder / "sent.sqlite")
+        hold.open()
+        try:
+            hold.put(batch, time.time())
+            return sorted({*hold.missing(self._listed(batch))})
+        finally:
+            hold.close()
+
+    def _listed(self, batch: StagedBatch) -> Iterator[str]:
+        for sink in self._sinks:
+            if (listing := listing_of(sink)) is None:
+                self._warn(unswept(batch.product, sink.target))
+            else:
+                yield from listing.keys(batch)
+
+
+def _here(batch: StagedBatch, folder: Path) -> tuple[Path, ...]:
+    """Return the parts of a batch on this machine, fetched where only tasks were to read them."""
+    if not batch.apart:
+        return batch.files
+    files = []
+    for number, place in batch.apart:
+        files.append(folder / f"part-{number:05}.jsonl")
+        place.fetch(files[-1])
+    return tuple(files)
