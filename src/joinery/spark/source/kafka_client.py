@@ -19,10 +19,12 @@ from joinery.errors import RunError
 from joinery.model.warning import RunWarning
 from joinery.project.kafka import KafkaOptions
 from joinery.spark.jar import require_connector
+from joinery.spark.jvm import class_of
 from joinery.spark.source.source import Positions
 
 Answer = TypeVar("Answer")
 _TIMEOUT_MS = 20_000
+_ADMIN = "org.apache.kafka.clients.admin"
 _SECURITY = ("AuthenticationException", "SslException", "SSL", "AuthorizationException")
 
 
@@ -30,6 +32,21 @@ class KafkaUnreachableError(RunError):
     """No broker of a Kafka source answers."""
 
     code = "RUN_KAFKA"
+
+
+class _Classes:
+    """The classes that a client needs, found once: to look for one takes the JVM milliseconds."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.map = class_of(spark, "java.util.HashMap")
+        self.list = class_of(spark, "java.util.ArrayList")
+        self.duration = class_of(spark, "java.time.Duration")
+        self.client = class_of(spark, f"{_ADMIN}.AdminClient")
+        self.spec = class_of(spark, f"{_ADMIN}.OffsetSpec")
+        self.offset_options = class_of(spark, f"{_ADMIN}.ListOffsetsOptions")
+        self.partition = class_of(spark, "org.apache.kafka.common.TopicPartition")
+        self.isolation = class_of(spark, "org.apache.kafka.common.IsolationLevel")
+        self.position = class_of(spark, "org.apache.kafka.clients.consumer.OffsetAndMetadata")
 
 
 class KafkaClient:
@@ -55,17 +72,16 @@ class KafkaClient:
         timeout_ms: int = _TIMEOUT_MS,
     ) -> None:
         require_connector(spark)
-        jvm: Any = spark._jvm
-        self._jvm = jvm
         self._source, self._options = source, options
-        properties = self._jvm.java.util.HashMap()
+        self._java = _Classes(spark)
+        properties = self._java.map()
         for name, value in options.properties.items():
             properties.put(name, value)
         properties.put("bootstrap.servers", options.bootstrap)
         properties.put("default.api.timeout.ms", str(timeout_ms))
         properties.put("request.timeout.ms", str(timeout_ms // 2))
         try:
-            self._admin = self._jvm.org.apache.kafka.clients.admin.AdminClient.create(properties)
+            self._admin = self._java.client.create(properties)
         except Exception as error:
             raise self._failed("cannot make a client for", error) from error
 
@@ -77,7 +93,7 @@ class KafkaClient:
 
     def close(self) -> None:
         """Give the connections back."""
-        self._admin.close(self._jvm.java.time.Duration.ZERO)
+        self._admin.close(self._java.duration.ZERO)
 
     def check(self) -> None:
         """Reach a broker.
@@ -103,8 +119,7 @@ class KafkaClient:
         """Return, by (topic, partition), where what is committed ends: at an open transaction."""
         found = self._described([each for each in self.names() if each in topics])
         places = [(topic, each) for topic, partitions in found for each in partitions]
-        latest = self._jvm.org.apache.kafka.clients.admin.OffsetSpec.latest()
-        committed = self._jvm.org.apache.kafka.common.IsolationLevel.READ_COMMITTED
+        latest, committed = self._java.spec.latest(), self._java.isolation.READ_COMMITTED
         return dict(zip(places, self._offsets(places, latest, committed), strict=True))
 
     def names(self) -> list[str]:
@@ -112,7 +127,7 @@ class KafkaClient:
         return self._ask(lambda: [str(each) for each in self._admin.listTopics().names().get()])
 
     def _described(self, names: Iterable[str]) -> list[tuple[str, tuple[int, ...]]]:
-        wanted = self._jvm.java.util.ArrayList()
+        wanted = self._java.list()
         for name in names:
             wanted.add(name)
         found = self._ask(lambda: self._admin.describeTopics(wanted).allTopicNames().get())
@@ -131,7 +146,7 @@ class KafkaClient:
     def _edges(
         self, topics: Iterable[tuple[str, tuple[int, ...]]]
     ) -> list[tuple[tuple[str, int], int, int]]:
-        spec = self._jvm.org.apache.kafka.clients.admin.OffsetSpec
+        spec = self._java.spec
         places = [(topic, each) for topic, partitions in topics for each in partitions]
         first, last = (self._offsets(places, each) for each in (spec.earliest(), spec.latest()))
         return [(place, low, high) for place, low, high in zip(places, first, last, strict=True)]
@@ -139,10 +154,9 @@ class KafkaClient:
     def _offsets(
         self, places: Sequence[tuple[str, int]], edge: Any, isolation: Any = None
     ) -> list[int]:
-        admin = self._jvm.org.apache.kafka.clients.admin
-        options = admin.ListOffsetsOptions(*() if isolation is None else (isolation,))
-        wanted = self._jvm.java.util.HashMap()
-        keys = [self._jvm.org.apache.kafka.common.TopicPartition(*place) for place in places]
+        options = self._java.offset_options(*() if isolation is None else (isolation,))
+        wanted = self._java.map()
+        keys = [self._java.partition(*place) for place in places]
         for key in keys:
             wanted.put(key, edge)
         found = self._ask(lambda: self._admin.listOffsets(wanted, options).all().get())
@@ -155,12 +169,11 @@ class KafkaClient:
             group: A group without members.
             positions: By topic and partition, the next offset to be read.
         """
-        offsets = self._jvm.java.util.HashMap()
+        offsets = self._java.map()
         for topic, partitions in positions.items():
             for partition, offset in partitions.items():
-                place = self._jvm.org.apache.kafka.common.TopicPartition(topic, int(partition))
-                position = self._jvm.org.apache.kafka.clients.consumer.OffsetAndMetadata(offset)
-                offsets.put(place, position)
+                place = self._java.partition(topic, int(partition))
+                offsets.put(place, self._java.position(offset))
         self._ask(lambda: self._admin.alterConsumerGroupOffsets(group, offsets).all().get())
 
     def _ask(self, question: Callable[[], Answer]) -> Answer:
