@@ -16,7 +16,9 @@ from tests.services.project_folder import ProjectFolder
 
 from joinery.dev.connect import create, delete
 from joinery.dev.debezium import capture
+from joinery.dev.http import ask
 from joinery.dev.service import Service
+from joinery.observe.connector import committed_in, lsn_of
 from joinery.sinks.line import read_rows
 from joinery.spark.batch.run import Run, run
 from joinery.spark.jar import kafka_jars
@@ -144,6 +146,28 @@ def _dropped(link: psycopg.Connection[Any], slot: str) -> bool:
     except psycopg.errors.ObjectInUse:
         return False
     return True
+
+
+def kept(connect: Service, connector: str) -> int | None:
+    """Return up to which commit a connector has come, by the position that Connect keeps."""
+    told: Any = ask(f"{connect.address}/connectors/{connector}/offsets")
+    offsets = [json.dumps(each["offset"]).encode() for each in told["offsets"]]
+    return committed_in(offsets[0]) if offsets else None
+
+
+def test_what_connect_keeps_tells_up_to_which_commit_its_connector_has_come(
+    captured: Captured, connect: Service
+) -> None:
+    captured.sql("INSERT INTO {at}.by_key VALUES (7, 'late', '')")
+    with psycopg.connect(captured.database) as link:
+        [(text,)] = link.execute("SELECT pg_current_wal_insert_lsn()::text").fetchall()
+    place = lsn_of(text)
+    assert place is not None
+    assert (kept(connect, captured.at) or 0) < place
+
+    captured.sql("INSERT INTO {at}.by_row VALUES (7, 'later', '')")
+
+    wait_until(lambda: (kept(connect, captured.at) or 0) >= place)
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ PROJECT = """\
 name: shop
 sources:
   changes: {{files: {{path: data}}}}
-  log: {{kafka: {{bootstrap: "{bootstrap}"}}}}
+  log: {{kafka: {{bootstrap: "{bootstrap}", connector: shop, connect_offsets: {topic}-offsets}}}}
 relations:
   customer: {{source: changes, key: [id], fields: {{id: long, name: string}}}}
   orders:
@@ -44,6 +44,7 @@ products:
     root: customer
     embed: {{orders: {{many: orders, on: {{customer_id: id}}, fields: [id]}}}}
     sink: [{{files: {{path: out}}}}, {{sqlite: {{path: out.db}}}}]
+  order: {{root: orders, sink: {{files: {{path: out}}}}}}
 run: {{http: "{http}"}}
 """
 
@@ -58,6 +59,12 @@ def shown(folder: Path) -> list[list[Any]]:
     with sqlite3.connect(folder / "out.db") as database:
         [(held,)] = database.execute("SELECT document FROM profile").fetchall()
     return [[each["id"] for each in found["orders"]] for found in (lines[-1], json.loads(held))]
+
+
+def keep(log: Log, topic: str, commit: int, **more: str) -> None:
+    """Keep how far the connector has come, as Kafka Connect does."""
+    key = json.dumps(["shop", {"server": "shop"}])
+    log.put(topic, {"lsn": commit + 5, "lsn_commit": commit, "txId": 7, **more}, key=key)
 
 
 def spoil(folder: Path) -> None:
@@ -121,14 +128,23 @@ def test_what_was_written_is_read_after_waiting_for_it(
         with pytest.raises(WaitTimeoutError, match="has not reached"):
             jn.wait(file, "profile", f"{topic}/0/3", timeout="1s")
         assert time.monotonic() - begun >= 1
-        right = causes(jn.diff(file))
+        with pytest.raises(WaitTimeoutError, match="has not reached 0/10 within"):
+            jn.wait(file, "order", "0/10", timeout="1s")
+        keep(log, f"{topic}-offsets", 0x10)
+        jn.wait(file, "order", "0/10", timeout="2m")
+        with pytest.raises(WaitTimeoutError, match="has not reached 0/11 within"):
+            jn.wait(file, "order", "0/11", timeout="1s")
+        keep(log, f"{topic}-offsets", 0x20, snapshot="INITIAL")
+        with pytest.raises(WaitTimeoutError, match="has not reached 0/11 within"):
+            jn.wait(file, "order", "0/11", timeout="1s")
+        right = causes(jn.diff(file, "profile"))
         spoil(tmp_path)
-        wrong = causes(jn.diff(file))
-        repaired = causes(jn.diff(file, repair=True))
+        wrong = causes(jn.diff(file, "profile"))
+        repaired = causes(jn.diff(file, "profile", repair=True))
         mended = shown(tmp_path)
         spoil(tmp_path)
         fill(tables, topic)
-        database = causes(jn.diff(file, database=tables))
+        database = causes(jn.diff(file, "profile", database=tables))
 
     assert [[[0]] * 2, [[0, 1]] * 2, [[0, 1, 2]] * 2] == found
     assert [("exact", [], []), ("exact", [], [])] == right == repaired

@@ -16,7 +16,8 @@ def wait(project: ProjectLike, product: str, *positions: str, timeout: str = "1m
         project: The project, its file, or a folder of them; or an app.
         product: The product or stream.
         positions: `topic/partition/offset`, such as `orders/0/1042`; of change files
-            `topic/file/line`, or `topic/file` for all of it.
+            `topic/file/line`, or `topic/file` for all of it; where the product's source names its
+            `connector`, a place in the database's log, such as `0/16B3748`.
         timeout: How long to wait at most.
 
     Raises:

@@ -196,7 +196,8 @@ def wait(
         typer.Option(
             "--position",
             metavar="X",
-            help="TOPIC/PARTITION/OFFSET, or for files TOPIC/FILE/LINE or TOPIC/FILE; repeatable.",
+            help="TOPIC/PARTITION/OFFSET, or for files TOPIC/FILE/LINE or TOPIC/FILE; where a"
+            " source names its connector, a place in the database's log: 0/16B3748. Repeatable.",
         ),
     ],
     file: ProjectFile = DEFAULT,

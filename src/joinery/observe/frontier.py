@@ -3,7 +3,11 @@
 The **frontier** of a product is the position up to which all is applied and sent: that after
 the last batch that its query committed, since a batch is committed once every sink has taken it.
 
-Invariant: looking changes nothing, and asks no broker, no store and no sink. A position that
+A place in the log of a database, which Debezium's connector reads, is waited for by records: those
+that are last in the topics once the connector is known to be past it.
+
+Invariant: looking changes nothing, and asks no store and no sink, and no broker unless such a place
+is asked for. A position that
 is said to be passed is; one that was passed a moment ago may not be said to be yet.
 """
 
@@ -12,19 +16,21 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Self
 
 from joinery.delivery.query_paths import QueryPaths
-from joinery.errors import RunError, SpecError
+from joinery.errors import RunError, SinkUnavailableError, SpecError
+from joinery.observe.connector import ConnectorLog, lsn_of
 from joinery.observe.status import known_products, project_status, queries_of
 from joinery.place.place import Place, matching, numbers_in
 from joinery.plan.product import Product
 from joinery.plan.relation import Relation
 from joinery.plan.stream import Stream
 from joinery.project.captured import CAPTURED
+from joinery.project.kafka import PATTERN
 from joinery.project.product import ProjectSpec
 from joinery.project.quantity import duration_ms
 
@@ -259,7 +265,7 @@ def wait_for(
         spec: The project.
         planned: Its products and streams, or those that a run has.
         name: The product or stream.
-        texts: The positions; see `Position.parse`.
+        texts: The positions, see `Position.parse`; or places in the log of a connector's database.
         timeout: How long to wait at most: a duration.
         clock: Tells seconds.
         pause: Waits for seconds.
@@ -277,19 +283,98 @@ def wait_for(
         topic = found.relations[0].topic
         raise WaitError("there is no position to wait for", hint=f"Name one, such as {topic}/….")
     kinds = {each.name: each.kind for each in spec.sources}
-    positions = [Position.parse(each, found.relations, kinds) for each in texts]
+    topics = tuple(f"{each.topic}/" for each in found.relations)
+    places = [each for each in texts if lsn_of(each) is not None and not each.startswith(topics)]
+    records = [Position.parse(each, found.relations, kinds) for each in texts if each not in places]
     root = spec.checkpoint
     checkpoint = QueryPaths.of(root, queries_of(spec)[name]).checkpoint
     until = clock() + milliseconds / 1000
-    while missing := _missing(checkpoint, positions):
-        if clock() >= until:
-            raise _too_late(spec, name, missing, timeout)
-        pause(_LOOKED_S)
+    with ExitStack() as stack:
+        logs = [stack.enter_context(closing(each)) for each in _logs(spec, found, places)]
+        waited = [Waited(str(each), [each]) for each in records]
+        for log in logs:
+            waited += [Waited(each, _unproved(log, each, found.relations)) for each in places]
+        while missing := _missing(checkpoint, waited):
+            if clock() >= until:
+                raise _too_late(spec, name, missing, timeout)
+            pause(_LOOKED_S)
 
 
-def _missing(checkpoint: Place, positions: Sequence[Position]) -> list[Position]:
-    frontier = Frontier.read(checkpoint)
-    return [each for each in positions if not frontier.has(each)]
+class Waited:
+    """What is waited for: records, once it is known which.
+
+    Args:
+        shown: As it was asked for.
+        positions: The records; or what returns them once they are known.
+    """
+
+    def __init__(
+        self, shown: str, positions: Sequence[Position] | Callable[[], Sequence[Position] | None]
+    ) -> None:
+        self.shown, self._positions = shown, positions
+
+    def is_in(self, frontier: Callable[[], Frontier]) -> bool:
+        """Return whether all of it is applied and sent."""
+        if callable(self._positions):
+            known = self._positions()
+            if known is None:
+                return False
+            self._positions = known
+        told = frontier()
+        return all(told.has(each) for each in self._positions)
+
+
+def _missing(checkpoint: Place, waited: Sequence[Waited]) -> list[str]:
+    return [each.shown for each in waited if not each.is_in(lambda: Frontier.read(checkpoint))]
+
+
+def _logs(
+    spec: ProjectSpec, found: Product | Stream, places: Sequence[str]
+) -> Sequence[ConnectorLog]:
+    """Return the log of the only connector that a product reads, where places in one are asked for.
+
+    Raises:
+        WaitError: It reads something else, too, or nothing tells how far the connector is.
+    """
+    if not places:
+        return ()
+    names = {each.source for each in found.relations}
+    sources = [each for each in spec.sources if each.name in names]
+    patterns = any(each.topic.startswith(PATTERN) for each in found.relations)
+    if len(sources) == 1 and sources[0].kind == "kafka" and not patterns:
+        log = ConnectorLog.of(sources[0])
+        if log is not None:
+            return (log,)
+    raise WaitError(
+        f'"{places[0]}" is a place in a database\'s log, and nothing tells when "{found.name}" has'
+        " come there",
+        detail="That is known where all its relations are topics of one Kafka source that names its"
+        ' "connector".',
+        hint="Name the connector, or wait for a record: TOPIC/PARTITION/OFFSET.",
+    )
+
+
+def _unproved(
+    log: ConnectorLog, place: str, relations: Sequence[Relation]
+) -> Callable[[], Sequence[Position] | None]:
+    """Return what gives the last records of all topics, once the connector is past a place."""
+    sources = {each.topic: each.source for each in relations}
+    lsn = lsn_of(place)
+    assert lsn is not None, "it was looked at before"
+
+    def known() -> Sequence[Position] | None:
+        try:
+            ends = log.ends_past(lsn, sorted(sources))
+        except SinkUnavailableError:
+            return None  # the brokers are asked again
+        if ends is None:
+            return None
+        return [
+            Position(sources[topic], topic, str(partition), end - 1)
+            for (topic, partition), end in ends.items()
+        ]
+
+    return known
 
 
 def _target(
@@ -317,12 +402,12 @@ def _target(
 
 
 def _too_late(
-    spec: ProjectSpec, name: str, missing: Sequence[Position], timeout: str
+    spec: ProjectSpec, name: str, missing: Sequence[str], timeout: str
 ) -> WaitTimeoutError:
     [status] = project_status(spec, [name]).products
     because = f": {status.because}" if status.because else ""
     return WaitTimeoutError(
-        f'"{name}" has not reached {", ".join(map(str, missing))} within {timeout}',
+        f'"{name}" has not reached {", ".join(missing)} within {timeout}',
         detail=f'Its status: "{status.state}"{because}.',
         hint=f"See joinery status {name}; allow more time with --timeout.",
     )

@@ -227,6 +227,17 @@ class KafkaOptions:
     silent_after: int = duration(
         "How long no heartbeat may come before the source counts as silent.", default="15s"
     )
+    connector: str = text(
+        "The name of Debezium's connector for PostgreSQL that writes the source's topics; `joinery"
+        " wait` then takes places in the database's log.",
+        default="",
+        check=Reader.text,
+    )
+    connect_offsets: str = text(
+        "The topic in which Kafka Connect keeps how far connectors are (`offset.storage.topic`).",
+        default="connect-offsets",
+        check=Reader.text,
+    )
     registry: RegistryOptions | None = registry(
         "The schema registry of Avro messages.", default=None
     )

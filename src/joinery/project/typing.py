@@ -141,6 +141,8 @@ class KafkaSourceMap(TypedDict, total=False):
     fail_on_data_loss: bool
     heartbeat: str
     silent_after: str
+    connector: str
+    connect_offsets: str
     registry: str | RegistryMap
 
 

@@ -176,3 +176,13 @@ def test_topics_are_begun_where_spark_noted_it(checkpoint: Path, tmp_path: Path)
     assert {"log": noted} == begun_offsets([checkpoint])
     assert {"log": {"orders": {"0": 3, "1": 0}}} == begun_offsets([checkpoint, other])
     assert {} == begun_offsets([checkpoint, tmp_path / "none"])
+
+
+def test_a_place_in_a_database_is_waited_for_only_where_something_tells_of_it(file: Path) -> None:
+    told = "is a place in a database's log, and nothing tells when"
+
+    with pytest.raises(WaitError, match=f'"0/16B3748" {told} "profile" has come there'):
+        jn.wait(file, "profile", "0/16B3748", timeout="0s")
+    file.write_text(PROJECT + "  order: {root: orders, sink: {files: {path: out}}}\n")
+    with pytest.raises(WaitError, match=f'"0/16B3748" {told} "order" has come there'):
+        jn.wait(file, "order", "0/16B3748", timeout="0s")
