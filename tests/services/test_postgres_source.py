@@ -26,13 +26,15 @@ from tests.services.shop import (
     stands,
     truth,
 )
+from tests.unit.cli.command import joinery
 
 import joinery as jn
 from joinery.capture.chunks import Chunks
+from joinery.capture.keep import SpoolKeep
 from joinery.capture.postgres import PostgresDatabase, mark
 from joinery.capture.spool import CapturePosition, SpoolFolder
 from joinery.dead_letters.queue import DeadLetterQueue, Selection
-from joinery.spark.source.spool_readers import SpoolShortError
+from joinery.spark.source.spool_readers import SpoolShortError, applied_files
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -86,6 +88,56 @@ def test_rows_that_were_there_and_changes_since_become_documents(
     run.stop()
     with pytest.raises(SpoolShortError, match='the spool of source "db" no longer has all'):
         jn.run(spark, project, rebuild=True)
+
+
+SUMS = """\
+  sums:
+    group: shop
+    aggregate: purchase
+    by: [customer_id]
+    values: {NAME: "sum(amount)"}
+    sink: {files: {path: out}}
+"""
+
+
+def test_an_added_product_is_built_from_a_spool_that_is_whole(
+    folder: Path,
+    link: Connection,
+    spark: SparkSession,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file = folder / "joinery.yaml"
+    text = file.read_text().replace("profile:\n", "profile:\n    group: shop\n")
+    file.write_text(text)
+    monkeypatch.chdir(folder)
+    link.execute("insert into customer values (1, 'Ada'), (2, 'Bob')")
+    link.execute("insert into purchase values (10, 1, 9.50), (11, 1, 1.25), (12, 2, 7)")
+    jn.run(spark, jn.load(file), once=True).await_termination()
+    link.execute("update purchase set customer_id = 2 where id = 10")
+    link.execute("delete from purchase where id = 12")
+    jn.run(spark, jn.load(file), once=True).await_termination()
+    file.write_text(text + SUMS.replace("NAME", "total"))
+    assert 0 == joinery(monkeypatch, "apply")
+    link.execute("insert into purchase values (13, 2, 0.5)")
+
+    jn.run(spark, jn.load(file), once=True).await_termination()
+
+    lines = [
+        json.loads(line)
+        for each in sorted((folder / "out" / "sums").glob("*.jsonl"))
+        for line in each.read_text().splitlines()
+    ]
+    sums = {each["key"]["customer_id"]: each["value"]["total"] for each in lines}
+    assert [(1, 1.25), (2, 9.5), (2, 10.0)] == [
+        (each["key"]["customer_id"], each["value"]["total"]) for each in lines
+    ]
+    assert {1: 1.25, 2: 10.0} == sums
+    assert documents(folder) == truth(link)
+    SpoolKeep(SpoolFolder(folder / ".joinery" / "spool" / "db")).prune(0, applied_files)
+    file.write_text(text + SUMS.replace("NAME", "sum"))
+    assert 3 == joinery(monkeypatch, "plan")
+    assert 'the spool of source "db" no longer has all changes' in capsys.readouterr().out
 
 
 def test_a_capture_killed_at_any_moment_loses_nothing_and_brings_nothing_back(

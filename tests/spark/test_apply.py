@@ -142,6 +142,73 @@ def test_products_that_are_added_are_built_from_the_rows_of_the_others(
     assert {} == differences(fleet, tmp_path / "rows", tmp_path / "out")
 
 
+@pytest.mark.parametrize("seed", each_seed((2, 4, 7, 12), few=1))
+def test_products_are_added_changed_and_removed_as_a_group_goes_on(
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    seed: int,
+) -> None:
+    """All are compared with a statement over all rows; each batch that builds breaks off once."""
+    every, random = make_fleet(seed, relations=6, products=14), Random(seed)
+    history, log = History(every), LogFiles(tmp_path / "data")
+    project = tmp_path / "joinery.yaml"
+    monkeypatch.chdir(tmp_path)
+    order = random.sample(every.products, len(every.products))
+    members, left, done = order[:4], order[4:], dict.fromkeys(("add", "change", "remove"), 0)
+
+    def declare_all(products: Sequence[Product]) -> Fleet:
+        fleet = replace(every, products=tuple(products))
+        project.write_text(declared(fleet, data="data", out="out"), encoding="utf-8")
+        return fleet
+
+    def write_more() -> None:
+        log.write(history.lines(ROWS), files=2, total=ROWS)
+
+    write_more()
+    declare_all(members)
+    run_once(spark, tmp_path)
+    steps = ["add", "change", "remove", "change", "add", "change"]
+    while steps and left:
+        step, one = steps[0], left.pop()
+        wanted = [*members]
+        if step == "remove":
+            left.append(one)
+            wanted.remove(random.choice(members))
+        elif step == "change":
+            place = random.randrange(len(members))
+            wanted[place] = replace(one, name=members[place].name)
+        else:
+            wanted.insert(random.randrange(len(members) + 1), one)
+        declare_all(wanted)
+        capsys.readouterr()
+        joinery(monkeypatch, "plan", "--json")
+        (told,) = json.loads(capsys.readouterr().out)
+        if not told["apply"]:
+            continue
+        assert 0 == joinery(monkeypatch, "apply")
+        built = {name for name, what in told["products"].items() if what in ("added", "changed")}
+        with monkeypatch.context() as broken:
+            broken.setattr(DirectOutlet, "write", killed)
+            if built:
+                with pytest.raises((KilledError, RunError)):
+                    run_once(spark, tmp_path)
+        assert built >= {name for name, count in run_once(spark, tmp_path).items() if count}
+        if step == "add" and not done["add"]:
+            products = list(load(project).plan.products)
+            rescale(load(project).spec, products[0].group or "", products, 3, lambda: spark)
+        members, steps, done[step] = wanted, steps[1:], done[step] + 1
+        write_more()
+        run_once(spark, tmp_path)
+
+    fleet = declare_all(members)
+    assert all(done.values())
+    history.write_rows(tmp_path / "rows")
+    assert {} == differences(fleet, tmp_path / "rows", tmp_path / "out")
+    assert not any(sent(tmp_path / "out" / each.name).falling for each in fleet.products)
+
+
 def test_an_added_product_is_built_from_rows_and_columns_that_nobody_kept(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

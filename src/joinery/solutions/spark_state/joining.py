@@ -16,6 +16,7 @@ from typing import Any
 from joinery.solutions.spark_state.assembler import Assembler
 from joinery.solutions.spark_state.node_numbers import Kind, renumbered
 from joinery.solutions.spark_state.program import (
+    ROLE_PRIMARY,
     Inserts,
     KernelNode,
     KernelProgram,
@@ -50,16 +51,24 @@ def join(parts: Mapping[Part, KernelProgram]) -> KernelProgram:
             "assembler": _behind(assemblers, program.assemblers),
             "product": _behind(products, program.products),
         }
-        for place, each in enumerate(program.relations):
-            moved = replace(each, assembler=moves["assembler"][each.assembler])
-            relations[relation_places[place]] = moved
         for node in program.nodes:
             moved_node: Any = renumbered(node, moves)
             nodes.append(replace(moved_node, level=node.level + levels - program.levels))
-        routes += (
-            replace(each, relation=relation_places[each.relation], node=moves["node"][each.node])
-            for each in program.routes
-        )
+        known = {each.name for each in relations.values()}
+        for route in program.routes:
+            # What becomes of a relation's records is counted once.
+            again = program.relations[route.relation].name in known
+            routes.append(
+                replace(
+                    route,
+                    relation=relation_places[route.relation],
+                    node=moves["node"][route.node],
+                    role=route.role & ~ROLE_PRIMARY if again else route.role,
+                )
+            )
+        for place, each in enumerate(program.relations):
+            moved = replace(each, assembler=moves["assembler"][each.assembler])
+            relations[relation_places[place]] = moved
         reads += (
             replace(
                 each,

@@ -143,11 +143,12 @@ class QueryStarter:
             return kernel
         positions = positions_after(checkpoint, telling.batch - 1)
         wanted = _relations_of(kernel, telling.part)
-        ask = edges_in(self.spark)
-        for each in logs_again(self.spec, checkpoint, reads, positions, wanted, ask):
+        told = (self.spec, checkpoint, reads, positions, wanted)
+        found = open_again(self.spark, *told)
+        # Asked once it is settled what is read: what goes from then on ends the batch.
+        for each in logs_again(*told, edges_in(self.spark)):
             if each.why:
                 raise LogGoneError(query.name, each.why)
-        found = open_again(self.spark, self.spec, checkpoint, reads, positions, wanted)
         if found is None:
             return kernel
         quarantine = Quarantine(self.spec.checkpoint, query.name)

@@ -12,10 +12,20 @@ from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from joinery.capture.keep import SpoolKeep
+from joinery.capture.spool import SpoolFolder
 from joinery.errors import JoineryError, RunError
 from joinery.place.place import Place
+from joinery.project.captured import spool_of
 from joinery.project.product import ProjectSpec
-from joinery.spark.source.file_labels import NOWHERE, FileLabels, SeenFile, numbers_read
+from joinery.spark.source.file_labels import (
+    NOWHERE,
+    FileLabels,
+    SeenFile,
+    has_tail,
+    numbers_read,
+    without,
+)
 from joinery.spark.source.files import files_again
 from joinery.spark.source.kafka import numbering
 from joinery.spark.source.kafka_again import (
@@ -121,19 +131,42 @@ def _files_again(
     topics: Mapping[str, tuple[str, ...]],
     at: str,
 ) -> Iterator[LogAgain]:
-    told = dict(read.source.options)
-    if "spool" in told:
-        every = tuple(name for names in topics.values() for name in names)
-        yield LogAgain(every, why=f'source "{read.source.name}" is a database, and not read again')
-        return
-    folder, done = spec.path_of(str(told["path"])), numbers_read(at)
-    seen = {(each.topic, each.number): each for each in labels.fresh()}.values()
+    folder = spec.path_of(str(dict(read.source.options)["path"]))
     for topic, names in topics.items():
-        read_of = done.get(topic, frozenset())
-        files = [each for each in seen if each.topic == topic and each.number in read_of]
-        gone = next((each for each in files if _is_gone(folder, each)), None)
-        why = "" if gone is None else f"{folder / topic / gone.name} was read, and is gone"
+        files = _files_read(labels, topic, at)
+        gone = [each for each in files if _is_gone(folder, each)]
+        if _is_spool(read):
+            # Asked once it is known what is gone: files are removed only after that was noted.
+            why = _why_not_whole(spec, read, topic, at)
+            files = [each for each in files if each not in gone]
+        else:
+            why = f"{folder / topic / gone[0].name} was read, and is gone" if gone else ""
         yield LogAgain(names, len(files), sum(each.size for each in files), why=why)
+
+
+def _is_spool(read: SourceRead) -> bool:
+    return "spool" in dict(read.source.options)
+
+
+def _why_not_whole(spec: ProjectSpec, read: SourceRead, topic: str, at: str) -> str:
+    """Return why a spool has not all that a query which begins would need; empty where it has."""
+    name = read.source.name
+    declared = next(each for each in spec.sources if each.name == name)
+    if not SpoolKeep(SpoolFolder(spool_of(spec, declared))).whole:
+        return (
+            f'the spool of source "{name}" no longer has all changes: run joinery source'
+            f" read-again {name}, and wait for it"
+        )
+    if has_tail(at, topic):
+        return f'source "{name}" was read in real time: run once without it'
+    return ""
+
+
+def _files_read(labels: FileLabels, topic: str, at: str) -> list[SeenFile]:
+    """Return the files of a topic that were read up to a position, some of them in part."""
+    numbers = numbers_read(at).get(topic, frozenset())
+    seen = {each.number: each for each in labels.all() if each.topic == topic}
+    return [each for number, each in sorted(seen.items()) if number in numbers]
 
 
 def _is_gone(folder: Path, file: SeenFile) -> bool:
@@ -163,7 +196,8 @@ def open_again(
             told: Sequence[Sequence[str]] = numbering(topics)
         else:
             labels = str(checkpoint / "sources" / str(index))
-            frame = files_again(spark, spec, read.source, topics, until=at, labels=labels)
+            until = _left_of(spec, FileLabels(checkpoint, index), read, topics, at)
+            frame = files_again(spark, spec, read.source, topics, until=until, labels=labels)
             told = [(each,) for each in topics]
         if frame is not None:
             frames.append(frame.withColumn("topic", frame["topic"] + len(numbered)))
@@ -171,6 +205,19 @@ def open_again(
     if not frames:
         return None
     return RecordsAgain(reduce(lambda one, more: one.union(more), frames), tuple(numbered))
+
+
+def _left_of(
+    spec: ProjectSpec, labels: FileLabels, read: SourceRead, topics: Sequence[str], at: str
+) -> str:
+    """Return a position without the files that are gone, of a spool which need not have them."""
+    if not _is_spool(read):
+        return at
+    folder = spec.path_of(str(dict(read.source.options)["path"]))
+    for topic in topics:
+        files = _files_read(labels, topic, at)
+        at = without(at, topic, {each.number for each in files if _is_gone(folder, each)})
+    return at
 
 
 def _topics(read: SourceRead, relations: Collection[str]) -> dict[str, tuple[str, ...]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from joinery.place.place import Place, matching
@@ -43,6 +43,11 @@ class FileLabels:
     def __init__(self, checkpoint: Place, index: int) -> None:
         self._folder = checkpoint / "sources" / str(index)
         self._last = ""
+
+    def all(self) -> Iterator[SeenFile]:
+        """Yield all files that were noted, some of them perhaps again."""
+        self._last = ""
+        yield from self.fresh()
 
     def fresh(self) -> Iterator[SeenFile]:
         """Yield the files that were noted since the last call, some of them perhaps again.
@@ -81,3 +86,26 @@ def numbers_of(text: str) -> frozenset[int]:
     for first, last in re.findall(r"(\d+)(?:-(\d+))?", text):
         done.update(range(int(first), int(last or first) + 1))
     return frozenset(done)
+
+
+def has_tail(offset: str, topic: str) -> bool:
+    """Return whether a files source has read of a file that was still being written."""
+    return offset != NOWHERE and "tail" in json.loads(offset).get("topics", {}).get(topic, {})
+
+
+def without(offset: str, topic: str, numbers: Collection[int]) -> str:
+    """Return a position of a files source that has not read some files of a topic.
+
+    Example:
+        >>> without('{"topics": {"user": {"done": "0-3", "lines": 9}}}', "user", {1})
+        '{"topics": {"user": {"done": "0,2,3", "lines": 9}}}'
+    """
+    if not numbers:
+        return offset
+    told = json.loads(offset)
+    read = told["topics"][topic]
+    left = sorted(numbers_of(read["done"]) - {*numbers})
+    read["done"] = ",".join(map(str, left))
+    if "open" in read:
+        read["open"] = [each for each in read["open"] if each[0] not in numbers]
+    return json.dumps(told)

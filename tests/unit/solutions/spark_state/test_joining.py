@@ -17,7 +17,7 @@ from joinery.solutions.spark_state.addition import read_again
 from joinery.solutions.spark_state.ledger import Ledger, stand
 from joinery.solutions.spark_state.level import targets_of
 from joinery.solutions.spark_state.lower import lower
-from joinery.solutions.spark_state.program import KernelProgram
+from joinery.solutions.spark_state.program import ROLE_PRIMARY, KernelProgram
 from joinery.solutions.spark_state.stream_program import StreamNode
 from joinery.spark.batch.query_kernel import lower_products
 
@@ -59,6 +59,12 @@ def test_what_cannot_be_told_is_a_part_of_its_own_beside_what_stood(
         relations = found.program.relations
         for route in found.program.routes:
             assert (relations[route.relation].part == part) == (route.node in new)
+        counted = [
+            relations[each.relation].name
+            for each in found.program.routes
+            if each.role & ROLE_PRIMARY
+        ]
+        assert len(counted) == len({*counted}), "a record is counted once"
         ledger = ledger_of(found.program)
         assert part == ledger.parts[one.name]
         again, *_ = lower_products(members[::-1], run, ledger)

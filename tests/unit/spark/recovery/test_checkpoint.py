@@ -61,7 +61,7 @@ def test_time_does_not_go_back_in_an_empty_batch(tmp_path: Path) -> None:
 
     begin_empty_batch(tmp_path, now_ms=60, check=lambda: None)
 
-    assert 'v1\n{"batchTimestampMs":70}\n{}' == (log / "1").read_text()
+    assert 'v1\n{"batchTimestampMs":71}\n{}' == (log / "1").read_text(), "versions rise"
 
 
 def test_a_run_that_was_replaced_begins_no_empty_batch(tmp_path: Path) -> None:
