@@ -14,6 +14,7 @@ from joinery.testing.conformance.project import load_text
 
 TRIALS = trials(40, few=10, together=20)
 TEXT_TRIALS = trials(20, few=5, together=20)
+LOG_TRIALS = trials(20, few=5, together=20)
 
 
 def make_searches(seeds: list[int], make: Callable[[int], Log] = random_search) -> Trial:

@@ -71,6 +71,7 @@ class Log:
     shown: bool
     changes: list[RowChange] = field(default_factory=list)
     language: str = "sql"
+    append: bool = False
 
     @property
     def project(self) -> str:
@@ -81,6 +82,7 @@ class Log:
 relations:
   listing:
     key: [id]
+    append: {str(self.append).lower()}
     fields: {{id: long, tenant: string, city: string, price: int, area: double,
       rate: "decimal(6,2)", sold: boolean, tags: "array<string>"}}
   saved: {{key: [id], fields: {{id: long, tenant: string, condition: string, who: string}}}}
@@ -157,6 +159,26 @@ def random_text_search(seed: int) -> Log:
             row["city"] = " ".join(pick.choices(WORDS, k=pick.randrange(5)))
             row["tags"] = pick.choices(WORDS, k=pick.randrange(3))
         log.changes[at] = dataclasses.replace(change, columns=row)
+    return log
+
+
+def random_search_of_a_log(seed: int) -> Log:
+    """Return a search over listings that only come, some of them twice, and its log."""
+    pick = random.Random(f"log {seed}")
+    log = random_search(seed)
+    log.append = True
+    came: list[RowChange] = []
+    changes: list[RowChange] = []
+    for change in log.changes:
+        if change.relation == "saved":
+            changes.append(change)
+        elif change.op != "delete":
+            row = {**change.columns, "id": len(came)}
+            came.append(insert("listing", **row))
+            changes.append(came[-1])
+        elif came:
+            changes.append(pick.choice(came))
+    log.changes = changes
     return log
 
 

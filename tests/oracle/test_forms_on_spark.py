@@ -29,7 +29,7 @@ from tests.oracle.compare import (
     trial_of_logs,
     trials,
 )
-from tests.oracle.searches import random_text_search
+from tests.oracle.searches import random_search_of_a_log, random_text_search
 
 from joinery.spark.testing import SparkRunner
 
@@ -57,6 +57,10 @@ FORMS: Mapping[str, tuple[Sequence[pytest.ParameterSet], Callable[[list[int]], T
     "text": (
         search_trial.TEXT_TRIALS,
         lambda seeds: search_trial.make_searches(seeds, random_text_search),
+    ),
+    "searched_log": (
+        search_trial.LOG_TRIALS,
+        lambda seeds: search_trial.make_searches(seeds, random_search_of_a_log),
     ),
 }
 OTHERS = [

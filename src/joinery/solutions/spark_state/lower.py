@@ -139,7 +139,7 @@ def _is_new(node: KernelNode, program: KernelProgram) -> bool:
         case Root():
             return not program.relations[node.relation].append
         case Inserts():
-            return any(isinstance(each, ThroughUse) for each in node.uses)
+            return any(isinstance(each, ThroughUse | SearchedUse) for each in node.uses)
         case _:
             return False
 

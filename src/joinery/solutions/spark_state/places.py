@@ -156,7 +156,8 @@ def rows_only_come(
     Args:
         uses: Of the relation.
         nodes: What they send to.
-        former: Whether rows that lead elsewhere always need it, as they did before.
+        former: Whether rows that lead elsewhere, or are searched, always need it, as they did
+            before.
     """
     relation = uses.relation
     if not relation.append or not relation.key or relation.personal is not None:
@@ -165,7 +166,7 @@ def rows_only_come(
     return not (uses.apart or uses.histories or uses.folds) and all(
         (isinstance(use, OwnUse | ParentUse) and (judged or use.time is None))
         or isinstance(use, ChildUse)
-        or (not former and is_counted_for_nobody(use, nodes))
+        or (not former and (isinstance(use, SearchedUse) or is_counted_for_nobody(use, nodes)))
         for use in uses.uses
     )
 

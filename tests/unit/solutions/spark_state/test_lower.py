@@ -6,7 +6,7 @@ from pathlib import Path
 
 import joinery as jn
 from joinery.solutions.spark_state.document_program import Match
-from joinery.solutions.spark_state.lower import lower
+from joinery.solutions.spark_state.lower import has_former, lower
 from joinery.solutions.spark_state.program import KernelProgram
 from joinery.solutions.spark_state.render import render_program
 
@@ -138,6 +138,33 @@ def test_rows_of_an_append_relation_are_sent_where_they_are_decoded(tmp_path: Pa
         "    documents -> sinks\n"
     ) in told
     assert "payment: no Retract, since rows of an append relation never change" in told
+
+
+SEARCHED = """\
+name: alerts
+sources: {log: {files: {path: data}}}
+relations:
+  notice: {append: true, key: [id], fields: {id: long, price: int}}
+  saved: {key: [id], fields: {id: long, condition: string}}
+products:
+  alert: {search: notice, queries: saved, query: condition, sink: {files: {path: out}}}
+"""
+
+
+def test_documents_of_an_append_relation_go_to_the_search_where_they_are_decoded(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "joinery.yaml"
+    file.write_text(SEARCHED)
+    products = jn.load(file).plan.products
+
+    told = render_program(lower(products))
+
+    assert "  notice: documents -> Search alert\n" in told
+    assert "Retract notice" not in told
+    former = lower(products, former=True)
+    assert has_former(lower(products)), "checkpoints of before have a Retract"
+    assert "Retract notice by id" in render_program(former)
 
 
 def test_an_append_relation_with_personal_columns_is_kept_for_erasures(tmp_path: Path) -> None:
