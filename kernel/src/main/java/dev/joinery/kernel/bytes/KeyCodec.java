@@ -90,6 +90,25 @@ public final class KeyCodec implements Serializable {
     return out.toBytes();
   }
 
+  /** Whether this is one column of whole or real numbers. */
+  public boolean isNumber() {
+    return kinds.length == 1 && (kinds[0] == Kind.WHOLE || kinds[0] == Kind.REAL);
+  }
+
+  /** Of one column that is a number and not null: a long, in whose order the codes are. */
+  public long number(InternalRow row) {
+    int ordinal = columns[0].ordinal();
+    DataType type = columns[0].type();
+    return kinds[0] == Kind.WHOLE
+        ? whole(row, ordinal, type)
+        : sortable(real(row, ordinal, type)) ^ Long.MIN_VALUE;
+  }
+
+  /** The same of a code. */
+  public static long numberOf(Slice code) {
+    return (long) ByteWriter.LONGS.get(code.array(), code.offset() + 1) ^ Long.MIN_VALUE;
+  }
+
   public void encode(InternalRow row, ByteWriter out) {
     for (int i = 0; i < columns.length; i++) {
       int start = out.size();

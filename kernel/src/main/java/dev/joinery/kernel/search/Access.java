@@ -67,6 +67,20 @@ record Access(Map<Expression, Set<Slice>> equal, Map<Expression, Range> ranges, 
           highs == 0 ? highOpen || other.highOpen : highs < 0 ? highOpen : other.highOpen);
     }
 
+    /** Of numbers: whether it has a least and a greatest one; all but {@code > the greatest}. */
+    boolean hasEnds() {
+      return !(lowOpen && KeyCodec.numberOf(low) == Long.MAX_VALUE)
+          && !(highOpen && KeyCodec.numberOf(high) == Long.MIN_VALUE);
+    }
+
+    long least() {
+      return low == null ? Long.MIN_VALUE : KeyCodec.numberOf(low) + (lowOpen ? 1 : 0);
+    }
+
+    long greatest() {
+      return high == null ? Long.MAX_VALUE : KeyCodec.numberOf(high) - (highOpen ? 1 : 0);
+    }
+
     boolean isClosed() {
       return low != null && high != null;
     }
@@ -302,6 +316,19 @@ record Access(Map<Expression, Set<Slice>> equal, Map<Expression, Range> ranges, 
       this.column = expression instanceof BoundReference reference ? reference.ordinal() : -1;
       this.codec =
           new KeyCodec(List.of(new KeyCodec.Column(Math.max(column, 0), type, type, false)));
+    }
+
+    /** Whether it is a column of numbers, so that {@link #numberOf} says as much as a code. */
+    boolean isNumber() {
+      return column >= 0 && codec.isNumber();
+    }
+
+    boolean isNull(InternalRow row) {
+      return row.isNullAt(column);
+    }
+
+    long numberOf(InternalRow row) {
+      return codec.number(row);
     }
 
     /** Null where it is null or fails: then no condition that needs it can be true. */

@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.BiConsumer;
+import java.util.function.Function;
 import java.util.function.Predicate;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -91,7 +92,10 @@ final class QueryIndex implements Language.Index {
   private record Pattern(int[] expressions, Map<Slice, Leaf> leaves) {}
 
   /** Queries that need the same values: by the expression that is bounded, and the others. */
-  private record Leaf(Map<Integer, Intervals<Placed>> ranges, List<Placed> others) {}
+  private record Leaf(
+      Map<Integer, NumberIntervals<Placed>> numbers,
+      Map<Integer, Intervals<Placed>> ranges,
+      List<Placed> others) {}
 
   private void put(Indexed indexed, Map<List<Integer>, Map<Slice, List<Indexed>>> patterns) {
     List<Expression> keys = new ArrayList<>(indexed.access().keys(MOST_PLACES));
@@ -141,28 +145,42 @@ final class QueryIndex implements Language.Index {
   }
 
   private Leaf leaf(List<Indexed> queries, Set<Integer> known) {
-    Map<Integer, List<Intervals.Interval<Placed>>> bounded = new HashMap<>();
+    Map<Integer, List<NumberIntervals.Interval<Placed>>> numbers = new LinkedHashMap<>();
+    Map<Integer, List<Intervals.Interval<Placed>>> bounded = new LinkedHashMap<>();
     List<Placed> others = new ArrayList<>();
     for (Indexed each : queries) {
-      Map.Entry<Expression, Access.Range> range =
-          queries.size() <= FEW ? null : narrowest(each.access());
-      Placed placed = placed(each, known);
-      if (range == null) {
-        others.add(placed);
-      } else {
-        bounded
-            .computeIfAbsent(numberOf(range.getKey()), key -> new ArrayList<>())
+      Map.Entry<Expression, Access.Range> narrowest = narrowest(each.access());
+      int number = narrowest == null ? -1 : numberOf(narrowest.getKey());
+      Access.Range range = narrowest == null ? null : narrowest.getValue();
+      if (range != null && readers.get(number).isNumber() && range.hasEnds()) {
+        numbers
+            .computeIfAbsent(number, key -> new ArrayList<>())
             .add(
-                new Intervals.Interval<>(range.getValue().low(), range.getValue().high(), placed));
+                new NumberIntervals.Interval<>(
+                    range.least(), range.greatest(), placed(each, known, number)));
+      } else if (range != null && queries.size() > FEW) {
+        bounded
+            .computeIfAbsent(number, key -> new ArrayList<>())
+            .add(new Intervals.Interval<>(range.low(), range.high(), placed(each, known, -1)));
+      } else {
+        others.add(placed(each, known, -1));
       }
     }
-    Map<Integer, Intervals<Placed>> ranges = new HashMap<>();
-    bounded.forEach((number, intervals) -> ranges.put(number, new Intervals<>(intervals)));
-    return new Leaf(ranges, others);
+    return new Leaf(
+        mapped(numbers, NumberIntervals::new), mapped(bounded, Intervals::new), others);
   }
 
-  /** {@code known} are the expressions whose values the place decides. */
-  private Placed placed(Indexed indexed, Set<Integer> known) {
+  private static <F, T> Map<Integer, T> mapped(Map<Integer, F> from, Function<F, T> each) {
+    Map<Integer, T> made = new LinkedHashMap<>();
+    from.forEach((number, value) -> made.put(number, each.apply(value)));
+    return made;
+  }
+
+  /**
+   * {@code known} are the expressions whose values the place decides, {@code bounded} the one of
+   * which it is known that it lies within the bounds; below 0 for none.
+   */
+  private Placed placed(Indexed indexed, Set<Integer> known, int bounded) {
     List<Need> needs = new ArrayList<>();
     indexed.access().equal().forEach(
         (expression, values) -> {
@@ -172,7 +190,7 @@ final class QueryIndex implements Language.Index {
         });
     indexed.access().ranges().forEach(
         (expression, range) -> {
-          if (Access.isColumn(expression)) {
+          if (Access.isColumn(expression) && numberOf(expression) != bounded) {
             needs.add(new Need(numberOf(expression), null, range));
           }
         });
@@ -205,6 +223,7 @@ final class QueryIndex implements Language.Index {
         for (Placed each : leaf.others()) {
           codes.offer(each, found);
         }
+        leaf.numbers().forEach((number, intervals) -> codes.within(number, intervals, found));
         leaf.ranges().forEach((number, intervals) -> codes.within(number, intervals, found));
       }
     }
@@ -245,6 +264,13 @@ final class QueryIndex implements Language.Index {
         out.writeRaw(code);
       }
       return Slice.of(out.toBytes());
+    }
+
+    void within(int number, NumberIntervals<Placed> intervals, Found found) {
+      Access.Reader column = readers.get(number);
+      if (!column.isNull(row)) {
+        intervals.holding(column.numberOf(row), each -> offer(each, found));
+      }
     }
 
     void within(int number, Intervals<Placed> intervals, Found found) {

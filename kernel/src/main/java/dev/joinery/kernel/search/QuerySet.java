@@ -1,9 +1,12 @@
 package dev.joinery.kernel.search;
 
 import dev.joinery.kernel.bytes.Slice;
+import java.util.Collections;
 import java.util.HashMap;
+import java.util.IdentityHashMap;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -28,6 +31,11 @@ public final class QuerySet {
   private final Changes later;
   private final Changes latest;
 
+  /** Queries that are indexed and stand no more as they are there; hardly any, as most only come. */
+  private final Set<StoredQuery> goneFromBase = identities();
+
+  private final Set<StoredQuery> goneFromLater = identities();
+
   private QuerySet(
       Language language,
       Map<Slice, StoredQuery> base,
@@ -39,6 +47,27 @@ public final class QuerySet {
     this.baseIndex = baseIndex;
     this.later = later;
     this.latest = latest;
+    noteGone(later, base, goneFromBase);
+    noteGone(latest, base, goneFromBase);
+    noteGone(latest, later.byKey, goneFromLater);
+  }
+
+  private static Set<StoredQuery> identities() {
+    return Collections.newSetFromMap(new IdentityHashMap<>());
+  }
+
+  private static boolean isNotIn(Set<StoredQuery> gone, StoredQuery query) {
+    return gone.isEmpty() || !gone.contains(query);
+  }
+
+  private static void noteGone(
+      Changes changes, Map<Slice, StoredQuery> from, Set<StoredQuery> gone) {
+    for (Slice key : changes.byKey.keySet()) {
+      StoredQuery query = from.get(key);
+      if (query != null) {
+        gone.add(query);
+      }
+    }
   }
 
   public static QuerySet of(Language language, Map<Slice, StoredQuery> queries) {
@@ -101,9 +130,9 @@ public final class QuerySet {
       Slice on, InternalRow row, Consumer<StoredQuery> matches, Consumer<StoredQuery> fails) {
     BiConsumer<StoredQuery, Condition.Verdict> tell =
         (query, verdict) -> tell(query, verdict, matches, fails);
-    baseIndex.find(on, row, each -> !later.has(each.key()) && !latest.has(each.key()), tell);
+    baseIndex.find(on, row, each -> isNotIn(goneFromBase, each), tell);
     if (!later.byKey.isEmpty()) {
-      later.index.find(on, row, each -> !latest.has(each.key()), tell);
+      later.index.find(on, row, each -> isNotIn(goneFromLater, each), tell);
     }
     if (!latest.byKey.isEmpty()) {
       latest.index.find(on, row, each -> true, tell);

@@ -47,7 +47,16 @@ class KeyCodecTest {
       assertTrue(
           code(type, type, true, values[i - 1]).compareTo(code(type, type, true, values[i])) > 0,
           pair + ", descending");
+      if (codec(type, type, false).isNumber()) {
+        assertTrue(number(type, values[i - 1]) < number(type, values[i]), pair + ", as numbers");
+      }
     }
+  }
+
+  private static long number(DataType type, Object value) {
+    long number = codec(type, type, false).number(new GenericInternalRow(new Object[] {value}));
+    assertEquals(number, KeyCodec.numberOf(code(type, value)));
+    return number;
   }
 
   private static UTF8String text(String value) {
