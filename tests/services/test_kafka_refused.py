@@ -111,7 +111,7 @@ def begin_another(broker: Service, name: str) -> None:
     Producer(settings).init_transactions(30)
 
 
-@pytest.mark.parametrize(("writer", "part", "at"), [("driver", "", 2), ("tasks", "-1", 6)])
+@pytest.mark.parametrize(("writer", "part", "at"), [("driver", "", 2), ("tasks", "-1", 7)])
 def test_a_batch_is_sent_once_by_a_run_whose_own_late_producer_got_in_its_way(
     broker: Service, topic: str, tmp_path: Path, writer: str, part: str, at: int
 ) -> None:
