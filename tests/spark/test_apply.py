@@ -20,6 +20,7 @@ from joinery.app.project import load
 from joinery.delivery.outlet import DirectOutlet
 from joinery.errors import RunError, StateMismatchError
 from joinery.spark.batch import query_start
+from joinery.spark.batch.query import QueryRun
 from joinery.spark.recovery import standing
 from joinery.spark.recovery.rescale import rescale
 
@@ -253,7 +254,7 @@ def test_an_added_product_is_built_from_rows_and_columns_that_nobody_kept(
 def test_a_changed_product_is_built_anew_and_what_it_sent_before_goes(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The batch that builds it breaks off once; the others send nothing; versions rise."""
+    """The batch that builds it breaks off before and behind its writing; versions rise."""
     cards = "cards: {root: customer, fields: [name]"
     cities = "cities: {aggregate: customer, by: [city], values: {n: count(*)}"
     orders = "orders: {root: order, fields: [total]"
@@ -277,10 +278,11 @@ def test_a_changed_product_is_built_anew_and_what_it_sent_before_goes(
     cards = f"cards: {{root: customer, fields: [name], where: city = 'x', embed: {{o: {lists}}}"
     declare_products(orders, cards, cities)
     assert 0 == joinery(monkeypatch, "apply")
-    with monkeypatch.context() as broken:
-        broken.setattr(DirectOutlet, "write", killed)
-        with pytest.raises((KilledError, RunError)):
-            run_once(spark, tmp_path)
+    for of, step in ((DirectOutlet, "write"), (QueryRun, "note_sent")):
+        with monkeypatch.context() as broken:
+            broken.setattr(of, step, killed)
+            with pytest.raises((KilledError, RunError)):
+                run_once(spark, tmp_path)
 
     assert {"cards": 3} == {name: each for name, each in run_once(spark, tmp_path).items() if each}
 

@@ -3,11 +3,13 @@
 Targets are asked what they hold, since the state of the product as it was is read by nobody. Of
 each document that they hold and the batch does not have, a tombstone goes with the batch.
 
-Invariant: a batch that runs again sends the same documents, and tombstones of what is still there.
+Invariant: a batch that runs again sends the same tombstones, though targets list the keys no more:
+they are noted before they are sent, until the next batch.
 """
 
 from __future__ import annotations
 
+import json
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +19,9 @@ from pathlib import Path
 from joinery.delivery.hold import Hold, write_rows
 from joinery.delivery.outlet import Outlet, SinkResult
 from joinery.delivery.rebuild import unswept
+from joinery.files import write_whole
 from joinery.model.warning import RunWarning
+from joinery.place.place import Place
 from joinery.sinks.line import StagedRow
 from joinery.sinks.protocol import Sink, StagedBatch, listing_of
 
@@ -29,10 +33,12 @@ class Building:
     Attributes:
         batch: Returns its number; None where there is none to come. Called once it is known.
         version: Returns the version of its documents. Called within it.
+        note: Where the keys are kept of which it sends tombstones.
     """
 
     batch: Callable[[], int | None]
     version: Callable[[int], int]
+    note: Place
 
 
 class SweepingOutlet:
@@ -66,6 +72,9 @@ class SweepingOutlet:
     def write(self, batch: StagedBatch) -> Sequence[SinkResult]:
         """Take a batch; see `Outlet.write`."""
         if batch.batch_id != self._batch or batch.after:
+            if self._batch is not None and batch.batch_id > self._batch:
+                self._building.note.unlink(missing_ok=True)
+                self._batch = None
             return self._inner.write(batch)
         with tempfile.TemporaryDirectory(prefix="joinery-anew-") as folder:
             # The driver writes all of it: it has to know what there is.
@@ -90,9 +99,21 @@ class SweepingOutlet:
         hold.open()
         try:
             hold.put(batch, time.time())
-            return sorted({*hold.missing(self._listed(batch))})
+            gone = sorted({*self._noted(batch), *hold.missing(self._listed(batch))})
         finally:
             hold.close()
+        batch.check()
+        told = json.dumps({"batch": batch.batch_id, "keys": gone}, ensure_ascii=False)
+        write_whole(self._building.note, told, synced=True)
+        return gone
+
+    def _noted(self, batch: StagedBatch) -> Sequence[str]:
+        """Return the keys that an earlier attempt of a batch found."""
+        if not self._building.note.is_file():
+            return ()
+        told = json.loads(self._building.note.read_text(encoding="utf-8"))
+        keys: Sequence[str] = told["keys"] if told["batch"] == batch.batch_id else ()
+        return keys
 
     def _listed(self, batch: StagedBatch) -> Iterator[str]:
         for sink in self._sinks:

@@ -7,46 +7,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.unit.delivery.batches import batch, row, sent
 
 from joinery.delivery.held_row import told_line
 from joinery.delivery.hold import Hold
 from joinery.delivery.lease import Lease
 from joinery.delivery.outlet import DirectOutlet
 from joinery.delivery.rebuild import RebuildOutlet, Swap
-from joinery.model.type import LONG, Field, Struct
 from joinery.model.warning import warn
 from joinery.sinks.files import FilesSink
 from joinery.sinks.line import StagedRow, read_rows
 from joinery.sinks.protocol import SinkError, StagedBatch, Written
 
-KEY = Struct((Field("id", LONG),))
 LAST = 2
-
-
-def row(id: int, version: int, name: str = "") -> StagedRow:
-    return StagedRow(f'{{"id":{id}}}', f'{{"id":{id},"name":"{name}"}}', version)
-
-
-def batch(folder: Path, batch_id: int, *rows: StagedRow, query_id: str = "q2") -> StagedBatch:
-    part = folder / f"{query_id}-{batch_id}.jsonl"
-    part.write_text("".join(each.line() for each in rows))
-    return StagedBatch(
-        product="p",
-        query="p",
-        query_id=query_id,
-        batch_id=batch_id,
-        files=(part,),
-        key=KEY,
-        value=KEY,
-    )
-
-
-def sent(folder: Path) -> list[list[tuple[str, bool]]]:
-    """Return the files in order: each line's key, and whether it has a document."""
-    return [
-        [(each.key, each.value is not None) for each in read_rows([file])]
-        for file in sorted((folder / "out").glob("*.jsonl"))
-    ]
 
 
 def values(folder: Path) -> list[str | None]:

@@ -204,7 +204,9 @@ def _declared_outlet(
     if _built_anew_in(checkpoint, product.name) is None:
         return outlet
     building = Building(
-        partial(_built_anew_in, checkpoint, product.name), partial(_version_of, checkpoint)
+        partial(_built_anew_in, checkpoint, product.name),
+        partial(_version_of, checkpoint),
+        checkpoint / HELD / f"anew-{product.name}.json",
     )
     return SweepingOutlet(outlet, sinks, building, delaying.warn)
 

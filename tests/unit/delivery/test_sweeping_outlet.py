@@ -1,0 +1,92 @@
+"""What a product that is built anew has no more goes from its targets, with its batch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.unit.delivery.batches import batch, row, sent
+
+from joinery.delivery.outlet import DirectOutlet
+from joinery.delivery.sweeping_outlet import Building, SweepingOutlet
+from joinery.model.warning import RunWarning
+from joinery.sinks.console import ConsoleSink
+from joinery.sinks.files import FilesSink
+from joinery.sinks.line import read_rows
+from joinery.sinks.protocol import Sink, StagedBatch, Written
+
+BUILT_IN, VERSION = 2, 20
+
+
+class Deaf:
+    """A target that cannot list what it holds."""
+
+    target = "deaf"
+    guarantee = ConsoleSink.guarantee
+
+    def open(self) -> None: ...
+
+    def write(self, batch: StagedBatch) -> Written:
+        return Written()
+
+    def close(self) -> None: ...
+
+
+def outlet(folder: Path, warned: list[RunWarning] | None = None) -> SweepingOutlet:
+    sinks: list[Sink] = [FilesSink(folder / "out")]
+    if warned is not None:
+        sinks.append(Deaf())
+    building = Building(lambda: BUILT_IN, lambda batch: VERSION, folder / "anew.json")
+    told: list[RunWarning] = [] if warned is None else warned
+    return SweepingOutlet(DirectOutlet(sinks), sinks, building, told.append)
+
+
+def test_the_batch_that_builds_takes_back_what_it_has_not(tmp_path: Path) -> None:
+    ours = outlet(tmp_path)
+    ours.open()
+    ours.write(batch(tmp_path, 1, row(1, 10), row(2, 10), row(3, 10), query_id="q"))
+    built = batch(tmp_path, BUILT_IN, row(2, VERSION), row(4, VERSION), query_id="q")
+
+    ours.write(built)
+    ours.close()
+
+    first = [('{"id":1}', True), ('{"id":2}', True), ('{"id":3}', True)]
+    second = [('{"id":2}', True), ('{"id":4}', True), ('{"id":1}', False), ('{"id":3}', False)]
+    assert [first, second] == sent(tmp_path)
+    (file,) = (each for each in (tmp_path / "out").iterdir() if each.name.count("2.jsonl"))
+    assert {VERSION} == {each.version for each in read_rows([file])}
+
+
+def test_it_takes_back_the_same_when_it_runs_again_and_others_take_back_nothing(
+    tmp_path: Path,
+) -> None:
+    ours = outlet(tmp_path)
+    ours.open()
+    ours.write(batch(tmp_path, 1, row(1, 10), query_id="q"))
+    built = batch(tmp_path, BUILT_IN, row(2, VERSION), query_id="q")
+    ours.write(built)
+    once = sent(tmp_path)
+    ours.close()
+    again = outlet(tmp_path)
+    again.open()
+
+    again.write(built)
+
+    assert once == sent(tmp_path)
+    assert [[('{"id":1}', True)], [('{"id":2}', True), ('{"id":1}', False)]] == once
+    again.write(batch(tmp_path, BUILT_IN + 1, row(5, 30), query_id="q"))
+    again.close()
+    assert [('{"id":5}', True)] == sent(tmp_path)[-1]
+    assert not (tmp_path / "anew.json").exists()
+
+
+def test_a_target_that_cannot_list_is_told(tmp_path: Path) -> None:
+    warned: list[RunWarning] = []
+    ours = outlet(tmp_path, warned)
+    ours.open()
+    ours.write(batch(tmp_path, 1, row(1, 10), row(2, 10), query_id="q"))
+
+    ours.write(batch(tmp_path, BUILT_IN, row(2, VERSION), query_id="q"))
+    ours.close()
+
+    assert [('{"id":2}', True), ('{"id":1}', False)] == sent(tmp_path)[-1]
+    assert ["WARN_NOT_SWEPT"] == [each.code for each in warned]
