@@ -43,8 +43,11 @@ final class Fanning {
 
   /** Tells receivers, of which there are {@code count}: many lazily. */
   void tell(Iterator<Slice> receivers, long count, Told told) {
+    if (count == 0) {
+      return;
+    }
     Iterable<byte[]> messages = messages(told);
-    if (count == 0 || !messages.iterator().hasNext()) {
+    if (!messages.iterator().hasNext()) {
       return;
     }
     Iterator<Runnable> steps = new Steps(receivers, messages);

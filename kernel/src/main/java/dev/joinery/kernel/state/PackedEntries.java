@@ -3,6 +3,7 @@ package dev.joinery.kernel.state;
 import dev.joinery.kernel.bytes.ByteReader;
 import dev.joinery.kernel.bytes.ByteWriter;
 import dev.joinery.kernel.bytes.Slice;
+import java.util.Arrays;
 import java.util.List;
 import java.util.function.Consumer;
 
@@ -43,22 +44,21 @@ final class PackedEntries {
   }
 
   private static void writeRuns(byte[] before, byte[] bytes, ByteWriter out) {
+    byte[] known = before.length < bytes.length ? Arrays.copyOf(before, bytes.length) : before;
     int at = 0;
     while (at < bytes.length) {
       int begin = at;
-      while (at < bytes.length && at - begin < MOST && bytes[at] == known(before, at)) {
+      int end = Math.min(bytes.length, at + MOST);
+      while (at < end && bytes[at] == known[at]) {
         at++;
       }
       int other = at;
-      while (at < bytes.length && at - other < MOST && bytes[at] != known(before, at)) {
+      end = Math.min(bytes.length, at + MOST);
+      while (at < end && bytes[at] != known[at]) {
         at++;
       }
       out.writeByte(other - begin << 4 | at - other).writeRaw(bytes, other, at - other);
     }
-  }
-
-  private static byte known(byte[] before, int at) {
-    return at < before.length ? before[at] : 0;
   }
 
   /** Reads {@code count} entries; each stands on bytes of its own. */
