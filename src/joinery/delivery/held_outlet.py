@@ -36,7 +36,8 @@ class HoldingOutlet:
     Args:
         inner: Where the documents go.
         hold: Where they wait until then.
-        begun: Returns the last batch that was begun before this run; asked for at its start.
+        begun: Returns the last batch whose lines may not know what sinks hold, such as the last
+            that was begun before this run; asked for at its start.
     """
 
     def __init__(self, inner: Outlet, hold: Hold, begun: Callable[[], int] = _none_begun) -> None:
@@ -66,7 +67,7 @@ class GatedOutlet(HoldingOutlet):
         inner: Where the documents go once the gate is open.
         hold: Where they wait until then.
         reached: Tells whether a batch, by its id, ends at or behind all the ends.
-        begun: Returns the last batch that was begun before this run.
+        begun: See `HoldingOutlet`.
         hashed: `inner` holds documents, too, and takes lines that say what they replace.
     """
 
@@ -118,7 +119,7 @@ class SettlingOutlet(HoldingOutlet):
         hold: Where they wait until then.
         settle_s: For how long a key must not change.
         delaying: Makes the batch of a flush, and is told what became of it.
-        begun: Returns the last batch that was begun before this run.
+        begun: See `HoldingOutlet`.
     """
 
     def __init__(

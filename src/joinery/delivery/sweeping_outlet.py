@@ -77,8 +77,8 @@ class SweepingOutlet:
                 self._batch = None
             return self._inner.write(batch)
         with tempfile.TemporaryDirectory(prefix="joinery-anew-") as folder:
-            # The driver writes all of it: it has to know what there is.
-            whole = replace(batch, files=_here(batch, Path(folder)), apart=())
+            # It has to know what there is, so all of it is here.
+            whole = replace(batch, files=_here(batch, Path(folder)), apart=(), by_driver=True)
             gone = Path(folder, "part-gone.jsonl")
             version = self._building.version(batch.batch_id)
             rows = (StagedRow(key, None, version) for key in self._gone(whole, Path(folder)))

@@ -209,7 +209,7 @@ class TaskWrittenSink(WrappingSink):
         """
         sink = self._sink
         # What is sent again between batches is on the driver's disk, and no batch of its own.
-        if batch.after or self._tasks.missing or not isinstance(sink, TaskSink):
+        if batch.after or batch.by_driver or self._tasks.missing or not isinstance(sink, TaskSink):
             return super().write(batch)
         if not batch.apart and _size(batch.files) <= self._small_bytes:
             return super().write(batch)

@@ -84,6 +84,7 @@ class StagedBatch:
             milliseconds since 1970, each time later; 0 for a batch itself.
         apart: Where tasks find the parts, each with its number, if they do not see `files`; a
             sink is given `files` alone, and these are left out where only tasks write.
+        by_driver: Whether `files` are not the parts that tasks staged, so no task can write them.
     """
 
     product: str
@@ -99,6 +100,7 @@ class StagedBatch:
     check: Callable[[], None] = _always_ours
     after: int = 0
     apart: tuple[tuple[int, RemotePath], ...] = ()
+    by_driver: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from tests.unit.delivery.batches import batch, row, sent
 
@@ -90,3 +92,37 @@ def test_a_target_that_cannot_list_is_told(tmp_path: Path) -> None:
 
     assert [('{"id":2}', True), ('{"id":1}', False)] == sent(tmp_path)[-1]
     assert ["WARN_NOT_SWEPT"] == [each.code for each in warned]
+
+
+class Placed:
+    """A part that a task left elsewhere."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    def fetch(self, target: Path) -> None:
+        target.write_bytes(self._file.read_bytes())
+
+
+def test_parts_that_tasks_left_are_fetched_and_written_by_the_driver(tmp_path: Path) -> None:
+    class Watched(FilesSink):
+        by_driver = False
+
+        def write(self, batch: StagedBatch) -> Written:
+            self.by_driver = batch.by_driver and not batch.apart
+            return super().write(batch)
+
+    sink = Watched(tmp_path / "out")
+    building = Building(lambda: BUILT_IN, lambda batch: VERSION, tmp_path / "anew.json")
+    ours = SweepingOutlet(DirectOutlet([sink]), [sink], building, lambda warning: None)
+    ours.open()
+    ours.write(batch(tmp_path, 1, row(1, 10), row(2, 10), query_id="q"))
+    assert not sink.by_driver
+    built = batch(tmp_path, BUILT_IN, row(2, VERSION), row(4, VERSION), query_id="q")
+    apart: Any = ((3, Placed(built.files[0])),)
+
+    ours.write(replace(built, files=(), apart=apart))
+    ours.close()
+
+    assert [('{"id":2}', True), ('{"id":4}', True), ('{"id":1}', False)] == sent(tmp_path)[-1]
+    assert sink.by_driver

@@ -137,6 +137,15 @@ def test_a_small_batch_is_written_by_the_driver(batch: StagedBatch, missing_byte
     assert ("write" in target.calls) is (missing_bytes == 0)
 
 
+def test_what_tasks_did_not_stage_is_written_by_the_driver(batch: StagedBatch) -> None:
+    target, gone = Target(), batch.files[0].with_name("part-gone.jsonl")
+    gone.write_text('{"key":{"id":9},"value":null,"version":1}\n', encoding="utf-8")
+
+    sink_of(target).write(replace(batch, files=(*batch.files, gone), by_driver=True))
+
+    assert ["write"] == target.calls
+
+
 def test_a_small_batch_that_only_tasks_see_is_written_by_them(batch: StagedBatch) -> None:
     class AskedTasks(HereTasks):
         def write(self, work: Sequence[PartWork]) -> Sequence[PartOutcome]:

@@ -184,7 +184,7 @@ def _declared_outlet(
     """
     outlet: Outlet = DirectOutlet(sinks)
     places = _holds_of(checkpoint, product)
-    begun = partial(_last_begun, checkpoint)
+    begun = partial(_last_unknown, checkpoint, product.name)
     if product.settle_ms is not None:
         outlet = SettlingOutlet(
             outlet,
@@ -222,10 +222,15 @@ def _version_of(checkpoint: Place, batch: int) -> int:
     return batch_time_ms(checkpoint, batch) * 1000
 
 
-def _last_begun(checkpoint: Place) -> int:
-    """Return the last batch that a query has begun; -1 where it has begun none."""
+def _last_unknown(checkpoint: Place, product: str) -> int:
+    """Return the last batch whose lines may not know what sinks hold; -1 where there is none.
+
+    That is the last one that was begun, or the one that builds the product anew: until then sinks
+    hold what the product was before.
+    """
+    anew = _built_anew_in(checkpoint, product)
     number, _ = last_batch(checkpoint)
-    return -1 if number is None else number
+    return anew if anew is not None else -1 if number is None else number
 
 
 def _holds_of(checkpoint: Place, product: Product) -> dict[str, Place]:

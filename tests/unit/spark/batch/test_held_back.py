@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import pickle
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import joinery as jn
+from joinery.delivery.held_row import HeldRow
 from joinery.delivery.hold import Hold
-from joinery.sinks.line import StagedRow
+from joinery.delivery.outlet import Delaying
+from joinery.sinks.files import FilesSink
+from joinery.sinks.line import StagedRow, read_rows
 from joinery.sinks.protocol import StagedBatch
-from joinery.spark.batch.mode import HeldBackError, check_held
+from joinery.solutions.spark_state.addition import Telling
+from joinery.solutions.spark_state.fingerprint import FILE_NAME, fingerprint
+from joinery.solutions.spark_state.lower import lower
+from joinery.spark.batch.mode import HeldBackError, KeepCurrent, check_held
+from joinery.spark.batch.ready import Ends
 from joinery.spark.batch.run import Run, RunOptions
 from joinery.spark.recovery.replacement import mark_done
 
@@ -136,3 +145,49 @@ def test_a_rebuild_does_not_ask_nor_a_run_that_it_takes_the_place_for(tmp_path: 
 
     following.abandon()
     assert [] == list((checkpoint(tmp_path) / "joinery-held").iterdir())
+
+
+def test_a_product_that_is_built_anew_takes_back_what_came_and_went_while_it_settled(
+    tmp_path: Path,
+) -> None:
+    """Its lines say that nothing was there before; sinks hold what it was then."""
+    (product,) = project_of(tmp_path, "emit: {settle: 1h}, ").plan.products
+    begin(tmp_path, 3, committed=True)
+    noted = replace(fingerprint(lower([product])), telling=Telling(4, (), 0, 1, ("card",)))
+    (checkpoint(tmp_path) / FILE_NAME).write_text(noted.to_json())
+
+    def staged(number: int, *rows: HeldRow) -> StagedBatch:
+        part = tmp_path / f"{number}.jsonl"
+        part.write_text("".join(each.line() for each in rows))
+        return made(query_id="q", batch_id=number, files=(part,))
+
+    def made(*, query_id: str, batch_id: int, files: tuple[Path, ...]) -> StagedBatch:
+        return StagedBatch(
+            product="card",
+            query="card",
+            query_id=query_id,
+            batch_id=batch_id,
+            files=files,
+            key=product.key,
+            value=product.output,
+        )
+
+    sink = FilesSink(tmp_path / "out")
+    sink.open()
+    sink.write(staged(3, HeldRow(StagedRow('{"id":1}', '{"name":"as it was"}', 1))))
+    sink.close()
+    mode = KeepCurrent(tmp_path / ".joinery/checkpoint", tmp_path / ".joinery/checkpoint")
+    ends = Ends(checkpoint(tmp_path), ())
+    delaying = Delaying(made, lambda outcomes: None, lambda error: None)
+    outlet = mode.outlets("card", [product], ends)(product, [sink], delaying)
+    outlet.open()
+    told = json.dumps({"batchTimestampMs": 5})
+    (checkpoint(tmp_path) / "offsets/4").write_text(f"v1\n{told}\n-")
+
+    outlet.write(staged(4, HeldRow(StagedRow('{"id":1}', '{"name":"anew"}', 5000), "", "9f")))
+    outlet.write(staged(5, HeldRow(StagedRow('{"id":1}', None, 6000), "9f", "")))
+    outlet.drain()
+    outlet.close()
+
+    last = sorted((tmp_path / "out").glob("*.jsonl"))[-1]
+    assert [('{"id":1}', None)] == [(each.key, each.value) for each in read_rows([last])]
