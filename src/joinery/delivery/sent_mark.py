@@ -50,6 +50,10 @@ class SentMark:
         known = mark.read_text(encoding="utf-8") if mark.is_file() else ""
         return self._relative(target) in json.loads(known) if known else None
 
+    def knows(self, product: str) -> bool:
+        """Return whether documents of a product were sent since the checkpoint began."""
+        return (self._marks / product).is_file()
+
     def _keep(self, product: str, targets: Sequence[str]) -> None:
         write_whole(self._marks / product, json.dumps(targets), synced=False)
 

@@ -16,6 +16,7 @@ from joinery.plan.stream import outputs_of
 from joinery.sinks.line import StagedRow
 from joinery.solutions.spark_state.fingerprint import claim_checkpoint
 from joinery.spark.batch.query_kernel import lower_query
+from joinery.spark.batch.run import Run, RunOptions
 from joinery.spark.batch.setup import select_queries
 from joinery.spark.batch.stores import solution_of
 from joinery.spark.recovery.checkpoint import claim_sources
@@ -245,6 +246,29 @@ def test_an_added_product_that_is_not_built_yet_is_taken_out_again(
 
     assert json.loads((checkpoint / "joinery.json").read_text())["telling"] is None
     assert 0 == joinery(monkeypatch, "plan")
+
+
+def test_a_product_that_comes_back_takes_back_what_it_lost_meanwhile_and_is_not_told_as_sent(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also at a sink that is another by now: all is sent there, so none is missing."""
+    has_run(folder)
+    checkpoint = folder / ".joinery/checkpoint/core"
+    (checkpoint / "joinery.sent").mkdir()
+    (checkpoint / "joinery.sent/totals").write_text(json.dumps(["files out/totals"]))
+    declare(folder, (TOTALS, ""))
+    assert 0 == joinery(monkeypatch, "apply")
+    declare(folder, (TOTALS, TOTALS.replace("path: out", "path: elsewhere") + SUMS))
+
+    assert 0 == joinery(monkeypatch, "apply")
+
+    noted = json.loads((checkpoint / "joinery.json").read_text())
+    assert ["totals"] == noted["telling"]["anew"]
+    project = load(folder / "joinery.yaml")
+    following = Run(project.spec, project.plan, RunOptions(once=True))
+    following.prepare()
+    following.abandon()
+    assert "WARN_SINK_NEW" not in [each.code for each in following.progress.warnings]
 
 
 VISIT = ("products:", "  visit: {key: [id], fields: {id: long, customer: long}}\nproducts:")

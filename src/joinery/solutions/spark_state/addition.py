@@ -41,7 +41,8 @@ class Telling:
         first: The lowest number of the nodes that are told.
         part: The part of the program for which sources are read again, up to where the
             checkpoint stands in them; None where none is.
-        anew: The products of it that were there and changed: what they sent is replaced.
+        anew: The products that were there before, and changed or were away: what they sent is
+            replaced.
     """
 
     batch: int
@@ -49,6 +50,10 @@ class Telling:
     first: int
     part: int | None = None
     anew: tuple[str, ...] = ()
+
+    def products(self, ledger: Ledger) -> frozenset[str]:
+        """Return the products that are built, by the ledger of the program."""
+        return frozenset(name for each in ledger.nodes[self.first :] for name in each.products)
 
 
 @dataclass(frozen=True, slots=True)

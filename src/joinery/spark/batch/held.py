@@ -31,6 +31,7 @@ from joinery.spark.batch.stores import (
     solution_of,
     statements_of,
 )
+from joinery.spark.recovery.checkpoint import unbuilt
 from joinery.spark.recovery.isolate import Suspect, isolate
 from joinery.spark.recovery.restored import go_on_as_another, restored_warning
 from joinery.spark.source.source import sources_of
@@ -181,7 +182,9 @@ def _target_warnings(spec: ProjectSpec, query: QueryRun, checkpoint: Place) -> I
     """Yield a warning for each target that lacks what a kept checkpoint takes for sent."""
     folder = spec.path_of(".")
     sent = SentMark(checkpoint, folder)
-    members = [each for each in query.members if not each.product.outbox]  # has no rebuild
+    built = unbuilt(checkpoint)
+    members = [each for each in query.members if each.product.name not in built]
+    members = [each for each in members if not each.product.outbox]  # has no rebuild
     for product, sinks in ((each.product, each.sinks) for each in members):
         kind = "stream" if isinstance(product.form, Stream) else "product"
         about = f'{kind} "{product.name}"'

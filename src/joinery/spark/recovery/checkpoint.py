@@ -154,6 +154,13 @@ def untold(checkpoint: Place) -> Telling | None:
     return None if told or last is None or last > standing.telling.batch else standing.telling
 
 
+def unbuilt(checkpoint: Place) -> frozenset[str]:
+    """Return the products that were added or changed, and that a batch to come builds."""
+    telling, standing = untold(checkpoint), standing_fingerprint(checkpoint)
+    ledger = None if standing is None else standing.ledger
+    return frozenset() if telling is None or ledger is None else telling.products(ledger)
+
+
 def _settings(checkpoint: Place, batch_id: int) -> dict[str, Any]:
     """Return what Spark noted of a batch: its time, and settings of the session."""
     text = (checkpoint / "offsets" / str(batch_id)).read_text(encoding="utf-8")

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from joinery.delivery.query_paths import QueryPaths, rebuild_paths
+from joinery.delivery.sent_mark import SentMark
 from joinery.errors import RunError, StateMismatchError
 from joinery.files import write_whole
 from joinery.observe.status import read_status
@@ -40,7 +41,13 @@ from joinery.spark.batch.query_kernel import lower_products, lower_query
 from joinery.spark.batch.setup import spooled_products
 from joinery.spark.batch.stores import solution_of, statements_of
 from joinery.spark.real_time.uncommitted import RealTimeMark
-from joinery.spark.recovery.checkpoint import check_sources, last_batch, positions_after, untold
+from joinery.spark.recovery.checkpoint import (
+    check_sources,
+    last_batch,
+    positions_after,
+    unbuilt,
+    untold,
+)
 from joinery.spark.recovery.replacement import next_checkpoint, put_in_place
 from joinery.spark.source.again import LogAgain, logs_again
 from joinery.spark.source.kafka import subscription
@@ -123,7 +130,7 @@ def compare(spec: ProjectSpec, query: str, products: Sequence[Product]) -> Query
     if not all((told, *others)):
         same: dict[str, ProductChange] = {each.name: "unchanged" for each in products}
         moved = tuple(_other_sources(spec, query, products))
-        found = replace(found, products=same, why=moved, unbuilt=_unbuilt(folder, standing))
+        found = replace(found, products=same, why=moved, unbuilt=tuple(sorted(unbuilt(folder))))
         return replace(found, outcome="rebuilt" if moved else "unchanged")
     found = replace(found, outcome="rebuilt", why=tuple(told), products=_named(products, standing))
     if standing is None:
@@ -169,9 +176,11 @@ def _added(
     found = _carried(found, spec, products, standing, ledger, joined, told)
     if found.noted is None:
         return found
-    last, _ = last_batch(next_checkpoint(spec.checkpoint, found.query))
+    folder = next_checkpoint(spec.checkpoint, found.query)
+    last, _ = last_batch(folder)
     assert last is not None, "it has begun"
-    telling = Telling(last + 1, addition.retracts, len(ledger.nodes))
+    anew = _sent_before(spec, folder, stood.added)
+    telling = Telling(last + 1, addition.retracts, len(ledger.nodes), anew=anew)
     return replace(found, noted=replace(found.noted, telling=telling))
 
 
@@ -215,8 +224,18 @@ def _read_again(
     logs = tuple(logs_again(spec, folder, reads, at, wanted))
     if why := [each.why for each in logs if each.why]:
         return _refused_for(found, stood, why)
-    telling = Telling(last + 1, (), len(ledger.nodes), part, anew)
+    before = _sent_before(spec, folder, stood.added)
+    telling = Telling(last + 1, (), len(ledger.nodes), part, (*anew, *before))
     return replace(carried, noted=replace(carried.noted, telling=telling), again=logs)
+
+
+def _sent_before(spec: ProjectSpec, folder: Place, added: Sequence[str]) -> tuple[str, ...]:
+    """Return the products that come back to a query: sinks may hold what they had when they left.
+
+    What they lost since then nobody has told.
+    """
+    sent = SentMark(folder, spec.path_of("."))
+    return tuple(each for each in added if sent.knows(each))
 
 
 def _refused_for(found: QueryChange, stood: Standing, why: Sequence[str]) -> QueryChange:
@@ -335,17 +354,7 @@ def _takes_back(telling: Telling, stood: Standing, ledger: Ledger) -> bool:
     The batch that was to build it reads nothing, and nobody else hears of it: it may be begun.
     """
     others = stood.added or stood.changed
-    return not others and {*stood.removed} == _told_last(telling, ledger)
-
-
-def _told_last(telling: Telling, ledger: Ledger) -> set[str]:
-    return {name for each in ledger.nodes[telling.first :] for name in each.products}
-
-
-def _unbuilt(folder: Place, standing: Fingerprint | None) -> tuple[str, ...]:
-    """Return the products that were added to a checkpoint and are not built yet."""
-    telling, ledger = untold(folder), None if standing is None else standing.ledger
-    return () if telling is None or ledger is None else tuple(sorted(_told_last(telling, ledger)))
+    return not others and {*stood.removed} == telling.products(ledger)
 
 
 def _in_the_way(
