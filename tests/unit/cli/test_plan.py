@@ -12,6 +12,7 @@ from joinery.app.project import load
 from joinery.delivery.held_row import HeldRow
 from joinery.delivery.hold import Hold
 from joinery.delivery.lease import Lease
+from joinery.errors import StateMismatchError
 from joinery.plan.stream import outputs_of
 from joinery.sinks.line import StagedRow
 from joinery.solutions.spark_state.fingerprint import claim_checkpoint
@@ -305,6 +306,38 @@ def test_an_added_product_whose_rows_nobody_kept_is_built_from_the_log(
     assert 0 == joinery(monkeypatch, "apply"), "and comes back, under a number of its own"
     noted = json.loads((folder / ".joinery/checkpoint/core/joinery.json").read_text())
     assert ({"seen": 2}, 2) == (noted["ledger"]["parts"], noted["telling"]["part"])
+
+
+def built(folder: Path) -> None:
+    """Leave what a run notes of the batch that builds products."""
+    for each in ("offsets", "commits"):
+        log = folder / ".joinery/checkpoint/core" / each
+        (log / "1").write_text((log / "0").read_text())
+
+
+@pytest.mark.parametrize("also", ["", "totals"])
+def test_a_product_that_reads_one_which_was_built_from_the_log_is_refused_in_words(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], also: str
+) -> None:
+    """Its own part of the program has no documents of others."""
+    embed = "embed: {totals: {many: totals, on: {customer: id}}}, " if also else ""
+    declare(folder, VISIT)
+    has_run(folder)
+    has_read(folder, customer=1200, order=7)
+    declare(folder, VISIT, adding(SEEN))
+    assert 0 == joinery(monkeypatch, "apply")
+    built(folder)
+    top = f"  top: {{root: seen, {embed}group: core, sink: {{files: {{path: out}}}}}}\n"
+    before, after = adding(SEEN)
+    declare(folder, VISIT, (before, after + top))
+
+    assert 3 == joinery(monkeypatch, "plan")
+
+    told = capsys.readouterr().out
+    assert '"seen" is a product that was there, whose documents are in no log' in told
+    project = load(folder / "joinery.yaml")
+    with pytest.raises(StateMismatchError):
+        Run(project.spec, project.plan, RunOptions(once=True)).prepare()
 
 
 AT = "customer: long, at: timestamp}, time: at"

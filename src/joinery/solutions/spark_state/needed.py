@@ -51,6 +51,12 @@ def needed_columns(
     return {name: (each, closed_columns(each, columns)) for name, (each, columns) in ordered}
 
 
+def products_read(product: Product) -> frozenset[str]:
+    """Return the products whose documents a product reads, by name."""
+    read = (relation.product for relation, _ in needed_columns([product]).values())
+    return frozenset(each.name for each in read if each is not None)
+
+
 def sealing_columns(relation: Relation, columns: Collection[str]) -> set[str]:
     """Return what personal columns cannot be sealed without: what indexes are of, whose it is."""
     personal = relation.personal

@@ -30,6 +30,7 @@ from joinery.solutions.spark_state.lower import (
     lower,
 )
 from joinery.solutions.spark_state.lower_stream import LoweredStreams, lower_streams
+from joinery.solutions.spark_state.needed import products_read
 from joinery.solutions.spark_state.program import KernelProgram
 from joinery.spark.batch.stores import is_store_backed
 from joinery.spark.jvm import class_of, load_jar
@@ -121,16 +122,29 @@ def lower_products(
         parts: By product the part that it is to be in, where the ledger does not say it.
     """
     known = parts if ledger is None else {**ledger.parts, **parts}
+    placed = {each.name: _parts_of(each, products, known) for each in products}
     members: dict[int | None, list[Product]] = {}
-    for each in sorted(products, key=lambda one: known.get(one.name, 0)):
-        members.setdefault(known.get(each.name), []).append(each)
-    if not members.keys() - {None}:
+    for each in products:
+        for part in placed[each.name]:
+            members.setdefault(part, []).append(each)
+    # What reads products of several parts is in none of them: it is told as one that changed.
+    if not members.keys() - {None} or any(len(each) > 1 for each in placed.values()):
         return _lower_part(products, run, None if ledger is None else ledger.of_part(None))
+    parted = sorted(members, key=lambda part: part or 0)
     ways = [
-        _lower_part(each, run, None if ledger is None else ledger.of_part(part))
-        for part, each in members.items()
+        _lower_part(members[part], run, None if ledger is None else ledger.of_part(part))
+        for part in parted
     ]
-    return [join(dict(zip(members, each, strict=True))) for each in product(*ways)]
+    return [join(dict(zip(parted, each, strict=True))) for each in product(*ways)]
+
+
+def _parts_of(
+    one: Product, products: Sequence[Product], known: Mapping[str, int]
+) -> frozenset[int | None]:
+    """Return the part in which a product is; where it reads other products, the parts of these."""
+    read = products_read(one)
+    found = [_parts_of(each, products, known) for each in products if each.name in read]
+    return frozenset[int | None]().union(*found) or frozenset((known.get(one.name),))
 
 
 def _lower_part(

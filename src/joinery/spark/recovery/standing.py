@@ -35,7 +35,7 @@ from joinery.solutions.spark_state.fingerprint import (
     standing_fingerprint,
 )
 from joinery.solutions.spark_state.ledger import Ledger, Standing, stand
-from joinery.solutions.spark_state.needed import needed_columns
+from joinery.solutions.spark_state.needed import needed_columns, products_read
 from joinery.spark.batch.mode import HeldBackError, check_held
 from joinery.spark.batch.query_kernel import lower_products, lower_query
 from joinery.spark.batch.setup import spooled_products
@@ -266,8 +266,7 @@ def _with_what_it_reads(product: Product, products: Sequence[Product]) -> list[P
     while left:
         one = left.pop()
         names.add(one.name)
-        read = (each.product for each, _ in needed_columns([one]).values())
-        left += [each for each in read if each is not None and each.name not in names]
+        left += [each for each in products if each.name in products_read(one) - names]
     return [each for each in products if each.name in names]
 
 
