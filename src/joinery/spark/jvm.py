@@ -82,6 +82,15 @@ def class_of(session: SparkSession, name: str) -> Any:
     return getattr(session._jvm, name)
 
 
+def elements(collection: Any) -> list[Any]:
+    """Return what a Java collection holds.
+
+    To iterate over one ends with an exception, of which PySpark asks the JVM whether it is one of
+    a dozen classes, found anew by their names each time.
+    """
+    return list(collection.toArray())
+
+
 def strings(session: SparkSession, values: Sequence[str]) -> Any:
     """Return a Java array of `values`."""
     gateway: Any = session.sparkContext._gateway

@@ -19,7 +19,7 @@ from joinery.errors import RunError
 from joinery.model.warning import RunWarning
 from joinery.project.kafka import KafkaOptions
 from joinery.spark.jar import require_connector
-from joinery.spark.jvm import class_of
+from joinery.spark.jvm import class_of, elements
 from joinery.spark.source.source import Positions
 
 Answer = TypeVar("Answer")
@@ -124,7 +124,8 @@ class KafkaClient:
 
     def names(self) -> list[str]:
         """Return the topics there are, without the brokers' own."""
-        return self._ask(lambda: [str(each) for each in self._admin.listTopics().names().get()])
+        topics = self._ask(lambda: self._admin.listTopics().names().get())
+        return [str(each) for each in elements(topics)]
 
     def _described(self, names: Iterable[str]) -> list[tuple[str, tuple[int, ...]]]:
         wanted = self._java.list()
@@ -132,8 +133,8 @@ class KafkaClient:
             wanted.add(name)
         found = self._ask(lambda: self._admin.describeTopics(wanted).allTopicNames().get())
         return [
-            (str(name), tuple(int(each.partition()) for each in found[name].partitions()))
-            for name in sorted(found)
+            (name, tuple(int(each.partition()) for each in elements(found.get(name).partitions())))
+            for name in sorted(map(str, elements(found.keySet())))
         ]
 
     def ends(self, pattern: str) -> dict[str, dict[str, int]]:
