@@ -190,11 +190,23 @@ class Producer:
     def note(self, note: Note, number: int, text: str = "") -> None:
         """Keep a number with the transaction under way: it stands if that is committed.
 
+        Waits until the brokers have what was sent, since the client asks those that are away for
+        a minute, whatever time it is given. Where they refused some of it, nothing is kept.
+
         Args:
             note: Where.
             number: What to keep.
             text: Is kept beside it.
+
+        Raises:
+            SinkUnavailableError: The brokers do not answer.
         """
+        if len(self._client):
+            self._flush()
+        else:
+            self._call(lambda: self._client.list_topics(note.topic, ANSWER_S), _WRITE)
+        if self._undelivered:
+            return
         offset = [topic_partition(note.topic, 0, number, text)]
         member = self._reader(note).consumer_group_metadata()
         self._call(
