@@ -27,7 +27,7 @@ from joinery.solutions.spark_state.program import (
     ThroughUse,
     Use,
 )
-from joinery.solutions.spark_state.search_program import QueryUse, SearchedUse
+from joinery.solutions.spark_state.search_program import QueryUse, Search, SearchedUse
 
 
 @dataclass(slots=True)
@@ -150,7 +150,8 @@ def rows_only_come(
     """True where no use of the relation's rows needs to know what a row was before.
 
     A FanOut counts the rows that lead to it, also one that comes again, so it must not compare them
-    with a bound. Rows that intervals compare in time are judged where they are sent: a use that
+    with a bound. A search whose queries do not look back would take a row that comes again for one
+    that changed. Rows that intervals compare in time are judged where they are sent: a use that
     has forgotten one would take it for another.
 
     Args:
@@ -166,9 +167,17 @@ def rows_only_come(
     return not (uses.apart or uses.histories or uses.folds) and all(
         (isinstance(use, OwnUse | ParentUse) and (judged or use.time is None))
         or isinstance(use, ChildUse)
-        or (not former and (isinstance(use, SearchedUse) or is_counted_for_nobody(use, nodes)))
+        or (not former and (is_tried_alike(use, nodes) or is_counted_for_nobody(use, nodes)))
         for use in uses.uses
     )
+
+
+def is_tried_alike(use: Use, nodes: Sequence[DocumentNode]) -> bool:
+    """True where a row that comes again matches what it matches already."""
+    if not isinstance(use, SearchedUse):
+        return False
+    target = nodes[use.target]
+    return isinstance(target, Search) and target.retroactive
 
 
 def is_counted_for_nobody(use: Use, nodes: Sequence[DocumentNode]) -> bool:

@@ -42,6 +42,7 @@ _LATER = f"""
 products:
   p: {{search: listing, queries: saved, query: condition, retroactive: false}}
 """
+_LATER_OF_A_LOG = _LATER.replace("listing:", "listing:\n    append: true", 1)
 _FILTERED = """
 relations:
   listing:
@@ -370,6 +371,15 @@ LATER_CASES = (
         when(update("saved", id=1, condition="price < 900"), then=[_left(1, 8)]),
         when(update("listing", id=8, price=800), then=[_hit(1, 8)]),
         when(delete("saved", id=1), then=[_left(1, 8)]),
+    ),
+    case(
+        "a row of a log that comes again is not later than a query that does not look back",
+        _LATER_OF_A_LOG,
+        when(insert("listing", id=7, price=400)),
+        when(insert("saved", id=1, condition="price < 500")),
+        when(insert("listing", id=7, price=400)),
+        when(insert("listing", id=8, price=300), then=[_hit(1, 8)]),
+        when(insert("listing", id=8, price=300)),
     ),
 )
 
