@@ -1,5 +1,7 @@
 package dev.joinery.kernel.admission;
 
+import java.util.HashSet;
+import java.util.Set;
 import java.util.function.LongSupplier;
 
 /**
@@ -8,7 +10,8 @@ import java.util.function.LongSupplier;
  * delayed by little of what it was waited for.
  *
  * <p>One thread asks all sources of a query, one after the other, so each thread has a pace of its
- * own: a source that is busy keeps the others awake, and many that are idle rest together.
+ * own: a source that is busy keeps the others awake, and however many are idle, it rests once
+ * before all of them.
  */
 public final class IdlePace {
   static final long SHARE = 50;
@@ -25,14 +28,18 @@ public final class IdlePace {
 
   private final LongSupplier millis;
   private final Sleeper sleeper;
+
+  /** The sources that have looked in this round. */
+  private final Set<Object> looked = new HashSet<>();
+
   private long found;
-  private long looked;
+  private long begun;
 
   IdlePace(LongSupplier millis, Sleeper sleeper) {
     this.millis = millis;
     this.sleeper = sleeper;
     found = millis.getAsLong();
-    looked = found;
+    begun = found;
   }
 
   /** Returns that of the query whose thread this is. */
@@ -40,11 +47,22 @@ public final class IdlePace {
     return OF_THREAD.get();
   }
 
-  /** Waits before a look until the rest after the last one is over; not in a thread that ends. */
-  public void rest() {
+  /** Waits before a round of looks, which the source begins that has looked in the last one. */
+  public void rest(Object source) {
+    if (!looked.add(source)) {
+      waitForNext();
+      looked.clear();
+      looked.add(source);
+    }
+    if (looked.size() == 1) {
+      begun = millis.getAsLong();
+    }
+  }
+
+  /** Until the rest after the last round is over; not in a thread that ends. */
+  private void waitForNext() {
     long now = millis.getAsLong();
-    long rest = Math.min(MOST_MS, (now - found) / SHARE);
-    long left = looked + rest - now;
+    long left = begun + Math.min(MOST_MS, (now - found) / SHARE) - now;
     if (left > 0) {
       try {
         sleeper.sleep(left);
@@ -52,7 +70,6 @@ public final class IdlePace {
         Thread.currentThread().interrupt();
       }
     }
-    looked = millis.getAsLong();
   }
 
   /** Notes that there is something to read. */

@@ -85,7 +85,7 @@ final class FilesStream
   public Offset latestOffset(Offset start, ReadLimit limit) {
     IdlePace pace = IdlePace.ofThread();
     if (!frozen) {
-      pace.rest();
+      pace.rest(this);
       catalog.discover(options.topics());
     }
     FilesOffset from = FilesOffset.of(start).completedIn(catalog);

@@ -77,7 +77,7 @@ final class KafkaStream
     SupportsTriggerAvailableNow connector = (SupportsTriggerAvailableNow) topics;
     IdlePace pace = IdlePace.ofThread();
     if (!bounded) {
-      pace.rest();
+      pace.rest(this);
     }
     Offset all = connector.latestOffset(start, ReadLimit.allAvailable());
     if (all == null || limit instanceof ReadAllAvailable) {

@@ -3,16 +3,22 @@ package dev.joinery.kernel.admission;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.util.List;
 import org.junit.jupiter.api.Test;
 
 class IdlePaceTest {
   private long now;
+  private final Object source = new Object();
   private final IdlePace pace = new IdlePace(() -> now, millis -> now += millis);
 
   /** Looks once, and returns how long that waited. */
   private long look() {
+    return look(source);
+  }
+
+  private long look(Object of) {
     long before = now;
-    pace.rest();
+    pace.rest(of);
     return now - before;
   }
 
@@ -43,13 +49,18 @@ class IdlePaceTest {
   }
 
   @Test
-  void manySourcesOfAQueryRestTogether() {
+  void aQueryRestsOnceHoweverManySourcesItHas() {
+    List<Object> sources = List.of(new Object(), new Object(), new Object());
+    sources.forEach(this::look);
     now += 60_000;
-    look();
-    now += 10;
-    assertEquals(IdlePace.MOST_MS - 10, look());
-    now += IdlePace.MOST_MS;
-    assertEquals(0, look(), "the next source is asked in the same round, or later");
+    sources.forEach(this::look);
+    long before = now;
+    sources.forEach(this::look);
+    assertEquals(IdlePace.MOST_MS, now - before);
+    pace.found();
+    before = now;
+    sources.forEach(this::look);
+    assertEquals(0, now - before, "what one finds keeps the others awake");
   }
 
   @Test
@@ -61,8 +72,8 @@ class IdlePaceTest {
               throw new InterruptedException();
             });
     now += 60_000;
-    ending.rest();
-    ending.rest();
+    ending.rest(source);
+    ending.rest(source);
     assertTrue(Thread.interrupted(), "Spark must hear of it");
   }
 }
