@@ -74,7 +74,8 @@ class Addition:
 def add(program: KernelProgram, ledger: Ledger) -> Addition:
     """Return how a program, lowered to keep what a ledger has, goes on with products added.
 
-    None of its products may be one that changed.
+    One that has products of the ledger in another way than the ledger is refused: they would be
+    built again.
     """
     ours = Ledger.of(program)
     nodes = [each for each in program.nodes if not isinstance(each, StreamNode)]
@@ -86,7 +87,9 @@ def add(program: KernelProgram, ledger: Ledger) -> Addition:
     joined = _Joined(program, nodes, frozenset(new), ledger.products)
     levels = {place: ledger.nodes[number].level for place, number in numbers.items()}
     levels |= {place: nodes[place].level + shift for place in new}
-    why = tuple(dict.fromkeys((*joined.in_the_way(), *joined.too_deep(levels))))
+    others = {name for each in new for name in ours.nodes[each].products} & ledger.products
+    changed = (_changed(each) for each in sorted(others))
+    why = tuple(dict.fromkeys((*changed, *joined.in_the_way(), *joined.too_deep(levels))))
     if why:
         return Addition(None, why=why)
     numbers |= {place: len(ledger.nodes) + number for number, place in enumerate(new)}
@@ -109,7 +112,7 @@ def read_again(program: KernelProgram, ledger: Ledger, products: Collection[str]
     new = [place for place in range(len(program.nodes)) if place not in numbers]
     others = {name for each in new for name in ours.nodes[each].products} - {*products}
     shift = ledger.levels - program.levels
-    why = [f'product "{each}" was changed' for each in sorted(others)]
+    why = [_changed(each) for each in sorted(others)]
     for node in (program.nodes[each] for each in new):
         if not _is_of_log(node):
             why.append(_by_time(node.name))
@@ -198,6 +201,10 @@ def _is_of_log(node: KernelNode) -> bool:
     if isinstance(node, Inserts | Retract):
         return node.judged is None and node.kept is None
     return _is_of_rows(node)
+
+
+def _changed(product: str) -> str:
+    return f'product "{product}" was changed'
 
 
 def _unkept(relation: str) -> str:

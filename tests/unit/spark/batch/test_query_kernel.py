@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import joinery as jn
+from joinery.project.run import RunSpec
+from joinery.solutions.spark_state.addition import add
 from joinery.solutions.spark_state.fingerprint import fingerprint
 from joinery.solutions.spark_state.ledger import Ledger
 from joinery.solutions.spark_state.lower import lower
@@ -61,3 +63,27 @@ def test_a_checkpoint_goes_on_whichever_of_its_products_were_lowered_otherwise_t
     ours = [each for each in (lowered.program, lowered.former) if each is not None]
     assert noted.program in [fingerprint(each).program for each in ours]
     assert () == lowered.earlier
+
+
+ADDED = "{root: city, embed: {follows: {many: follow, on: {city: id}}}"
+
+
+def test_a_product_that_is_added_leaves_one_that_was_lowered_otherwise_then_as_it_is(
+    tmp_path: Path,
+) -> None:
+    kept = "{root: user, embed: {follows: {many: follow, on: {follower: id}}}"
+    others = "".join(
+        f"  {name}: {form}, group: g, sink: {{files: {{path: out}}}}}}\n"
+        for name, form in {"kept": kept, "added": ADDED}.items()
+    )
+    file = tmp_path / "joinery.yaml"
+    file.write_text(PROJECT + others)
+    project = jn.load(file)
+    *stood, _ = project.plan.products
+    ledger = Ledger.of(lower(stood, keeps_gathers=True))
+    assert ledger is not None
+
+    ways = [add(each, ledger) for each in lower_products(project.plan.products, RunSpec(), ledger)]
+
+    (way,) = (each.program for each in ways if each.program is not None)
+    assert ["added"] == [each.name for each in way.nodes[len(ledger.nodes) :]]
