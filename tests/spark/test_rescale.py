@@ -29,11 +29,25 @@ defaults: {source: changes, format: json}
 relations:
   customer: {key: [id], fields: {id: long, name: string, city: string}}
   order: {key: [id], fields: {id: long, customer_id: long, total: long}}
+  follow: {key: [id], fields: {id: long, who: long, whom: long}}
 products:
   card:
+    group: shop
     root: order
     fields: [id]
     embed: {customer: {one: customer, on: {id: customer_id}, fields: [city]}}
+    sink: {files: {path: out}}
+  feed:
+    group: shop
+    root: customer
+    embed:
+      orders:
+        many: order
+        through: {follow: {who: id}}
+        on: {customer_id: follow.whom}
+        fields: [id]
+        order: [-id]
+        limit: 300
     sink: {files: {path: out}}
 run: {spark: {spark.sql.shuffle.partitions: "2"}}
 """
@@ -95,23 +109,42 @@ def test_state_goes_on_in_another_number_of_partitions(
     assert {"city 0": 7, "city 1": 6, "city 2": 5, "city 3": 6, "city 4": 6} == counts
 
 
-def test_the_pages_of_a_large_value_are_found_in_another_number_of_partitions(
+def test_the_pages_of_large_values_are_found_in_another_number_of_partitions(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """The orders of one customer stand in pages, each under an address of its own."""
+    """The orders of one customer stand in pages, and so do those that a Fold is led to."""
     (tmp_path / "joinery.yaml").write_text(CARDS, encoding="utf-8")
     orders = [{"id": i, "customer_id": 7, "total": i} for i in range(1_000)]
-    feed(tmp_path, 1, customer=[CUSTOMERS[7]], order=orders)
+    follow = {"id": 1, "who": 3, "whom": 7}
+    feed(tmp_path, 1, customer=[CUSTOMERS[7], CUSTOMERS[3]], order=orders, follow=[follow])
     run_once(spark, tmp_path)
     project = load(tmp_path / "joinery.yaml")
-    products = select_queries(outputs_of(project.plan))["card"]
+    products = select_queries(outputs_of(project.plan))["shop"]
 
-    rescale(project.spec, "card", products, 5, lambda: spark)
-    feed(tmp_path, 2, customer=[{**CUSTOMERS[7], "city": "Ulm"}])
+    rescale(project.spec, "shop", products, 5, lambda: spark)
+    gone = [{"id": i, "__deleted": True} for i in range(800, 1_000, 2)]
+    feed(tmp_path, 2, customer=[{**CUSTOMERS[7], "city": "Ulm"}], order=gone)
 
-    assert {"card": 1_000} == run_once(spark, tmp_path)
+    assert {"card": 900, "feed": 2} == run_once(spark, tmp_path)
     found = documents(tmp_path, "card").values()
-    assert 1_000 == sum(value["customer"] == {"city": "Ulm"} for value in found)
+    assert 900 == sum((value or {}).get("customer") == {"city": "Ulm"} for value in found)
+    assert feeds(tmp_path) == {
+        3: [*range(999, 800, -2), *range(799, 599, -1)],
+        7: [],
+    }
+
+    feed(tmp_path, 3, follow=[{**follow, "who": 7}])
+
+    assert {"feed": 2} == run_once(spark, tmp_path)
+    assert feeds(tmp_path) == {
+        3: [],
+        7: [*range(999, 800, -2), *range(799, 599, -1)],
+    }
+
+
+def feeds(folder: Path) -> dict[int, list[int]]:
+    found = documents(folder, "feed").values()
+    return {each["id"]: [order["id"] for order in each["orders"]] for each in found}
 
 
 def test_what_was_deleted_before_is_forgotten_in_another_number_of_partitions(
