@@ -61,7 +61,7 @@ public final class LiveLevel extends Level implements WholeTask {
   /** What comes of a task's messages. */
   private final class Handling extends Sending {
     private final RowsAhead rows;
-    private final Arrivals arrivals = new Arrivals();
+    private final Inbox inbox = new Inbox();
     private UnsafeRow passing;
 
     /** Whether those that may wait have their turn once nothing urgent is left. */
@@ -75,33 +75,33 @@ public final class LiveLevel extends Level implements WholeTask {
     @Override
     public boolean hasNext() {
       while (passing == null && !super.hasNext()) {
-        Arrivals.Group group = following();
+        Inbox.Group group = following();
         if (group != null) {
           send(handle(group.address(), group.messages()));
-        } else if (passing == null && rows.hasEnded() && !arrivals.anyWaits()) {
+        } else if (passing == null && rows.hasEnded() && !inbox.anyWaits()) {
           return false;
         }
       }
       return true;
     }
 
-    private Arrivals.Group following() {
-      Arrivals.Group urgent = arrivals.urgent();
+    private Inbox.Group following() {
+      Inbox.Group urgent = inbox.urgent();
       if (urgent == null && !portionIsDue) {
         receive();
         portionIsDue = passing == null;
-        urgent = arrivals.urgent();
+        urgent = inbox.urgent();
       }
       if (urgent != null || passing != null) {
         return urgent;
       }
       portionIsDue = false;
-      return arrivals.portion();
+      return inbox.portion();
     }
 
     /** Takes what has come, up to a message to a later level; waits where nothing else is to do. */
     private void receive() {
-      UnsafeRow row = arrivals.anyWaits() ? rows.poll() : rows.take();
+      UnsafeRow row = inbox.anyWaits() ? rows.poll() : rows.take();
       while (row != null) {
         byte[] address = row.getBinary(ADDRESS);
         int node = Address.nodeOf(address);
@@ -110,8 +110,8 @@ public final class LiveLevel extends Level implements WholeTask {
           return;
         }
         byte[] message = row.getBinary(MESSAGE);
-        arrivals.add(address, message, turnOf(node, message));
-        row = arrivals.isFull() ? null : rows.poll();
+        inbox.add(address, message, turnOf(node, message));
+        row = inbox.isFull() ? null : rows.poll();
       }
     }
 

@@ -5,8 +5,8 @@ import dev.joinery.kernel.bytes.ByteWriter;
 import dev.joinery.kernel.bytes.Slice;
 
 /**
- * What a FanOut tells a Gather or a Fold of the children under its join value: how many more they are, whether
- * the value became hot or cold, and entries put or removed.
+ * What a FanOut tells a Gather or a Fold of the children under its join value: how many more they
+ * are, whether the value became hot or cold, and entries put or removed.
  *
  * <p>Large ones travel in several messages, of which the first alone tells the difference. The same
  * message can be sent to many.

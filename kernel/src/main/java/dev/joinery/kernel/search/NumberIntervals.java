@@ -6,8 +6,8 @@ import java.util.List;
 import java.util.function.Consumer;
 
 /**
- * The same of numbers, whose ends stand side by side: nothing else is read of the intervals that do
- * not hold one.
+ * As {@link Intervals}, of numbers, whose ends stand side by side: nothing else is read of the
+ * intervals that do not hold one.
  */
 final class NumberIntervals<T> {
   /** {@code low} above {@code high} holds nothing. */

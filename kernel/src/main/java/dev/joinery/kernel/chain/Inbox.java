@@ -17,7 +17,7 @@ import java.util.Queue;
  * <p>Invariant: of the messages to one address those of one {@link Node.Turn} keep their order. One
  * that may wait waits for no more messages than had come when the portion before it was taken.
  */
-final class Arrivals {
+final class Inbox {
   /** So many of those that may wait are taken together. */
   static final int PORTION = 64;
 

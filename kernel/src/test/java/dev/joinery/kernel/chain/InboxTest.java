@@ -11,8 +11,8 @@ import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-class ArrivalsTest {
-  private final Arrivals arrivals = new Arrivals();
+class InboxTest {
+  private final Inbox inbox = new Inbox();
 
   @Test
   void whatCameToAnAddressIsHandedOverTogetherAndTheRestByItself() {
@@ -23,50 +23,50 @@ class ArrivalsTest {
     add("a", "5", Turn.TOGETHER);
 
     assertEquals(List.of("b: 2", "b: 3", "a: 1 5", "c: 4"), urgent());
-    assertFalse(arrivals.anyWaits());
+    assertFalse(inbox.anyWaits());
   }
 
   @Test
   void messagesThatMayWaitAreTakenInPortionsFromAllAddressesInTurn() {
-    for (int i = 0; i <= Arrivals.PORTION; i++) {
+    for (int i = 0; i <= Inbox.PORTION; i++) {
       add("a", "" + i, Turn.LATER);
       add("b", "" + i, Turn.LATER);
     }
 
-    assertNull(arrivals.urgent());
-    assertEquals(Arrivals.PORTION, arrivals.portion().messages().size());
-    assertEquals(Arrivals.PORTION, arrivals.portion().messages().size());
-    assertEquals("a: " + Arrivals.PORTION, text(arrivals.portion()));
-    assertTrue(arrivals.anyWaits());
-    assertEquals("b: " + Arrivals.PORTION, text(arrivals.portion()));
-    assertFalse(arrivals.anyWaits());
-    assertNull(arrivals.portion());
+    assertNull(inbox.urgent());
+    assertEquals(Inbox.PORTION, inbox.portion().messages().size());
+    assertEquals(Inbox.PORTION, inbox.portion().messages().size());
+    assertEquals("a: " + Inbox.PORTION, text(inbox.portion()));
+    assertTrue(inbox.anyWaits());
+    assertEquals("b: " + Inbox.PORTION, text(inbox.portion()));
+    assertFalse(inbox.anyWaits());
+    assertNull(inbox.portion());
   }
 
   @Test
   void itIsFullUntilMessagesAreTaken() {
-    arrivals.add(bytes("a"), new byte[40 << 20], Turn.LATER);
-    assertTrue(arrivals.isFull());
+    inbox.add(bytes("a"), new byte[40 << 20], Turn.LATER);
+    assertTrue(inbox.isFull());
 
-    arrivals.portion();
+    inbox.portion();
 
-    assertFalse(arrivals.isFull());
+    assertFalse(inbox.isFull());
   }
 
   private void add(String address, String message, Turn turn) {
-    arrivals.add(bytes(address), bytes(message), turn);
+    inbox.add(bytes(address), bytes(message), turn);
   }
 
   private List<String> urgent() {
     List<String> found = new ArrayList<>();
-    for (Arrivals.Group each = arrivals.urgent(); each != null; each = arrivals.urgent()) {
+    for (Inbox.Group each = inbox.urgent(); each != null; each = inbox.urgent()) {
       found.add(text(each));
     }
     return found;
   }
 
-  private static String text(Arrivals.Group group) {
-    List<String> messages = group.messages().stream().map(ArrivalsTest::text).toList();
+  private static String text(Inbox.Group group) {
+    List<String> messages = group.messages().stream().map(InboxTest::text).toList();
     return text(group.address()) + ": " + String.join(" ", messages);
   }
 
