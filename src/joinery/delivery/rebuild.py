@@ -23,9 +23,10 @@ from joinery.delivery.held_outlet import HoldingOutlet
 from joinery.delivery.hold import Hold, write_rows
 from joinery.delivery.lease import Lease
 from joinery.delivery.outlet import DirectOutlet, SinkResult
+from joinery.delivery.sweep import Sweep
 from joinery.model.warning import RunWarning
 from joinery.sinks.line import StagedRow
-from joinery.sinks.protocol import Sink, StagedBatch, listing_of
+from joinery.sinks.protocol import Sink, StagedBatch
 
 _SENT_AT = "sent_at"
 
@@ -90,8 +91,7 @@ class RebuildOutlet(HoldingOutlet):
         warn: Callable[[RunWarning], None],
     ) -> None:
         super().__init__(DirectOutlet(sinks), hold)
-        self._warn = warn
-        self._sinks = tuple(sinks)
+        self._sweep = Sweep(sinks, warn)
         self._reached = reached
         self._swap = swap
 
@@ -105,8 +105,10 @@ class RebuildOutlet(HoldingOutlet):
             whole = Path(folder, "part-00000.jsonl")
             write_rows(whole, self._renewed(ours))
             outcomes = self._inner.write(replace(ours, files=(whole,), after=self._sent_at()))
+            later = replace(ours, after=self._sent_at())
+            foreign = self._sweep.send_foreign(later, Path(folder), time.time_ns() // 1000)
         self._swap.end()
-        return outcomes
+        return [*outcomes, *foreign]
 
     def drain(self) -> Sequence[SinkResult]:
         """Nothing may go out before the swap."""
@@ -127,7 +129,7 @@ class RebuildOutlet(HoldingOutlet):
 
     def _renewed(self, batch: StagedBatch) -> Iterator[StagedRow]:
         """Yield all documents under one new version, then tombstones of those that vanished."""
-        listed = self._listed(batch)
+        listed = self._sweep.keys(batch)
         first = next(listed, None)
         vanished = [] if first is None else self._vanished(batch, chain((first,), listed))
         version = time.time_ns() // 1000
@@ -140,23 +142,3 @@ class RebuildOutlet(HoldingOutlet):
         """Return those keys that targets hold and the rebuild does not."""
         self._hold.put(batch, time.time())
         return sorted(set(self._hold.missing(listed)))
-
-    def _listed(self, batch: StagedBatch) -> Iterator[str]:
-        """Yield the keys of all documents that targets hold, as far as they can tell."""
-        for sink in self._sinks:
-            if (listing := listing_of(sink)) is None:
-                self._warn(unswept(batch.product, sink.target))
-            else:
-                yield from listing.keys(batch)
-
-
-def unswept(product: str, target: str) -> RunWarning:
-    """Return that documents which are no more stay in a target."""
-    about = f'product "{product}"'
-    return RunWarning(
-        code="WARN_NOT_SWEPT",
-        about=f"{about} in {target}",
-        message=f"{about}: {target} cannot list what it holds, so documents whose root is gone"
-        " stay there",
-        hint="Delete there what the rebuild did not send, or start with an empty target.",
-    )

@@ -12,18 +12,18 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from joinery.delivery.hold import Hold, write_rows
 from joinery.delivery.outlet import Outlet, SinkResult
-from joinery.delivery.rebuild import unswept
+from joinery.delivery.sweep import Sweep
 from joinery.files import write_whole
 from joinery.model.warning import RunWarning
 from joinery.place.place import Place
 from joinery.sinks.line import StagedRow
-from joinery.sinks.protocol import Sink, StagedBatch, listing_of
+from joinery.sinks.protocol import Sink, StagedBatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +59,8 @@ class SweepingOutlet:
         warn: Callable[[RunWarning], None],
     ) -> None:
         self._inner = inner
-        self._sinks = tuple(sinks)
+        self._sweep = Sweep(sinks, warn)
         self._building = building
-        self._warn = warn
         self._batch: int | None = None
 
     def open(self) -> None:
@@ -82,8 +81,11 @@ class SweepingOutlet:
             gone = Path(folder, "part-gone.jsonl")
             version = self._building.version(batch.batch_id)
             rows = (StagedRow(key, None, version) for key in self._gone(whole, Path(folder)))
-            count = write_rows(gone, rows)
-            return self._inner.write(replace(whole, files=(*whole.files, gone)) if count else whole)
+            if write_rows(gone, rows):
+                whole = replace(whole, files=(*whole.files, gone))
+            outcomes = self._inner.write(whole)
+            later = replace(whole, after=round(time.time() * 1000))
+            return [*outcomes, *self._sweep.send_foreign(later, Path(folder), version)]
 
     def drain(self) -> Sequence[SinkResult]:
         """Send what may be sent now."""
@@ -99,7 +101,7 @@ class SweepingOutlet:
         hold.open()
         try:
             hold.put(batch, time.time())
-            gone = sorted({*self._noted(batch), *hold.missing(self._listed(batch))})
+            gone = sorted({*self._noted(batch), *hold.missing(self._sweep.keys(batch))})
         finally:
             hold.close()
         batch.check()
@@ -114,13 +116,6 @@ class SweepingOutlet:
         told = json.loads(self._building.note.read_text(encoding="utf-8"))
         keys: Sequence[str] = told["keys"] if told["batch"] == batch.batch_id else ()
         return keys
-
-    def _listed(self, batch: StagedBatch) -> Iterator[str]:
-        for sink in self._sinks:
-            if (listing := listing_of(sink)) is None:
-                self._warn(unswept(batch.product, sink.target))
-            else:
-                yield from listing.keys(batch)
 
 
 def _here(batch: StagedBatch, folder: Path) -> tuple[Path, ...]:

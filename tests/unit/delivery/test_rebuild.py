@@ -89,6 +89,17 @@ def test_a_rebuild_that_sends_again_keeps_the_tombstones_that_it_has_sent(
     assert ['{"id":1}'] == list(sink.keys(batch(tmp_path, 0)))
 
 
+def test_a_document_under_the_key_of_before_is_taken_back_apart(
+    tmp_path: Path, rebuild: RebuildOutlet
+) -> None:
+    old = batch(tmp_path, 0, StagedRow('{"city":"x"}', '{"n":1}', 1), query_id="q1")
+    DirectOutlet([FilesSink(tmp_path / "out")]).write(old)
+
+    rebuild.write(batch(tmp_path, LAST, row(1, 20)))
+
+    assert [[('{"id":1}', True)], [('{"city":"x"}', False)]] == sent(tmp_path)[1:]
+
+
 def test_of_a_key_that_the_last_batch_has_nothing_that_was_held_is_sent(
     tmp_path: Path, rebuild: RebuildOutlet
 ) -> None:

@@ -13,8 +13,9 @@ from joinery.delivery.sweeping_outlet import Building, SweepingOutlet
 from joinery.model.warning import RunWarning
 from joinery.sinks.console import ConsoleSink
 from joinery.sinks.files import FilesSink
-from joinery.sinks.line import read_rows
+from joinery.sinks.line import StagedRow, read_rows
 from joinery.sinks.protocol import Sink, StagedBatch, Written
+from joinery.sinks.sqlite import SqliteSink
 
 BUILT_IN, VERSION = 2, 20
 
@@ -92,6 +93,25 @@ def test_a_target_that_cannot_list_is_told(tmp_path: Path) -> None:
 
     assert [('{"id":2}', True), ('{"id":1}', False)] == sent(tmp_path)[-1]
     assert ["WARN_NOT_SWEPT"] == [each.code for each in warned]
+
+
+def test_a_document_under_the_key_of_before_goes_from_the_target_that_holds_it_alone(
+    tmp_path: Path,
+) -> None:
+    """A table has no place for a key of other columns."""
+    sinks: list[Sink] = [FilesSink(tmp_path / "out"), SqliteSink(tmp_path / "db.sqlite", "p")]
+    building = Building(lambda: BUILT_IN, lambda batch: VERSION, tmp_path / "anew.json")
+    ours = SweepingOutlet(DirectOutlet(sinks), sinks, building, lambda warning: None)
+    old = batch(tmp_path, 1, StagedRow('{"city":"x"}', '{"n":1}', 10), query_id="q")
+    DirectOutlet(sinks[:1]).write(old)
+    ours.open()
+
+    ours.write(batch(tmp_path, BUILT_IN, row(2, VERSION), query_id="q"))
+
+    assert [[('{"id":2}', True)], [('{"city":"x"}', False)]] == sent(tmp_path)[1:]
+    listed = [[*each.keys(old)] for each in sinks if isinstance(each, FilesSink | SqliteSink)]
+    assert [['{"id":2}'], ['{"id":2}']] == listed
+    ours.close()
 
 
 class Placed:
