@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from typing import Any
 
 from tests.services.live_run import Topic
 from tests.services.log import Data, Log
 
 Hit = tuple[int, int]
+Listed = tuple[int, str]
 
 
 class Market:
@@ -18,6 +20,7 @@ class Market:
         self._log, self._at, self._pick = log, at, random.Random(5)
         self.listings: dict[int, tuple[str, int]] = {}
         self.searches: dict[int, tuple[str, int]] = {}
+        self.saved: set[int] = set()
 
     def list(self, id: int, city: str, price: int) -> None:
         self.listings[id] = city, price
@@ -35,6 +38,7 @@ class Market:
 
     def broken(self, id: int) -> None:
         self.searches.pop(id, None)
+        self.saved.add(id)
         self._put("saved", {"id": id, "condition": "prise < 5", "user": "ann"})
 
     def let(self, id: int) -> None:
@@ -59,8 +63,17 @@ class Market:
             if city == wanted and price < most
         }
 
+    def priced(self) -> dict[int, set[Listed]]:
+        """Return the listings whose price is the number of a search, where there are any."""
+        return _by_price(
+            (price, (id, city))
+            for id, (city, price) in self.listings.items()
+            if price in self.saved
+        )
+
     def _wanted(self, id: int, city: str, price: int) -> tuple[str, Data, Data]:
         self.searches[id] = city, price
+        self.saved.add(id)
         condition = f"city = '{city}' and price < {price}"
         return (
             f"{self._at}.saved",
@@ -77,3 +90,18 @@ def held(topic: Topic) -> dict[Hit, tuple[int, str]]:
         (each["query"]["id"], each["document"]["id"]): (each["price"], each["user"])
         for each in topic.newest().values()
     }
+
+
+def priced(topic: Topic) -> dict[int, set[Listed]]:
+    return _by_price(
+        (each["id"], (one["id"], one["city"]))
+        for each in topic.newest().values()
+        for one in each["listings"]
+    )
+
+
+def _by_price(listings: Iterable[tuple[int, Listed]]) -> dict[int, set[Listed]]:
+    found: dict[int, set[Listed]] = {}
+    for price, listed in listings:
+        found.setdefault(price, set()).add(listed)
+    return found

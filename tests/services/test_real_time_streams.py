@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.services.live_market import Market, held
+from tests.services.live_market import Market, held, priced
 from tests.services.live_run import LiveRun, Topic, live_run
 from tests.services.live_truth import record
 from tests.services.log import Log
@@ -75,11 +75,18 @@ streams:
     sink: {{kafka: {{topic: {at}.pairs}}}}
 products:
   hits:
+    group: market
     search: listing
     queries: saved
     query: condition
     fields: {{price: listing.price, user: saved.user}}
     sink: {{kafka: {{topic: {at}.hits}}}}
+  prices:
+    group: market
+    root: saved
+    fields: [id]
+    embed: {{listings: {{many: listing, on: {{price: id}}, fields: [id, city]}}}}
+    sink: {{kafka: {{topic: {at}.prices}}}}
 run:
   checkpoint_interval: 10s
   dead_letters: {{kafka: {{topic: {at}.dead}}}}
@@ -184,20 +191,24 @@ def test_events_and_hits_are_told_as_they_come_also_after_a_kill(
     log: Log, at: str, tmp_path: Path
 ) -> None:
     shop, market = Shop(tmp_path, log), Market(log, at)
-    events, hits = (Topic(log.bootstrap, f"{at}.{each}") for each in ("enriched", "hits"))
+    names = "enriched", "hits", "prices"
+    events, hits, prices = (Topic(log.bootstrap, f"{at}.{each}") for each in names)
 
     def right() -> bool:
-        return shop.settled() and held(hits) == market.hits()
+        hit = held(hits) == market.hits()
+        return hit and priced(prices) == market.priced() and shop.settled()
 
     def missing() -> str:
-        return "\n".join([shop.missing(), f"{held(hits)} instead of {market.hits()}"])
+        told = f"{held(hits)} instead of {market.hits()}"
+        read = f"{priced(prices)} instead of {market.priced()}"
+        return "\n".join([shop.missing(), told, read])
 
     shop.some(40)
     market.list(1, "A", 5)
     log.put(f"{at}.customer", {"id": 7, "name": "Ada"})
     order(log, at, 1, 7)
     with live_run(tmp_path, "--real-time") as run:
-        run.until(lambda: live(run.lines()) == {*STREAMS, "enriched", "hits"}, "real time")
+        run.until(lambda: live(run.lines()) == {*STREAMS, "enriched", "market"}, "real time")
         follow_orders(run, log, at, events)
         follow_listings(run, market, hits)
         for _ in range(20):
@@ -225,7 +236,7 @@ def test_events_and_hits_are_told_as_they_come_also_after_a_kill(
     assert {1: "Ada", 4: "Ada", 5: "Eve"}.items() <= named(events).items()
     assert named(events)[3] in (None, "Eve")
     assert len(shop.expected("first")) < len(shop.expected("scored")), "some were seen before"
-    for each in (*shop.topics.values(), hits):
+    for each in (*shop.topics.values(), hits, prices):
         each.check_versions()
 
 
