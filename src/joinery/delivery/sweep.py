@@ -77,5 +77,5 @@ def _unswept(product: str, target: str) -> RunWarning:
         about=f"{about} in {target}",
         message=f"{about}: {target} cannot list what it holds, so documents whose root is gone"
         " stay there",
-        hint="Delete there what the rebuild did not send, or start with an empty target.",
+        hint="Delete there what was not sent now, or start with an empty target.",
     )
