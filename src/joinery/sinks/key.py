@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
+from joinery.errors import SinkError
 from joinery.model.type import INT, Atomic, Field, Struct
 from joinery.model.type import Decimal as DecimalType
 
@@ -180,6 +181,22 @@ def key_of_text(text: str, key: Struct) -> str:
     else:
         values = json.loads(text, parse_float=Decimal)
     return key_object(key, values)
+
+
+def listed_key(text: str, key: Struct, target: str) -> str:
+    """Return the same of a text under which a target holds a document.
+
+    Raises:
+        SinkError: The text is none of these columns, as where the product's key changed.
+    """
+    try:
+        return key_of_text(text, key)
+    except (ValueError, TypeError) as error:
+        raise SinkError(
+            f"{target} holds documents under keys of other columns or types than the product's",
+            detail="Did its key change? Which of them are no more cannot be told.",
+            hint="Name another place for the product, or delete there what it sent before.",
+        ) from error
 
 
 def key_json(value: object) -> str:

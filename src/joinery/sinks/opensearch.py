@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 from joinery.errors import SinkOptionError
 from joinery.model.type import Struct
 from joinery.project.option import Target, anything, count, flag, options, text
-from joinery.sinks.key import key_of_text
+from joinery.sinks.key import listed_key
 from joinery.sinks.line import StagedRow, read_chunks
 from joinery.sinks.opensearch_bulk import (
     HASHED,
@@ -189,7 +189,7 @@ class OpenSearchSink:
         server.ask(lambda client: client.indices.refresh(index=self._index))
         for id in server.ids(self._index):
             if not id.startswith(HASHED):
-                yield key_of_text(id, batch.key)
+                yield listed_key(id, batch.key, self.target)
 
     def last_batch(self, batch: StagedBatch) -> int | None:
         """Return the highest batch of the checkpoint that was begun here."""

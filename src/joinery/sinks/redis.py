@@ -22,7 +22,7 @@ from joinery.clients.redis import failure, open_redis, redis_errors, shown
 from joinery.errors import SinkOptionError
 from joinery.model.type import Struct
 from joinery.project.option import Target, options, text
-from joinery.sinks.key import key_of_text, key_text
+from joinery.sinks.key import key_text, listed_key
 from joinery.sinks.line import StagedRow, read_chunks
 from joinery.sinks.protocol import (
     FencedError,
@@ -142,7 +142,7 @@ class RedisSink:
         at = f"{self._prefix}:"
         try:
             for name in client.scan_iter(match=f"{literal(at)}*", count=_SCANNED_AT_ONCE):
-                yield key_of_text(name.decode().removeprefix(at), batch.key)
+                yield listed_key(name.decode().removeprefix(at), batch.key, self.target)
         except redis_errors() as error:
             raise failure(error, self.target, "could not read from") from error
 

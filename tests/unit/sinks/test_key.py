@@ -7,8 +7,9 @@ from decimal import Decimal
 
 import pytest
 
-from joinery.model.type import STRING, Field, Struct
-from joinery.sinks.key import key_of_text, key_text
+from joinery.errors import SinkError
+from joinery.model.type import LONG, STRING, Field, Struct
+from joinery.sinks.key import key_of_text, key_text, listed_key
 
 
 @pytest.mark.parametrize(
@@ -47,3 +48,20 @@ def test_the_key_of_nothing_is_told_apart_and_read_back(region: str | None) -> N
     assert text not in {key_text({"region": each}) for each in others}
     key = key_of_text(text, Struct((Field("region", STRING),)))
     assert {"region": region} == json.loads(key)
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("ada", (Field("id", LONG),)),
+        ("7", (Field("id", LONG), Field("name", STRING))),
+        ("[7]", (Field("id", LONG), Field("name", STRING))),
+    ],
+)
+def test_a_text_of_another_key_that_a_target_holds_is_an_error_with_what_to_do(
+    text: str, columns: tuple[Field, ...]
+) -> None:
+    with pytest.raises(SinkError, match="redis holds documents under keys of other") as refused:
+        listed_key(text, Struct(columns), "redis")
+
+    assert "Name another place" in refused.value.hint
