@@ -2,7 +2,6 @@ package dev.joinery.kernel.files;
 
 import dev.joinery.kernel.admission.BatchSize;
 import dev.joinery.kernel.admission.BoundedLog;
-import dev.joinery.kernel.admission.IdlePace;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -83,9 +82,7 @@ final class FilesStream
 
   @Override
   public Offset latestOffset(Offset start, ReadLimit limit) {
-    IdlePace pace = IdlePace.ofThread();
     if (!frozen) {
-      pace.rest(this);
       catalog.discover(options.topics());
     }
     FilesOffset from = FilesOffset.of(start).completedIn(catalog);
@@ -95,9 +92,6 @@ final class FilesStream
             : size.next(size.rowsIn(Math.max(0, known() - bytes(from))));
     FilesOffset end = cut.end(from, options.topics(), most.rows(), most.bytes());
     size.took(lines(end) - lines(from), bytes(end) - bytes(from), bytes(end) < known());
-    if (!end.equals(from)) {
-      pace.found();
-    }
     return end.equals(from) && from.topics.isEmpty() ? null : end;
   }
 

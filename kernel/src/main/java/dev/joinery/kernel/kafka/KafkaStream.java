@@ -5,7 +5,6 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.joinery.kernel.admission.BatchSize;
 import dev.joinery.kernel.admission.BoundedLog;
-import dev.joinery.kernel.admission.IdlePace;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
@@ -75,10 +74,6 @@ final class KafkaStream
   @Override
   public Offset latestOffset(Offset start, ReadLimit limit) {
     SupportsTriggerAvailableNow connector = (SupportsTriggerAvailableNow) topics;
-    IdlePace pace = IdlePace.ofThread();
-    if (!bounded) {
-      pace.rest(this);
-    }
     Offset all = connector.latestOffset(start, ReadLimit.allAvailable());
     if (all == null || limit instanceof ReadAllAvailable) {
       return all;
@@ -88,9 +83,6 @@ final class KafkaStream
       size.measured(mean);
     }
     long left = records(start, all);
-    if (left > 0) {
-      pace.found();
-    }
     long most = most(size.next(left));
     Offset end = left <= most ? all : connector.latestOffset(start, ReadLimit.maxRows(most));
     long taken = records(start, end);
