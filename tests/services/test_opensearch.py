@@ -253,7 +253,7 @@ def test_deletes_are_forgotten_when_their_retention_is_over(
         monkeypatch.setattr("joinery.sinks.opensearch._SWEEP_S", 0.0)
         sink.write(stage('{"key":{"id":3},"value":{"id":3},"version":30}', forget_before=15))
 
-    assert wait_for(lambda: ["deleted:20", "epoch:q"] == found_in(opensearch, side))
+    assert wait_for(lambda: ["batch:q", "deleted:20", "epoch:q"] == found_in(opensearch, side))
 
 
 def test_documents_are_read_back_as_they_were_sent(opensearch: Service, stage: Stage) -> None:
