@@ -21,7 +21,7 @@ from joinery.delivery.outlet import DirectOutlet
 from joinery.errors import RunError, StateMismatchError
 from joinery.spark.batch import query_start
 from joinery.spark.batch.query import QueryRun
-from joinery.spark.recovery import standing
+from joinery.spark.recovery import apply
 from joinery.spark.recovery.rescale import rescale
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def test_products_of_a_group_are_removed_and_reordered_and_the_others_go_on(
             assert 3 == joinery(monkeypatch, "plan")
             assert f"{left} unchanged, 3 removed" in capsys.readouterr().out
             with monkeypatch.context() as broken:
-                broken.setattr(standing, "write_whole", killed)
+                broken.setattr(apply, "write_whole", killed)
                 assert 1 == joinery(monkeypatch, "apply")
             assert 3 == joinery(monkeypatch, "plan"), "the checkpoint is as it was"
             assert 0 == joinery(monkeypatch, "apply")

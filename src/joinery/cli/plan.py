@@ -16,7 +16,7 @@ from joinery.project.product import ProjectSpec
 from joinery.text.figure import size_text
 
 if TYPE_CHECKING:
-    from joinery.spark.recovery.standing import Outcome, QueryChange
+    from joinery.spark.recovery.query_change import Outcome, QueryChange
 
 _TOLD = 8
 _SETTLED = ("unchanged", "new")
@@ -43,7 +43,7 @@ def run_apply(file: Path, names: Sequence[str]) -> int:
         ApplyError: The state of one does not fit; none was changed.
         LeaseHeldError: One runs, or is rebuilt.
     """
-    from joinery.spark.recovery.standing import apply_all
+    from joinery.spark.recovery.apply import apply_all
 
     spec, queries = _queries(file, names)
     done = {"carried": "its state is kept; the next run goes on from it"}

@@ -36,11 +36,11 @@ class Telling:
     """Rows that are told to nodes which came after them.
 
     Attributes:
-        batch: The batch that tells them; it reads nothing.
+        batch: The batch that tells them; it reads nothing that is new.
         retracts: The numbers of the Retracts that have them.
         first: The lowest number of the nodes that are told.
-        part: The part of the program for which sources are read again, up to where the
-            checkpoint stands in them; None where none is.
+        part: The part of the program for which sources are read again, up to the checkpoint's
+            positions; None if none are.
         anew: The products that were there before, and changed or were away: what they sent is
             replaced.
     """

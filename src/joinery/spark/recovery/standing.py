@@ -1,33 +1,26 @@
-"""What the project as it is now means for the checkpoints that stand, and going on from them.
+"""What the project as it is now means for the checkpoints that stand.
 
 A query whose products were removed or put into another order goes on from its state: what is left
 of it is found again by what it is, and its nodes keep their numbers (see the ledger of them).
-So nothing is read again and nothing is sent. Products that were added are told the rows that stand,
-by a batch of the next run. What else changed is rebuilt.
-
-Invariant: a checkpoint is the former program's until what is noted of it is replaced, which is one
-file; from then on it is the new one's. State is not touched.
+So nothing is read again and nothing is sent. Products that were added or changed are built by a
+batch of the next run, from the rows in the state or from the log. What neither has is rebuilt.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
-from joinery.delivery.query_paths import QueryPaths, rebuild_paths
+from joinery.delivery.query_paths import QueryPaths
 from joinery.delivery.sent_mark import SentMark
 from joinery.errors import RunError, StateMismatchError
-from joinery.files import write_whole
 from joinery.observe.status import read_status
 from joinery.place.place import Place, numbers_in
 from joinery.plan.product import Product
 from joinery.project.product import ProjectSpec
 from joinery.solutions.spark_state.addition import Telling, add, read_again
 from joinery.solutions.spark_state.fingerprint import (
-    FILE_NAME,
     SPARK_STATE,
     Fingerprint,
     carried_fingerprint,
@@ -36,6 +29,7 @@ from joinery.solutions.spark_state.fingerprint import (
 )
 from joinery.solutions.spark_state.ledger import Ledger, Standing, stand
 from joinery.solutions.spark_state.needed import needed_columns, products_read
+from joinery.solutions.spark_state.program import KernelProgram
 from joinery.spark.batch.mode import HeldBackError, check_held
 from joinery.spark.batch.query_kernel import lower_products, lower_query
 from joinery.spark.batch.setup import spooled_products
@@ -48,49 +42,11 @@ from joinery.spark.recovery.checkpoint import (
     unbuilt,
     untold,
 )
-from joinery.spark.recovery.replacement import next_checkpoint, put_in_place
-from joinery.spark.source.again import LogAgain, logs_again
+from joinery.spark.recovery.query_change import ApplyError, ProductChange, QueryChange
+from joinery.spark.recovery.replacement import next_checkpoint
+from joinery.spark.source.again import logs_again
 from joinery.spark.source.kafka import subscription
 from joinery.spark.source.source import SourceRead, positions, sources_of
-
-Outcome = Literal["unchanged", "new", "carried", "rebuilt", "left"]
-ProductChange = Literal["unchanged", "changed", "added", "removed"]
-
-
-class ApplyError(RunError):
-    """The state of a checkpoint cannot be kept for the project as it is now."""
-
-    code = "RUN_APPLY"
-
-
-@dataclass(frozen=True, slots=True)
-class QueryChange:
-    """What the project as it is now means for the checkpoint of one query.
-
-    Attributes:
-        query: Its name.
-        outcome: `unchanged`: a run goes on; `new`: there is no checkpoint; `carried`: its state
-            fits once it is applied; `rebuilt`: it does not; `left`: the project has no such query.
-        products: What became of each, those of the project first, in its order.
-        why: What changed, and what keeps state from being carried over, in words.
-        relations: What a rebuild reads again.
-        documents: How many the last run of the query sent; None where that is not known.
-        noted: What is to be noted of the checkpoint where its state is carried over.
-        hindrance: What is in the way of that for now; None where nothing is.
-        unbuilt: The products that were added to it and that its next run is to build.
-        again: What the next run reads again to build what was added.
-    """
-
-    query: str
-    outcome: Outcome
-    products: Mapping[str, ProductChange]
-    why: tuple[str, ...] = ()
-    relations: tuple[str, ...] = ()
-    documents: int | None = None
-    noted: Fingerprint | None = None
-    hindrance: RunError | None = None
-    unbuilt: tuple[str, ...] = ()
-    again: tuple[LogAgain, ...] = ()
 
 
 def compare_all(
@@ -141,91 +97,98 @@ def compare(spec: ProjectSpec, query: str, products: Sequence[Product]) -> Query
     if standing.ledger is None:
         why = "the numbers of its nodes are not noted yet: run the project once as it was"
         return replace(found, why=(*told, why))
-    ledger = standing.ledger
-    ways = [stand(each, ledger) for each in lower_products(products, spec.run, ledger)]
+    group = _Group(spec, products, standing, standing.ledger, told)
+    ways = [stand(each, group.ledger) for each in group.lowered()]
     stood = min(ways, key=lambda each: (each.program is None, len(each.changed)))
     found = replace(found, products=_by_ledger(products, stood))
     if stood.added and not stood.changed:
-        found = _added(found, spec, products, standing, ledger, stood, told)
+        found = _added(found, group, stood)
         if found.noted is not None:
             return found
     elif stood.program is None:
         found = replace(found, why=tuple(_why_not(told, found.products, stood)) or tuple(told))
     if stood.program is None:
-        return _read_again(found, spec, products, standing, ledger, stood, told)
-    return _carried(found, spec, products, standing, ledger, stood, told)
+        return _read_again(found, group, stood)
+    return _carried(found, group, stood)
 
 
-def _added(
-    found: QueryChange,
-    spec: ProjectSpec,
-    products: Sequence[Product],
-    standing: Fingerprint,
-    ledger: Ledger,
-    stood: Standing,
-    told: Sequence[str],
-) -> QueryChange:
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """The products of a query as they are now, beside what its checkpoint keeps.
+
+    Attributes:
+        spec: The project.
+        products: Those of the query.
+        standing: What is noted of the checkpoint.
+        ledger: That of its nodes.
+        told: How the products differ from what is noted.
+    """
+
+    spec: ProjectSpec
+    products: Sequence[Product]
+    standing: Fingerprint
+    ledger: Ledger
+    told: Sequence[str]
+
+    def lowered(self, parts: Mapping[str, int] | None = None) -> Sequence[KernelProgram]:
+        """Return the programs in which its nodes may stand; `parts` has those of new products."""
+        return lower_products(self.products, self.spec.run, self.ledger, parts or {})
+
+
+def _added(found: QueryChange, group: _Group, stood: Standing) -> QueryChange:
     """Return what was found where products were added, and none changed."""
-    ways = [add(each, ledger) for each in lower_products(products, spec.run, ledger)]
+    ways = [add(each, group.ledger) for each in group.lowered()]
     addition = next((each for each in ways if each.program is not None), ways[0])
     if addition.program is None:
         names = ", ".join(f'"{each}"' for each in stood.added)
         whose = f"{names} cannot be built from the state of the others"
         return replace(found, why=(whose, *addition.why))
     joined = replace(stood, program=addition.program)
-    found = _carried(found, spec, products, standing, ledger, joined, told)
+    found = _carried(found, group, joined)
     if found.noted is None:
         return found
-    folder = next_checkpoint(spec.checkpoint, found.query)
+    folder = next_checkpoint(group.spec.checkpoint, found.query)
     last, _ = last_batch(folder)
     assert last is not None, "it has begun"
-    anew = _sent_before(spec, folder, stood.added)
-    telling = Telling(last + 1, addition.retracts, len(ledger.nodes), anew=anew)
+    anew = _sent_before(group.spec, folder, stood.added)
+    telling = Telling(last + 1, addition.retracts, len(group.ledger.nodes), anew=anew)
     return replace(found, noted=replace(found.noted, telling=telling))
 
 
-def _read_again(
-    found: QueryChange,
-    spec: ProjectSpec,
-    products: Sequence[Product],
-    standing: Fingerprint,
-    ledger: Ledger,
-    stood: Standing,
-    told: Sequence[str],
-) -> QueryChange:
+def _read_again(found: QueryChange, group: _Group, stood: Standing) -> QueryChange:
     """Return what was found where products are built from the logs, up to the checkpoint.
 
     These are those that were added, and those that changed, whose state stays where it is, unread.
     """
-    anew = _changed(products, spec, ledger) if stood.changed else ()
+    anew = _changed(group) if stood.changed else ()
     names = {*stood.added, *anew}
     if not names:
         return found
-    found = replace(found, products=_by_ledger(products, replace(stood, changed=anew)))
-    if why := [*_unreadable([each for each in products if each.name in names])]:
+    found = replace(found, products=_by_ledger(group.products, replace(stood, changed=anew)))
+    if why := [*_unreadable([each for each in group.products if each.name in names])]:
         return _refused_for(found, stood, why)
-    if len(names) == len(products):
+    if len(names) == len(group.products):
         return replace(found, why=(*found.why, "nothing of the state would be kept"))
-    part = ledger.next_part
-    ways = lower_products(products, spec.run, ledger, dict.fromkeys(names, part))
-    found_ways = [read_again(each, ledger, names) for each in ways]
-    addition = next((each for each in found_ways if each.program is not None), found_ways[0])
+    part = group.ledger.next_part
+    lowered = group.lowered(dict.fromkeys(names, part))
+    ways = [read_again(each, group.ledger, names) for each in lowered]
+    addition = next((each for each in ways if each.program is not None), ways[0])
     if addition.program is None:
         return _refused_for(found, stood, addition.why)
     joined = replace(stood, program=addition.program, changed=anew)
-    carried = _carried(found, spec, products, standing, ledger, joined, told)
+    carried = _carried(found, group, joined)
     if carried.noted is None:
         return carried
-    folder = next_checkpoint(spec.checkpoint, found.query)
+    folder = next_checkpoint(group.spec.checkpoint, found.query)
     last, _ = last_batch(folder)
     assert last is not None, "it has begun"
     wanted = {each.name for each in addition.program.decoded if each.part == part}
-    reads, at = sources_of(spec, products), positions_after(folder, last)
-    logs = tuple(logs_again(spec, folder, reads, at, wanted))
+    reads, at = sources_of(group.spec, group.products), positions_after(folder, last)
+    logs = tuple(logs_again(group.spec, folder, reads, at, wanted))
     if why := [each.why for each in logs if each.why]:
         return _refused_for(found, stood, why)
-    before = _sent_before(spec, folder, stood.added)
-    telling = Telling(last + 1, (), len(ledger.nodes), part, (*anew, *before))
+    before = _sent_before(group.spec, folder, stood.added)
+    telling = Telling(last + 1, (), len(group.ledger.nodes), part, (*anew, *before))
     return replace(carried, noted=replace(carried.noted, telling=telling), again=logs)
 
 
@@ -247,15 +210,15 @@ def _refused_for(found: QueryChange, stood: Standing, why: Sequence[str]) -> Que
     return replace(found, why=tuple(dict.fromkeys(told)))
 
 
-def _changed(products: Sequence[Product], spec: ProjectSpec, ledger: Ledger) -> tuple[str, ...]:
+def _changed(group: _Group) -> tuple[str, ...]:
     """Return the products of a ledger that are others by now, each judged without the others.
 
     Beside one that reads a further column of a relation, all that read it would look changed.
     """
     found = []
-    for one in (each for each in products if each.name in ledger.products):
-        alone = _with_what_it_reads(one, products)
-        ways = [stand(each, ledger) for each in lower_products(alone, spec.run, ledger)]
+    for one in (each for each in group.products if each.name in group.ledger.products):
+        alone = replace(group, products=_with_what_it_reads(one, group.products))
+        ways = [stand(each, group.ledger) for each in alone.lowered()]
         if all(each.program is None for each in ways):
             found.append(one.name)
     return tuple(found)
@@ -282,29 +245,21 @@ def _unreadable(added: Sequence[Product]) -> Iterator[str]:
             yield f'relation "{name}" has a watermark, by which its rows are not read again'
 
 
-def _carried(
-    found: QueryChange,
-    spec: ProjectSpec,
-    products: Sequence[Product],
-    standing: Fingerprint,
-    ledger: Ledger,
-    stood: Standing,
-    told: Sequence[str],
-) -> QueryChange:
+def _carried(found: QueryChange, group: _Group, stood: Standing) -> QueryChange:
     """Return what was found, with what is to be noted, or what is in the way."""
     assert stood.program is not None
-    noted, others = carried_fingerprint(standing, ledger, stood.program)
-    others += _in_the_way(spec, found.query, products, stood, ledger)
-    again = lower_query(products, spec.run, noted).program
+    noted, others = carried_fingerprint(group.standing, group.ledger, stood.program)
+    others += _in_the_way(found.query, group, stood)
+    again = lower_query(group.products, group.spec.run, noted).program
     if again.to_json() != stood.program.to_json():
         others.append("the next run would number the nodes in another way")
     if others:
         return replace(found, why=tuple(others))
-    own = (each for each in told if not _is_of(each, (*stood.removed, *stood.added)))
+    own = (each for each in group.told if not _is_of(each, (*stood.removed, *stood.added)))
     left = {each.own_name for each in stood.program.relations}
-    why = tuple(_by_relation(own, {*ledger.relations} - left))
-    folder = next_checkpoint(spec.checkpoint, found.query)
-    hindrance = _hindrance(found.query, folder, products, stood, ledger)
+    why = tuple(_by_relation(own, {*group.ledger.relations} - left))
+    folder = next_checkpoint(group.spec.checkpoint, found.query)
+    hindrance = _hindrance(found.query, folder, group, stood)
     return replace(found, outcome="carried", why=why, noted=noted, hindrance=hindrance)
 
 
@@ -315,12 +270,10 @@ def _by_relation(told: Iterable[str], gone: Collection[str]) -> Iterator[str]:
     yield from dict.fromkeys(lines)
 
 
-def _hindrance(
-    query: str, folder: Place, products: Sequence[Product], stood: Standing, ledger: Ledger
-) -> RunError | None:
+def _hindrance(query: str, folder: Place, group: _Group, stood: Standing) -> RunError | None:
     """Return why a checkpoint whose state fits cannot be gone on with for now."""
     telling = untold(folder)
-    if telling is not None and not _takes_back(telling, stood, ledger):
+    if telling is not None and not _takes_back(telling, stood, group.ledger):
         return ApplyError(
             f'products that were added to query "{query}" are not built yet',
             hint="Have them built first, with the project as it was: joinery run --once."
@@ -333,11 +286,11 @@ def _hindrance(
             hint="Finish it first, with the project as it was: joinery run --once.",
         )
     try:
-        check_held(folder, products)
+        check_held(folder, group.products)
     except HeldBackError as error:
         return error
     try:
-        check_held(folder, [each for each in products if each.name not in stood.changed])
+        check_held(folder, [each for each in group.products if each.name not in stood.changed])
     except HeldBackError as error:
         return ApplyError(
             f'documents of query "{query}" wait, of products that changed meanwhile',
@@ -356,11 +309,10 @@ def _takes_back(telling: Telling, stood: Standing, ledger: Ledger) -> bool:
     return not others and {*stood.removed} == telling.products(ledger)
 
 
-def _in_the_way(
-    spec: ProjectSpec, query: str, products: Sequence[Product], stood: Standing, ledger: Ledger
-) -> list[str]:
+def _in_the_way(query: str, group: _Group, stood: Standing) -> list[str]:
     """Return what beside the state keeps a checkpoint from being gone on with."""
     assert stood.program is not None
+    spec, products = group.spec, group.products
     found, folder = _other_sources(spec, query, products), next_checkpoint(spec.checkpoint, query)
     found += _topics_left(folder, sources_of(spec, products))
     if RealTimeMark(folder).is_there:
@@ -392,88 +344,6 @@ def _other_sources(spec: ProjectSpec, query: str, products: Sequence[Product]) -
     except StateMismatchError as error:
         return [error.message]
     return []
-
-
-def apply_all(spec: ProjectSpec, queries: Mapping[str, Sequence[Product]]) -> Sequence[QueryChange]:
-    """Let queries go on from their state with the products that the project has now.
-
-    All are judged before anything is changed. A command that is killed between two of them is to be
-    called again: it finds nothing left to do for the first.
-
-    Args:
-        spec: The project.
-        queries: The products of each, by its name.
-
-    Returns:
-        What became of each: nothing was done where it is not `carried`.
-
-    Raises:
-        ApplyError: The state of some does not fit; nothing was changed.
-        LeaseHeldError: One runs, or is rebuilt.
-        HeldBackError: Documents of a product that is gone still wait.
-    """
-    root = spec.checkpoint
-    with ExitStack() as held:
-        checks = {query: _held(root, query, held) for query in queries}
-        for query, check in checks.items():
-            put_in_place(root, query, check)
-        found = [compare(spec, query, products) for query, products in queries.items()]
-        _check_fits(found)
-        for each in (one for one in found if one.noted is not None):
-            checks[each.query]()
-            _note(QueryPaths.of(root, each.query).checkpoint, each)
-        return found
-
-
-def _held(root: Place, query: str, held: ExitStack) -> Callable[[], None]:
-    """Take the leases of a query and its rebuild; return what raises once they are not held."""
-    leases = [paths.lease for paths in (QueryPaths.of(root, query), rebuild_paths(root, query))]
-    for lease in leases:
-        lease.take()
-        held.callback(lease.release)
-
-    def check() -> None:
-        for each in leases:
-            each.check()
-
-    return check
-
-
-def _note(folder: Place, change: QueryChange) -> None:
-    assert change.noted is not None
-    write_whole(folder / FILE_NAME, change.noted.to_json(), synced=True)
-
-
-def _check_fits(found: Sequence[QueryChange]) -> None:
-    """Refuse all where the state of one does not fit."""
-    if refused := [each for each in found if each.outcome == "rebuilt"]:
-        raise _refused(refused)
-    for each in found:
-        if each.hindrance is not None:
-            raise each.hindrance
-
-
-def _refused(refused: Sequence[QueryChange]) -> ApplyError:
-    new = [
-        f'"{name}"'
-        for each in refused
-        for name, change in each.products.items()
-        if change == "added"
-    ]
-    apart = f" Or give {', '.join(new)} a group of its own, which alone is built." if new else ""
-    names = ", ".join(f'"{each.query}"' for each in refused)
-    return ApplyError(
-        f"the state of {'query' if len(refused) == 1 else 'queries'} {names} cannot be kept",
-        detail=f"{' '.join(_told(each, len(refused)) for each in refused)} Nothing was changed.",
-        hint=f"Build their documents anew, beside the old ones: joinery run --rebuild.{apart}",
-    )
-
-
-def _told(refused: QueryChange, queries: int) -> str:
-    """Return why the state of a query does not fit, as a sentence."""
-    told = "; ".join(refused.why)
-    whose = f"Of {refused.query}: {told}" if queries > 1 else f"{told[0].upper()}{told[1:]}"
-    return f"{whose}."
 
 
 def _has_begun(folder: Place) -> bool:

@@ -101,7 +101,7 @@ def logs_again(
         spec: The project.
         checkpoint: The query's.
         reads: Its sources.
-        positions: Where it stands in each, as Spark writes it.
+        positions: Its position in each, as Spark writes it.
         relations: Their names.
         ask: Asks brokers for the edges of topics.
     """

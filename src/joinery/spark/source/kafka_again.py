@@ -1,4 +1,4 @@
-"""Reads topics again from their first records up to where a query stands in them.
+"""Reads topics again, from their first records up to a query's position.
 
 A log that was compacted will do: of what it lacks, it has something newer, and if that is behind
 the position it comes next. One that lost its beginning will not.
