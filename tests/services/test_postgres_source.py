@@ -123,21 +123,29 @@ def test_an_added_product_is_built_from_a_spool_that_is_whole(
 
     jn.run(spark, jn.load(file), once=True).await_termination()
 
+    assert [(1, 1.25), (2, 9.5), (2, 10.0)] == sums_of(folder, "total")
+    assert documents(folder) == truth(link)
+    file.write_text(text + SUMS.replace("NAME", "sum"))
+    assert 0 == joinery(monkeypatch, "apply")
+    keep = SpoolKeep(SpoolFolder(folder / ".joinery" / "spool" / "db"))
+    assert 0 == keep.prune(0, applied_files), "all are read again for the product that changed"
+    jn.run(spark, jn.load(file), once=True).await_termination()
+    assert [(1, 1.25), (2, 10.0)] == sorted(sums_of(folder, "sum"))
+    assert keep.prune(0, applied_files) > 0
+    file.write_text(text + SUMS.replace("NAME", "amount"))
+    assert 3 == joinery(monkeypatch, "plan")
+    assert 'the spool of source "db" no longer has all changes' in capsys.readouterr().out
+
+
+def sums_of(folder: Path, name: str) -> list[tuple[int, float]]:
     lines = [
         json.loads(line)
         for each in sorted((folder / "out" / "sums").glob("*.jsonl"))
         for line in each.read_text().splitlines()
     ]
-    sums = {each["key"]["customer_id"]: each["value"]["total"] for each in lines}
-    assert [(1, 1.25), (2, 9.5), (2, 10.0)] == [
-        (each["key"]["customer_id"], each["value"]["total"]) for each in lines
+    return [
+        (each["key"]["customer_id"], each["value"][name]) for each in lines if name in each["value"]
     ]
-    assert {1: 1.25, 2: 10.0} == sums
-    assert documents(folder) == truth(link)
-    SpoolKeep(SpoolFolder(folder / ".joinery" / "spool" / "db")).prune(0, applied_files)
-    file.write_text(text + SUMS.replace("NAME", "sum"))
-    assert 3 == joinery(monkeypatch, "plan")
-    assert 'the spool of source "db" no longer has all changes' in capsys.readouterr().out
 
 
 def test_a_capture_killed_at_any_moment_loses_nothing_and_brings_nothing_back(

@@ -120,6 +120,7 @@ class SettlingOutlet(HoldingOutlet):
         settle_s: For how long a key must not change.
         delaying: Makes the batch of a flush, and is told what became of it.
         begun: See `HoldingOutlet`.
+        sending: Held while a flush uses the sinks.
     """
 
     def __init__(
@@ -130,12 +131,13 @@ class SettlingOutlet(HoldingOutlet):
         settle_s: float,
         delaying: Delaying,
         begun: Callable[[], int] = _none_begun,
+        sending: threading.Lock | None = None,
     ) -> None:
         super().__init__(inner, hold, begun)
         self._settle_s = settle_s
         self._longest_s = settle_s * _LONGEST
         self._delaying = delaying
-        self._mutex = threading.Lock()
+        self._mutex = threading.Lock() if sending is None else sending
         self._changed = threading.Event()
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None

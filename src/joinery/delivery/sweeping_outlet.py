@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import json
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from joinery.delivery.hold import Hold, write_rows
@@ -34,11 +35,14 @@ class Building:
         batch: Returns its number; None where there is none to come. Called once it is known.
         version: Returns the version of its documents. Called within it.
         note: Where the keys are kept of which it sends tombstones.
+        sending: Held while it asks the sinks or writes to them by itself; whoever sends between
+            batches holds it, too.
     """
 
     batch: Callable[[], int | None]
     version: Callable[[int], int]
     note: Place
+    sending: threading.Lock = field(default_factory=threading.Lock)
 
 
 class SweepingOutlet:
@@ -85,7 +89,8 @@ class SweepingOutlet:
                 whole = replace(whole, files=(*whole.files, gone))
             outcomes = self._inner.write(whole)
             later = replace(whole, after=round(time.time() * 1000))
-            return [*outcomes, *self._sweep.send_foreign(later, Path(folder), version)]
+            with self._building.sending:
+                return [*outcomes, *self._sweep.send_foreign(later, Path(folder), version)]
 
     def drain(self) -> Sequence[SinkResult]:
         """Send what may be sent now."""
@@ -101,7 +106,8 @@ class SweepingOutlet:
         hold.open()
         try:
             hold.put(batch, time.time())
-            gone = sorted({*self._noted(batch), *hold.missing(self._sweep.keys(batch))})
+            with self._building.sending:
+                gone = sorted({*self._noted(batch), *hold.missing(self._sweep.keys(batch))})
         finally:
             hold.close()
         batch.check()

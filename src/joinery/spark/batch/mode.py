@@ -12,6 +12,7 @@ where its documents are not begins anew.
 from __future__ import annotations
 
 import tempfile
+import threading
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -183,6 +184,7 @@ def _declared_outlet(
     What waits is kept in the checkpoint, or with a copy in the folder `here`.
     """
     outlet: Outlet = DirectOutlet(sinks)
+    sending = threading.Lock()
     places = _holds_of(checkpoint, product)
     begun = partial(_last_unknown, checkpoint, product.name)
     if product.settle_ms is not None:
@@ -192,6 +194,7 @@ def _declared_outlet(
             settle_s=product.settle_ms / 1000,
             delaying=delaying,
             begun=begun,
+            sending=sending,
         )
     if product.ready:
         outlet = GatedOutlet(
@@ -207,6 +210,7 @@ def _declared_outlet(
         partial(_built_anew_in, checkpoint, product.name),
         partial(_version_of, checkpoint),
         checkpoint / HELD / f"anew-{product.name}.json",
+        sending,
     )
     return SweepingOutlet(outlet, sinks, building, delaying.warn)
 

@@ -11,7 +11,7 @@ from joinery.capture.spool import CaptureError, SpoolFolder
 from joinery.place.place import Place
 from joinery.project.captured import CAPTURED, spool_of
 from joinery.project.product import ProjectSpec
-from joinery.spark.recovery.checkpoint import committed_positions, last_batch
+from joinery.spark.recovery.checkpoint import committed_positions, last_batch, untold
 from joinery.spark.source.file_labels import FileLabels
 from joinery.spark.source.source import SourceRead
 
@@ -48,7 +48,7 @@ def note_readers(
             index=index,
             tables=tuple(read.relations),
         )
-        applied = None if fresh else applied_files(reader)
+        applied = None if fresh else _files_read(reader)
         if not SpoolKeep(SpoolFolder(spool_of(spec, source))).note(reader, applied):
             raise _short(query, read, begins=fresh)
 
@@ -70,6 +70,16 @@ def _short(query: str, read: SourceRead, *, begins: bool) -> SpoolShortError:
 
 
 def applied_files(reader: Reader) -> Mapping[str, Collection[str]]:
+    """Return, by table, the files that a query has applied and never reads again.
+
+    It reads all of them again for products that were added, until the batch that builds these is
+    committed.
+    """
+    telling = untold(Path(reader.checkpoint))
+    return {} if telling is not None and telling.part is not None else _files_read(reader)
+
+
+def _files_read(reader: Reader) -> Mapping[str, Collection[str]]:
     """Return, by table, the files that a query has read whole in batches that are committed."""
     checkpoint = Path(reader.checkpoint)
     positions = committed_positions(checkpoint)

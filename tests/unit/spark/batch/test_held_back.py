@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import pickle
-from dataclasses import replace
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +15,10 @@ import pytest
 import joinery as jn
 from joinery.delivery.held_row import HeldRow
 from joinery.delivery.hold import Hold
-from joinery.delivery.outlet import Delaying
+from joinery.delivery.outlet import Delaying, Outlet
 from joinery.sinks.files import FilesSink
 from joinery.sinks.line import StagedRow, read_rows
-from joinery.sinks.protocol import StagedBatch
+from joinery.sinks.protocol import Sink, StagedBatch, Written
 from joinery.solutions.spark_state.addition import Telling
 from joinery.solutions.spark_state.fingerprint import FILE_NAME, fingerprint
 from joinery.solutions.spark_state.lower import lower
@@ -147,47 +149,106 @@ def test_a_rebuild_does_not_ask_nor_a_run_that_it_takes_the_place_for(tmp_path: 
     assert [] == list((checkpoint(tmp_path) / "joinery-held").iterdir())
 
 
-def test_a_product_that_is_built_anew_takes_back_what_came_and_went_while_it_settled(
-    tmp_path: Path,
-) -> None:
-    """Its lines say that nothing was there before; sinks hold what it was then."""
-    (product,) = project_of(tmp_path, "emit: {settle: 1h}, ").plan.products
-    begin(tmp_path, 3, committed=True)
-    noted = replace(fingerprint(lower([product])), telling=Telling(4, (), 0, 1, ("card",)))
-    (checkpoint(tmp_path) / FILE_NAME).write_text(noted.to_json())
+@dataclass
+class BuiltAnew:
+    """A product that settles and that batch 4 builds anew; its sink has what it was."""
 
-    def staged(number: int, *rows: HeldRow) -> StagedBatch:
-        part = tmp_path / f"{number}.jsonl"
+    folder: Path
+    settle: str
+
+    def __post_init__(self) -> None:
+        emit = f"emit: {{settle: {self.settle}}}, "
+        (self.product,) = project_of(self.folder, emit).plan.products
+        begin(self.folder, 3, committed=True)
+        telling = Telling(4, (), 0, 1, ("card",))
+        noted = replace(fingerprint(lower([self.product])), telling=telling)
+        (checkpoint(self.folder) / FILE_NAME).write_text(noted.to_json())
+        sink = FilesSink(self.folder / "out")
+        sink.open()
+        sink.write(self.staged(3, HeldRow(StagedRow('{"id":1}', '{"name":"as it was"}', 1))))
+        sink.close()
+
+    def outlet(self, sink: Sink, on_error: Callable[[Exception], None]) -> Outlet:
+        """Return the way to a sink of a run that begins."""
+        root = self.folder / ".joinery/checkpoint"
+        ends = Ends(checkpoint(self.folder), ())
+        delaying = Delaying(self.made, lambda outcomes: None, on_error)
+        outlet = KeepCurrent(root, root).outlets("card", [self.product], ends)(
+            self.product, [sink], delaying
+        )
+        outlet.open()
+        told = json.dumps({"batchTimestampMs": 5})
+        (checkpoint(self.folder) / "offsets/4").write_text(f"v1\n{told}\n-")
+        return outlet
+
+    def staged(self, number: int, *rows: HeldRow) -> StagedBatch:
+        part = self.folder / f"{number}.jsonl"
         part.write_text("".join(each.line() for each in rows))
-        return made(query_id="q", batch_id=number, files=(part,))
+        return self.made(query_id="q", batch_id=number, files=(part,))
 
-    def made(*, query_id: str, batch_id: int, files: tuple[Path, ...]) -> StagedBatch:
+    def made(self, *, query_id: str, batch_id: int, files: tuple[Path, ...]) -> StagedBatch:
         return StagedBatch(
             product="card",
             query="card",
             query_id=query_id,
             batch_id=batch_id,
             files=files,
-            key=product.key,
-            value=product.output,
+            key=self.product.key,
+            value=self.product.output,
         )
 
-    sink = FilesSink(tmp_path / "out")
-    sink.open()
-    sink.write(staged(3, HeldRow(StagedRow('{"id":1}', '{"name":"as it was"}', 1))))
-    sink.close()
-    mode = KeepCurrent(tmp_path / ".joinery/checkpoint", tmp_path / ".joinery/checkpoint")
-    ends = Ends(checkpoint(tmp_path), ())
-    delaying = Delaying(made, lambda outcomes: None, lambda error: None)
-    outlet = mode.outlets("card", [product], ends)(product, [sink], delaying)
-    outlet.open()
-    told = json.dumps({"batchTimestampMs": 5})
-    (checkpoint(tmp_path) / "offsets/4").write_text(f"v1\n{told}\n-")
 
-    outlet.write(staged(4, HeldRow(StagedRow('{"id":1}', '{"name":"anew"}', 5000), "", "9f")))
-    outlet.write(staged(5, HeldRow(StagedRow('{"id":1}', None, 6000), "9f", "")))
+def test_a_product_that_is_built_anew_takes_back_what_came_and_went_while_it_settled(
+    tmp_path: Path,
+) -> None:
+    """Its lines say that nothing was there before; sinks hold what it was then."""
+    card = BuiltAnew(tmp_path, "1h")
+    outlet = card.outlet(FilesSink(tmp_path / "out"), lambda error: None)
+
+    outlet.write(card.staged(4, HeldRow(StagedRow('{"id":1}', '{"name":"anew"}', 5000), "", "9f")))
+    outlet.write(card.staged(5, HeldRow(StagedRow('{"id":1}', None, 6000), "9f", "")))
     outlet.drain()
     outlet.close()
 
     last = sorted((tmp_path / "out").glob("*.jsonl"))[-1]
     assert [('{"id":1}', None)] == [(each.key, each.value) for each in read_rows([last])]
+
+
+class Busy(FilesSink):
+    """A sink that is listed for a while, and says whether something was written meanwhile."""
+
+    listing = disturbed = False
+
+    def keys(self, batch: StagedBatch) -> Iterator[str]:
+        self.listing = True
+        time.sleep(0.6)
+        yield from super().keys(batch)
+        self.listing = False
+
+    def write(self, batch: StagedBatch) -> Written:
+        self.disturbed |= self.listing
+        return super().write(batch)
+
+
+def test_what_an_attempt_left_to_settle_is_not_sent_while_the_next_one_lists_the_sink(
+    tmp_path: Path,
+) -> None:
+    """Listing and sending share the sink's connection."""
+    card = BuiltAnew(tmp_path, "300ms")
+    built = card.staged(4, HeldRow(StagedRow('{"id":2}', '{"name":"anew"}', 5000), "", "9f"))
+    failed: list[Exception] = []
+    killed = card.outlet(FilesSink(tmp_path / "out"), failed.append)
+    killed.write(built)
+    killed.close()
+    sink = Busy(tmp_path / "out")
+    outlet = card.outlet(sink, failed.append)
+
+    outlet.write(built)
+    outlet.drain()
+    outlet.close()
+
+    assert ([], False) == (failed, sink.disturbed)
+    files = sorted((tmp_path / "out").glob("*.jsonl"))
+    assert {('{"id":1}', True), ('{"id":2}', False)} == {
+        (each.key, each.value is None) for file in files[1:] for each in read_rows([file])
+    }
