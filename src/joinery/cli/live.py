@@ -100,7 +100,10 @@ class JsonDisplay:
         self._progress = progress
         self._targets = {name: list(each) for name, each in targets.items()}
         told = {"relations": list(topics), "targets": self._targets}
-        _write_json({"event": "started", **told, "partitions": dict(progress().partitions)})
+        stands = progress()
+        told |= {"partitions": dict(stands.partitions)}
+        told |= {"building": {name: list(each) for name, each in stands.building.items()}}
+        _write_json({"event": "started", **told})
 
     def phase(self, phase: Phase) -> None:
         """Write one line."""
@@ -261,6 +264,7 @@ class TerminalDisplay:
                 parts += [Text(each, style="dim") for each in lines if each]
         away: list[Waiting | Silence] = [*progress.waiting.values(), *progress.silences.values()]
         parts += [Text(waiting_line(each), style="yellow") for each in away]
+        parts += [Text(f"building {', '.join(each)}") for each in progress.building.values()]
         if self._now:
             seconds = time.monotonic() - self._since
             self._spinner.update(text=Text(f"{self._now} ({seconds:,.0f} s)"))

@@ -168,6 +168,7 @@ class Progress:
             that tasks write do not pass it.
         partitions: By query, in how many its state is kept.
         ignored_bytes: By relation, what was added to its change files after they were seen.
+        building: By query, the products that joined it and that its first batch is building.
     """
 
     totals: Totals = Totals()
@@ -184,6 +185,7 @@ class Progress:
     partitions: Counts = field(default_factory=dict)
     costs: Mapping[str, Counts] = field(default_factory=dict)
     ignored_bytes: Counts = field(default_factory=dict)
+    building: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __str__(self) -> str:
         """Return it as text: the totals, what every product sent, what is waited for."""
@@ -199,6 +201,7 @@ class Progress:
         ]
         if rows:
             yield from aligned([("  product", "documents", "tombstones"), *rows], right=(1, 2))
+        yield from (f"building {', '.join(each)}" for each in self.building.values())
         for target, waiting in self.waiting.items():
             yield f"waiting for {target}: {waiting.reason}"
         yield from (f"{each.target} is silent: {each.reason}" for each in self.silences.values())
@@ -217,6 +220,7 @@ class Progress:
             latest={**self.latest, batch.query: batch},
             lookups={**self.lookups, **batch.lookups},
             through_driver=_summed(self.through_driver, batch.through_driver),
+            building={name: each for name, each in self.building.items() if name != batch.query},
         )
 
     def waits(self, target: str, told: Waiting | Silence | None) -> Progress:

@@ -138,6 +138,7 @@ class QueryStatus:
         waiting: What is waited for.
         warnings: What someone should look at, each as one line.
         watermarks: By relation with one, how far its event times had come.
+        building: The products that joined it and that its first batch is building.
     """
 
     query: str
@@ -160,6 +161,7 @@ class QueryStatus:
     silences: tuple[Silence, ...] = ()
     warnings: tuple[str, ...] = ()
     watermarks: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    building: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, object]:
         """Return the status as one JSON object."""
@@ -184,6 +186,7 @@ class QueryStatus:
             "silences": [asdict(each) for each in self.silences],
             "warnings": list(self.warnings),
             "watermarks": dict(self.watermarks),
+            "building": list(self.building),
         }
 
     @classmethod
@@ -215,6 +218,7 @@ class QueryStatus:
             silences=tuple(Silence(**each) for each in told.get("silences", ())),
             warnings=tuple(told["warnings"]),
             watermarks=told["watermarks"],
+            building=tuple(told.get("building", ())),
         )
 
 

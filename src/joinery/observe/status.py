@@ -333,6 +333,8 @@ class _Run:
         if self.paused is not None:
             begun = "it stops once the current batch is done"
             return "paused", f"paused {self.paused}; {begun}"
+        if told.building:
+            return "starting", f"it builds {', '.join(told.building)} first"
         if told.caught_up:
             return "live", ""
         if told.caught_up_at is None and told.batch is None:

@@ -168,6 +168,7 @@ class StatusFiles:
             watermarks={}
             if batch is None
             else {name: each.to_json() for name, each in batch.event_times.items()},
+            building=progress.building.get(query, ()),
         )
 
     def _totals(

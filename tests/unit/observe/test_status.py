@@ -86,6 +86,7 @@ def test_a_status_is_read_as_it_was_written() -> None:
         warnings=("w",),
         rows_left={"user": 3},
         products={"person": totals},
+        building=("cards",),
     )
 
     assert status == QueryStatus.of_json(json.loads(json.dumps(status.to_json())))
@@ -285,6 +286,14 @@ def test_a_batch_that_does_not_end_is_named(spec: ProjectSpec) -> None:
     stuck = replace(status, batch=LastBatch(number=7, ended_at=NOW - 90, seconds=1.0, rows=5))
 
     assert "the batch after 7 has been running for 90 s" == told(spec, stuck).because
+
+
+def test_products_that_are_built_first_are_named(spec: ProjectSpec) -> None:
+    status = replace(CAUGHT_UP, caught_up_at=None, batch=None, building=("cards", "cities"))
+
+    found = told(spec, status)
+
+    assert ("starting", "it builds cards, cities first") == (found.state, found.because)
 
 
 def test_what_is_waited_for_is_named_before_its_grace_period_is_over(spec: ProjectSpec) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from joinery.errors import RunError
 from joinery.model.batch import BatchProgress
 from joinery.model.progress import Progress
+from joinery.model.status import QueryStatus
 from joinery.observe.status import read_status
 from joinery.observe.status_file import StatusFiles
 
@@ -26,21 +27,28 @@ def batch(*, live: bool) -> BatchProgress:
     )
 
 
-def caught_up(folder: Path, progress: Progress) -> bool:
+def written(folder: Path, progress: Progress) -> QueryStatus:
     file = folder / "person.json"
     StatusFiles({"person": file}, {"person": ()}, {}, lambda: progress).begin()
     told, unreadable = read_status(file)
     assert told is not None, unreadable
-    return told.caught_up
+    return told
 
 
 def test_a_query_in_real_time_is_not_behind_while_nothing_comes(tmp_path: Path) -> None:
     """Spark does not tell what is left to read then, and what comes is taken at once."""
-    assert caught_up(tmp_path, Progress().plus(batch(live=True)))
+    assert written(tmp_path, Progress().plus(batch(live=True))).caught_up
 
 
 def test_a_query_in_batches_is_caught_up_where_spark_says_so(tmp_path: Path) -> None:
-    assert not caught_up(tmp_path, Progress().plus(batch(live=False)))
+    assert not written(tmp_path, Progress().plus(batch(live=False))).caught_up
+
+
+def test_what_is_built_first_is_told_until_the_first_batch_is_through(tmp_path: Path) -> None:
+    begun = Progress(building={"person": ("cards",)})
+
+    assert ("cards",) == written(tmp_path, begun).building
+    assert () == written(tmp_path, begun.plus(batch(live=False))).building
 
 
 def test_why_a_run_failed_is_told_apart_from_its_code(tmp_path: Path) -> None:

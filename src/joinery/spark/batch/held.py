@@ -139,6 +139,8 @@ class Held:
             )
             isolate(self.spec, suspect)
         if not self.rebuild:
+            if built := unbuilt(paths.checkpoint):
+                self.board.build(query.name, sorted(built))
             for warning in _target_warnings(self.spec, query, paths.checkpoint):
                 self.board.warn(warning)
 

@@ -77,6 +77,12 @@ class ProgressBoard:
         with self._mutex:
             self._progress = replace(self._progress, partitions=partitions)
 
+    def build(self, query: str, products: Sequence[str]) -> None:
+        """Tell which products the first batch of a query builds."""
+        with self._mutex:
+            building = {**self._progress.building, query: tuple(products)}
+            self._progress = replace(self._progress, building=building)
+
     def add(self, batch: BatchProgress) -> None:
         """Count a batch whose documents the sinks have."""
         with self._mutex:

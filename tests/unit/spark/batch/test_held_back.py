@@ -214,6 +214,17 @@ def test_a_product_that_is_built_anew_takes_back_what_came_and_went_while_it_set
     assert [('{"id":1}', None)] == [(each.key, each.value) for each in read_rows([last])]
 
 
+def test_a_run_tells_which_products_it_builds_first(tmp_path: Path) -> None:
+    BuiltAnew(tmp_path, "1h")
+    project = project_of(tmp_path, "emit: {settle: 1h}, ")
+    run = Run(project.spec, project.plan, RunOptions(once=True))
+
+    run.prepare()
+
+    assert {"card": ("card",)} == run.progress.building
+    run.abandon()
+
+
 class Busy(FilesSink):
     """A sink that is listed for a while, and says whether something was written meanwhile."""
 
