@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -66,13 +66,16 @@ def assert_tasks_write(
     for each in map(json.loads, done.stdout.splitlines()):
         through.update(each.get("through_driver", {}))
     assert {"profile": 0, "both": 100, "visits": 0} == through, done.stderr
-    assert {each["id"]: each for each in customers} == _kept(redis, "profile")
-    assert {each["id"]: each for each in customers} == _kept(redis, "both")
-    assert {each["id"]: each for each in visits} == _kept(redis, "visits")
+    assert {each["id"]: each for each in customers} == _by_id(kept(redis, "profile"))
+    assert {each["id"]: each for each in customers} == _by_id(kept(redis, "both"))
+    assert {each["id"]: each for each in visits} == _by_id(kept(redis, "visits"))
 
 
-def _kept(redis: Service, prefix: str) -> dict[int, Any]:
-    """Return the documents below a prefix by their ids."""
+def kept(redis: Service, prefix: str) -> list[dict[str, Any]]:
+    """Return the documents below a prefix."""
     with Redis.from_url(redis.address) as server:
-        found: list[Any] = [json.loads(server.get(each)) for each in server.keys(f"{prefix}:*")]
-    return {each["id"]: each for each in found}
+        return [json.loads(str(server.get(each), "utf-8")) for each in server.keys(f"{prefix}:*")]
+
+
+def _by_id(rows: Sequence[dict[str, Any]]) -> dict[int, Any]:
+    return {each["id"]: each for each in rows}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.chaos.world import World, assert_documents, make_world
-from tests.services.by_tasks import assert_tasks_write
+from tests.services.by_tasks import assert_tasks_write, kept
 from tests.services.remote_run import (
     COMMAND,
     POISON,
@@ -24,15 +24,18 @@ from tests.services.remote_run import (
     until_committed,
     until_there,
 )
-from tests.services.rescaled import state_goes_on
+from tests.services.rescaled import BrokenOffError, break_off, declare_shop, state_goes_on
 from tests.services.s3_server import BUCKET, BadNetwork, S3Server, s3_settings
 from tests.session_run import run_to_end
+from tests.spark.shop import CUSTOMERS, feed, run_once
+from tests.unit.cli.command import joinery as joinery_here
 
 import joinery as jn
 from joinery.dev.service import Service
-from joinery.errors import StateMismatchError
+from joinery.errors import RunError, StateMismatchError
 from joinery.place.remote_path import RemotePath
 from joinery.place.s3 import S3Options
+from joinery.spark.batch.query import QueryRun
 from joinery.spark.jar import s3_jars
 from joinery.spark.jvm import add_jars
 from joinery.spark.launch import checkpoint_settings
@@ -241,6 +244,62 @@ def test_state_goes_on_in_another_number_of_partitions(
     place = RemotePath.of(f"s3a://{BUCKET}/{tmp_path.name}", S3Options.of(s3.settings))
 
     state_goes_on(tmp_path, spark, place, s3.settings)
+
+
+ADDED = """\
+  totals:
+    group: shop
+    aggregate: order
+    by: [customer_id]
+    values: {total: sum(total)}
+    sink: {redis: {url: URL, prefix: PREFIX-totals, parallel: tasks}}
+"""
+
+
+def test_products_are_added_and_changed_where_tasks_write_and_the_checkpoint_is_in_a_store(
+    spark: SparkSession,
+    tmp_path: Path,
+    s3: S3Server,
+    redis: Service,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The batch that builds them breaks off once, behind the writing of its documents."""
+    monkeypatch.chdir(tmp_path)
+    prefix = tmp_path.name
+    place = RemotePath.of(f"s3a://{BUCKET}/{prefix}", S3Options.of(s3.settings))
+    declare_shop(tmp_path, place, s3.settings)
+    file = tmp_path / "joinery.yaml"
+    by_tasks = f"{{redis: {{url: '{redis.address}', prefix: {prefix}, parallel: tasks}}}}"
+    text = file.read_text().replace("sink: {files: {path: out}}", f"sink: {by_tasks}", 1)
+    file.write_text(text)
+    session = reaching(spark, tmp_path)
+    run_once(session, tmp_path)
+    assert len(CUSTOMERS) == len(kept(redis, prefix))
+    added = ADDED.replace("URL", f"'{redis.address}'").replace("PREFIX", prefix)
+    orders = "embed: {orders: {many: order, on: {customer_id: id}, fields: [id, total]}}"
+    assert orders in text
+    few = (
+        "where: city = 'city 1'\n    embed: {o: {many: order, on: {customer_id: id}, fields: [id]}}"
+    )
+    file.write_text(text.replace(orders, few).replace("run: {", f"{added}run: {{"))
+    assert 0 == joinery_here(monkeypatch, "apply")
+    with monkeypatch.context() as broken:
+        broken.setattr(QueryRun, "note_sent", break_off)
+        with pytest.raises((BrokenOffError, RunError)):
+            run_once(session, tmp_path)
+
+    sent = run_once(session, tmp_path)
+    feed(tmp_path, 2, order=[{"id": 91, "customer_id": 1, "total": 7}])
+    later = run_once(session, tmp_path)
+
+    assert ({"profile": 6, "totals": 30}, {"profile": 1, "totals": 1}) == (
+        {name: count for name, count in sent.items() if count},
+        later,
+    )
+    profiles = {each["id"]: [one["id"] for one in each["o"]] for each in kept(redis, prefix)}
+    assert {i: [i, i + 30] + [91] * (i == 1) for i in range(1, 30, 5)} == profiles
+    totals = {each["customer_id"]: each["total"] for each in kept(redis, f"{prefix}-totals")}
+    assert {i: i + i + 30 + 7 * (i == 1) for i in range(30)} == totals
 
 
 def test_what_needs_a_disk_is_refused_by_name(tmp_path: Path, world: World) -> None:
