@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.oracle import (
+    fold_trial,
     group_trial,
     history_trial,
     interval_trial,
@@ -41,8 +42,8 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 FORMS: Mapping[str, tuple[Sequence[pytest.ParameterSet], Callable[[list[int]], Trial]]] = {
-    "document": (trials(300, few=40, together=100), make_trial),
-    "through": (trials(100, few=20, together=100), make_through_trial),
+    "document": (trials(300, few=12, together=100), make_trial),
+    "through": (trials(100, few=8, together=100), make_through_trial),
     "group": (group_trial.TRIALS, group_trial.make_groups),
     "reader": (reading_trial.TRIALS, reading_trial.make_readers),
     "matches": (match_reading_trial.TRIALS, match_reading_trial.make_match_readers),
@@ -52,6 +53,7 @@ FORMS: Mapping[str, tuple[Sequence[pytest.ParameterSet], Callable[[list[int]], T
     "appended": (interval_trial.TRIALS, interval_trial.make_appended),
     "version": (version_trial.TRIALS, lambda seeds: trial_of_logs(seeds, version_trial.make_log)),
     "history": (history_trial.TRIALS, lambda seeds: trial_of_logs(seeds, history_trial.make_log)),
+    "fold": (fold_trial.TRIALS, lambda seeds: trial_of_logs(seeds, fold_trial.make_log)),
     "pattern": (pattern_trial.TRIALS, lambda seeds: trial_of_logs(seeds, pattern_trial.make_log)),
     "search": (search_trial.TRIALS, search_trial.make_searches),
     "text": (

@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
 def test_spark_state_holds_what_duckdb_computes(spark: SparkSession, tmp_path: Path) -> None:
-    seeds = [each for each in range(200, 240) if deep(random_log(each), each).find("  g:") < 0]
+    seeds = [each for each in range(200, 216) if deep(random_log(each), each).find("  g:") < 0]
     trial, ends = make_intervals(seeds)
 
     received = SparkRunner(spark, tmp_path / "run").run(trial.project, trial.batches)

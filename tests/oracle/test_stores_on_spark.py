@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-TRIALS = trials(60, few=20, together=60)
+TRIALS = trials(60, few=8, together=60)
 
 
 @pytest.mark.parametrize("seeds", TRIALS)

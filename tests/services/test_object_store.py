@@ -195,7 +195,7 @@ def test_dead_letters_of_a_run_that_was_replaced_are_not_kept(
 @pytest.fixture
 def rounds() -> int:
     """How often two drivers are started at once."""
-    return 200
+    return 50
 
 
 def test_of_two_drivers_that_start_at_once_one_writes(folder: RemotePath, rounds: int) -> None:

@@ -168,20 +168,25 @@ class KeepCurrent:
     def outlets(self, query: str, products: Sequence[Product], ends: Ends) -> OutletMaker:
         """Return what the products declare."""
         here = QueryPaths.of(self.scratch, query).on_disk("what waits")
-        return partial(_declared_outlet, self.paths(query).checkpoint, here, ends)
+        checkpoint = self.paths(query).checkpoint
+        # Asked once: what is noted of a group is as long as all its products.
+        anew = frozenset() if (telling := untold(checkpoint)) is None else frozenset(telling.anew)
+        return partial(_declared_outlet, checkpoint, here, ends, anew)
 
 
 def _declared_outlet(
     checkpoint: Place,
     here: Path,
     ends: Ends,
+    anew: frozenset[str],
     product: Product,
     sinks: Sequence[Sink],
     delaying: Delaying,
 ) -> Outlet:
     """Return the way to `sinks`, behind the product's `emit` and `ready`.
 
-    What waits is kept in the checkpoint, or with a copy in the folder `here`.
+    What waits is kept in the checkpoint, or with a copy in the folder `here`; what the products of
+    `anew` sent before is taken back.
     """
     outlet: Outlet = DirectOutlet(sinks)
     sending = threading.Lock()
@@ -204,7 +209,7 @@ def _declared_outlet(
             begun=begun,
             hashed=product.settle_ms is not None,
         )
-    if _built_anew_in(checkpoint, product.name) is None:
+    if product.name not in anew:
         return outlet
     building = Building(
         partial(_built_anew_in, checkpoint, product.name),
