@@ -107,8 +107,15 @@ def _second(text: str) -> int:
     return int(datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp())
 
 
-@pytest.mark.parametrize(("window", "size_s"), [("{tumbling: 1m}", 60), (HOPPING, 120)])
-@pytest.mark.parametrize("late", ["correct", "drop"])
+@pytest.mark.parametrize(
+    ("window", "size_s", "late"),
+    [
+        ("{tumbling: 1m}", 60, "drop"),
+        (HOPPING, 120, "correct"),
+        pytest.param("{tumbling: 1m}", 60, "correct", marks=pytest.mark.exhaustive),
+        pytest.param(HOPPING, 120, "drop", marks=pytest.mark.exhaustive),
+    ],
+)
 def test_a_window_stays_as_it_was_when_its_retention_was_over(
     spark: SparkSession, tmp_path: Path, window: str, size_s: int, late: str
 ) -> None:
