@@ -22,8 +22,8 @@ CHANGES ?= 10000000
 # How many processes run tests at once. Each starts a Spark session and servers of its own (about
 # 4 GB in all) and waits for them a third of its time, hence one more than two cores.
 WORKERS ?= 3
-# Whole files to a process, so that its session and servers are shared (those of one rare server go
-# to the same, tests/conftest.py), and in the order of the folders: files of one long test come
+# Whole files to a process, so that its session and servers are shared (those of rare servers go to
+# the same, tests/conftest.py), and in the order of the folders: files of one long test come
 # early, and the thousands of short ones fill the end.
 SHARED := --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 # What servers and Spark fail at beside others is tried once more. What hangs fails by its name, not

@@ -29,18 +29,11 @@ _SHARE_THE_MACHINE = ("spark", "services", "chaos")
 # fills the smaller one, and nothing is compiled from then on.
 _ONE_COMPILER = "-XX:TieredStopAtLevel=1"
 _SESSION_JVM = f"{_ONE_COMPILER} -XX:ReservedCodeCacheSize=240m"
-# Servers that start slowly and that few files need: one process has all of these files, so that one
-# server is started, not one in each process. Kafka and PostgreSQL are needed everywhere.
-_SHARING = {
-    "opensearch": "opensearch diff_opensearch prove",
-    "registry": "avro kafka_avro_sink topic_add",
-    "dynamodb": "dynamodb key_value lookups store_owner",
-}
-_SERVER_OF = {
-    f"tests/services/test_{name}.py": server
-    for server, names in _SHARING.items()
-    for name in names.split()
-}
+# The files that need OpenSearch, Connect, the registry or DynamoDB, which start slowly: one process
+# has them all, so that one of each is started. Kafka and PostgreSQL are needed everywhere.
+_SHARING = """avro debezium diff_opensearch dynamodb kafka_avro_sink key_value lookups opensearch
+prove stack store_owner topic_add""".split()
+_SHARED = frozenset(f"tests/services/test_{name}.py" for name in _SHARING)
 
 
 _JAVA_OPTIONS = "JDK_JAVA_OPTIONS"
@@ -81,15 +74,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """With `--dist loadfile`, give files that need a server which starts slowly to one process."""
+    """With `--dist loadfile`, give files that need servers which start slowly to one process."""
     from xdist.scheduler import LoadFileScheduling
 
-    class ByServer(LoadFileScheduling):  # type: ignore[misc]  # it comes without types
+    class BySharing(LoadFileScheduling):  # type: ignore[misc]  # it comes without types
         def _split_scope(self, nodeid: str) -> str:
             file: str = super()._split_scope(nodeid)
-            return _SERVER_OF.get(file, file)
+            return "shared" if file in _SHARED else file
 
-    return ByServer(config, log) if config.getvalue("dist") == "loadfile" else None
+    return BySharing(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 @pytest.fixture(autouse=True)

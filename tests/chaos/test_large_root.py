@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.chaos.runs import crash
+from tests.chaos.runs import CHAOS, crash
 from tests.chaos.world import emissions
 from tests.session_run import run_to_end
 
@@ -84,14 +84,17 @@ def document(user: int, standing: dict[str, Rows]) -> dict[str, Any]:
     }
 
 
+@pytest.mark.parametrize(
+    "points", [["before-commit"], pytest.param(["during-stage", "before-commit"], marks=CHAOS)]
+)
 def test_a_kill_leaves_no_trace_in_a_row_with_thousands_of_children(
-    spark: SparkSession, tmp_path: Path
+    spark: SparkSession, tmp_path: Path, points: list[str]
 ) -> None:
     (tmp_path / "joinery.yaml").write_text(PROJECT)
     standing = write_changes(tmp_path)
 
-    crash(tmp_path, "during-stage", batch=1)
-    crash(tmp_path, "before-commit", batch=2)
+    for batch, point in enumerate(points, 1):
+        crash(tmp_path, point, batch)
     run_to_end(spark, tmp_path)
 
     told = list(emissions(tmp_path))

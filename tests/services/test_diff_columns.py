@@ -12,7 +12,6 @@ from tests.services.audited import (
     PROJECT,
     ROWS,
     TABLES,
-    Changes,
     documents,
     kinds,
     opened,
@@ -54,7 +53,7 @@ def plant(sink: Connection) -> None:
     )
 
 
-def test_planted_differences_are_found_and_no_others_while_changes_go_on(
+def test_planted_differences_are_found_and_no_others(
     database: str, link: Connection, spark: SparkSession, tmp_path: Path
 ) -> None:
     sink = f'{{postgres: {{url: "{database}", mode: columns}}}}'
@@ -64,18 +63,12 @@ def test_planted_differences_are_found_and_no_others_while_changes_go_on(
     with running(spark, tmp_path):
         until(lambda: documents(link) == CUSTOMERS)
         still = jn.diff(project)
-        with Changes(database, seed=7) as changes:
-            moving = jn.diff(project)
         plant(link)
         planted = jn.diff(project)
         repaired = jn.diff(project, repair=True)
         settled = jn.diff(project)
 
     assert ({}, [], CUSTOMERS) == (kinds(still), opened(still), still.parts[0].compared)
-    assert {} == kinds(moving)
-    whys = {each.why for each in opened(moving)}
-    assert whys <= {"it changed at each of 5 looks"}
-    assert changes.made > 0
     assert (PLANTED, []) == (kinds(planted), opened(planted))
     assert ({}, len(PLANTED)) == (kinds(repaired), repaired.parts[0].repaired)
     assert ({}, []) == (kinds(settled), opened(settled))

@@ -13,7 +13,6 @@ from tests.services.audited import (
     PROJECT,
     ROWS,
     TABLES,
-    Changes,
     kinds,
     opened,
     running,
@@ -67,7 +66,7 @@ def documents(index: Any) -> int:
         return 0
 
 
-def test_planted_differences_are_found_and_no_others_while_changes_go_on(
+def test_planted_differences_are_found_and_no_others(
     database: str, opensearch: Service, index: Any, spark: SparkSession, tmp_path: Path
 ) -> None:
     sink = f'{{opensearch: {{url: "{opensearch.address}", index: {INDEX}}}}}'
@@ -77,19 +76,12 @@ def test_planted_differences_are_found_and_no_others_while_changes_go_on(
     with running(spark, tmp_path):
         until(lambda: documents(index) == CUSTOMERS)
         still = jn.diff(project)
-        with Changes(database, seed=5) as changes:
-            moving = jn.diff(project)
         plant(index)
         planted = jn.diff(project)
         repaired = jn.diff(project, repair=True)
         settled = jn.diff(project)
 
     assert ({}, [], CUSTOMERS) == (kinds(still), opened(still), still.parts[0].compared)
-    assert {} == kinds(moving)
-    # On a slow machine a document may change at each look; it is said to, and not called wrong.
-    whys = {each.why for each in opened(moving)}
-    assert whys <= {"it changed at each of 5 looks"}
-    assert changes.made > 0
     strange = ['"no number"']
     assert (PLANTED, strange) == (kinds(planted), [each.key for each in opened(planted)])
     assert ({}, len(PLANTED)) == (kinds(repaired), repaired.parts[0].repaired)
