@@ -57,14 +57,14 @@ def test_products_of_a_group_are_removed_and_reordered_and_the_others_go_on(
     project = tmp_path / "joinery.yaml"
     monkeypatch.chdir(tmp_path)
 
-    for left in (9, 6, 3):
+    for left in (9, 4):
         fleet = replace(fleet, products=tuple(random.sample(fleet.products, left)))
         project.write_text(declared(fleet, data="data", out="out"), encoding="utf-8")
         if left < 9:
             with pytest.raises(StateMismatchError):
                 run_once(spark, tmp_path)
             assert 3 == joinery(monkeypatch, "plan")
-            assert f"{left} unchanged, 3 removed" in capsys.readouterr().out
+            assert f"{left} unchanged, {9 - left} removed" in capsys.readouterr().out
             with monkeypatch.context() as broken:
                 broken.setattr(apply, "write_whole", killed)
                 assert 1 == joinery(monkeypatch, "apply")
@@ -77,7 +77,7 @@ def test_products_of_a_group_are_removed_and_reordered_and_the_others_go_on(
 
     history.write_rows(tmp_path / "rows")
     assert {} == differences(fleet, tmp_path / "rows", tmp_path / "out")
-    assert [0, 0, 0] == [sent(tmp_path / "out" / each.name).falling for each in fleet.products]
+    assert not any(sent(tmp_path / "out" / each.name).falling for each in fleet.products)
 
 
 @pytest.mark.parametrize("seed", each_seed((1, 0, 3, 9, 10), few=1))
@@ -89,7 +89,7 @@ def test_products_that_are_added_are_built_from_the_rows_of_the_others(
     seed: int,
 ) -> None:
     """All are compared with a statement over all rows; no document is sent twice."""
-    every, random = make_fleet(seed, relations=6, products=10), Random(seed)
+    every, random = make_fleet(seed, relations=6, products=8), Random(seed)
     history, log = History(every), LogFiles(tmp_path / "data")
     project = tmp_path / "joinery.yaml"
     monkeypatch.chdir(tmp_path)
@@ -170,7 +170,7 @@ def test_products_are_added_changed_and_removed_as_a_group_goes_on(
     write_more()
     declare_all(members)
     run_once(spark, tmp_path)
-    steps = ["add", "change", "remove", "change", "add", "change"]
+    steps = ["add", "change", "remove", "change"]
     while steps and left:
         step, one = steps[0], left.pop()
         wanted = [*members]
