@@ -20,8 +20,11 @@ PYTEST := $(BIN)/python -m pytest
 N ?= 3000
 CHANGES ?= 10000000
 # How many processes run tests at once. Each starts a Spark session and servers of its own (about
-# 4 GB in all) and waits for them a third of its time, hence one more than two cores.
-WORKERS ?= 3
+# 4 GB in all) and waits for them a third of its time, hence one more than two cores, or two more
+# where there is the memory.
+MEMORY_KB := $(shell { sed -nE 's/^MemAvailable: +([0-9]+) kB/\1/p' /proc/meminfo; \
+	awk '/^[0-9]/ {printf "%d\n", $$1 / 1024}' /sys/fs/cgroup/memory.max; } 2>/dev/null | sort -n | head -n1)
+WORKERS ?= $(shell [ "$(or $(MEMORY_KB),0)" -ge 18000000 ] && echo 4 || echo 3)
 # Whole files to a process, so that its session and servers are shared (those of rare servers go to
 # the same, tests/conftest.py), and in the order of the folders: files of one long test come
 # early, and the thousands of short ones fill the end.
@@ -43,7 +46,7 @@ $(READY): requirements.lock pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Joinery needs Python 3.11 or newer with venv and pip (Debian: apt install python3-venv), or name one: make setup PYTHON=/path/to/python3" >&2; exit 2; }
 	@test -x $(BIN)/python || "$(PYTHON)" -m venv .venv
 	@echo "Installing the dependencies of requirements.lock into .venv (about a minute the first time)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -r requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
 	@touch $@
 
