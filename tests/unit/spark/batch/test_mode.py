@@ -41,7 +41,7 @@ def test_what_is_noted_of_a_group_is_read_once_for_all_its_products(
     monkeypatch.setattr(Path, "read_text", counted)
 
     outlet_of = KeepCurrent(tmp_path, tmp_path).outlets("shop", products, Ends(checkpoint, ()))
-    for each in products:
-        outlet_of(each, [], Delaying(lambda **_: pytest.fail("nothing is sent"), print, print))
+    for product in products:
+        outlet_of(product, [], Delaying(lambda **_: pytest.fail("nothing is sent"), print, print))
 
     assert 1 == read.count(FILE_NAME)
