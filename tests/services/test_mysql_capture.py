@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 
@@ -29,14 +29,14 @@ from tests.services.mysql_captured import (
     rows_of,
     stands,
 )
-from tests.services.mysql_server import MysqlRecipe, lacks
+from tests.services.mysql_server import started_server
 
 from joinery.capture.capture import Capture
 from joinery.capture.gone_columns import TableColumns
 from joinery.capture.mysql import MysqlDatabase
 from joinery.capture.spool import CaptureError, CaptureLostError, CapturePosition, SpoolFolder
 from joinery.capture.state import drop_source, state_of
-from joinery.clients.mysql import MysqlLink
+from joinery.clients.mysql import MysqlError, MysqlLink
 from joinery.dev.mariadb import MariadbRecipe
 from joinery.dev.service import Service
 from joinery.errors import JoineryError
@@ -46,15 +46,15 @@ pytestmark = pytest.mark.services
 _KILLS = 2
 
 
-@pytest.fixture(scope="module", params=["mariadb", "mysql"])
+@pytest.fixture(
+    scope="module",
+    params=["mariadb", "mysql-8.4", pytest.param("mysql-8.0", marks=pytest.mark.exhaustive)],
+)
 def server(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Service]:
     """A server of the module's own, with a binary log of rows."""
-    if request.param == "mysql" and lacks():
-        pytest.skip(lacks())
-    recipe = MariadbRecipe() if request.param == "mariadb" else MysqlRecipe()
-    with Service(recipe, tmp_path_factory.mktemp(request.param)).started() as service:
+    with started_server(request.param, tmp_path_factory.mktemp(request.param)) as service:
         yield service
 
 
@@ -594,7 +594,7 @@ def test_a_log_that_was_purged_or_begun_anew_is_refused(url: str, tmp_path: Path
 
     with closing(connected(url)) as link:
         link.rows("flush binary logs")
-        ((last, *_),) = link.rows("show master status")
+        last = link.rows("show binary logs")[-1][0]
 
         def purged() -> bool:
             """Ask again while the server keeps a file for the capture that has just ended."""
@@ -605,7 +605,9 @@ def test_a_log_that_was_purged_or_begun_anew_is_refused(url: str, tmp_path: Path
         with pytest.raises(CaptureLostError, match="has purged a log file that was not captured"):
             database.prepare(spool)
         state = state_of("db", database, spool)
-        link.rows("reset master")
+        for each in ("reset master", "reset binary logs and gtids"):  # its name since MySQL 8.4
+            with suppress(MysqlError):
+                link.rows(each)
         with pytest.raises(CaptureLostError, match="is behind what was captured from it"):
             database.prepare(spool)
         position = spool.position

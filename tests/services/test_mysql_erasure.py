@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.services.erasure_project import PROJECT
 from tests.services.mysql_captured import connected, new_database
+from tests.services.mysql_server import SERVERS, started_server
 from tests.spark.erasure import CANARY, email, erased, holding, shown
 
 import joinery as jn
-from joinery.dev.mariadb import mariadb
 from joinery.dev.service import Service
 
 if TYPE_CHECKING:
@@ -32,9 +32,11 @@ TABLES = (
 )
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    with mariadb(tmp_path_factory.mktemp("mariadb")).started() as service:
+@pytest.fixture(scope="module", params=SERVERS)
+def server(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Service]:
+    with started_server(request.param, tmp_path_factory.mktemp(request.param)) as service:
         yield service
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -11,25 +12,35 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.services.captured import until
-from tests.services.mysql_captured import CUSTOMER, PURCHASE, connected, new_database
+from tests.services.live_run import live_run
+from tests.services.mysql_captured import (
+    CUSTOMER,
+    PURCHASE,
+    Changes,
+    connected,
+    new_database,
+)
+from tests.services.mysql_server import SERVERS, started_server
 from tests.services.shop import PROJECT as SHOP
 from tests.services.shop import documents
 
 import joinery as jn
 from joinery.clients.mysql import MysqlLink
-from joinery.dev.mariadb import mariadb
 from joinery.dev.service import Service
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.services, pytest.mark.spark]
+LIMIT_S = 300
 PROJECT = SHOP.replace("postgres:", "mysql:")
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    with mariadb(tmp_path_factory.mktemp("mariadb")).started() as service:
+@pytest.fixture(scope="module", params=SERVERS)
+def server(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Service]:
+    with started_server(request.param, tmp_path_factory.mktemp(request.param)) as service:
         yield service
 
 
@@ -102,3 +113,29 @@ def test_rows_that_were_there_and_changes_since_become_documents(
     assert "running, " in status
     joinery(folder, "source", "drop", "db")
     assert not (folder / ".joinery" / "spool" / "db").exists()
+
+
+def test_a_start_in_bulk_sends_each_document_once_though_it_is_killed_as_it_reads(
+    url: str, link: MysqlLink, folder: Path
+) -> None:
+    numbers = "with recursive s(i) as (select 1 union all select i + 1 from s where i < 1000)"
+    link.rows(f"insert into customer {numbers} select i, 'n' from s")
+    link.rows(f"insert into purchase {numbers} select i, i, 1, null, null from s")
+    bulk = ("--bootstrap-from", "database")
+    with Changes(url, seed=7):
+        with live_run(folder, *bulk) as run:
+            run.until(lambda: has_any(folder, ".joinery/spool/db/.snapshot/*/*"), "reads tables")
+            run.kill()
+        with live_run(folder, *bulk) as run:
+            run.until(lambda: has_any(folder, "out/profile/*"), "sends documents")
+    (first, *_) = sorted((folder / "out" / "profile").glob("*.jsonl"))
+    keys = [json.loads(each)["key"]["id"] for each in first.read_text().splitlines()]
+    with live_run(folder, *bulk, "--once") as run:
+        assert run.process.wait(LIMIT_S) == 0, run.said()
+
+    assert len(keys) == len({*keys}) >= 500
+    assert documents(folder) == truth(link)
+
+
+def has_any(folder: Path, pattern: str) -> bool:
+    return any(folder.glob(pattern))

@@ -13,24 +13,25 @@ import pytest
 from tests.services.live_run import Topic, live_run
 from tests.services.live_shop import PROJECT, capture_of, documents, go_live
 from tests.services.mysql_captured import connected, new_database
+from tests.services.mysql_server import SERVERS, started_server
 
 from joinery.clients.mysql import MysqlLink
-from joinery.dev.mariadb import mariadb
 from joinery.dev.service import Service
 
 pytestmark = [pytest.mark.services, pytest.mark.spark, pytest.mark.chaos]
 
 
-@pytest.fixture
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+@pytest.fixture(params=SERVERS)
+def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    numbers = "with recursive s(seq) as (select 1 union all select seq + 1 from s where seq < {})"
     tables = (
         "create table customer (id bigint primary key, name text)",
         "create table purchase (id bigint primary key, customer_id bigint, item text)",
-        "insert into customer select seq, 'n' from seq_1_to_20",
-        "insert into purchase select seq, seq % 20 + 1, 'first' from seq_1_to_200",
+        f"insert into customer {numbers.format(20)} select seq, 'n' from s",
+        f"insert into purchase {numbers.format(200)} select seq, seq % 20 + 1, 'first' from s",
     )
     with (
-        mariadb(tmp_path_factory.mktemp("mariadb")).started() as server,
+        started_server(request.param, tmp_path_factory.mktemp(request.param)) as server,
         new_database(server.address, *tables) as url,
     ):
         yield url

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 from joinery.capture.gone_columns import TableColumns
 from joinery.capture.mysql_log import (
@@ -330,21 +330,21 @@ class MysqlDatabase:
             ServerAwayError: The server is not there now.
             CaptureLostError: A file of the log was purged, or the log begun anew.
         """
-        position = spool.position
+        position, offset = spool.position, spool.offset
         if position is None:
             return
         with self.connect() as link:
             try:
-                plugin = plugin_of(link)
-                self._check_files(files_of(link, plugin), position.lsn)
-                self._check_log(link, spool)
+                files = files_of(link, plugin_of(link))
+                self._check_files(files, position.lsn)
+                self._check_log(link, files, offset)
             except MysqlError as error:
                 raise self.failure(error) from error
 
     def _check_place(self, link: MysqlLink, plugin: Plugin, spool: SpoolFolder) -> None:
         """Refuse another server than the spool's, and a log that lacks what the spool does."""
+        known, position, offset = spool.identity, spool.position, spool.offset
         files, system = files_of(link, plugin), system_of(link)
-        known, position = spool.identity, spool.position
         assert known is not None  # claimed before
         if position is None:
             spool.note_history(0)
@@ -358,10 +358,10 @@ class MysqlDatabase:
             )
         else:
             self._check_files(files, position.lsn)
-            self._check_log(link, spool)
+            self._check_log(link, files, offset)
 
-    def _check_log(self, link: MysqlLink, spool: SpoolFolder) -> None:
-        if not is_of(link, spool.offset):
+    def _check_log(self, link: MysqlLink, files: LogFiles, offset: Mapping[str, Any]) -> None:
+        if not is_of(link, files, offset):
             raise CaptureLostError(
                 f"the log of {self.shown} is not the one that was captured before",
                 detail="It was reset, or the server was restored from a backup, and it has grown"

@@ -98,28 +98,30 @@ def files_of(link: MysqlLink, plugin: Plugin) -> LogFiles:
     return LogFiles(named, place_of(str(file), int(position)))
 
 
-def is_of(link: MysqlLink, offset: Mapping[str, Any]) -> bool:
+def is_of(link: MysqlLink, files: LogFiles, offset: Mapping[str, Any]) -> bool:
     """Return whether a log has an event where one was noted, so that it is still the same.
 
     One that was begun anew, and has grown since, hardly has one that begins just there. The number
     of the transaction tells nothing: a server of MariaDB that was asked for it begins to tell its
-    places some way before.
+    places some way before. Of a place at which no event begins, MySQL 8.4 shows the next event, or
+    none beyond the end; the others refuse to.
 
     Args:
         link: To its server.
+        files: Of the log, asked for after the offset was noted.
         offset: Where the connector would go on.
 
     Raises:
         MysqlError: We may not ask, or the server is gone.
     """
-    statement = f"show binlog events in %s from {int(offset['pos'])} limit 1"
+    file, place = str(offset["file"]), int(offset["pos"])
     try:
-        link.rows(statement, str(offset["file"]))
+        events = link.rows(f"show binlog events in %s from {place} limit 1", file)
     except MysqlError as error:
         if error.number == _NO_SUCH_EVENT:
             return False
         raise
-    return True
+    return int(events[0][1]) == place if events else dict(files.names).get(file) == place
 
 
 def _log_status(link: MysqlLink, plugin: Plugin) -> tuple[Any, ...]:

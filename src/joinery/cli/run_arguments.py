@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from joinery.errors import SpecError
+from joinery.project.captured import CAPTURED
 from joinery.project.quantity import duration_ms
 
 if TYPE_CHECKING:
@@ -111,9 +112,7 @@ def check_bulk_start(arguments: RunArguments, spec: ProjectSpec) -> None:
     """
     kinds = {each.kind for each in spec.sources}
     match arguments.bootstrap_from:
-        case "database" if "mysql" in kinds:
-            raise RunArgumentError("tables of MySQL are not read in bulk yet", hint=_LEFT_OUT)
-        case "database" if "postgres" not in kinds:
+        case "database" if kinds.isdisjoint(CAPTURED):
             raise RunArgumentError(
                 "no source of the project is a database",
                 hint="Use --bootstrap-from source; it reads the sources from their beginning.",
