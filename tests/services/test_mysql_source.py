@@ -116,7 +116,7 @@ def test_rows_that_were_there_and_changes_since_become_documents(
 
 
 def test_a_start_in_bulk_sends_each_document_once_though_it_is_killed_as_it_reads(
-    url: str, link: MysqlLink, folder: Path
+    url: str, link: MysqlLink, folder: Path, spark: SparkSession
 ) -> None:
     numbers = "with recursive s(i) as (select 1 union all select i + 1 from s where i < 1000)"
     link.rows(f"insert into customer {numbers} select i, 'n' from s")
@@ -126,12 +126,11 @@ def test_a_start_in_bulk_sends_each_document_once_though_it_is_killed_as_it_read
         with live_run(folder, *bulk) as run:
             run.until(lambda: has_any(folder, ".joinery/spool/db/.snapshot/*/*"), "reads tables")
             run.kill()
-        with live_run(folder, *bulk) as run:
-            run.until(lambda: has_any(folder, "out/profile/*"), "sends documents")
+        with live_run(folder, *bulk, "--once") as run:
+            assert run.process.wait(LIMIT_S) == 0, run.said()
+    jn.run(spark, jn.load(folder / "joinery.yaml"), once=True).await_termination()
     (first, *_) = sorted((folder / "out" / "profile").glob("*.jsonl"))
     keys = [json.loads(each)["key"]["id"] for each in first.read_text().splitlines()]
-    with live_run(folder, *bulk, "--once") as run:
-        assert run.process.wait(LIMIT_S) == 0, run.said()
 
     assert len(keys) == len({*keys}) >= 500
     assert documents(folder) == truth(link)
