@@ -15,11 +15,15 @@ import java.util.Queue;
  * which are next: first those that came in a hurry, then a portion of those that may wait.
  *
  * <p>Invariant: of the messages to one address those of one {@link Node.Turn} keep their order. One
- * that may wait waits for no more messages than had come when the portion before it was taken.
+ * that may wait waits for no more messages than had come when the portion before it was taken, nor
+ * for more than {@link #MOST_PASSED} that pass through to later levels.
  */
 final class Inbox {
   /** So many of those that may wait are taken together. */
   static final int PORTION = 64;
+
+  /** So many messages to later levels pass through before a portion, however fast they come. */
+  static final int MOST_PASSED = 1000;
 
   private static final long MOST_BYTES = 32L << 20;
 
@@ -31,6 +35,7 @@ final class Inbox {
   private final Map<Slice, Queue<byte[]>> later = new LinkedHashMap<>();
   private final Queue<Group> portions = new ArrayDeque<>();
   private long bytes;
+  private int passed;
 
   void add(byte[] address, byte[] message, Node.Turn turn) {
     bytes += message.length;
@@ -66,8 +71,19 @@ final class Inbox {
     return new Group(first.getKey().toBytes(), first.getValue());
   }
 
+  /** Learns that it was given what has come, all of it or up to a message to a later level. */
+  void received(boolean all) {
+    passed = all ? MOST_PASSED : passed + 1;
+  }
+
+  /** Whether those that may wait have their turn once nothing urgent is left. */
+  boolean isPortionDue() {
+    return passed >= MOST_PASSED;
+  }
+
   /** Some of those that wait at one address; null where none waits. */
   Group portion() {
+    passed = 0;
     if (portions.isEmpty()) {
       later.forEach((address, waiting) -> portions.add(new Group(address.toBytes(), some(waiting))));
       later.values().removeIf(Queue::isEmpty);

@@ -64,9 +64,6 @@ public final class LiveLevel extends Level implements WholeTask {
     private final Inbox inbox = new Inbox();
     private UnsafeRow passing;
 
-    /** Whether those that may wait have their turn once nothing urgent is left. */
-    private boolean portionIsDue;
-
     Handling(RowsAhead rows) {
       super(new Outbox());
       this.rows = rows;
@@ -87,16 +84,12 @@ public final class LiveLevel extends Level implements WholeTask {
 
     private Inbox.Group following() {
       Inbox.Group urgent = inbox.urgent();
-      if (urgent == null && !portionIsDue) {
+      if (urgent == null && !inbox.isPortionDue()) {
         receive();
-        portionIsDue = passing == null;
+        inbox.received(passing == null);
         urgent = inbox.urgent();
       }
-      if (urgent != null || passing != null) {
-        return urgent;
-      }
-      portionIsDue = false;
-      return inbox.portion();
+      return urgent != null || passing != null ? urgent : inbox.portion();
     }
 
     /** Takes what has come, up to a message to a later level; waits where nothing else is to do. */

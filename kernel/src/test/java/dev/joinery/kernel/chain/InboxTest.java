@@ -44,6 +44,22 @@ class InboxTest {
   }
 
   @Test
+  void aPortionIsDueOnceAllThatCameIsThereOrEnoughHasPassed() {
+    inbox.received(false);
+    assertFalse(inbox.isPortionDue());
+
+    inbox.received(true);
+    assertTrue(inbox.isPortionDue());
+    inbox.portion();
+    assertFalse(inbox.isPortionDue());
+
+    for (int i = 0; i < Inbox.MOST_PASSED; i++) {
+      inbox.received(false);
+    }
+    assertTrue(inbox.isPortionDue());
+  }
+
+  @Test
   void itIsFullUntilMessagesAreTaken() {
     inbox.add(bytes("a"), new byte[40 << 20], Turn.LATER);
     assertTrue(inbox.isFull());
