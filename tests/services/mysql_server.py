@@ -22,6 +22,8 @@ from joinery.dev.port import HOST, PORTS
 from joinery.dev.process import Launch
 from joinery.dev.service import Service, ServiceError
 
+# As most services run it; 9.7 does so by itself.
+_GTIDS = {"gtid-mode": "ON", "enforce-gtid-consistency": "ON"}
 SERVERS = ("mariadb", pytest.param("mysql-8.4", marks=pytest.mark.exhaustive))
 _ACCOUNT = (
     "create user if not exists 'joinery'@'%' identified by 'engine';\n"
@@ -102,7 +104,7 @@ def _recipe(name: str) -> MariadbRecipe | MysqlRecipe:
         case "mariadb":
             return MariadbRecipe()
         case "mysql-8.4":
-            return MysqlRecipe(programs=mysql_84())
+            return MysqlRecipe(programs=mysql_84(), settings=_GTIDS)
         case "mysql-8.0":
             return MysqlRecipe(programs=mysql_80())
         case _:

@@ -1,6 +1,7 @@
 package dev.joinery.capture;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.MappingIterator;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
 import java.io.InputStream;
@@ -15,7 +16,9 @@ import java.util.stream.Stream;
  * What a connector notes of statements that change tables; remembers how much of it was looked at.
  *
  * <p>A statement that the connector does not understand is noted without what it changes, and then
- * passed over. That is well where it is of a table that nobody captures.
+ * passed over. That is well where it is of a table that nobody captures. And where it is told once
+ * more after a start, as a server with GTIDs tells the last one: what it changes is known by then, so
+ * a column that it renames may be gone.
  *
  * <p>Invariant: it is noted before any row that follows it is told. So whoever looks before keeping
  * rows keeps none whose columns are not known.
@@ -70,11 +73,27 @@ final class History {
 
   private void check(JsonNode noted) throws IOException {
     String ddl = noted.path("ddl").asText();
-    if (noted.path("tableChanges").isEmpty() && changes(ddl, noted.path("databaseName").asText())) {
+    if (noted.path("tableChanges").isEmpty()
+        && changes(ddl, noted.path("databaseName").asText())
+        && !wasUnderstood(noted)) {
       String shown = ddl.strip().replaceAll("\\s+", " ");
       String cut = shown.length() > SHOWN ? shown.substring(0, SHOWN) + "…" : shown;
       throw new IOException("a statement that changes a captured table is not understood: " + cut);
     }
+  }
+
+  /** Returns whether it was noted before with its changes, at the same place of the log. */
+  private boolean wasUnderstood(JsonNode noted) throws IOException {
+    try (MappingIterator<JsonNode> all = json.readerFor(JsonNode.class).readValues(file.toFile())) {
+      for (JsonNode each = all.nextValue(); !each.equals(noted); each = all.nextValue()) {
+        if (!each.path("tableChanges").isEmpty()
+            && each.path("ddl").equals(noted.path("ddl"))
+            && each.path("position").equals(noted.path("position"))) {
+          return true;
+        }
+      }
+    }
+    return false;
   }
 
   /** Returns whether a statement is of a captured table; rather once too often. */
