@@ -21,8 +21,9 @@ import psycopg
 import joinery as jn
 from joinery.app.document_product import document_product
 from joinery.audit.database import SourceDatabase
+from joinery.audit.found import Found, Pace
 from joinery.audit.key import KeyTexts
-from joinery.audit.look import Comparison, Found, Pace
+from joinery.audit.look import Comparison
 from joinery.audit.truth import DatabaseTruth
 from joinery.dev.postgres import postgres
 from joinery.sinks.reader import make_reader

@@ -22,7 +22,7 @@ from joinery.audit.database import SourceDatabase
 from joinery.audit.error import DiffError
 from joinery.audit.log_applied import LogApplied
 from joinery.audit.log_truth import LogTruth
-from joinery.audit.look import Applied, Truth
+from joinery.audit.protocol import Applied, Truth
 from joinery.audit.truth import DatabaseTruth
 from joinery.capture.spool import CapturePosition, SpoolFolder
 from joinery.clients.kafka_reader import read_ends

@@ -13,9 +13,10 @@ from joinery.app.document_product import document_product
 from joinery.app.logs import WhyError
 from joinery.app.repair import Repair, lasting, notes_of
 from joinery.audit.error import DiffError
+from joinery.audit.found import Found, Pace
 from joinery.audit.found_file import FoundFile, found_path
 from joinery.audit.key import KeyTexts
-from joinery.audit.look import Comparison, Found, Pace
+from joinery.audit.look import Comparison
 from joinery.audit.verdict import Difference, NotCompared, ProductDiff
 from joinery.delivery.query_paths import QueryPaths
 from joinery.errors import SinkError

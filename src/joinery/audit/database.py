@@ -45,6 +45,11 @@ _COLUMNS = """SELECT a.attname,
 FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
 LEFT JOIN pg_type b ON b.oid = nullif(t.typbasetype, 0)
 WHERE a.attrelid = to_regclass($1) AND a.attnum > 0 AND NOT a.attisdropped"""
+_LED = """SELECT a.attname::text FROM pg_index i
+JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am m ON m.oid = c.relam
+JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
+WHERE i.indrelid = to_regclass($1) AND i.indisvalid AND i.indpred IS NULL
+  AND m.amname IN ('btree', 'hash')"""
 _PLACE = """SELECT (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn()
     ELSE pg_current_wal_insert_lsn() END - '0/0'::pg_lsn)::bigint"""
 _OWN = 2  # What is read beside a relation's columns.
@@ -62,16 +67,26 @@ SELECT EXISTS (SELECT FROM told WHERE letter IN (73, 85, 68, 84)
 
 @dataclass(frozen=True, slots=True)
 class SourceTable:
-    """One relation's table: its name, quoted, and how each declared column is read."""
+    """One relation's table: its name, quoted, and how each declared column is read.
+
+    Attributes:
+        led: The columns that an index begins with.
+    """
 
     relation: Relation
     name: str
     columns: dict[str, TableColumn]
     shown: str
+    led: frozenset[str]
 
     def array_of(self, column: str) -> str:
         """Return the type of an array of a column's values."""
         return self.columns[column].array
+
+    def read(self, column: str) -> str:
+        """Return the SQL that reads a declared column of a row under the alias `kept`."""
+        field = next(each for each in self.relation.columns if each.name == column)
+        return str(self.columns[column].read_as(field, "kept"))
 
 
 @dataclass(slots=True)
@@ -136,19 +151,16 @@ class Snapshot:
         )
         known = " AND ".join(f"kept.{quoted(each)} IS NOT NULL" for each in relation.key)
         beyond = f" AND ({key}) > ({slots})" if after is not None else ""
-        names = {each: table.columns[each] for each in relation.key}
-        read = ", ".join(
-            str(names[each.name].read_as(each, "kept"))
-            for each in sorted(
-                (one for one in relation.columns if one.name in names),
-                key=lambda one: relation.key.index(one.name),
-            )
-        )
+        read = ", ".join(map(table.read, relation.key))
         statement = (
             f"SELECT {read} FROM {table.name} AS kept WHERE {known}{beyond}"
             f" ORDER BY {key} LIMIT {most}"
         )
         return [tuple(each) for each in self._run(statement, list(after or ()))]
+
+    def built(self, statement: str, keys: Sequence[Key]) -> list[tuple[Any, ...]]:
+        """Return what a statement makes of the roots with some keys."""
+        return self._run(statement, [list(each) for each in zip(*keys, strict=True)])
 
     def _run(self, statement: str, given: Sequence[Any]) -> list[tuple[Any, ...]]:
         return self.database.run(self.link, statement, given)
@@ -299,7 +311,8 @@ class SourceDatabase:
                     hint=f'Correct the fields of "{relation.name}", or leave the product out.',
                 )
             read.append(sql)
-        return SourceTable(relation, name, columns, ", ".join(read))
+        led = frozenset(str(column) for (column,) in self.run(link, _LED, [name]))
+        return SourceTable(relation, name, columns, ", ".join(read), led)
 
 
 def table_name(relation: Relation) -> str:

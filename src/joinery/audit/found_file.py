@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 from zlib import crc32
 
-from joinery.audit.look import Found
+from joinery.audit.found import Found
 from joinery.audit.verdict import Difference, Open
 from joinery.files import write_whole
 

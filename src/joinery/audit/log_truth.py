@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 
 from joinery.audit.key import KeyTexts
-from joinery.audit.look import Shown
+from joinery.audit.protocol import Shown
 from joinery.model.change import Change, Key, Row
 from joinery.plan.product import Product
 from joinery.provenance.documents_log import told

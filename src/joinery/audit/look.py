@@ -1,6 +1,6 @@
 """The comparison of one product's documents in one sink with those that should be there.
 
-All keys are compared once, chunk by chunk. What differs is looked at again until it is settled:
+All keys are compared once (`first_look`). What differs is looked at again until it is settled:
 
 1. a snapshot of the database gives the document E1;
 2. all up to that snapshot is applied and sent; the sink holds D1;
@@ -17,119 +17,25 @@ Invariant: no verdict depends on how long anything takes.
 
 from __future__ import annotations
 
-import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
-from typing import Protocol
 
-from joinery.audit.key import KeyTexts, in_sample
+from joinery.audit.first_look import FirstLook
+from joinery.audit.found import Found, Pace
+from joinery.audit.key import KeyTexts
+from joinery.audit.protocol import Applied, Shown, Truth
 from joinery.audit.verdict import Difference, Open, same
 from joinery.model.change import Key
-from joinery.sinks.key import canonical_key
 from joinery.sinks.reader import DocumentReader, Held
+from joinery.slices import slices
 
-_TOGETHER = 200
-_LOOKS = 5
+_TOGETHER, _MOST = 200, 5_000
 _PAUSE_S = 0.5
-_FIRST, _MOST = 500, 5_000
-_CHUNK_S = 0.5
 _NOT_APPLIED = "what the database shows was not applied in time"
 _BEHIND = "the database that was compared with is behind"
 _SAVE_S, _SAVE_SHARE = 0.5, 20.0
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """Documents as one snapshot gives them.
-
-    Attributes:
-        upper: The place in the log at or above all that they show.
-        documents: By key; None where there is none.
-        unreadable: By key, why the document cannot be told.
-        versions: Of all rows that were read; equal for two snapshots where nothing changed.
-        snapshot: Which transactions they show, as PostgreSQL writes it.
-    """
-
-    upper: int
-    documents: Mapping[Key, str | None]
-    unreadable: Mapping[Key, str]
-    versions: frozenset[object]
-    snapshot: str = ""
-
-
-class Truth(Protocol):
-    """What documents should be."""
-
-    def roots(self, after: Key | None, most: int) -> Sequence[Key]:
-        """Return the keys of the next rows of the root, in an order of its own."""
-
-    def present(self, keys: Sequence[Key]) -> Collection[Key]:
-        """Return those of some keys under which the root has a row."""
-
-    def documents(
-        self, keys: Sequence[Key], *, at_least: int = 0, noting: bool = True
-    ) -> Shown | None:
-        """Return documents as they are now; None where it has not come so far in time.
-
-        Args:
-            keys: Of roots; one without a row has no document.
-            at_least: A place in the log that has to be shown.
-            noting: Note the versions of rows, which takes a while.
-        """
-
-
-class Applied(Protocol):
-    """How far a product has come."""
-
-    def reach(self, place: int) -> bool:
-        """Return once all up to a place is applied and sent; False where it is not in time."""
-
-    def heard(self) -> int:
-        """Return a place at or above all that the product has been told."""
-
-
-@dataclass(slots=True)
-class Found:
-    """What was found so far; it can be written down, and gone on from.
-
-    Attributes:
-        after: The last root key that was compared at the first look; None before all.
-        all_seen: Whether all keys were compared once.
-        doubtful: Keys that differed at their first look, to be looked at again.
-    """
-
-    after: str | None = None
-    all_seen: bool = False
-    compared: int = 0
-    again: int = 0
-    position: int | None = None
-    doubtful: list[str] = field(default_factory=list)
-    differences: list[Difference] = field(default_factory=list)
-    unsettled: list[Open] = field(default_factory=list)
-    unreadable: list[Open] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
-    """How a comparison goes.
-
-    Attributes:
-        share: Of the keys that are compared, from 0 to 1.
-        per_second: Documents at most; None for no bound.
-        looks: How often a doubtful document is looked at.
-        pause: Waits.
-        clock: In seconds.
-        now_us: The time of day, in which versions are: microseconds since 1970.
-    """
-
-    share: float = 1.0
-    per_second: float | None = None
-    looks: int = _LOOKS
-    pause: Callable[[float], None] = time.sleep
-    clock: Callable[[], float] = time.monotonic
-    now_us: Callable[[], int] = lambda: time.time_ns() // 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,13 +84,13 @@ class Comparison:
         self._save_at = 0.0
         self._waited_s = 0.0
         self.found = found
+        self._first_look = FirstLook(keys, truth, reader, pace=pace, found=found, save=self._save)
 
     def run(self) -> Found:
         """Compare all that is left to be compared; what differed at an earlier time, once more."""
         self._doubt_again()
         if not self.found.all_seen:
-            self._compare_roots()
-            self._look_for_extra()
+            self._first_look.run()
             self.found.all_seen = True
             self._save()
         self._settle()
@@ -211,59 +117,6 @@ class Comparison:
         self.found.doubtful = list(keys)
         self._settle()
 
-    def _compare_roots(self) -> None:
-        limit = _MOST if self._pace.per_second is None else max(1, round(self._pace.per_second))
-        most = min(_FIRST, limit)
-        after = None if self.found.after is None else self._keys.key(self.found.after)
-        while True:
-            begun = self._pace.clock()
-            roots = self._truth.roots(after, most)
-            if not roots:
-                return
-            after = roots[-1]
-            texts = {each: self._keys.text(each) for each in roots}
-            share = self._pace.share
-            chosen = {key: text for key, text in texts.items() if in_sample(text, share)}
-            self._first_look(chosen)
-            self.found.after = texts[after]
-            self._save()
-            took = self._pace.clock() - begun
-            most = min(limit, max(_FIRST // 5, round(most * _CHUNK_S / max(took, 0.01))))
-            if self._pace.per_second:
-                self._pace.pause(max(0.0, len(chosen) / self._pace.per_second - took))
-
-    def _first_look(self, texts: Mapping[Key, str]) -> None:
-        shown = self._truth.documents([*texts], noting=False)
-        assert shown is not None  # nothing was asked of its place
-        held = self._reader.read([*texts.values()])
-        self.found.compared += len(texts)
-        self.found.position = shown.upper
-        for key, text in texts.items():
-            if key in shown.unreadable:
-                self.found.unreadable.append(Open(text, shown.unreadable[key]))
-            elif not same(shown.documents[key], _value(held.get(text))):
-                self.found.doubtful.append(text)
-
-    def _look_for_extra(self) -> None:
-        """Find the documents in the sink that no row of the root stands behind."""
-        doubtful = {canonical_key(each) for each in self.found.doubtful}
-        held = self._reader.keys()
-        chosen = (each for each in held if in_sample(each, self._pace.share))
-        for chunk in _chunks(chosen, _MOST):
-            keys: list[Key] = []
-            for text in chunk:
-                try:
-                    keys.append(self._keys.key(text))
-                except ValueError as error:
-                    self.found.unreadable.append(Open(text, str(error)))
-            known = self._truth.present(keys)
-            for key in keys:
-                text = self._keys.text(key)
-                # A row without a document was compared at its turn.
-                if key not in known and canonical_key(text) not in doubtful:
-                    self.found.compared += 1
-                    self.found.doubtful.append(text)
-
     def _settle(self) -> None:
         self.found.again += len(self.found.doubtful)
         pause = _PAUSE_S
@@ -271,7 +124,7 @@ class Comparison:
         at_once = 1
         for number in range(self._pace.looks):
             left: list[str] = []
-            chunks = deque(_chunks(self.found.doubtful, together))
+            chunks = deque(slices(self.found.doubtful, together))
             while chunks:
                 some = [chunks.popleft() for _ in range(min(at_once, len(chunks)))]
                 begun, waited = self._pace.clock(), self._waited_s
@@ -386,14 +239,3 @@ def _at_once(now: int, took_s: float, waited_s: float, *, most: int) -> int:
 
 def _value(held: Held | None) -> str | None:
     return None if held is None else held.value
-
-
-def _chunks(keys: Iterable[str], size: int) -> Iterator[list[str]]:
-    chunk: list[str] = []
-    for each in keys:
-        chunk.append(each)
-        if len(chunk) == size:
-            yield chunk
-            chunk = []
-    if chunk:
-        yield chunk

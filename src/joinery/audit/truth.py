@@ -10,7 +10,8 @@ import time
 from collections.abc import Callable, Collection, Sequence
 
 from joinery.audit.database import Snapshot, SourceDatabase
-from joinery.audit.look import Shown
+from joinery.audit.protocol import Form, Glance, Shown
+from joinery.audit.statement import built_statement
 from joinery.model.change import Key
 from joinery.plan.product import Product
 from joinery.semantics.row_key import key_reader
@@ -42,7 +43,9 @@ class DatabaseTruth:
         pause: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._relation = product.root.relation
+        self._product, self._relation = product, product.root.relation
+        self._max_bytes = max_document_bytes
+        self._statements: dict[Form, str | None] = {}
         self._database = database
         self._tactic = RowTactic(product, max_document_bytes)
         self._key_of = key_reader(self._relation)
@@ -52,6 +55,19 @@ class DatabaseTruth:
         """Return the keys of the next rows of the root."""
         with self._database.snapshot() as shown:
             return shown.roots(self._relation, after, most)
+
+    def glances(self, form: Form) -> bool:
+        """Return whether the database can make that of documents itself."""
+        return self._statement(form) is not None
+
+    def glance(self, after: Key | None, most: int, form: Form) -> Glance:
+        """Return what it makes of the documents of the next rows of the root."""
+        statement = self._statement(form)
+        assert statement is not None
+        with self._database.snapshot() as shown:
+            keys = shown.roots(self._relation, after, most)
+            built = shown.built(statement, keys) if keys else ()
+            return Glance(shown.upper, keys, {row[:-1]: row[-1] for row in built})
 
     def present(self, keys: Sequence[Key]) -> Collection[Key]:
         """Return those of some keys under which the root has a row."""
@@ -70,6 +86,13 @@ class DatabaseTruth:
             self._pause(_LOOK_S)
         with self._database.snapshot(noting=noting) as shown:
             return self._shown(keys, shown)
+
+    def _statement(self, form: Form) -> str | None:
+        if form not in self._statements:
+            self._statements[form] = built_statement(
+                self._product, self._database.tables, form, max_document_bytes=self._max_bytes
+            )
+        return self._statements[form]
 
     def _shown(self, keys: Sequence[Key], shown: Snapshot) -> Shown:
         with not_collecting():

@@ -19,6 +19,7 @@ from joinery.clients.sql import listed, quoted
 from joinery.model.float_text import double_text, single_text
 from joinery.model.type import BINARY, Atomic, Field, Struct
 from joinery.sinks.key import key_json, key_of_stored, stored_key, stored_values
+from joinery.sinks.postgres_digests import PostgresDigests
 from joinery.sinks.postgres_table import column_type
 from joinery.sinks.reader import Held
 
@@ -42,6 +43,7 @@ class PostgresReader:
 
     Attributes:
         from_key: The fields of documents that are columns of the key, and hold what that holds.
+        holds_jsonb: Whether documents are shown as PostgreSQL writes `jsonb`.
     """
 
     def __init__(
@@ -55,7 +57,15 @@ class PostgresReader:
         self._floats = [each for each in listed if each.type in _FLOATS]
         self._shown = "version, document::text" if fields is None else _row_shown(fields)
         self._place = f"{quoted(schema)}.{quoted(table)}" if schema else quoted(table)
+        self.holds_jsonb = fields is None
         self._connection: psycopg.Connection[Any] | None = None
+
+    @property
+    def digests(self) -> PostgresDigests | None:
+        """What makes digests of documents; None where they are columns, or keys in no order."""
+        if self.holds_jsonb and PostgresDigests.ordered(self._key):
+            return PostgresDigests(self._told, self._place, self._key)
+        return None
 
     def keys(self) -> Iterator[str]:
         """Yield the root keys of all documents."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from joinery.errors import SinkError
+from joinery.model.change import Key
 from joinery.model.type import Struct
 from joinery.project.kinds import SINKS
 
@@ -74,6 +75,41 @@ class LeavesOut(Protocol):
     """
 
     left_out: int
+
+
+class RangeDigests(Protocol):
+    """Digests of the documents in a target whose keys stand in an order."""
+
+    def between(self, after: Key | None, last: Key | None) -> Mapping[Key, bytes]:
+        """Return the SHA-256 of each document in a range of keys, of its text as `jsonb`.
+
+        Args:
+            after: The key before the first one; None to begin with the first.
+            last: The last one; None for all others.
+
+        Raises:
+            SinkError: The target cannot be read.
+        """
+
+
+@runtime_checkable
+class TellsDigests(Protocol):
+    """A reader of a target that may make digests."""
+
+    @property
+    def digests(self) -> RangeDigests | None:
+        """Return what makes them; None where this target cannot."""
+
+
+@runtime_checkable
+class HoldsJsonb(Protocol):
+    """A reader that may show documents as PostgreSQL writes `jsonb`.
+
+    Attributes:
+        holds_jsonb: Whether it does.
+    """
+
+    holds_jsonb: bool
 
 
 @runtime_checkable

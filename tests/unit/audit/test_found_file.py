@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from joinery.audit.found import Found
 from joinery.audit.found_file import FoundFile
-from joinery.audit.look import Found
 from joinery.audit.verdict import Difference, Open
 
 FOUND = Found(

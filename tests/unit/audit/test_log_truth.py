@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from joinery.audit.found import Found, Pace
 from joinery.audit.key import KeyTexts
 from joinery.audit.log_truth import LogTruth
-from joinery.audit.look import Comparison, Found, Pace
+from joinery.audit.look import Comparison
 from joinery.model.change import Change
 from joinery.plan.build import build_plan
 from joinery.sinks.reader import Held

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
+from joinery.audit.found import Found, Pace
 from joinery.audit.key import KeyTexts
-from joinery.audit.look import Comparison, Found, Pace, Shown
+from joinery.audit.look import Comparison
+from joinery.audit.protocol import Shown
 from joinery.audit.verdict import Difference, Open
 from joinery.model.change import Key
 from joinery.model.type import LONG, Field

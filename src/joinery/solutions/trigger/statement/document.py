@@ -24,10 +24,13 @@ from joinery.solutions.trigger.statement.expression import (
     translate,
 )
 from joinery.solutions.trigger.statement.fragment import Fragment, UntranslatableError
+from joinery.solutions.trigger.statement.json_form import COMPACT, JsonForm
 from joinery.solutions.trigger.statement.layout import Layout
 
 
-def documents_statement(product: Product, layout: Layout, dialect: Dialect, roots: str) -> str:
+def documents_statement(
+    product: Product, layout: Layout, dialect: Dialect, roots: str, form: JsonForm = COMPACT
+) -> str:
     """Return the statement: a row for each root that has a document.
 
     Its columns are the root's key, the text, and the paths, a line each, of lists with
@@ -38,18 +41,19 @@ def documents_statement(product: Product, layout: Layout, dialect: Dialect, root
         layout: Where rows are.
         dialect: Of the database.
         roots: A table, already quoted, of root keys under the names of their columns.
+        form: How objects and lists are written.
 
     Raises:
         UntranslatableError: Something in the product has no faithful SQL.
     """
-    return _Statement(layout, dialect).documents(product.root, roots)
+    return _Statement(layout, dialect, form).documents(product.root, roots)
 
 
 class _Statement:
     """What the parts of one statement share."""
 
-    def __init__(self, layout: Layout, dialect: Dialect) -> None:
-        self.layout, self.dialect = layout, dialect
+    def __init__(self, layout: Layout, dialect: Dialect, form: JsonForm) -> None:
+        self.layout, self.dialect, self.form = layout, dialect, form
         self._aliases: set[str] = {"wanted"}
 
     def alias(self, name: str) -> str:
@@ -66,7 +70,7 @@ class _Statement:
         table = _From(self, root)
         key = [quoted(column) for column in root.relation.key]
         same = " AND ".join(
-            f"{table.row.column(c)} = wanted.{quoted(c)}" for c in root.relation.key
+            f"{table.row.found_by(c)} = wanted.{quoted(c)}" for c in root.relation.key
         )
         text, overflow = table.row.json(), table.row.overflow()
         where = table.where()
@@ -158,6 +162,10 @@ class _Row:
     def column(self, name: str) -> str:
         return f"{quoted(self.alias)}.{quoted(name)}"
 
+    def found_by(self, name: str) -> str:
+        """Return the column whose equality finds the row by one of its columns."""
+        return f"{quoted(self.alias)}.{self.statement.layout.found_by(self.node.relation, name)}"
+
     @property
     def columns(self) -> frozenset[str]:
         """All its columns; each is null where the row is absent."""
@@ -169,20 +177,21 @@ class _Row:
 
     def json(self) -> str:
         """Return the text of the object that the node shows of this row."""
-        parts = [
-            self._entry(each.name, self._text(self._computed(each), each))
-            for each in self.node.fields
-        ]
+        entries = [(each.name, self._text(self._computed(each), each)) for each in self.node.fields]
         for embed in self.node.embeds:
             if not embed.hidden:
-                parts.append(self._entry(embed.name, self._embed_json(embed)))
+                entries.append((embed.name, self._embed_json(embed)))
                 if embed.total_name:
-                    parts.append(self._entry(embed.total_name, f"({self._count(embed)})"))
-        parts += [
-            self._entry(each.name, self._text(self._computed(each), each))
-            for each in self.node.values
+                    entries.append((embed.total_name, f"({self._count(embed)})"))
+        entries += [
+            (each.name, self._text(self._computed(each), each)) for each in self.node.values
         ]
-        told = "\n|| ',' || ".join(parts) if parts else "''"
+        form = self.statement.form
+        parts = [
+            f"{literal(document_json(name, STRING) + form.colon)} || {text}"
+            for name, text in form.ordered(entries)
+        ]
+        told = f"\n|| '{form.comma}' || ".join(parts) if parts else "''"
         return f"('{{' || {told} || '}}')"
 
     def overflow(self) -> str:
@@ -199,9 +208,6 @@ class _Row:
                 return f"(CASE WHEN {one.present} THEN {one.overflow()} ELSE '' END)"
             case "root":
                 raise AssertionError(embed.path)  # nothing embeds it
-
-    def _entry(self, name: str, text: str) -> str:
-        return f"{literal(document_json(name, STRING) + ':')} || {text}"
 
     def _text(self, value: Value, computed: Computed) -> str:
         match value:
@@ -355,15 +361,15 @@ class _List:
         return f"(CASE WHEN {self._known} THEN {sql} END)" if self._known else sql
 
     def json(self) -> str:
-        embed, dialect = self._embed, self._statement.dialect
+        embed, dialect, form = self._embed, self._statement.dialect, self._statement.form
         rows = _From(self._statement, embed, above=self._above)
         text = rows.row.json()
         left, right = "[", "]"
         if embed.keyed:
-            text, left, right = f"{self._key(rows.row)} || ':' || {text}", "{", "}"
+            text, left, right = f"{self._key(rows.row)} || '{form.colon}' || {text}", "{", "}"
         inner = rows.select(f"{text} AS shown", ordered=True, limit=embed.limit)
         name = quoted(self._statement.alias("list"))
-        listed = f"'{left}' || {dialect.gathered('shown', ',')} || '{right}'"
+        listed = f"'{left}' || {dialect.gathered('shown', form.comma)} || '{right}'"
         sql = f"(SELECT {listed}\nFROM ({inner}) AS {name})"
         return f"(CASE WHEN {self._known} THEN {sql} ELSE 'null' END)" if self._known else sql
 
@@ -407,7 +413,9 @@ def _pairs(child: _Row, parent: _Row) -> list[str]:
     for pair in child.node.on:
         dialect = child.statement.dialect
         dialect.joinable(relations[0].type_of(pair.child), relations[1].type_of(pair.parent))
-    return [f"{child.column(pair.child)} = {parent.column(pair.parent)}" for pair in child.node.on]
+    return [
+        f"{child.found_by(pair.child)} = {parent.found_by(pair.parent)}" for pair in child.node.on
+    ]
 
 
 def _aggregated(each: Aggregate, argument: str, dialect: Dialect) -> str:

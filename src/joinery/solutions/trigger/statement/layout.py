@@ -19,6 +19,9 @@ class Layout(Protocol):
     def exists(self, alias: str) -> str:
         """Return the condition that products see the row under `alias`, which is quoted."""
 
+    def found_by(self, relation: Relation, column: str) -> str:
+        """Return the column, quoted, whose equality finds rows by a column of their relation."""
+
 
 @dataclass(frozen=True, slots=True)
 class QueryLayout:
@@ -47,3 +50,7 @@ class QueryLayout:
     def exists(self, alias: str) -> str:
         """Return the condition that products see the row under `alias`, which is quoted."""
         return f"{alias}.{STATE} = {VISIBLE}"
+
+    def found_by(self, relation: Relation, column: str) -> str:
+        """Return the column, quoted, whose equality finds rows by a column of their relation."""
+        return quoted(column)

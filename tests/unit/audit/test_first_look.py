@@ -1,0 +1,125 @@
+"""The first look: what the database makes itself spares assembling, and decides nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from tests.unit.audit.test_look import ITEM, Database, Rows, Run, Target, wrong
+
+from joinery.audit.error import DiffFailedError
+from joinery.audit.found import Found, Pace
+from joinery.audit.key import KeyTexts
+from joinery.audit.look import Comparison
+from joinery.audit.protocol import Form, Glance, Shown
+from joinery.model.change import Key
+
+
+def as_bytes(text: str) -> bytes:
+    return text.encode()
+
+
+class Maker(Database):
+    """A database that builds documents itself, `written` in its way."""
+
+    def __init__(
+        self, rows: Rows, *, written: Callable[[str], bytes] = as_bytes, fails: bool = False
+    ) -> None:
+        super().__init__(rows)
+        self._rows, self._written, self._fails = rows, written, fails
+        self.assembled = list[Key]()
+
+    def glances(self, form: Form) -> bool:
+        return form == "digest"
+
+    def glance(self, after: Key | None, most: int, form: Form) -> Glance:
+        if self._fails:
+            raise DiffFailedError("the statement failed")
+        keys = self.roots(after, most)
+        texts = {key: self._rows[key[0]] for key in keys}
+        made = {key: self._written(text) for key, text in texts.items() if text is not None}
+        return Glance(1, keys, made)
+
+    def documents(
+        self, keys: Sequence[Key], *, at_least: int = 0, noting: bool = True
+    ) -> Shown | None:
+        self.assembled += keys
+        return super().documents(keys, at_least=at_least, noting=noting)
+
+
+class Digesting(Target):
+    """A sink that makes digests: here, the bytes of documents."""
+
+    def __init__(self, rows: Mapping[int, str | None]) -> None:
+        super().__init__(rows)
+        self.asked = list[tuple[Key | None, Key | None]]()
+
+    @property
+    def digests(self) -> Digesting:
+        return self
+
+    def between(self, after: Key | None, last: Key | None) -> Mapping[Key, bytes]:
+        self.asked.append((after, last))
+        return {
+            (each,): text.encode()
+            for each, text in self._now.items()
+            if text is not None
+            and (after is None or each > after[0])
+            and (last is None or each <= last[0])
+        }
+
+
+def compared(truth: Maker, target: Digesting, found: Found | None = None) -> Found:
+    pace = Pace(pause=lambda seconds: None)
+    keys, found = KeyTexts(ITEM), found or Found()
+    return Comparison(keys, truth, target, Run(), pace=pace, found=found).run()
+
+
+def test_equal_digests_are_right_and_nothing_is_assembled() -> None:
+    rows = {each: f'"{each}"' for each in range(1_200)}
+    truth, target = Maker(rows), Digesting(rows)
+
+    found = compared(truth, target)
+
+    assert (1_200, [], [], []) == (found.compared, wrong(found), found.doubtful, truth.assembled)
+    assert (None, None) == (target.asked[0][0], target.asked[-1][1])
+
+
+def test_what_is_altered_missing_or_extra_is_wrong() -> None:
+    truth, target = Maker({1: "a", 2: "b", 3: "c", 5: None}), Digesting({1: "a", 2: "x", 4: "d"})
+
+    found = compared(truth, target)
+
+    assert [
+        ('{"id":2}', "differs"),
+        ('{"id":3}', "missing"),
+        ('{"id":4}', "extra"),
+    ] == sorted(wrong(found))
+    assert 5 == found.compared
+
+
+def test_another_way_of_writing_is_no_difference() -> None:
+    rows = {each: f'{{"a": {each}.50}}' for each in range(5_000)}
+    written = {each: f'{{"a":{each}.5}}' for each in range(5_000)}
+    truth, target = Maker(rows), Digesting(written)
+
+    found = compared(truth, target)
+
+    assert (5_000, [], 0) == (found.compared, wrong(found), found.again)
+    # After some, it is known that nothing is spared.
+    assert len(target.asked) < 5
+
+
+def test_a_statement_that_fails_leaves_all_to_be_assembled() -> None:
+    found = compared(Maker({1: "a", 2: "b"}, fails=True), Digesting({1: "a", 3: "c"}))
+
+    assert [('{"id":2}', "missing"), ('{"id":3}', "extra")] == sorted(wrong(found))
+    assert 3 == found.compared
+
+
+def test_extra_documents_before_the_place_that_is_gone_on_from_are_found() -> None:
+    truth, target = Maker({2: "b", 7: "c"}), Digesting({1: "x", 2: "b", 7: "c"})
+
+    found = compared(truth, target, Found(after='{"id":2}', compared=1))
+
+    assert [('{"id":1}', "extra")] == wrong(found)
+    assert 3 == found.compared
