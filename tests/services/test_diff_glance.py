@@ -21,7 +21,7 @@ from joinery.audit.truth import DatabaseTruth
 from joinery.dev.service import Service
 from joinery.model.change import Key
 from joinery.plan.product import Product
-from joinery.sinks.reader import DocumentReader, make_reader
+from joinery.sinks.reader import DocumentReader, TellsDigests, make_reader
 
 pytestmark = pytest.mark.services
 
@@ -51,6 +51,7 @@ relations:
     fields: {{person: string, at: timestamp, length: int, text: string}}
     where: length > 0
   town: {{key: [code], fields: {{code: string, name: string}}}}
+  worded: {{key: [word], fields: {{word: string}}}}
   seat: {{key: [name], fields: {{name: string, number: long}}}}
 products:
   by_id:
@@ -76,6 +77,9 @@ products:
     root: numbered
     fields: [number, name, weight]
     sink: {{sqlite: {{path: lines.db}}}}
+  by_word:
+    root: worded
+    sink: {{postgres: {{url: "{url}", table: by_word}}}}
   of_town:
     root: person
     fields: [id]
@@ -105,6 +109,7 @@ create table numbered (
 create table note (person uuid, at timestamptz, length smallint, text text,
   primary key (person, at));
 create table town (code varchar(9) primary key, name text);
+create table worded (word text collate "C" primary key);
 create table seat (name text primary key, number bigint)
 """
 ROWS = r"""
@@ -123,6 +128,7 @@ insert into person select
 insert into numbered select number, id, name, weight, owed from person;
 insert into note select md5((n % 60 + 1)::text)::uuid, '2026-01-01'::timestamptz + n * interval
   '1.1 h', n % 4, case when n % 9 > 0 then 'note ' || n end from generate_series(1, 200) n;
+insert into worded select (array['a', 'A'])[n % 2 + 1] || n from generate_series(1, 1200) n;
 insert into town select 'c1', 'One';
 insert into seat select 'seat ' || n, n % 60 from generate_series(1, 90) n
 """
@@ -176,7 +182,7 @@ def truth_of(project: jn.Project, name: str, url: str) -> Iterator[tuple[Product
 
 
 def assembled(truth: DatabaseTruth) -> Mapping[Key, str]:
-    shown = truth.documents(truth.roots(None, 1_000), noting=False)
+    shown = truth.documents(truth.roots(None, 2_000), noting=False)
     assert shown is not None
     return {key: text for key, text in shown.documents.items() if text is not None}
 
@@ -188,7 +194,7 @@ def sink_of(project: jn.Project, product: Product, documents: Mapping[Key, str])
     [key] = product.key.fields
     values = [(*each, text) for each, text in documents.items()]
     if sink.kind == "postgres":
-        kind = "text" if str(key.type) == "string" else "bigint"
+        kind = 'text collate "C"' if str(key.type) == "string" else "bigint"
         with closing(psycopg.connect(str(options["url"]), autocommit=True)) as link:
             link.execute(
                 f'create table {product.name} ("{key.name}" {kind} primary key,'
@@ -255,6 +261,25 @@ def test_what_differs_is_assembled_and_what_is_extra_is_found(
     assert 62 == found.compared
 
 
+def test_texts_are_asked_for_in_the_order_of_the_sink(
+    project: jn.Project, database: str, link: Connection
+) -> None:
+    with truth_of(project, "by_word", database) as (product, truth):
+        reader = sink_of(project, product, assembled(truth))
+        link.execute("insert into by_word values ('a5x', '{}', 1)")
+        counting = Counting(truth)
+        with closing(reader):
+            found = compare(product, counting, reader)
+            assert isinstance(reader, TellsDigests)
+            assert reader.digests is not None
+            backward = reader.digests.between(("b",), ("a",))
+
+    assert [('{"word":"a5x"}', "extra")] == [(each.key, each.kind) for each in found.differences]
+    assert 1201 == found.compared
+    assert {("a5x",)} == {*counting.assembled}
+    assert backward is None
+
+
 def spoil(link: Connection) -> None:
     for each in (
         "delete from by_number where number = 9",
@@ -276,4 +301,4 @@ def test_nothing_is_made_where_equality_is_another_or_no_index_finds_rows(
     name: str, project: jn.Project, database: str
 ) -> None:
     with truth_of(project, name, database) as (_, truth):
-        assert not any(truth.glances(form) for form in ("text", "jsonb", "digest"))
+        assert not any(truth.glances(form) for form in ("text", "digest"))

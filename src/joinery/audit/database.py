@@ -37,6 +37,7 @@ _SETTINGS = (
     "SET default_transaction_read_only = on",
     "SET idle_in_transaction_session_timeout = '10min'",
     "SET lock_timeout = '10s'",
+    "SET statement_timeout = '10min'",
 )
 _COLUMNS = """SELECT a.attname,
        format_type(coalesce(nullif(t.typbasetype, 0), t.oid),
@@ -158,9 +159,9 @@ class Snapshot:
         )
         return [tuple(each) for each in self._run(statement, list(after or ()))]
 
-    def built(self, statement: str, keys: Sequence[Key]) -> list[tuple[Any, ...]]:
-        """Return what a statement makes of the roots with some keys."""
-        return self._run(statement, [list(each) for each in zip(*keys, strict=True)])
+    def built(self, statement: str, ends: Sequence[Key]) -> list[tuple[Any, ...]]:
+        """Return what a statement makes of the roots between keys."""
+        return self._run(statement, [value for key in ends for value in key])
 
     def _run(self, statement: str, given: Sequence[Any]) -> list[tuple[Any, ...]]:
         return self.database.run(self.link, statement, given)

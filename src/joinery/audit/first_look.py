@@ -17,15 +17,15 @@ from joinery.audit.found import Found, Pace
 from joinery.audit.key import KeyTexts, in_sample
 from joinery.audit.protocol import Form, Glance, Glancing, Shown, Truth
 from joinery.audit.verdict import Open, same
+from joinery.errors import SinkError
 from joinery.model.change import Key
 from joinery.sinks.key import canonical_key
-from joinery.sinks.reader import DocumentReader, HoldsJsonb, RangeDigests, TellsDigests
+from joinery.sinks.reader import DocumentReader, RangeDigests, TellsDigests
 from joinery.slices import slices
 
 _FIRST, _MOST = 500, 5_000
 _CHUNK_S = 0.5
 _UNEQUAL = 500
-_NONE = object()
 
 
 @dataclass(slots=True)
@@ -83,17 +83,12 @@ class FirstLook:
         anew = self._found.after is None
         if isinstance(self._truth, Glancing) and self._pace.share >= 1:
             digests = self._reader.digests if isinstance(self._reader, TellsDigests) else None
+            form: Form = "text" if digests is None else "digest"
             held = self._texts if digests is None else _between(digests)
-            if self._glance(self._truth, self._form(digests), held) and digests and anew:
+            if self._glance(self._truth, form, held) and digests and anew:
                 return
         self._compare_roots()
         self._look_for_extra()
-
-    def _form(self, digests: RangeDigests | None) -> Form:
-        if digests is not None:
-            return "digest"
-        jsonb = isinstance(self._reader, HoldsJsonb) and self._reader.holds_jsonb
-        return "jsonb" if jsonb else "text"
 
     # -- what the database makes
 
@@ -101,8 +96,8 @@ class FirstLook:
         """Compare what the database makes of documents with what is held of them.
 
         Returns:
-            False where it cannot, or where too much is written in another way: what is left is
-            to be compared otherwise.
+            False where it cannot, where the sink has keys in another order, or where too much is
+            written in another way: what is left is to be compared otherwise.
         """
         if not truth.glances(form):
             return False
@@ -115,12 +110,14 @@ class FirstLook:
                 begun = self._pace.clock()
                 try:
                     glance = coming.result()
-                except DiffFailedError:  # Who assembles the same says whether it is away.
+                    keys, last = glance.keys, glance.keys[-1] if glance.keys else None
+                    if last is not None:
+                        coming = asked.submit(truth.glance, last, chunks.most, form)
+                    there = held(after, keys)
+                except (DiffFailedError, SinkError):  # Who asks next says which is away.
                     return False
-                keys, last = glance.keys, glance.keys[-1] if glance.keys else None
-                if last is not None:
-                    coming = asked.submit(truth.glance, last, chunks.most, form)
-                there = held(after, keys)
+                if there is None:
+                    return False
                 differing = _differing(glance, there)
                 self._found.position = glance.upper
                 if differing:
@@ -210,7 +207,7 @@ class FirstLook:
                 self._found.doubtful.append(text)
 
 
-_Held = Callable[[Key | None, Sequence[Key]], Mapping[Key, str] | Mapping[Key, bytes]]
+_Held = Callable[[Key | None, Sequence[Key]], Mapping[Key, str] | None]
 
 
 def _between(digests: RangeDigests) -> _Held:
@@ -218,10 +215,10 @@ def _between(digests: RangeDigests) -> _Held:
     return lambda after, keys: digests.between(after, keys[-1] if keys else None)
 
 
-def _differing(glance: Glance, held: Mapping[Key, str] | Mapping[Key, bytes]) -> Sequence[Key]:
+def _differing(glance: Glance, held: Mapping[Key, str]) -> Sequence[Key]:
     """Return the keys of a chunk that cannot be called right by what was made of them."""
     made = glance.made
     if made == held:
         return ()
-    there: Mapping[Key, object] = held
-    return [key for key in glance.keys if made.get(key, _NONE) != there.get(key, _NONE)]
+    # What it does not tell is None, and equals nothing.
+    return [key for key in glance.keys if made.get(key, "") != held.get(key, "")]

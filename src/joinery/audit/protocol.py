@@ -8,8 +8,8 @@ from typing import Literal, Protocol, runtime_checkable
 
 from joinery.model.change import Key
 
-Form = Literal["text", "jsonb", "digest"]
-"""What is made of a document: its text as sent, its text as `jsonb`, or the digest of that."""
+Form = Literal["text", "digest"]
+"""What is made of a document: its text as it is sent, or the digest of that text as `jsonb`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Glance:
 
     upper: int
     keys: Sequence[Key]
-    made: Mapping[Key, str | bytes | None]
+    made: Mapping[Key, str | None]
 
 
 class Truth(Protocol):

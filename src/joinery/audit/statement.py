@@ -1,8 +1,8 @@
 """The statement by which a source's database builds documents of its own tables, or their digests.
 
 It is that of `rdbms-trigger`, over the tables as they are. There is none where a part of the
-product has no faithful SQL, or where a join is on columns that no index leads with, so that a
-statement would read a whole table for each document.
+product has no faithful SQL, where a join is on columns that no index leads with, so that it would
+read a whole table for each document, or where `rdbms-trigger` itself has sent the documents.
 
 Invariant: what it gives of a key is equal to what a sink holds only where the document that is
 assembled from the same rows is; where it gives nothing, or something else, nothing is known.
@@ -10,7 +10,8 @@ assembled from the same rows is; where it gives nothing, or something else, noth
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from joinery.audit.protocol import Form
@@ -21,7 +22,7 @@ from joinery.plan.node import Node
 from joinery.plan.product import Product
 from joinery.plan.relation import Relation
 from joinery.sinks.postgres_digests import digest_sql
-from joinery.solutions.trigger.statement.document import documents_statement
+from joinery.solutions.trigger.statement.document import range_statement
 from joinery.solutions.trigger.statement.expression import scalar, translate
 from joinery.solutions.trigger.statement.fragment import Fragment, UntranslatableError
 from joinery.solutions.trigger.statement.json_form import COMPACT, JSONB
@@ -48,41 +49,58 @@ _FOUND = "joinery found by"
 
 
 def built_statement(
-    product: Product, tables: Mapping[str, SourceTable], form: Form, *, max_document_bytes: int
+    product: Product,
+    tables: Mapping[str, SourceTable],
+    form: Form,
+    *,
+    begun: bool,
+    max_document_bytes: int,
 ) -> str | None:
     """Return the statement; None where there is none.
 
-    Its parameters are arrays of the columns of root keys. It gives a row for each root that has a
-    document: the key as it is read, and what `form` says; null for a document that may be too
-    long, or has a list above its limit.
+    Its parameters are the key before the first, where it has `begun`, and the last key. It gives
+    a row for each root between them that has a document: the key as it is read, and what `form`
+    says; null for a document that may be too long, or has a list above its limit.
 
     Args:
         product: Whose documents.
         tables: Of its relations.
         form: What is given of documents.
+        begun: Whether there is a key before the first.
         max_document_bytes: Above it there is no document.
     """
-    if not all(map(_is_found, _joins(product.root, tables))):
+    # Else the statement would be compared with itself.
+    if product.solution == "rdbms-trigger" or not all(map(_is_found, _joins(product.root, tables))):
         return None
-    root = product.root.relation
-    table = tables[root.name]
-    slots = ", ".join(f"${at}::{table.array_of(each)}" for at, each in enumerate(root.key, 1))
-    names = ", ".join(map(quoted, root.key))
-    wanted = f"(SELECT * FROM unnest({slots}) AS given ({names}))"
+    table = tables[product.root.relation.name]
     # What `jsonb` shows in another way than the statement goes through it.
-    through = form != "text" and any(map(_has_own_text, product.root.walk()))
+    through = form == "digest" and any(map(_has_own_text, product.root.walk()))
     json = COMPACT if form == "text" or through else JSONB
     try:
-        sql = documents_statement(product, _Tables(tables), PostgresDialect(), wanted, json)
+        sql = range_statement(
+            product, _Tables(tables), PostgresDialect(), partial(_within, table, begun), json
+        )
     except (UntranslatableError, RecursionError):
         return None
     shown = "kept.document::jsonb::text" if through else "kept.document"
     given = digest_sql(shown) if form == "digest" else shown
     fits = f"kept.overflowed = '' AND octet_length(kept.document) <= {max_document_bytes}"
-    key = ", ".join(table.read(each) for each in root.key)
+    key = ", ".join(map(table.read, product.root.relation.key))
     # Else the server puts what makes a document in both places where it is named.
     built = f"({sql}\nOFFSET 0) AS kept"
     return f"SELECT {key}, CASE WHEN {fits} THEN {given} END FROM {built}"
+
+
+def _within(table: SourceTable, begun: bool, columns: Sequence[str]) -> str:
+    """Return the condition that a key is in the range of the parameters."""
+    types = [table.array_of(each).removesuffix("[]") for each in table.relation.key]
+    ends = (">", "<=") if begun else ("<=",)
+    slots = [
+        ", ".join(f"${place * len(types) + at}::{each}" for at, each in enumerate(types, 1))
+        for place in range(len(ends))
+    ]
+    key = ", ".join(columns)
+    return " AND ".join(f"({key}) {end} ({each})" for end, each in zip(ends, slots, strict=True))
 
 
 class _Tables:

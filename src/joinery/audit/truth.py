@@ -45,7 +45,7 @@ class DatabaseTruth:
     ) -> None:
         self._product, self._relation = product, product.root.relation
         self._max_bytes = max_document_bytes
-        self._statements: dict[Form, str | None] = {}
+        self._statements: dict[tuple[Form, bool], str | None] = {}
         self._database = database
         self._tactic = RowTactic(product, max_document_bytes)
         self._key_of = key_reader(self._relation)
@@ -58,15 +58,16 @@ class DatabaseTruth:
 
     def glances(self, form: Form) -> bool:
         """Return whether the database can make that of documents itself."""
-        return self._statement(form) is not None
+        return self._statement(form, begun=False) is not None
 
     def glance(self, after: Key | None, most: int, form: Form) -> Glance:
         """Return what it makes of the documents of the next rows of the root."""
-        statement = self._statement(form)
+        statement = self._statement(form, begun=after is not None)
         assert statement is not None
         with self._database.snapshot() as shown:
             keys = shown.roots(self._relation, after, most)
-            built = shown.built(statement, keys) if keys else ()
+            ends = [each for each in (after, *keys[-1:]) if each is not None]
+            built = shown.built(statement, ends) if keys else ()
             return Glance(shown.upper, keys, {row[:-1]: row[-1] for row in built})
 
     def present(self, keys: Sequence[Key]) -> Collection[Key]:
@@ -87,12 +88,16 @@ class DatabaseTruth:
         with self._database.snapshot(noting=noting) as shown:
             return self._shown(keys, shown)
 
-    def _statement(self, form: Form) -> str | None:
-        if form not in self._statements:
-            self._statements[form] = built_statement(
-                self._product, self._database.tables, form, max_document_bytes=self._max_bytes
+    def _statement(self, form: Form, *, begun: bool) -> str | None:
+        if (form, begun) not in self._statements:
+            self._statements[form, begun] = built_statement(
+                self._product,
+                self._database.tables,
+                form,
+                begun=begun,
+                max_document_bytes=self._max_bytes,
             )
-        return self._statements[form]
+        return self._statements[form, begun]
 
     def _shown(self, keys: Sequence[Key], shown: Snapshot) -> Shown:
         with not_collecting():

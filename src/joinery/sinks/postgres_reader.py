@@ -43,7 +43,6 @@ class PostgresReader:
 
     Attributes:
         from_key: The fields of documents that are columns of the key, and hold what that holds.
-        holds_jsonb: Whether documents are shown as PostgreSQL writes `jsonb`.
     """
 
     def __init__(
@@ -57,15 +56,15 @@ class PostgresReader:
         self._floats = [each for each in listed if each.type in _FLOATS]
         self._shown = "version, document::text" if fields is None else _row_shown(fields)
         self._place = f"{quoted(schema)}.{quoted(table)}" if schema else quoted(table)
-        self.holds_jsonb = fields is None
+        self._columned = fields is not None
         self._connection: psycopg.Connection[Any] | None = None
 
     @property
     def digests(self) -> PostgresDigests | None:
-        """What makes digests of documents; None where they are columns, or keys in no order."""
-        if self.holds_jsonb and PostgresDigests.ordered(self._key):
-            return PostgresDigests(self._told, self._place, self._key)
-        return None
+        """What makes digests of documents; None where they are columns, or of some keys."""
+        if self._columned or not PostgresDigests.can_tell(self._key):
+            return None
+        return PostgresDigests(self._told, self._place, self._key)
 
     def keys(self) -> Iterator[str]:
         """Yield the root keys of all documents."""

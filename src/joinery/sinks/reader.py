@@ -78,14 +78,17 @@ class LeavesOut(Protocol):
 
 
 class RangeDigests(Protocol):
-    """Digests of the documents in a target whose keys stand in an order."""
+    """Digests of the documents in a target, by ranges of their keys."""
 
-    def between(self, after: Key | None, last: Key | None) -> Mapping[Key, bytes]:
-        """Return the SHA-256 of each document in a range of keys, of its text as `jsonb`.
+    def between(self, after: Key | None, last: Key | None) -> Mapping[Key, str] | None:
+        """Return the MD5 of each document in a range of keys, of its text as `jsonb`.
 
         Args:
             after: The key before the first one; None to begin with the first.
             last: The last one; None for all others.
+
+        Returns:
+            None where the target has these keys in another order.
 
         Raises:
             SinkError: The target cannot be read.
@@ -99,17 +102,6 @@ class TellsDigests(Protocol):
     @property
     def digests(self) -> RangeDigests | None:
         """Return what makes them; None where this target cannot."""
-
-
-@runtime_checkable
-class HoldsJsonb(Protocol):
-    """A reader that may show documents as PostgreSQL writes `jsonb`.
-
-    Attributes:
-        holds_jsonb: Whether it does.
-    """
-
-    holds_jsonb: bool
 
 
 @runtime_checkable

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from tests.unit.audit.test_look import ITEM, Database, Rows, Run, Target, wrong
 
@@ -14,18 +14,12 @@ from joinery.audit.protocol import Form, Glance, Shown
 from joinery.model.change import Key
 
 
-def as_bytes(text: str) -> bytes:
-    return text.encode()
-
-
 class Maker(Database):
-    """A database that builds documents itself, `written` in its way."""
+    """A database that builds documents itself."""
 
-    def __init__(
-        self, rows: Rows, *, written: Callable[[str], bytes] = as_bytes, fails: bool = False
-    ) -> None:
+    def __init__(self, rows: Rows, *, fails: bool = False) -> None:
         super().__init__(rows)
-        self._rows, self._written, self._fails = rows, written, fails
+        self._rows, self._fails = rows, fails
         self.assembled = list[Key]()
 
     def glances(self, form: Form) -> bool:
@@ -36,8 +30,7 @@ class Maker(Database):
             raise DiffFailedError("the statement failed")
         keys = self.roots(after, most)
         texts = {key: self._rows[key[0]] for key in keys}
-        made = {key: self._written(text) for key, text in texts.items() if text is not None}
-        return Glance(1, keys, made)
+        return Glance(1, keys, {key: each for key, each in texts.items() if each is not None})
 
     def documents(
         self, keys: Sequence[Key], *, at_least: int = 0, noting: bool = True
@@ -47,20 +40,23 @@ class Maker(Database):
 
 
 class Digesting(Target):
-    """A sink that makes digests: here, the bytes of documents."""
+    """A sink that makes digests: here, the documents themselves."""
 
-    def __init__(self, rows: Mapping[int, str | None]) -> None:
+    def __init__(self, rows: Mapping[int, str | None], *, follows: bool = True) -> None:
         super().__init__(rows)
+        self._follows = follows
         self.asked = list[tuple[Key | None, Key | None]]()
 
     @property
     def digests(self) -> Digesting:
         return self
 
-    def between(self, after: Key | None, last: Key | None) -> Mapping[Key, bytes]:
+    def between(self, after: Key | None, last: Key | None) -> Mapping[Key, str] | None:
         self.asked.append((after, last))
+        if after is not None and not self._follows:
+            return None
         return {
-            (each,): text.encode()
+            (each,): text
             for each, text in self._now.items()
             if text is not None
             and (after is None or each > after[0])
@@ -123,3 +119,12 @@ def test_extra_documents_before_the_place_that_is_gone_on_from_are_found() -> No
 
     assert [('{"id":1}', "extra")] == wrong(found)
     assert 3 == found.compared
+
+
+def test_keys_that_stand_in_another_order_in_the_sink_are_all_looked_for() -> None:
+    rows = {each: f'"{each}"' for each in range(1_200)}
+
+    found = compared(Maker(rows), Digesting({**rows, 5_000: "x"}, follows=False))
+
+    assert [('{"id":5000}', "extra")] == wrong(found)
+    assert 1_201 == found.compared

@@ -9,6 +9,8 @@ Invariant: the text equals `engine.render.document_json` of what `engine.assembl
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from joinery.clients.sql import quoted
 from joinery.expression.aggregate import EMBED_AGGREGATES
 from joinery.expression.typed import Aggregate, Expression
@@ -49,6 +51,28 @@ def documents_statement(
     return _Statement(layout, dialect, form).documents(product.root, roots)
 
 
+def range_statement(
+    product: Product,
+    layout: Layout,
+    dialect: Dialect,
+    within: Callable[[Sequence[str]], str],
+    form: JsonForm = COMPACT,
+) -> str:
+    """Return the same statement for the roots whose keys meet a condition.
+
+    Args:
+        product: What to show.
+        layout: Where rows are.
+        dialect: Of the database.
+        within: Returns the condition on the columns of a key, by which rows are found.
+        form: How objects and lists are written.
+
+    Raises:
+        UntranslatableError: Something in the product has no faithful SQL.
+    """
+    return _Statement(layout, dialect, form).documents_within(product.root, within)
+
+
 class _Statement:
     """What the parts of one statement share."""
 
@@ -72,14 +96,24 @@ class _Statement:
         same = " AND ".join(
             f"{table.row.found_by(c)} = wanted.{quoted(c)}" for c in root.relation.key
         )
-        text, overflow = table.row.json(), table.row.overflow()
+        shown = ", ".join([*(f"wanted.{column}" for column in key), *self._told(table.row)])
         where = table.where()
-        told = [f"{text} AS document", f"{overflow} AS overflowed"]
-        shown = ", ".join([*(f"wanted.{column}" for column in key), *told])
         return (
             f"SELECT {shown}\nFROM {roots} AS wanted\n"
             f"{self.dialect.join} {table.name} ON {same}\n{table.joins()}WHERE {where}"
         )
+
+    def documents_within(self, root: Node, within: Callable[[Sequence[str]], str]) -> str:
+        table = _From(self, root)
+        found_by = {each: table.row.found_by(each) for each in root.relation.key}
+        key = [f"{sql} AS {quoted(each)}" for each, sql in found_by.items()]
+        shown = ", ".join([*key, *self._told(table.row)])
+        where = f"{within([*found_by.values()])} AND {table.where()}"
+        return f"SELECT {shown}\n{table.tail(where)}"
+
+    def _told(self, row: _Row) -> list[str]:
+        """Return what is told of a root: its text, and the lists above their limits."""
+        return [f"{row.json()} AS document", f"{row.overflow()} AS overflowed"]
 
 
 class _From:
