@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
+from joinery.model.audit import AuditProgress
 from joinery.model.batch import BatchProgress
 from joinery.model.lookup import LookupProgress
 from joinery.model.progress import Progress, Silence, Waiting
@@ -44,6 +45,7 @@ def exported() -> set[str]:
     waiting = Waiting(product="p", target="t", reason="", attempts=1, since=0.0)
     silence = Silence(source="s", reason="", since=0.0)
     progress = Progress().plus(batch).waits("t", waiting).waits(silence.target, silence)
+    progress = progress.audited(AuditProgress(product="p", target="t", ended_at=1.0))
     text = ProgressMetrics(lambda: progress, lambda: True).text().decode()
     names = (line for line in text.splitlines() if not line.startswith("#"))
     return {re.split(r"[{ ]", line)[0] for line in names}

@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 import joinery as jn
 from joinery.app.auditor import Auditor
 from joinery.cli.commands import app
+from joinery.model.audit import AuditProgress
 from joinery.observe.audit_note import AuditNote
 from joinery.project.audit import AuditSpec
 
@@ -68,6 +69,9 @@ class Run:
 
     def __init__(self) -> None:
         self.ended = threading.Event()
+
+    def audits(self, told: AuditProgress) -> None:
+        pass
 
     def await_termination(self, timeout: float | None = None) -> bool:
         return self.ended.wait(timeout)

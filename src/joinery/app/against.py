@@ -11,6 +11,7 @@ Of a database as a source there is one; files and Kafka may stand beside each ot
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -69,7 +70,14 @@ class Against:
         self.close()
 
 
-def against_of(spec: ProjectSpec, product: Product, url: str, *, wait_s: float) -> Against:
+def against_of(
+    spec: ProjectSpec,
+    product: Product,
+    url: str,
+    *,
+    wait_s: float,
+    pause: Callable[[float], None] = time.sleep,
+) -> Against:
     """Return what a product's documents are compared with.
 
     Args:
@@ -77,6 +85,7 @@ def against_of(spec: ProjectSpec, product: Product, url: str, *, wait_s: float) 
         product: Whose documents.
         url: Of a database; empty for the source's own.
         wait_s: How long the run, and a standby, are given.
+        pause: Waits for them.
 
     Raises:
         DiffError: It cannot be compared with that.
@@ -84,22 +93,26 @@ def against_of(spec: ProjectSpec, product: Product, url: str, *, wait_s: float) 
     """
     source = captured_source(spec, product)
     if source is None and not url:
-        return _logs(spec, product, wait_s)
+        return _logs(spec, product, wait_s, pause)
     given = url if source is None else url or postgres_options(source).url
     database = SourceDatabase(given, product.relations)
     database.open()
     try:
         if source is not None:
-            applied: Applied = _captured(spec, product, source, database, wait_s)
+            applied: Applied = _captured(spec, product, source, database, wait_s, pause)
         else:
             ends = partial(_ends, spec, product)
             checkpoint = _checkpoint(spec, product)
-            applied = LogApplied(ends, checkpoint, delay_s=_DELAY_S, wait_s=wait_s)
+            applied = LogApplied(ends, checkpoint, delay_s=_DELAY_S, wait_s=wait_s, pause=pause)
     except BaseException:
         database.close()
         raise
     truth = DatabaseTruth(
-        product, database, max_document_bytes=spec.run.max_document_bytes, wait_s=wait_s
+        product,
+        database,
+        max_document_bytes=spec.run.max_document_bytes,
+        wait_s=wait_s,
+        pause=pause,
     )
     shown = f"{len(database.tables)} tables of {database.shown}"
     frontier: Literal["exact", "probable"] = "probable" if source is None else "exact"
@@ -132,7 +145,12 @@ def _checkpoint(spec: ProjectSpec, product: Product) -> Place:
 
 
 def _captured(
-    spec: ProjectSpec, product: Product, source: SourceSpec, database: SourceDatabase, wait_s: float
+    spec: ProjectSpec,
+    product: Product,
+    source: SourceSpec,
+    database: SourceDatabase,
+    wait_s: float,
+    pause: Callable[[float], None],
 ) -> Applied:
     spool = SpoolFolder(spool_of(spec, source))
     known = spool.identity
@@ -147,6 +165,7 @@ def _captured(
         _checkpoint(spec, product),
         log=SlotLog(database, slot_of(spec, source)),
         wait_s=wait_s,
+        pause=pause,
     )
 
 
@@ -166,7 +185,9 @@ class SlotLog:
         return self.database.is_silent(self.slot, after, place)
 
 
-def _logs(spec: ProjectSpec, product: Product, wait_s: float) -> Against:
+def _logs(
+    spec: ProjectSpec, product: Product, wait_s: float, pause: Callable[[float], None]
+) -> Against:
     ends = partial(_ends, spec, product)
     truth = LogTruth(
         product,
@@ -174,7 +195,7 @@ def _logs(spec: ProjectSpec, product: Product, wait_s: float) -> Against:
         ends,
         max_document_bytes=spec.run.max_document_bytes,
     )
-    applied = LogApplied(ends, _checkpoint(spec, product), delay_s=0.0, wait_s=wait_s)
+    applied = LogApplied(ends, _checkpoint(spec, product), delay_s=0.0, wait_s=wait_s, pause=pause)
     return Against(truth, applied, "its logs", "exact", lambda: None)
 
 

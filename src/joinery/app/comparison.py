@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 
 from joinery.app.against import Against, against_of, captured_source
 from joinery.app.cause import Causes
@@ -43,6 +44,7 @@ class DiffOptions:
         wait: How long the run is given to apply what the database shows.
         pause: Waits, between chunks and looks.
         by: Who compares; another one's comparison is not gone on from.
+        told: Called with the product, the sink and what was found of it, as it begins and goes on.
     """
 
     database: str = ""
@@ -53,6 +55,7 @@ class DiffOptions:
     wait: str = "1m"
     pause: Callable[[float], None] = time.sleep
     by: str = ""
+    told: Callable[[str, str, Found], None] = lambda product, target, found: None
 
     @property
     def share(self) -> float:
@@ -175,15 +178,22 @@ class ProductComparison:
         begun = time.monotonic()
         options = self._options
         with self._against() as against, closing(self._reader()) as reader:
-            file = self._file(reader.target)
+            file, told = self._file(reader.target), partial(options.told, self.product.name)
+            begun_with = (file.read() if options.resume else None) or Found()
+            told(reader.target, begun_with)
+
+            def save(found: Found) -> None:
+                file.write(found)
+                told(reader.target, found)
+
             comparison = Comparison(
                 KeyTexts(self.product.root.relation),
                 against.truth,
                 reader,
                 against.applied,
                 pace=Pace(share=options.share, per_second=options.rate, pause=options.pause),
-                found=(file.read() if options.resume else None) or Found(),
-                saved=file.write,
+                found=begun_with,
+                saved=save,
             )
             found, repaired = comparison.run(), None
             notes = self._find_causes(found, reader.target)
@@ -240,7 +250,9 @@ class ProductComparison:
 
     def _against(self) -> Against:
         options = self._options
-        return against_of(self._spec, self.product, options.database, wait_s=options.wait_s)
+        return against_of(
+            self._spec, self.product, options.database, wait_s=options.wait_s, pause=options.pause
+        )
 
     def _reader(self) -> DocumentReader:
         product, folder = self.product, self._spec.path_of(".")

@@ -97,11 +97,7 @@ def run(
     if spec.run.audit is not None and not (once or rebuild):
         from joinery.app.auditor import start_auditor
 
-        try:
-            start_auditor(spec, declared.plan, chosen, started)
-        except BaseException:
-            started.request_stop()
-            raise
+        start_auditor(spec, declared.plan, chosen, started)
     return started
 
 

@@ -290,11 +290,7 @@ class Command:
     def _audit(self, plan: Plan, run: Run) -> None:
         from joinery.app.auditor import start_auditor
 
-        try:
-            start_auditor(self._spec, plan, self._arguments.products, run)
-        except JoineryError:
-            run.stop()
-            raise
+        start_auditor(self._spec, plan, self._arguments.products, run)
 
     def _analysed(self) -> Plan:
         """Build the plan with the analyser of the run's own session."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from joinery.model.audit import AuditProgress
 from joinery.model.batch import BatchProgress, Counts
 from joinery.model.lookup import LookupProgress
 from joinery.model.staleness import Staleness
@@ -169,6 +170,7 @@ class Progress:
         partitions: By query, in how many its state is kept.
         ignored_bytes: By relation, what was added to its change files after they were seen.
         building: By query, the products that joined it and that its first batch is building.
+        audits: By product and target, what comparing its documents has found.
     """
 
     totals: Totals = Totals()
@@ -186,6 +188,7 @@ class Progress:
     costs: Mapping[str, Counts] = field(default_factory=dict)
     ignored_bytes: Counts = field(default_factory=dict)
     building: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    audits: Mapping[tuple[str, str], AuditProgress] = field(default_factory=dict)
 
     def __str__(self) -> str:
         """Return it as text: the totals, what every product sent, what is waited for."""
@@ -235,6 +238,10 @@ class Progress:
             case None:
                 pass
         return replace(self, waiting=waiting, silences=silences)
+
+    def audited(self, told: AuditProgress) -> Progress:
+        """Return the progress with what comparing documents has found by now."""
+        return replace(self, audits={**self.audits, (told.product, told.target): told})
 
     def _staleness_after(self, batch: BatchProgress) -> dict[str, Staleness]:
         return {

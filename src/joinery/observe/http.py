@@ -16,13 +16,14 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import accumulate
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
 from joinery.errors import JoineryError, RunError, needs_extra
+from joinery.model.audit import AuditProgress
 from joinery.model.batch import BatchProgress
 from joinery.model.lookup import AGE_BOUNDS_S, LookupProgress
 from joinery.model.progress import Progress
@@ -75,6 +76,7 @@ class ProgressMetrics:
         yield from _event_times(list(progress.latest.values()))
         yield from _waiting(progress)
         yield from _lookups(progress.lookups)
+        yield from _audits(progress.audits.values())
 
 
 def _run(started_at: float, *, ready: bool) -> Iterator[Metric]:
@@ -290,6 +292,38 @@ def _lookups(lookups: Mapping[str, LookupProgress]) -> Iterator[Metric]:
         requests.add_metric([*place, "failed"], done.failures)
         ages.add_metric(place, buckets=_cumulated(done), sum_value=done.age_sum_s)
     yield from (keys, requests, ages)
+
+
+def _audits(audits: Iterable[AuditProgress]) -> Iterator[Metric]:
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+    labels = ["product", "target"]
+    compared = CounterMetricFamily(
+        "joinery_audit_documents", "Documents that run.audit compared.", labels=labels
+    )
+    found = CounterMetricFamily(
+        "joinery_audit_differences",
+        "Documents that run.audit found wrong, in each comparison anew.",
+        labels=labels,
+    )
+    differing = GaugeMetricFamily(
+        "joinery_audit_differing_documents",
+        "Documents that the last comparison of all found wrong; absent before the first.",
+        labels=labels,
+    )
+    ended = GaugeMetricFamily(
+        "joinery_audit_ended_timestamp_seconds",
+        "When the last comparison of all documents ended; absent before the first.",
+        labels=labels,
+    )
+    for each in audits:
+        place = [each.product, each.target]
+        compared.add_metric(place, each.compared)
+        found.add_metric(place, each.differences)
+        if each.ended_at is not None:
+            differing.add_metric(place, each.differing)
+            ended.add_metric(place, each.ended_at)
+    yield from (compared, found, differing, ended)
 
 
 def _cumulated(done: LookupProgress) -> list[tuple[str, float]]:

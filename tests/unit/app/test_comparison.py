@@ -18,6 +18,7 @@ from joinery.audit.verdict import DiffReport, NotCompared
 from joinery.cli.diff import run_diff
 from joinery.cli.project import FAILED, WRONG
 from joinery.delivery.query_paths import QueryPaths
+from joinery.model.audit import AuditProgress
 from joinery.model.status import QueryStatus
 from joinery.plan.build import build_plan
 from joinery.project.audit import AuditSpec
@@ -45,6 +46,9 @@ class Run:
 
     def __init__(self, looks: int) -> None:
         self._looks = looks
+
+    def audits(self, told: AuditProgress) -> None:
+        pass
 
     def await_termination(self, timeout: float | None = None) -> bool:
         self._looks -= 1

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from joinery.errors import JoineryError, PlanError
+from joinery.model.audit import AuditProgress
 from joinery.model.batch import BatchProgress, Counts
 from joinery.model.progress import Progress, Silence, Waiting
 from joinery.model.warning import RunWarning, Warnings
@@ -127,6 +128,11 @@ class ProgressBoard:
         with self._mutex:
             self._progress = self._progress.waits(target, waiting)
         self._on_wait(target, waiting)
+
+    def audit(self, told: AuditProgress) -> None:
+        """Tell what comparing documents has found by now."""
+        with self._mutex:
+            self._progress = self._progress.audited(told)
 
     def warn(self, warning: RunWarning) -> None:
         """Tell, once, of something that someone should look at."""

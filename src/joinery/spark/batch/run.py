@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 from joinery.dead_letters.open import dead_letter_reader
 from joinery.errors import RunError
+from joinery.model.audit import AuditProgress
 from joinery.model.batch import BatchProgress
 from joinery.model.phase import Phase, Phases
 from joinery.model.progress import Progress, Silence, Waiting
@@ -189,6 +190,10 @@ class Run:
     def progress(self) -> Progress:
         """The run as it stands."""
         return self._board.progress
+
+    def audits(self, told: AuditProgress) -> None:
+        """Take up in its progress what comparing its documents has found by now."""
+        self._board.audit(told)
 
     @property
     def captures(self) -> Captures:

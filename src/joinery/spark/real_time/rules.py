@@ -175,6 +175,8 @@ def _reasons(
             )
     for product in products:
         yield from _reasons_of(product)
+    if spec.run.audit is not None:
+        yield "run.audit compares what was committed, which real time does once an interval"
     found = [each for topics in kafka_topics(products).values() for each in topics]
     try:
         found.append(_letters(spec))

@@ -155,6 +155,12 @@ def test_in_batches_dead_letters_without_a_place_stay_in_files(tmp_path: Path) -
     assert str(tmp_path / ".joinery/dead_letters") in dead_letter_reader(spec).target
 
 
+def test_a_run_that_is_to_be_audited_is_refused(tmp_path: Path) -> None:
+    spec = declared(tmp_path, letters=f"{LETTERS}, audit: {{}}")
+
+    assert "run.audit compares what was committed" in refusal(spec)
+
+
 def test_two_kafkas_are_refused(tmp_path: Path) -> None:
     spec = declared(tmp_path, sink="{kafka: {topic: profiles, bootstrap: 'there:9092'}}")
 
