@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tests.unit.audit.test_look import ITEM, Database, Rows, Run, Target, wrong
+from tests.unit.audit.sides import ITEM, Database, Rows, Run, Target, wrong
 
 from joinery.audit.error import DiffFailedError
 from joinery.audit.found import Found, Pace
