@@ -21,6 +21,7 @@ from joinery.delivery.outlet import DirectOutlet
 from joinery.errors import RunError, StateMismatchError
 from joinery.spark.batch import query_start
 from joinery.spark.batch.query import QueryRun
+from joinery.spark.batch.run import run
 from joinery.spark.recovery import apply
 from joinery.spark.recovery.rescale import rescale
 
@@ -324,10 +325,11 @@ FORMS = {name.replace(" ", "_").replace("-", "_"): text for name, (text, _) in P
 HEAD = RELATIONS.partition("products:")[0].replace("relations:", SOURCES)
 
 
-def declare(folder: Path, names: Sequence[str]) -> None:
-    grouped = {name: FORMS[name].strip().replace("{", MEMBER, 1) for name in names}
+def declare(folder: Path, names: Sequence[str], head: str = HEAD) -> None:
+    forms = {**FORMS, "fold_soon": FORMS["fold_at_once"].replace("0s", "3 events")}
+    grouped = {name: forms[name].strip().replace("{", MEMBER, 1) for name in names}
     products = "".join(f"  {name}: {text}\n" for name, text in grouped.items())
-    (folder / "joinery.yaml").write_text(f"{HEAD}products:\n{products}", encoding="utf-8")
+    (folder / "joinery.yaml").write_text(f"{head}products:\n{products}", encoding="utf-8")
 
 
 def rows_of_batch(random: Random, number: int) -> dict[str, list[dict[str, Any]]]:
@@ -457,6 +459,42 @@ def test_products_of_any_form_that_are_added_are_as_if_they_had_been_there(
             assert there_of(expected) == there_of(found)
 
     assert len(added) > 1
+
+
+@pytest.mark.parametrize("seed", each_seed((1, 2, 3, 4, 5), few=1))
+def test_versions_and_folds_that_are_built_from_the_log_are_as_if_they_had_been_there(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """The batch that builds them breaks off once; what comes later may be of any time before."""
+    random, head = Random(seed), HEAD.replace("    watermark: {delay: 10s}\n", "")
+    there = ("to_many", "windows", "nested")
+    joining = ("history", "as_of", "fold_at_once", "fold_soon", "aggregate")
+    kept, plain = tmp_path / "kept", tmp_path / "plain"
+    batches = [rows_of_batch(random, number) for number in random.sample(range(4), 4)]
+    for each in batches:
+        each["city"].append({**random.choice(each["city"]), "__deleted": True})
+    for folder, names in ((kept, there), (plain, (*there, *joining))):
+        folder.mkdir()
+        declare(folder, names, head)
+    monkeypatch.chdir(kept)
+    for number, batch in enumerate(batches):
+        for folder in (kept, plain):
+            feed(folder, number, **batch)
+            run_once(spark, folder)
+        if number == 1:
+            declare(kept, (*there, *joining), head)
+            assert 0 == joinery(monkeypatch, "apply")
+            with monkeypatch.context() as broken:
+                broken.setattr(DirectOutlet, "write", killed)
+                with pytest.raises((KilledError, RunError)):
+                    run_once(spark, kept)
+            ended = run(spark, load(kept / "joinery.yaml"), once=True)
+            ended.await_termination()
+            assert {"late", "overtaken"}.isdisjoint(ended.progress.counters.get("aggregate", {}))
+        if number > 0:
+            expected = there_of({name: documents(plain, name) for name in joining})
+            assert expected == there_of({name: documents(kept, name) for name in joining})
+            assert all(expected.values())
 
 
 def there_of(products: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:

@@ -12,8 +12,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from joinery.solutions.spark_state.document_program import FanOut, Fold, Gather, Match, ToOne
-from joinery.solutions.spark_state.group_program import Group
+from joinery.solutions.spark_state.document_program import (
+    FanOut,
+    Fold,
+    Gather,
+    Match,
+    ToOne,
+    Valid,
+)
+from joinery.solutions.spark_state.event_fold_program import EventFold
+from joinery.solutions.spark_state.group_program import Group, LateProgram
 from joinery.solutions.spark_state.ledger import Ledger, known_numbers, numbered
 from joinery.solutions.spark_state.level import targets_of, targets_of_use
 from joinery.solutions.spark_state.program import (
@@ -26,9 +34,11 @@ from joinery.solutions.spark_state.program import (
     Retract,
     Root,
     Use,
+    Versions,
 )
 from joinery.solutions.spark_state.search_program import Search
 from joinery.solutions.spark_state.stream_program import StreamNode
+from joinery.solutions.spark_state.versioning import History
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,11 +206,21 @@ def _is_of_rows(node: DocumentNode) -> bool:
 
 def _is_of_log(node: KernelNode) -> bool:
     """Return whether what a node knows depends on the records of logs, however they are cut."""
-    if isinstance(node, StreamNode):
-        return False
-    if isinstance(node, Inserts | Retract):
-        return node.judged is None and node.kept is None
-    return _is_of_rows(node)
+    match node:
+        case Inserts() | Retract():
+            return node.judged is None and node.kept is None
+        case Group():
+            return node.late is None or _forgets_nothing(node.late)
+        case EventFold():
+            return node.wait_micros == 0
+        case History() | Versions() | Valid():
+            return True
+        case _:
+            return not isinstance(node, StreamNode) and _is_of_rows(node)
+
+
+def _forgets_nothing(late: LateProgram) -> bool:
+    return late.rows == "correct" and late.retention_micros < 0
 
 
 def _changed(product: str) -> str:
