@@ -92,6 +92,11 @@ def join(parts: Mapping[Part, KernelProgram]) -> KernelProgram:
     )
 
 
+def relations_of(program: KernelProgram, part: Part) -> frozenset[str]:
+    """Return the relations that a part of a program reads from sources."""
+    return frozenset(each.name for each in program.decoded if each.part == part)
+
+
 def _named(program: KernelProgram, part: Part) -> KernelProgram:
     """Return a program whose relations say of which part they are, and their own nodes too."""
     if part is None:

@@ -13,6 +13,7 @@ from joinery.place.place import Place, local_only
 from joinery.plan.stream import Stream
 from joinery.project.captured import CAPTURED
 from joinery.project.product import ProjectSpec
+from joinery.solutions.spark_state.joining import relations_of
 from joinery.spark.batch.ending import EndingKernel, LogsEnded
 from joinery.spark.batch.mode import RunMode
 from joinery.spark.batch.query import QueryRun
@@ -142,7 +143,7 @@ class QueryStarter:
         if telling is None or telling.part is None:
             return kernel
         positions = positions_after(checkpoint, telling.batch - 1)
-        wanted = _relations_of(kernel, telling.part)
+        wanted = relations_of(kernel.program, telling.part)
         told = (self.spec, checkpoint, reads, positions, wanted)
         found = open_again(self.spark, *told)
         # Asked once it is settled what is read: what goes from then on ends the batch.
@@ -193,10 +194,6 @@ class QueryStarter:
         trigger_ms = max(spec.run.trigger_ms, TICK_MS if timers else 0)
         with running_timers(spark, timers):
             return writer.trigger(processingTime=f"{trigger_ms} milliseconds").start()
-
-
-def _relations_of(kernel: Kernel, part: int) -> frozenset[str]:
-    return frozenset(each.name for each in kernel.program.decoded if each.part == part)
 
 
 def _telling(kernel: Kernel, checkpoint: Place, check: Callable[[], None]) -> Kernel:

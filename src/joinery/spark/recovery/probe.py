@@ -1,7 +1,8 @@
 """A process that tries records of one batch apart from their query, and may die of them.
 
-It is told the project on its input, copies the batch's raw records, then tries each range of
-them that it is given: through the whole chain, with empty state, into a throw-away folder.
+It is told the project on its input, copies the batch's raw records, or what the batch reads again
+of the log, then tries each range of them that it is given: through the whole chain, with empty
+state, into a throw-away folder.
 
 Invariant: nothing is written but below its own folder; the query's checkpoint is only read.
 """
@@ -24,12 +25,15 @@ from joinery.plan.stream import outputs_of
 from joinery.project.load import read_tree
 from joinery.project.product import ProjectSpec
 from joinery.project.read import read_project
+from joinery.solutions.spark_state.fingerprint import standing_fingerprint
+from joinery.solutions.spark_state.joining import relations_of
 from joinery.spark.recovery.isolate import PoisonPlace, Quarantine
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from joinery.spark.source.open import QueryStream
+    from joinery.spark.source.again import RecordsAgain
+    from joinery.spark.source.source import Topic
 
 _NUMBER = "joinery_number"
 _LONGEST = 400
@@ -66,10 +70,10 @@ class Probe:
         if lookups is not None:
             lookups.open()
         self._kernel = open_batch_kernel(session, query, spec, lookups)
-        self._raw = self._copied(told)
+        self._topics = self._copied(told)
         quarantine = Quarantine(spec.checkpoint, told["query"])
         frame = session.read.parquet(str(self._records))
-        self._frame: DataFrame = quarantine.apply(frame, self._raw.topics)
+        self._frame: DataFrame = quarantine.apply(frame, self._topics)
         self.count = self._frame.count()
 
     def attempt(self, first: int, end: int) -> str:
@@ -77,7 +81,7 @@ class Probe:
         folder = self._folder / "documents"
         shutil.rmtree(folder, ignore_errors=True)
         try:
-            chain = self._kernel.chain(self._range(first, end), self._raw.topics)
+            chain = self._kernel.chain(self._range(first, end), self._topics)
             self._kernel.stage(chain, folder)
         except Exception as error:
             from joinery.spark.recovery.attempt import cause_of
@@ -89,7 +93,7 @@ class Probe:
     def place(self, number: int) -> PoisonPlace:
         """Return where one record stands."""
         row = self._range(number, number + 1).collect()[0]
-        topics = self._raw.topics[row["topic"]]
+        topics = self._topics[row["topic"]]
         file = row["file"]
         return PoisonPlace(
             source=topics[0].source,
@@ -104,11 +108,8 @@ class Probe:
         number = self._frame[_NUMBER]
         return self._frame.where((number >= first) & (number < end)).drop(_NUMBER)
 
-    def _copied(self, told: dict[str, Any]) -> QueryStream:
-        """Copy the batch's raw records, by a query that only reads, and return its stream."""
-        from pyspark.sql import Window
-        from pyspark.sql import functions as F
-
+    def _copied(self, told: dict[str, Any]) -> Sequence[Sequence[Topic]]:
+        """Copy the raw records of the batch; return what the numbers of their topics stand for."""
         from joinery.spark.recovery.checkpoint import committed_positions
         from joinery.spark.source.open import open_sources
         from joinery.spark.source.source import sources_of
@@ -116,26 +117,62 @@ class Probe:
         checkpoint, batch = self._folder / "checkpoint", int(told["batch"])
         if not checkpoint.exists():
             copy_folder(self._spec.place_of(told["checkpoint"]), checkpoint, ("state", "_*"))
+        if (again := self._read_again(checkpoint, batch)) is not None:
+            self._keep(again.frame)
+            return again.topics
         reads = sources_of(self._spec, self._products)
         raw = open_sources(self._session, self._spec, reads, committed_positions(checkpoint))
-        if (self._records / "_SUCCESS").exists():
-            return raw
 
         def keep(frame: DataFrame, number: int) -> None:
             if number != batch:
                 raise EnoughError
-            order = Window.orderBy("topic", "major", "minor")
-            numbered = frame.withColumn(_NUMBER, F.row_number().over(order) - 1)
-            numbered.write.mode("overwrite").parquet(str(self._records))
+            self._keep(frame)
 
+        if self._is_kept:
+            return raw.topics
         writer = raw.frame.writeStream.option("checkpointLocation", str(checkpoint))
         query = writer.foreachBatch(keep).trigger(availableNow=True).start()
         try:
             query.awaitTermination()
         except Exception:
-            if not (self._records / "_SUCCESS").exists():
+            if not self._is_kept:
                 raise
-        return raw
+        return raw.topics
+
+    def _read_again(self, checkpoint: Path, batch: int) -> RecordsAgain | None:
+        """Return what a batch reads again of the log for products that were added, if it does."""
+        from joinery.spark.batch.query_kernel import lower_query
+        from joinery.spark.recovery.checkpoint import positions_after, untold
+        from joinery.spark.source.again import open_again
+        from joinery.spark.source.source import sources_of
+
+        telling = untold(checkpoint)
+        if telling is None or telling.part is None or telling.batch != batch:
+            return None
+        standing = standing_fingerprint(checkpoint)
+        program = lower_query(self._products, self._spec.run, standing).program
+        return open_again(
+            self._session,
+            self._spec,
+            checkpoint,
+            sources_of(self._spec, self._products),
+            positions_after(checkpoint, batch - 1),
+            relations_of(program, telling.part),
+        )
+
+    def _keep(self, records: DataFrame) -> None:
+        """Copy records with a number each, unless they were."""
+        from pyspark.sql import Window
+        from pyspark.sql import functions as F
+
+        if not self._is_kept:
+            order = Window.orderBy("topic", "major", "minor")
+            numbered = records.withColumn(_NUMBER, F.row_number().over(order) - 1)
+            numbered.write.mode("overwrite").parquet(str(self._records))
+
+    @property
+    def _is_kept(self) -> bool:
+        return (self._records / "_SUCCESS").exists()
 
 
 def main() -> None:

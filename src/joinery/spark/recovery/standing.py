@@ -27,6 +27,7 @@ from joinery.solutions.spark_state.fingerprint import (
     differences,
     standing_fingerprint,
 )
+from joinery.solutions.spark_state.joining import relations_of
 from joinery.solutions.spark_state.ledger import Ledger, Standing, stand
 from joinery.solutions.spark_state.needed import needed_columns, products_read
 from joinery.solutions.spark_state.program import KernelProgram
@@ -182,7 +183,7 @@ def _read_again(found: QueryChange, group: _Group, stood: Standing) -> QueryChan
     folder = next_checkpoint(group.spec.checkpoint, found.query)
     last, _ = last_batch(folder)
     assert last is not None, "it has begun"
-    wanted = {each.name for each in addition.program.decoded if each.part == part}
+    wanted = relations_of(addition.program, part)
     reads, at = sources_of(group.spec, group.products), positions_after(folder, last)
     logs = tuple(logs_again(group.spec, folder, reads, at, wanted))
     if why := [each.why for each in logs if each.why]:
