@@ -431,6 +431,23 @@ def test_a_session_without_settings_runs_a_project_and_stays_as_it_is(
     assert [plain.conf.get(name) for name in names] == before
 
 
+@pytest.mark.parametrize(("partitions", "shuffles"), [(2, False), (3, True)])
+def test_rows_are_shuffled_only_where_there_are_more_partitions_than_slots(
+    project: Project, spark: SparkSession, partitions: int, shuffles: bool
+) -> None:
+    settings = (("spark.sql.shuffle.partitions", str(partitions)),)
+    spec = replace(project.spec, run=replace(project.spec.run, spark=settings))
+    context = spark.sparkContext._jsc.sc()
+    project.change("customer", "1", {"id": 1, "name": "Ann"}, {"id": 2, "name": "Bo"})
+    project.change("order", "1", {"number": 10, "customer_id": 1, "item": "ink"})
+    before = context.newShuffleId()
+
+    run(spark, replace(project, spec=spec), once=True).await_termination(300)
+
+    assert ["1 Ann ink", "2 Bo"] == sorted(project.emitted())
+    assert shuffles == (context.newShuffleId() - before > 1)
+
+
 def test_a_session_that_cannot_run_leaves_no_lease_behind(
     project: Project, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

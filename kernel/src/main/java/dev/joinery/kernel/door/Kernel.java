@@ -23,6 +23,7 @@ import dev.joinery.kernel.spark.BatchTime;
 import dev.joinery.kernel.spark.BytesEncoder;
 import dev.joinery.kernel.spark.HadoopSettings;
 import dev.joinery.kernel.spark.PlanCut;
+import dev.joinery.kernel.spark.StageSlots;
 import java.io.IOException;
 import java.util.List;
 import java.util.Set;
@@ -143,6 +144,7 @@ public final class Kernel {
 
   /** Opens the door for a query in real-time mode, in {@code session}. */
   public RealTime realTime(SparkSession session) {
+    StageSlots.of(session.sparkContext()).close();
     return new RealTime(
         ((org.apache.spark.sql.classic.SparkSession) session).sparkContext(),
         program,

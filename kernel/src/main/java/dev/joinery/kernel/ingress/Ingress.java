@@ -53,6 +53,7 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
   final int[][] relationsOf;
   private long tellingIn = -1;
   private String pending;
+  private transient boolean told;
   Clock[] clocks = {};
   Broadcast<SharedProgram> shared;
   Tally tally;
@@ -190,6 +191,7 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
     Sealing.Task sealed = openSealing();
     RecordSender sender = new RecordSender(this, outbox, sealed);
     if (isTelling()) {
+      told = true;
       PendingRoots roots = new PendingRoots(program);
       Iterator<String> lines = lines(pending);
       outbox.later(new RowByRow<>(lines, each -> roots.read(each).tell(outbox), () -> {}));
@@ -240,6 +242,7 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
   private boolean isTelling() {
     TaskContext task = TaskContext.get();
     return pending != null
+        && !told // a task may read several partitions
         && task.partitionId() == 0
         && Long.toString(tellingIn).equals(task.getLocalProperty(BATCH));
   }

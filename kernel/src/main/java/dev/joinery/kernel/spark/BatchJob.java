@@ -24,8 +24,8 @@ import scala.runtime.BoxedUnit;
  * Runs the rows of a batch as one job, with little of the driver's time.
  *
  * <p>What Spark hands over for a batch is a frame over rows that it has planned already, so they
- * are taken as they are; planned again, each row would be copied once more, too. The function is
- * not cleaned either: Spark would read its class from the jar to find out what else it holds.
+ * are taken as they are; planned again, each row would be copied once more, too. In a session of
+ * ours the levels are {@linkplain OneStage one stage}. The function is not cleaned either: Spark would read its class from the jar to find out what else it holds.
  */
 public final class BatchJob {
   private BatchJob() {}
@@ -33,10 +33,19 @@ public final class BatchJob {
   /** Returns what {@code work} makes of each partition, in their order. */
   public static <R> List<R> run(
       Dataset<Row> batch, Function2<TaskContext, java.util.Iterator<InternalRow>, R> work) {
-    RDD<InternalRow> rows = rows(batch);
+    SparkContext context =
+        ((org.apache.spark.sql.classic.Dataset<Row>) batch).sparkSession().sparkContext();
+    try (OneStage stage = OneStage.open(context)) {
+      return run(context, rows(batch), work);
+    }
+  }
+
+  private static <R> List<R> run(
+      SparkContext context,
+      RDD<InternalRow> rows,
+      Function2<TaskContext, java.util.Iterator<InternalRow>, R> work) {
     int partitions = rows.getNumPartitions();
     Object[] results = new Object[partitions];
-    SparkContext context = rows.sparkContext();
     context
         .dagScheduler()
         .runJob(

@@ -57,8 +57,7 @@ public record TaskRows(scala.collection.Iterator<InternalRow> rows) {
 
     @Override
     public RDD<InternalRow> doExecute() {
-      return child
-          .execute()
+      return LocalExchange.of(child)
           .mapPartitionsInternal(new Together(), true, ClassTag$.MODULE$.apply(InternalRow.class));
     }
 

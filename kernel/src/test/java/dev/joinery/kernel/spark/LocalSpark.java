@@ -7,11 +7,12 @@ public final class LocalSpark {
   public static final SparkSession SESSION =
       (SparkSession)
           SparkSession.builder()
-              .master("local[1]")
+              .master("local[2]")
               .appName("kernel tests")
               .config("spark.ui.enabled", "false")
               .config("spark.driver.host", "localhost")
               .config("spark.driver.bindAddress", "127.0.0.1")
+              .config("spark.joinery.oneStage", "true")
               // A task that ends with memory that nobody freed fails.
               .config("spark.unsafe.exceptionOnMemoryLeak", "true")
               .config("spark.buffer.pageSize", "1m")
