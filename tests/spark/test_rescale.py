@@ -30,7 +30,16 @@ relations:
   customer: {key: [id], fields: {id: long, name: string, city: string}}
   order: {key: [id], fields: {id: long, customer_id: long, total: long}}
   follow: {key: [id], fields: {id: long, who: long, whom: long}}
+  search: {append: true, key: [id], fields: {id: long, at: timestamp}, time: at}
+  click: {append: true, key: [id], fields: {id: long, search_id: long, at: timestamp}, time: at}
 products:
+  answered:
+    group: shop
+    root: search
+    fields: [id]
+    embed: {clicks: {many: click, on: {search_id: id}, within: [0s, 30m], fields: [id]}}
+    emit: {when: closed}
+    sink: {files: {path: out}}
   card:
     group: shop
     root: order
@@ -112,11 +121,16 @@ def test_state_goes_on_in_another_number_of_partitions(
 def test_the_pages_of_large_values_are_found_in_another_number_of_partitions(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """The orders of one customer stand in pages, and so do those that a Fold is led to."""
+    """The orders of one customer stand in pages, and so do those that a Fold is led to.
+
+    Searches wait where they are until a click decides them.
+    """
     (tmp_path / "joinery.yaml").write_text(CARDS, encoding="utf-8")
     orders = [{"id": i, "customer_id": 7, "total": i} for i in range(1_000)]
     follow = {"id": 1, "who": 3, "whom": 7}
+    searches = [{"id": i, "at": f"2026-03-01T10:{i:02}:00Z"} for i in range(60)]
     feed(tmp_path, 1, customer=[CUSTOMERS[7], CUSTOMERS[3]], order=orders, follow=[follow])
+    feed(tmp_path, 1, search=searches)
     run_once(spark, tmp_path)
     project = load(tmp_path / "joinery.yaml")
     products = select_queries(outputs_of(project.plan))["shop"]
@@ -124,8 +138,10 @@ def test_the_pages_of_large_values_are_found_in_another_number_of_partitions(
     rescale(project.spec, "shop", products, 5, lambda: spark)
     gone = [{"id": i, "__deleted": True} for i in range(800, 1_000, 2)]
     feed(tmp_path, 2, customer=[{**CUSTOMERS[7], "city": "Ulm"}], order=gone)
+    feed(tmp_path, 2, click=[{"id": 1, "search_id": 45, "at": "2026-03-01T11:09:00.000001Z"}])
 
-    assert {"card": 900, "feed": 2} == run_once(spark, tmp_path)
+    assert {"card": 900, "feed": 2, "answered": 40} == run_once(spark, tmp_path)
+    assert {i: [] for i in range(40)} == answers(tmp_path)
     found = documents(tmp_path, "card").values()
     assert 900 == sum((value or {}).get("customer") == {"city": "Ulm"} for value in found)
     assert feeds(tmp_path) == {
@@ -134,12 +150,19 @@ def test_the_pages_of_large_values_are_found_in_another_number_of_partitions(
     }
 
     feed(tmp_path, 3, follow=[{**follow, "who": 7}])
+    feed(tmp_path, 3, click=[{"id": 2, "search_id": 1, "at": "2026-03-01T11:29:00.000001Z"}])
 
-    assert {"feed": 2} == run_once(spark, tmp_path)
+    assert {"feed": 2, "answered": 20} == run_once(spark, tmp_path)
+    assert {i: [1] if i == 45 else [] for i in range(60)} == answers(tmp_path)
     assert feeds(tmp_path) == {
         3: [],
         7: [*range(999, 800, -2), *range(799, 599, -1)],
     }
+
+
+def answers(folder: Path) -> dict[int, list[int]]:
+    found = documents(folder, "answered").values()
+    return {each["id"]: [click["id"] for click in each["clicks"]] for each in found}
 
 
 def feeds(folder: Path) -> dict[int, list[int]]:

@@ -290,6 +290,10 @@ def _assigned(assembler: Assembler) -> str:
 
 def _closing(program: KernelProgram, node: Closing) -> str:
     """Return which deadlines are told, in words."""
+    if node.beside:
+        return (
+            f"notified by a Closing beside it, at level {node.level}, {closing_text(program, node)}"
+        )
     target = f"notified by a Closing at level {node.level}, in {node.buckets} shares"
     return f"{target}, {closing_text(program, node)}"
 

@@ -33,6 +33,7 @@ class Draft:
         former: Whether the program is to be one that checkpoints of before have.
         keeps_judged: Whether rows of logs in intervals are to be kept, as in all of those.
         keeps_gathers: Whether Folds are to gather nothing themselves, as in all of these and those.
+        keeps_closings: Whether deadlines are to stand before Folds, as in all of the above.
         ledger: What a checkpoint holds that the program is to go on from; None for nothing.
     """
 
@@ -43,10 +44,12 @@ class Draft:
         former: bool = False,
         keeps_judged: bool = False,
         keeps_gathers: bool = False,
+        keeps_closings: bool = False,
         ledger: Ledger | None = None,
     ) -> None:
         self.former, self.keeps_judged = former, former or keeps_judged
         self.keeps_gathers = self.keeps_judged or keeps_gathers
+        self.keeps_closings = self.keeps_gathers or keeps_closings
         self._ledger = ledger
         self.nodes: list[DocumentNode] = []
         self.assemblers: list[Assembler] = []

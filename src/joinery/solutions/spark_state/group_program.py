@@ -117,6 +117,8 @@ class Closing:
         idles: Whether partitions of the relation's log may be idle, by the clock.
         other: Whose watermark counts while all of them are; None for none.
         other_behind_micros: How far below it what is asked for stands; None for not at all.
+        beside: Whether deadlines stand in the target's own level, beside what they are of; then
+            there are no buckets.
     """
 
     name: str
@@ -130,6 +132,7 @@ class Closing:
     kind: Literal["closing"] = "closing"
     other: int | None = None
     other_behind_micros: int | None = None
+    beside: Literal[True] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ Everything here follows from the plan alone; nothing depends on the rest of a pr
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import assert_never
+from typing import Literal, assert_never
 
 from joinery.expression.aggregate import EMBED_AGGREGATES
 from joinery.expression.group_aggregate import GROUP_AGGREGATES, MOST_VALUES
@@ -252,11 +252,25 @@ def decider_of(
     relations: Mapping[str, int],
     *,
     target: int,
+    before: bool = False,
 ) -> Closing:
-    """Return what tells a root's Fold which documents the watermark of a relation decides."""
+    """Return what tells a root's Fold which documents the watermark of a relation decides.
+
+    Args:
+        root: What the documents are of.
+        relation: The one by whose watermark they are decided.
+        after_us: How far it has to be past the time of the root.
+        relations: The places of relations, by name.
+        target: The place of the Fold.
+        before: Whether it is to stand before the Fold where it could stand beside it, too.
+    """
     clock, behind_ms = relation.clock
     other, other_ms = root.relation.clock
     behind_us = (other_ms - other.delay_ms) * 1000
+    # What tasks are told of the time before a batch is of a relation's own log, and a partition is
+    # idle by the clock, which a level hears of from an address that has a timer.
+    own = clock.name == relation.name and behind_ms == relation.delay_ms
+    beside: Literal[True] | None = True if own and not before and not idles(relation) else None
     return Closing(
         name=root.path,
         level=0,
@@ -264,10 +278,11 @@ def decider_of(
         target=target,
         delay_micros=behind_ms * 1000,
         allowed_micros=after_us + 1,  # the watermark is to be past it, not at it
-        buckets=CLOSING_BUCKETS,
+        buckets=0 if beside else CLOSING_BUCKETS,
         idles=idles(relation),
         other=relations[other.name] if idles(relation) else None,
         other_behind_micros=(behind_us or None) if idles(relation) else None,
+        beside=beside,
     )
 
 

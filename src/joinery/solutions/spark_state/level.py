@@ -57,7 +57,7 @@ def leveled(
         readers[read.product] += [each.node for each in routes if each.relation == read.relation]
     waits: dict[int, list[int]] = defaultdict(list)
     for index, each in enumerate(nodes):
-        if isinstance(each, Closing | Cuts):
+        if isinstance(each, Cuts) or (isinstance(each, Closing) and not each.beside):
             waits[each.target].append(index)
     rules: dict[int, list[int]] = {
         index: [use.target for use in each.rules.uses]
@@ -72,6 +72,8 @@ def leveled(
     depths: dict[int, int] = {}
 
     def depth(index: int) -> int:
+        if _is_beside(nodes[index]):
+            return depth(targets[index][0])
         if index not in depths:
             depths[index] = 1 + max(map(depth, targets[index])) if targets[index] else 0
         return depths[index]
@@ -82,6 +84,10 @@ def leveled(
         replace(each, level=0 if isinstance(each, Inserts) else deepest + 1 - depth(i))
         for i, each in enumerate(nodes)
     ]
+
+
+def _is_beside(node: DocumentNode) -> bool:
+    return isinstance(node, Closing) and node.beside is True
 
 
 def _all_targets(

@@ -39,7 +39,7 @@ from joinery.solutions.spark_state.assembler import (
 )
 from joinery.solutions.spark_state.document_program import Fold, ToOne
 from joinery.solutions.spark_state.draft import Draft
-from joinery.solutions.spark_state.group_program import Group
+from joinery.solutions.spark_state.group_program import Closing, Group
 from joinery.solutions.spark_state.ledger import Ledger
 from joinery.solutions.spark_state.level import leveled
 from joinery.solutions.spark_state.lower_document import DocumentLowering
@@ -85,6 +85,7 @@ def lower(
     former: bool = False,
     keeps_judged: bool = False,
     keeps_gathers: bool = False,
+    keeps_closings: bool = False,
     ledger: Ledger | None = None,
 ) -> KernelProgram:
     """Return the program of one query that keeps `products`.
@@ -96,7 +97,9 @@ def lower(
         former: Lower them as checkpoints of before have them, where these go on.
         keeps_judged: In this, and what `keeps_gathers` says, alone: rows of logs in intervals are
             kept where they are judged.
-        keeps_gathers: In this alone: what rows lead to is gathered before the Fold.
+        keeps_gathers: In this, and what `keeps_closings` says, alone: what rows lead to is gathered
+            before the Fold.
+        keeps_closings: In this alone: deadlines of documents stand before the Fold.
         ledger: What a checkpoint holds that the program is to keep, though it may need less.
     """
     draft = Draft(
@@ -104,6 +107,7 @@ def lower(
         former=former,
         keeps_judged=keeps_judged,
         keeps_gathers=keeps_gathers,
+        keeps_closings=keeps_closings,
         ledger=ledger,
     )
     for place, product in enumerate(products):
@@ -132,6 +136,11 @@ def gathers_in_folds(program: KernelProgram) -> bool:
         isinstance(each, Fold) and any(branch.gathers is not None for branch in each.branches)
         for each in program.nodes
     )
+
+
+def has_deadlines_beside(program: KernelProgram) -> bool:
+    """Return whether deadlines of documents stand in the level of their Fold."""
+    return any(isinstance(each, Closing) and each.beside for each in program.nodes)
 
 
 def _is_new(node: KernelNode, program: KernelProgram) -> bool:

@@ -156,7 +156,10 @@ class DocumentLowering:
         uses.uses.append(OwnUse(index, time=uses.time if waits else None))
         for relation, after_us in waits.items():
             others = {each: uses.index for each, uses in self._draft.relations.items()}
-            self._draft.nodes.append(decider_of(node, relation, after_us, others, target=index))
+            decider = decider_of(
+                node, relation, after_us, others, target=index, before=self._draft.keeps_closings
+            )
+            self._draft.nodes.append(decider)
 
     def _edge(self, node: Node, embed: Node, *, fold: int, branch: int) -> Branch:
         fused = is_fusible(node, embed)

@@ -17,6 +17,7 @@ from joinery.plan.product import Plan
 from joinery.solutions.spark_state.fingerprint import fingerprint
 from joinery.solutions.spark_state.lower import (
     gathers_in_folds,
+    has_deadlines_beside,
     judges_rows_that_come,
     lower,
 )
@@ -50,6 +51,16 @@ def test_a_checkpoint_in_which_rows_of_an_interval_are_kept_goes_on(tmp_path: Pa
 
     assert judges_rows_that_come(program)
     assert "424fb9464839e307" == fingerprint(former).program[:16]
+
+
+def test_a_checkpoint_in_which_deadlines_stand_before_the_fold_goes_on(tmp_path: Path) -> None:
+    within = PRODUCTS["within"][0].removesuffix("}")
+    products = plan(f"{RELATIONS}{within}, emit: {{when: closed}}}}\n", tmp_path).products
+
+    program, former = lower(products), lower(products, keeps_closings=True)
+
+    assert has_deadlines_beside(program)
+    assert "7150f1e091f02f61" == fingerprint(former).program[:16]
 
 
 def test_a_checkpoint_in_which_a_gather_stands_before_the_fold_goes_on(tmp_path: Path) -> None:

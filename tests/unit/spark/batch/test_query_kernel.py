@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 NEAR = "{root: search, embed: {clicks: {many: click, on: {search: id}, within: [0s, 30m]}}"
 HOME = "{root: user, where: city > 0, embed: {home: {one: city, on: {id: city}}}"
+CLOSED = NEAR + ", emit: {when: closed}"
 LED = (
     "{root: user, embed: {cities: {many: city, through: {follow: {follower: id}},"
     " on: {id: follow.city}, limit: 3}}"
@@ -34,12 +35,13 @@ relations:
   follow: {{key: [id], fields: {{id: long, follower: long, city: long}}}}
 products:
   near: {NEAR}, group: g, sink: {{files: {{path: out}}}}}}
+  answered: {CLOSED}, group: g, sink: {{files: {{path: out}}}}}}
   home: {HOME}, group: g, sink: {{files: {{path: out}}}}}}
   cities: {LED}, group: g, sink: {{files: {{path: out}}}}}}
 """
 
 
-@pytest.mark.parametrize("then", ["", "keeps_gathers", "keeps_judged", "former"])
+@pytest.mark.parametrize("then", ["", "keeps_closings", "keeps_gathers", "keeps_judged", "former"])
 @pytest.mark.parametrize("numbered", [True, False])
 def test_a_checkpoint_goes_on_whichever_of_its_products_were_lowered_otherwise_then(
     then: str, numbered: bool, tmp_path: Path
@@ -53,13 +55,14 @@ def test_a_checkpoint_goes_on_whichever_of_its_products_were_lowered_otherwise_t
         former=then == "former",
         keeps_judged=then == "keeps_judged",
         keeps_gathers=then == "keeps_gathers",
+        keeps_closings=then == "keeps_closings",
     )
     noted = fingerprint(stood)
     standing = replace(noted, ledger=Ledger.of(stood)) if numbered else noted
 
     lowered = lower_query(products, project.spec.run, standing)
 
-    assert len(lower_products(products, project.spec.run)) == 4
+    assert len(lower_products(products, project.spec.run)) == 5
     ours = [each for each in (lowered.program, lowered.former) if each is not None]
     assert noted.program in [fingerprint(each).program for each in ours]
     assert () == lowered.earlier

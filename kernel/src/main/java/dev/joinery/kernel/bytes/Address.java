@@ -14,6 +14,9 @@ public final class Address {
    */
   public static final int WINDOWS = EXPIRY - 1;
 
+  /** The number under which a level's notes of deadlines stand, less that of who tells them. */
+  public static final int DEADLINES = 1 << 29;
+
   /** More nodes than a program has, and fewer than any number of notes. */
   private static final int NODES = 1 << 24;
 
@@ -59,6 +62,18 @@ public final class Address {
   /** What Spark gives to a partition, of whatever number of partitions above it. */
   public static byte[] inPartition(int partition) {
     byte[] place = new byte[Integer.BYTES];
+    PartitionHash.end(place, partition);
+    return place;
+  }
+
+  /**
+   * An address of a node in a partition, where all tasks of its level are to be told something; no
+   * state stands there.
+   */
+  public static byte[] ofPartition(int node, int partition) {
+    ByteWriter out = new ByteWriter(16).writeInt(0).writeVarInt(node + 1);
+    int fill = -out.size() & 3;
+    byte[] place = out.writeRaw(FILL, 0, fill).writeInt(0).toBytes();
     PartitionHash.end(place, partition);
     return place;
   }

@@ -18,6 +18,7 @@ record AddressState(
     Expiry expiry,
     Expiry forgetting,
     Level.WindowExpiry[] windows,
+    LevelDeadlines deadlines,
     StatefulProcessorHandle handle,
     byte[] address)
     implements State {
@@ -78,6 +79,11 @@ record AddressState(
   @Override
   public void expireAfter(long timestamp, long spanMicros, Slice entry) {
     expiry.note(address, entry, timestamp, spanMicros);
+  }
+
+  @Override
+  public boolean hasCome(int closing, long time) {
+    return deadlines.hasCome(closing, time, address);
   }
 
   @Override

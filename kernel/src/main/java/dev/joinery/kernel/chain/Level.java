@@ -46,6 +46,7 @@ public class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[], byte
   private transient Expiry expiry;
   private transient WindowExpiry[] windows;
   private transient WindowExpiry[] forgetful;
+  private transient LevelDeadlines deadlines;
 
   public Level(Broadcast<SharedProgram> shared, int level, Counting counting) {
     this.shared = shared;
@@ -151,6 +152,18 @@ public class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[], byte
     return windows;
   }
 
+  /** Of the Folds of the level whose deadlines stand in it. */
+  LevelDeadlines deadlines() {
+    if (deadlines == null) {
+      deadlines =
+          new LevelDeadlines(
+              nodes.program(),
+              level,
+              (number, micros) -> opened(new Expiry(values, number, micros)));
+    }
+    return deadlines;
+  }
+
   /** Read at a task's first message, when Spark has opened its state. */
   private Expiry expiry() {
     if (expiry == null) {
@@ -172,6 +185,9 @@ public class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[], byte
     for (WindowExpiry each : windows == null ? new WindowExpiry[0] : forgetful) {
       each.expiry().write();
     }
+    if (deadlines != null) {
+      deadlines.write();
+    }
   }
 
   private State stateOf(byte[] address) {
@@ -180,7 +196,8 @@ public class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[], byte
 
   private State stateOf(byte[] address, Expiry forgetting) {
     AddressValues stored = new AddressValues(values, address);
-    return new AddressState(stored, expiry(), forgetting, windows(), getHandle(), address);
+    return new AddressState(
+        stored, expiry(), forgetting, windows(), deadlines(), getHandle(), address);
   }
 
   /** Spark calls this after all rows of the batch, with the batch's own time. */

@@ -11,6 +11,7 @@ import org.apache.spark.TaskContext;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter;
 import org.apache.spark.sql.streaming.ExpiredTimerInfo;
 import org.apache.spark.sql.streaming.TimerValues;
 import org.apache.spark.unsafe.Platform;
@@ -22,6 +23,7 @@ import scala.collection.Iterator;
  * on as they come, the rest is brought together by address, without being sorted.
  */
 public final class TaskLevel extends Level implements WholeTask {
+  private static final int MESSAGE = 0;
   private static final int ADDRESS = 1;
   private final Broadcast<SharedProgram> shared;
   private boolean handling;
@@ -126,13 +128,33 @@ public final class TaskLevel extends Level implements WholeTask {
     private void receive() {
       while (rows.hasNext()) {
         UnsafeRow row = (UnsafeRow) rows.next();
-        if (!isHere(nodeOf(row))) {
+        int to = nodeOf(row);
+        if (!isHere(to)) {
           passing = row;
           return;
         }
-        ours.add(row);
+        if (deadlines().isOf(to)) {
+          deadlines().hear(to, row.getBinary(MESSAGE));
+        } else {
+          ours.add(row);
+        }
       }
+      addDue();
       groups = ours.groups();
+    }
+
+    /** All tasks before have been heard, so it is known how far time has come. */
+    private void addDue() {
+      UnsafeRowWriter row = new UnsafeRowWriter(2, 128);
+      deadlines()
+          .tellDue(
+              (message, address) -> {
+                row.reset();
+                row.zeroOutNullBytes();
+                row.write(MESSAGE, message);
+                row.write(ADDRESS, address);
+                ours.add(row.getRow());
+              });
     }
 
     private int nodeOf(UnsafeRow row) {

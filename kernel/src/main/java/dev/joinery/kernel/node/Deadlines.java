@@ -1,5 +1,6 @@
 package dev.joinery.kernel.node;
 
+import dev.joinery.kernel.bytes.Address;
 import dev.joinery.kernel.message.Marks;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
@@ -9,9 +10,13 @@ import dev.joinery.kernel.program.Program;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.IntStream;
+import org.apache.spark.sql.internal.SQLConf;
+import scala.Option;
 
 /**
  * The way to one {@link Closing}: tells it deadlines, and how far the log of its relation has come.
+ * Where it stands beside its node, that node knows its deadlines, and all tasks of the level are told
+ * of the log.
  */
 public final class Deadlines {
   private final int node;
@@ -54,6 +59,11 @@ public final class Deadlines {
     return node;
   }
 
+  /** Whether the node behind keeps its deadlines itself. */
+  boolean isBeside() {
+    return program.isBeside();
+  }
+
   /** Whose log tells the time. */
   public int relation() {
     return program.relation();
@@ -71,6 +81,9 @@ public final class Deadlines {
    * @param end of the time that the address is about, in microseconds
    */
   void send(byte[] key, long end, long timestamp, Outbox outbox) {
+    if (isBeside()) {
+      return;
+    }
     outbox.send(node, buckets.of(key), Message.deadline(timestamp, of(end), key));
   }
 
@@ -80,7 +93,7 @@ public final class Deadlines {
   }
 
   /**
-   * Tells all buckets how far a task has come.
+   * Tells all buckets, or all tasks of the level, how far a task has come.
    *
    * @param newest the newest time by partition of the log, of those that it read
    */
@@ -105,8 +118,23 @@ public final class Deadlines {
   }
 
   private void tellAll(byte[] message, Outbox outbox) {
+    if (isBeside()) {
+      for (int partition = partitions() - 1; partition >= 0; partition--) {
+        outbox.pass(message, Address.ofPartition(node, partition));
+      }
+      return;
+    }
     for (byte[] bucket : buckets.keys()) {
       outbox.send(node, bucket, message);
     }
+  }
+
+  /** How many there are of a level, as Spark tells each task of the query. */
+  private static int partitions() {
+    SQLConf settings = SQLConf.get();
+    Option<Object> ofState = settings.getConf(SQLConf.STATEFUL_SHUFFLE_PARTITIONS_INTERNAL());
+    return ofState.isDefined()
+        ? (Integer) ofState.get()
+        : settings.defaultNumShufflePartitions();
   }
 }

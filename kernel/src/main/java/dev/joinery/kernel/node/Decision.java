@@ -6,13 +6,14 @@ import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.message.Marks;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.program.DocumentProgram;
+import dev.joinery.kernel.state.State;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
 
 /**
- * Whether a row's time is over, so that it may be sent: remembers, of each Closing before its Fold,
- * the deadline that it told last as one that has come.
+ * Whether a row's time is over, so that it may be sent: remembers, of each Closing before its Fold or
+ * beside it, the deadline that it told last as one that has come.
  *
  * <p>A deadline that has come stays so, and whoever sends the row tells its deadline again when its
  * time moves; so what was told of another is of no account. A row without a time waits for nothing.
@@ -70,6 +71,28 @@ final class Decision {
     int from = closed.readVarInt();
     for (int i = 0; i < told.length; i++) {
       if (waits.get(i).node() == from && waits.get(i).of(at) == deadline) {
+        told[i] = deadline;
+      }
+    }
+  }
+
+  /**
+   * Takes of deadlines that stand beside the Fold whether those of a row have come; has the others
+   * told once they have.
+   *
+   * @param before the row as it was
+   * @param row as it is; null where there is none
+   */
+  void ask(Slice before, Slice row, State state) {
+    long at = time.of(row);
+    if (at == Marks.UNKNOWN || at == time.of(before)) {
+      return;
+    }
+    for (int i = 0; i < told.length; i++) {
+      long deadline = waits.get(i).of(at);
+      if (waits.get(i).isBeside()
+          && told[i] != deadline
+          && state.hasCome(waits.get(i).node(), deadline)) {
         told[i] = deadline;
       }
     }

@@ -102,6 +102,7 @@ public final class Fold implements Node {
       }
     }
     decision.hear(messages, after);
+    decision.ask(before, after, state);
     Assembled assembled = after == null || !decision.isMade(after) ? nothing() : assemble(after);
     countChoices();
     if (failures > 0) {

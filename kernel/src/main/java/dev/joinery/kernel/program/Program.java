@@ -331,7 +331,7 @@ public record Program(
    * Who tells a node of deadlines that have come.
    *
    * @param relation whose watermark it is
-   * @param target the node, of a later level
+   * @param target the node, of a later level unless this stands {@code beside} it
    * @param delayMicros the watermark is the newest time of a partition, the least of them, less this
    * @param allowedMicros how long after its end something is closed
    * @param buckets how many addresses the target's keys are shared among
@@ -339,6 +339,8 @@ public record Program(
    * @param other the relation whose watermark counts while nobody waits for any partition of the
    *     first; null for none
    * @param otherBehindMicros how far below its watermark what is asked for stands; null for not at all
+   * @param beside whether deadlines stand in the target's own level, which is this one's, beside what
+   *     they are of; null for not
    */
   public record ClosingProgram(
       String name,
@@ -350,11 +352,16 @@ public record Program(
       int buckets,
       boolean idles,
       Integer other,
-      Long otherBehindMicros)
+      Long otherBehindMicros,
+      Boolean beside)
       implements NodeProgram {
     @Override
     public boolean isTimed() {
       return idles;
+    }
+
+    public boolean isBeside() {
+      return Boolean.TRUE.equals(beside);
     }
   }
 

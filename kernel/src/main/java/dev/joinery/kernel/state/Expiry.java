@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.function.BiConsumer;
 
 /**
  * What one task's share of a level's state may forget, by the time from which on: deletes by the
@@ -205,6 +206,46 @@ public final class Expiry {
     }
     owed = Math.max(owed, 0);
     writeHead();
+  }
+
+  /**
+   * Takes all notes of times up to one, whatever they cost; each note says its time in its entry.
+   *
+   * <p>Of a period that is over in part the rest goes into shorter ones, so that a note is written
+   * again once or twice, however many times are asked for.
+   */
+  public void takeUpTo(long time, BiConsumer<byte[], Slice> taking) {
+    long shorter = Math.max(periodMicros / PERIODS, LEAST_PERIOD_MICROS);
+    long last = time > Long.MAX_VALUE - periodMicros ? Long.MAX_VALUE : time + periodMicros;
+    for (long period : List.copyOf(lists.headMap(last, true).keySet())) {
+      boolean isShort = Math.floorMod(period, periodMicros) != 0;
+      if (isShort && period - shorter > time) {
+        continue;
+      }
+      List<Note> notes = new ArrayList<>();
+      while (lists.containsKey(period)) {
+        notes.addAll(takeList(period));
+      }
+      for (Note note : notes) {
+        long at = timeIn(note.entry());
+        if (at <= time) {
+          taking.accept(note.address().toBytes(), note.entry());
+        } else {
+          append(note.address().toBytes(), note.entry(), at, shorter);
+        }
+      }
+      writeHead();
+    }
+  }
+
+  /** Of an entry for {@link #takeUpTo}. */
+  public static long timeIn(Slice entry) {
+    return new ByteReader(entry).readLong();
+  }
+
+  /** What {@link #takeUpTo} takes for an address once it is asked for a time. */
+  public void noteTime(byte[] address, long time) {
+    noteLater(address, Slice.of(new ByteWriter(Long.BYTES).writeLong(time).toBytes()), time);
   }
 
   private List<Note> takeList(long period) {

@@ -68,6 +68,14 @@ public interface State extends Pages {
     throw new UnsupportedOperationException("state that is not forgotten");
   }
 
+  /**
+   * Whether the watermark that a Closing beside the node goes by has come to a time by the end of the
+   * batch; where it has not, the node is told in the batch in which it does.
+   */
+  default boolean hasCome(int closing, long time) {
+    throw new UnsupportedOperationException("a level without deadlines");
+  }
+
   /** Has the node called once a time in microseconds has come; asked again, it is called twice. */
   default void wakeAt(long timestamp) {
     throw new UnsupportedOperationException("a level without timers");

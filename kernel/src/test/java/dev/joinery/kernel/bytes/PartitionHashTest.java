@@ -47,6 +47,18 @@ class PartitionHashTest {
     }
   }
 
+  @Test
+  void aNodeHasAnAddressInEachPartition() {
+    for (int node : new int[] {0, 126, 127, 1 << 14, 1 << 21}) {
+      for (int partition : new int[] {0, 1, 7, 511}) {
+        byte[] address = Address.ofPartition(node, partition);
+
+        assertEquals(partition, PartitionHash.of(address));
+        assertEquals(node, Address.nodeOf(address));
+      }
+    }
+  }
+
   private int bySpark(byte[] bytes) {
     List<Expression> columns = List.of(Literal.create(bytes, DataTypes.BinaryType));
     return (int) new Murmur3Hash(CollectionConverters.asScala(columns).toSeq()).eval(null);

@@ -7,6 +7,7 @@ import dev.joinery.kernel.bytes.ByteWriter;
 import dev.joinery.kernel.bytes.Slice;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Random;
 import java.util.Set;
 import java.util.TreeSet;
 import org.junit.jupiter.api.Test;
@@ -110,5 +111,67 @@ class ExpiryWritingTest {
     }
 
     assertTrue(told >= 200 && told < 300, told + " notes");
+  }
+
+  /** Numbers of addresses, each of which waits for a time of its own. */
+  private static void waitFor(Expiry expiry, Map<Integer, Long> times) {
+    times.forEach((number, time) -> expiry.noteTime(address(number), time));
+  }
+
+  private static Map<Integer, Long> upTo(Expiry expiry, long time) {
+    Map<Integer, Long> found = new HashMap<>();
+    expiry.takeUpTo(
+        time,
+        (address, entry) ->
+            found.put(java.nio.ByteBuffer.wrap(address).getInt(), Expiry.timeIn(entry)));
+    return found;
+  }
+
+  @Test
+  void timesAreTakenOnceAndExactly() {
+    Random random = new Random(7);
+    long span = 40 * 32 * 32 * SECOND;
+    Map<Integer, Long> waiting = new HashMap<>();
+    long now = 0;
+    for (int batch = 0; batch < 200; batch++) {
+      Expiry task = new Expiry(stored, 32 * 32 * 32 * SECOND).writingAtEnd();
+      now += (long) (random.nextDouble() * span / 100);
+      long reached = now;
+      Map<Integer, Long> due = new HashMap<>(waiting);
+      due.values().removeIf(each -> each > reached);
+      assertEquals(due, upTo(task, now), "batch " + batch);
+      waiting.keySet().removeAll(due.keySet());
+      Map<Integer, Long> more = new HashMap<>();
+      for (int i = 0; i < 50; i++) {
+        more.put(batch * 50 + i, now + 1 + (long) (random.nextDouble() * span));
+      }
+      waitFor(task, more);
+      waiting.putAll(more);
+      task.write();
+    }
+
+    assertEquals(waiting, upTo(new Expiry(stored, 32 * 32 * 32 * SECOND), Long.MAX_VALUE));
+    assertEquals(Map.of(), upTo(new Expiry(stored, 32 * 32 * 32 * SECOND), Long.MAX_VALUE));
+  }
+
+  @Test
+  void aNoteIsWrittenAgainTwiceHoweverManyTimesAreAskedFor() {
+    long period = 32 * SECOND;
+    Expiry first = new Expiry(stored, 32 * period);
+    Map<Integer, Long> waiting = new HashMap<>();
+    for (int i = 0; i < OVER; i++) {
+      waiting.put(i, period / 2 + i * (period / 2 / OVER));
+    }
+    waitFor(first, waiting);
+    upTo(new Expiry(stored, 32 * period).writingAtEnd(), 0);
+    stored.writes = 0;
+
+    for (int i = 0; i < 100; i++) {
+      Expiry task = new Expiry(stored, 32 * period).writingAtEnd();
+      upTo(task, period / 4 + i);
+      task.write();
+    }
+
+    assertTrue(stored.writes < OVER / 2, stored.writes + " writes");
   }
 }

@@ -1,0 +1,156 @@
+package dev.joinery.kernel.chain;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.joinery.kernel.bytes.Address;
+import dev.joinery.kernel.message.LogPartition;
+import dev.joinery.kernel.message.Marks;
+import dev.joinery.kernel.message.Message;
+import dev.joinery.kernel.node.BatchWatermarks;
+import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.state.Expiry;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.function.BiConsumer;
+import org.apache.spark.TaskContext;
+
+/**
+ * What the Folds of a level wait for, in one task: remembers, of each Closing beside them, which
+ * address waits for which deadline; tells it once the watermark has come to it.
+ *
+ * <p>How far the log has come is known once all messages of the task are: what the batches before
+ * had, as the driver tells it, and what the tasks of this one read, which each of them tells all
+ * tasks of the level. At the end of all logs whatever waits is told.
+ *
+ * <p>A deadline stands as a note beside the state of its address, so it goes where that does when
+ * there are other partitions.
+ */
+final class LevelDeadlines {
+  /** By which the driver tells a task the newest times before its batch. */
+  private static final String NEWEST = "joinery.newest";
+
+  private static final ObjectMapper JSON = new ObjectMapper();
+
+  /** Opens the notes that stand under a number; of a wait of so many microseconds. */
+  interface Opening {
+    Expiry open(int number, long micros);
+  }
+
+  private final Program program;
+  private final Map<Integer, Awaited> byNode = new TreeMap<>();
+
+  LevelDeadlines(Program program, int level, Opening opening) {
+    this.program = program;
+    for (int node = 0; node < program.nodes().size(); node++) {
+      if (program.nodes().get(node) instanceof Program.ClosingProgram closing
+          && closing.isBeside()
+          && closing.level() == level) {
+        Expiry notes = opening.open(Address.DEADLINES - node, closing.allowedMicros());
+        byNode.put(node, new Awaited(node, closing, notes));
+      }
+    }
+  }
+
+  /** Whether messages to a node are for it. */
+  boolean isOf(int node) {
+    return !byNode.isEmpty() && byNode.containsKey(node);
+  }
+
+  /** Takes what a task tells of the log. */
+  void hear(int node, byte[] message) {
+    byNode.get(node).hear(message);
+  }
+
+  /**
+   * Tells addresses whose deadlines have come; called once, when all has been heard.
+   *
+   * @param telling takes messages and their addresses
+   */
+  void tellDue(BiConsumer<byte[], byte[]> telling) {
+    byNode.values().forEach(each -> each.tellDue(telling));
+  }
+
+  /** Whether a time has come; an address for which it has not is told once it has. */
+  boolean hasCome(int node, long time, byte[] address) {
+    return byNode.get(node).hasCome(time, address);
+  }
+
+  /** Writes what waits. */
+  void write() {
+    byNode.values().forEach(each -> each.notes.write());
+  }
+
+  /** What is waited for by the log of one relation. */
+  private final class Awaited {
+    private final int node;
+    private final Program.ClosingProgram closing;
+    private final Expiry notes;
+    private final Map<Long, Long> newest;
+    private long watermark;
+    private long timestamp = Marks.UNKNOWN;
+    private boolean ended;
+
+    Awaited(int node, Program.ClosingProgram closing, Expiry notes) {
+      this.node = node;
+      this.closing = closing;
+      this.notes = notes;
+      String relation = program.relations().get(closing.relation()).name();
+      this.watermark = BatchWatermarks.here().of(relation);
+      this.newest = newestBefore(relation);
+    }
+
+    void hear(byte[] message) {
+      timestamp = Math.max(timestamp, Message.timestamp(message));
+      switch (Message.kind(message)) {
+        case Message.WATERMARK -> {
+          Marks marks = new Marks();
+          marks.read(Message.body(message));
+          marks.newest().forEach((partition, time) -> newest.merge(partition, time, Math::max));
+        }
+        case Message.ENDED -> ended = true;
+        default -> throw Message.unexpected(message);
+      }
+    }
+
+    /** Nothing comes due in a batch in which nothing was told of the log. */
+    void tellDue(BiConsumer<byte[], byte[]> telling) {
+      newest.values().stream()
+          .mapToLong(Long::longValue)
+          .min()
+          .ifPresent(least -> watermark = Math.max(watermark, least - closing.delayMicros()));
+      if (timestamp == Marks.UNKNOWN) {
+        return;
+      }
+      notes.takeUpTo(
+          ended ? Long.MAX_VALUE : watermark,
+          (address, entry) ->
+              telling.accept(
+                  Message.closed(timestamp, watermark, Expiry.timeIn(entry), node), address));
+    }
+
+    boolean hasCome(long time, byte[] address) {
+      if (ended || time <= watermark) {
+        return true;
+      }
+      notes.noteTime(address, time);
+      return false;
+    }
+  }
+
+  private static Map<Long, Long> newestBefore(String relation) {
+    TaskContext task = TaskContext.get();
+    String told = task == null ? null : task.getLocalProperty(NEWEST);
+    Map<Long, Long> newest = new TreeMap<>();
+    try {
+      JsonNode ofRelation = JSON.readTree(told == null ? "{}" : told).path(relation);
+      ofRelation
+          .fields()
+          .forEachRemaining(
+              each -> newest.put(LogPartition.numberOf(each.getKey()), each.getValue().asLong()));
+    } catch (JsonProcessingException notJson) {
+      throw new IllegalArgumentException(NEWEST + " is not JSON", notJson);
+    }
+    return newest;
+  }
+}
