@@ -142,6 +142,8 @@ def _own_key(program: KernelProgram, node: KernelNode) -> str:
             return ", ".join(each.name for each in partitioned)
         case Search():
             return f"a share of {program.relations[node.documents].name}"
+        case Closing() if node.beside:
+            return _own_key(program, program.nodes[node.target])
         case Closing():
             return f"a share of {node_title(program.nodes[node.target])}"
         case Cuts():
