@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import accumulate
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from contenders import ContenderError
 
@@ -39,6 +39,7 @@ class Kind:
         expected: Computes the answers over so many rows plainly.
         told: Reads the answer off a document; an empty one is none.
         printed: Reads the answers off Flink's changelog.
+        batches: How Joinery's are cut; a rate once warm needs several of one size.
     """
 
     product: str
@@ -47,6 +48,7 @@ class Kind:
     expected: Callable[[int], Answers]
     told: Callable[[Mapping[str, Any]], tuple[int, Any]]
     printed: Callable[[Iterable[Printed]], Answers]
+    batches: Literal["auto", "by file"] = "auto"
 
 
 def clock(milliseconds: int) -> str:
@@ -268,5 +270,6 @@ KINDS = {
         balances,
         lambda value: (value["account"], (value["balance"], value["last"])),
         _unsaid,
+        batches="by file",
     ),
 }

@@ -50,7 +50,7 @@ run: {{checkpoint: "{out}/checkpoint", max_rows_per_batch: {rows}}}
 
 
 def write(folder: Path, kind: Kind, rows: int) -> Path:
-    """Write the rows once, in as many files as there are to be batches."""
+    """Write the rows once, in as many files as there may be batches."""
     if (folder / ".ready").exists():
         return folder
     shutil.rmtree(folder, ignore_errors=True)
@@ -99,7 +99,7 @@ def _run(
                 out=work,
                 relations=kind.relations,
                 product=kind.product,
-                rows=-(-rows // FILES),
+                rows=-(-rows // FILES) if kind.batches == "by file" else "auto",
             )
             project.write_text(text, encoding="utf-8")
             command = [str(side.build.joinery), "run", str(project), "--once", "--until-closed"]
