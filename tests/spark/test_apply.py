@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.oracle.compare import each_seed
+from tests.services.captured import until
 from tests.spark.shop import PROJECT, documents, feed, run_once
 from tests.unit.cli.command import joinery
 from tests.unit.solutions.spark_state.frozen import PRODUCTS, RELATIONS
@@ -21,6 +22,7 @@ from joinery.delivery.outlet import DirectOutlet
 from joinery.errors import RunError, StateMismatchError
 from joinery.spark.batch import query_start
 from joinery.spark.batch.query import QueryRun
+from joinery.spark.batch.query_start import QueryStarter
 from joinery.spark.batch.run import run
 from joinery.spark.recovery import apply
 from joinery.spark.recovery.rescale import rescale
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
     from fleet_shape import Fleet, Product
 
@@ -214,7 +217,7 @@ def test_products_are_added_changed_and_removed_as_a_group_goes_on(
 def test_an_added_product_is_built_from_rows_and_columns_that_nobody_kept(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The files are read again up to the checkpoint, for it alone; then both go on."""
+    """The files are read again up to the checkpoint, for it alone; then both go on without that."""
     told = {
         "cities": "{aggregate: customer, by: [city], values: {n: count(*)}",
         "cards": "{root: customer, fields: [name], embed: {orders: {many: order, on:"
@@ -238,9 +241,23 @@ def test_an_added_product_is_built_from_rows_and_columns_that_nobody_kept(
     declare_products("cities", "cards")
     assert 0 == joinery(monkeypatch, "apply")
     feed(tmp_path, 2, customer=[{"id": 3, "name": "later", "city": "x"}])
+    begun: list[int | None] = []
+    start = QueryStarter.start
 
-    sent = run_once(spark, tmp_path)
+    def started(self: QueryStarter, query: QueryRun) -> StreamingQuery:
+        active = start(self, query)
+        begun.append(query.built_in)
+        return active
 
+    with monkeypatch.context() as watched:
+        watched.setattr(QueryStarter, "start", started)
+        going = run(spark, load(tmp_path / "joinery.yaml"))
+        until(lambda: len(begun) == 2 and sum(map(len, orders_of(tmp_path))) == 1)
+        going.stop()
+        going.await_termination()
+
+    assert [2, None] == begun
+    sent = {name: each["upserts"] for name, each in going.progress.documents.items()}
     assert {"cards": 5} == sent, "three from the log, then what came, and an order"
     feed(tmp_path, 3, customer=[{"id": 4, "city": "y", "name": "new"}])
     feed(tmp_path, 3, order=[{"id": 1, "customer_id": 3, "total": 6}])
@@ -250,6 +267,10 @@ def test_an_added_product_is_built_from_rows_and_columns_that_nobody_kept(
     assert {f'{{"id": {key}}}': each for key, each in expected.items()} == names
     cities = {key: each["n"] for key, each in there(tmp_path, "cities").items()}
     assert {'{"city": "x"}': 2, '{"city": "y"}': 2} == cities
+
+
+def orders_of(folder: Path) -> list[list[dict[str, Any]]]:
+    return [each["orders"] for each in there(folder, "cards").values()]
 
 
 def test_a_changed_product_is_built_anew_and_what_it_sent_before_goes(

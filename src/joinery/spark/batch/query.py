@@ -96,6 +96,9 @@ class QueryRun:
     Attributes:
         lost: By relation, records that the log lost before the run; told with the next batch.
         pausing: Set while no batch may begin, because somebody paused the query.
+        built_in: The batch that builds products which joined the query: what it reads stays part of
+            each batch that follows, until the query is started again. None for none, or where the
+            query ends by itself.
     """
 
     def __init__(
@@ -126,6 +129,7 @@ class QueryRun:
         self.members = tuple(members)
         self.failure: Exception | None = None
         self.lost: Counts = {}
+        self.built_in: int | None = None
         self.ending = threading.Event()
         self.pausing = threading.Event()
         self.replaced = threading.Event()

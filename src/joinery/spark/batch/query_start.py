@@ -165,6 +165,8 @@ class QueryStarter:
         if isinstance(kernel, Kernel):
             kernel = _telling(kernel, checkpoint, query.lease.check)
             kernel = self._reading_again(query, kernel, reads, checkpoint)
+            telling = None if at_end else kernel.telling
+            query.built_in = None if telling is None else telling.batch
         if self.mode.needs_ends(query.products):
             Ends(checkpoint, reads).take(spark, spec)
         raw = open_sources(spark, spec, reads, committed_positions(checkpoint), self._room(query))

@@ -269,6 +269,9 @@ class Watch:
             elif self._missed_timers(query, active):
                 active.stop()
                 self._begin_overdue(query)
+            elif self._has_built(query) and self._may_stop(query, active):
+                active.stop()
+                self._start_again(query)
             return True
         failure = query.lease.lost or query.failure or active.exception()
         leaves = query.ending.is_set() or query.pausing.is_set()
@@ -339,6 +342,13 @@ class Watch:
             return False
         self._start_again(query)
         return True
+
+    def _has_built(self, query: QueryRun) -> bool:
+        """Return whether the batch is through that builds what joined a query."""
+        latest = self._board.progress.latest.get(query.name)
+        return (
+            query.built_in is not None and latest is not None and latest.batch_id >= query.built_in
+        )
 
     def _missed_timers(self, query: QueryRun, active: StreamingQuery) -> bool:
         """Return whether something may be due that only a batch without records sends."""

@@ -41,6 +41,7 @@ class Query:
     pausing: threading.Event = field(default_factory=threading.Event)
     lease: Any = field(default_factory=lambda: SimpleNamespace(lost=None))
     products: tuple[Any, ...] = ()
+    built_in: int | None = None
 
     def repair(self) -> None:
         """Nothing is asked for."""
