@@ -32,6 +32,7 @@ from joinery.sinks.reader import DocumentReader, Held
 from joinery.slices import slices
 
 _TOGETHER, _MOST = 200, 5_000
+_AT_FIRST = 1_600
 _PAUSE_S = 0.5
 _NOT_APPLIED = "what the database shows was not applied in time"
 _BEHIND = "the database that was compared with is behind"
@@ -121,24 +122,26 @@ class Comparison:
         self.found.again += len(self.found.doubtful)
         pause = _PAUSE_S
         together = max(_TOGETHER, min(_MOST, len(self.found.doubtful) // 20))
-        at_once = 1
+        at_once = _AT_FIRST
         for number in range(self._pace.looks):
             left: list[str] = []
             chunks = deque(slices(self.found.doubtful, together))
             while chunks:
-                some = [chunks.popleft() for _ in range(min(at_once, len(chunks)))]
+                count = min(max(1, at_once // together), len(chunks))
+                some = [chunks.popleft() for _ in range(count)]
                 begun, waited = self._pace.clock(), self._waited_s
                 if late := self._look_again(some, left):
                     # What was not there in time for some would not be for others.
                     self.found.unsettled += [Open(each, late) for each in chain(*chunks)]
                     break
                 took, waited = self._pace.clock() - begun, self._waited_s - waited
-                at_once = _at_once(at_once, took, waited, most=max(1, _MOST // together))
+                at_once = _at_once(at_once, took, waited)
             self.found.doubtful = left
             self._save()
             if not left:
                 return
-            together = max(1, together // 8)
+            # What changes beside a document proves nothing of it: few are looked at one by one.
+            together = 1 if len(left) <= _TOGETHER else max(1, together // 8)
             if number + 1 < self._pace.looks:
                 self._pace.pause(pause)
                 pause *= 2
@@ -228,13 +231,13 @@ class Comparison:
                 left.append(text)
 
 
-def _at_once(now: int, took_s: float, waited_s: float, *, most: int) -> int:
-    """Return how many chunks are looked at together next.
+def _at_once(now: int, took_s: float, waited_s: float) -> int:
+    """Return how many documents are looked at next before the run is waited for.
 
     To wait for the run takes as long for many as for one. To read does not, and what changes
     between two readings proves nothing.
     """
-    return min(most, now * 2) if waited_s > took_s / 2 else max(1, min(most, now // 2))
+    return min(_MOST, now * 2) if waited_s > took_s / 2 else max(1, now // 2)
 
 
 def _value(held: Held | None) -> str | None:

@@ -64,6 +64,16 @@ class Digesting(Target):
         }
 
 
+class Clock:
+    """A time that passes only where somebody waits."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def pause(self, seconds: float) -> None:
+        self.now += seconds
+
+
 def compared(truth: Maker, target: Digesting, found: Found | None = None) -> Found:
     pace = Pace(pause=lambda seconds: None)
     keys, found = KeyTexts(ITEM), found or Found()
@@ -128,3 +138,13 @@ def test_keys_that_stand_in_another_order_in_the_sink_are_all_looked_for() -> No
 
     assert [('{"id":5000}', "extra")] == wrong(found)
     assert 1_201 == found.compared
+
+
+def test_a_rate_is_held() -> None:
+    rows = {each: f'"{each}"' for each in range(1_200)}
+    clock, target = Clock(), Digesting(rows)
+    pace = Pace(per_second=100, pause=clock.pause, clock=lambda: clock.now)
+
+    Comparison(KeyTexts(ITEM), Maker(rows), target, Run(), pace=pace, found=Found()).run()
+
+    assert (12.0, 13) == (round(clock.now, 6), len(target.asked))
