@@ -141,6 +141,7 @@ class Counting:
         self._truth, self.assembled = truth, list[Key]()
         self.roots, self.present = truth.roots, truth.present
         self.glances, self.glance = truth.glances, truth.glance
+        self.leave = truth.leave
 
     def documents(
         self, keys: Sequence[Key], *, at_least: int = 0, noting: bool = True

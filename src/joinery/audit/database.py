@@ -53,6 +53,8 @@ WHERE i.indrelid = to_regclass($1) AND i.indisvalid AND i.indpred IS NULL
   AND m.amname IN ('btree', 'hash')"""
 _PLACE = """SELECT (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn()
     ELSE pg_current_wal_insert_lsn() END - '0/0'::pg_lsn)::bigint"""
+_BUILT_S = 30
+_CANCEL_S = 5.0
 _OWN = 2  # What is read beside a relation's columns.
 _SNAPSHOT = f"{_PLACE}, pg_current_snapshot()::text"
 
@@ -160,7 +162,12 @@ class Snapshot:
         return [tuple(each) for each in self._run(statement, list(after or ()))]
 
     def built(self, statement: str, ends: Sequence[Key]) -> list[tuple[Any, ...]]:
-        """Return what a statement makes of the roots between keys."""
+        """Return what a statement makes of the roots between keys.
+
+        Raises:
+            DiffFailedError: It failed, or took so long that rows are better read in sets.
+        """
+        self._run(f"SET LOCAL statement_timeout = '{_BUILT_S}s'", ())
         return self._run(statement, [value for key in ends for value in key])
 
     def _run(self, statement: str, given: Sequence[Any]) -> list[tuple[Any, ...]]:
@@ -267,6 +274,12 @@ class SourceDatabase:
             merge = self._merges[table.relation.name]
             rows = [row for row in map(merge.derived, rows) if merge.visible(row)]
         return rows
+
+    def cancel(self) -> None:
+        """Break off what another thread has it do."""
+        if self._link is not None:
+            with suppress(*database_errors()):
+                self._link.cancel_safe(timeout=_CANCEL_S)
 
     def close(self) -> None:
         """Close the connection."""

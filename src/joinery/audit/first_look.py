@@ -8,8 +8,9 @@ same costs time, and is never called a difference.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from joinery.audit.error import DiffFailedError
@@ -103,8 +104,7 @@ class FirstLook:
             return False
         chunks, seen, unequal = _Chunks(self._pace), 0, 0
         after = None if self._found.after is None else self._keys.key(self._found.after)
-        # In the thread alone the truth is asked, and in this one alone the sink.
-        with ThreadPoolExecutor(1, "joinery-diff") as asked:
+        with _asking(truth) as asked:
             coming = asked.submit(truth.glance, after, chunks.most, form)
             while unequal <= max(_UNEQUAL, seen // 2):
                 begun = self._pace.clock()
@@ -118,20 +118,24 @@ class FirstLook:
                     return False
                 if there is None:
                     return False
-                differing = _differing(glance, there)
-                self._found.position = glance.upper
-                if differing:
-                    documents = asked.submit(self._truth.documents, differing, noting=False)
-                    self._compare(differing, documents.result())
-                self._doubt_extra(there.keys() - glance.made.keys() - {*keys})
-                self._found.compared += len(keys) - len(differing)
+                unequal += self._judge(glance, there, asked)
                 if last is None:
                     return True
-                seen, unequal = seen + len(keys), unequal + len(differing)
-                after, self._found.after = last, self._keys.text(last)
+                seen, after, self._found.after = seen + len(keys), last, self._keys.text(last)
                 self._save()
                 chunks.took(self._pace.clock() - begun, len(keys))
         return False
+
+    def _judge(self, glance: Glance, held: Mapping[Key, str], asked: Executor) -> int:
+        """Note what a chunk shows; return how many documents had to be assembled."""
+        keys, differing = glance.keys, _differing(glance, held)
+        self._found.position = glance.upper
+        self._found.compared += len(keys) - len(differing)
+        if differing:
+            documents = asked.submit(self._truth.documents, differing, noting=False)
+            self._compare(differing, documents.result())
+        self._doubt_extra(held.keys() - glance.made.keys() - {*keys})
+        return len(differing)
 
     def _texts(self, after: Key | None, keys: Sequence[Key]) -> Mapping[Key, str]:
         """Return the documents of some keys, as the sink writes them."""
@@ -205,6 +209,17 @@ class FirstLook:
             if canonical_key(text) not in self._doubted:
                 self._found.compared += 1
                 self._found.doubtful.append(text)
+
+
+@contextmanager
+def _asking(truth: Glancing) -> Iterator[Executor]:
+    """Give the thread in which alone the truth is asked, while the sink is in this one."""
+    with ThreadPoolExecutor(1, "joinery-diff") as asked:
+        try:
+            yield asked
+        except BaseException:
+            truth.leave()
+            raise
 
 
 _Held = Callable[[Key | None, Sequence[Key]], Mapping[Key, str] | None]

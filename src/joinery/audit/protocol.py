@@ -78,6 +78,9 @@ class Glancing(Protocol):
     def glance(self, after: Key | None, most: int, form: Form) -> Glance:
         """Return what it makes of the documents of the next rows of the root."""
 
+    def leave(self) -> None:
+        """Break off what another thread has asked; called where nobody waits for it any more."""
+
 
 class Applied(Protocol):
     """How far a product has come."""

@@ -70,6 +70,10 @@ class DatabaseTruth:
             built = shown.built(statement, ends) if keys else ()
             return Glance(shown.upper, keys, {row[:-1]: row[-1] for row in built})
 
+    def leave(self) -> None:
+        """Break off what another thread has asked."""
+        self._database.cancel()
+
     def present(self, keys: Sequence[Key]) -> Collection[Key]:
         """Return those of some keys under which the root has a row."""
         with self._database.snapshot() as shown:

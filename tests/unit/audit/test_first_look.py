@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import pytest
 from tests.unit.audit.sides import ITEM, Database, Rows, Run, Target, wrong
 
 from joinery.audit.error import DiffFailedError
@@ -21,6 +22,7 @@ class Maker(Database):
         super().__init__(rows)
         self._rows, self._fails = rows, fails
         self.assembled = list[Key]()
+        self.left = False
 
     def glances(self, form: Form) -> bool:
         return form == "digest"
@@ -31,6 +33,9 @@ class Maker(Database):
         keys = self.roots(after, most)
         texts = {key: self._rows[key[0]] for key in keys}
         return Glance(1, keys, {key: each for key, each in texts.items() if each is not None})
+
+    def leave(self) -> None:
+        self.left = True
 
     def documents(
         self, keys: Sequence[Key], *, at_least: int = 0, noting: bool = True
@@ -148,3 +153,17 @@ def test_a_rate_is_held() -> None:
     Comparison(KeyTexts(ITEM), Maker(rows), target, Run(), pace=pace, found=Found()).run()
 
     assert (12.0, 13) == (round(clock.now, 6), len(target.asked))
+
+
+def test_a_comparison_that_is_broken_off_leaves_nothing_asked() -> None:
+    rows = {each: f'"{each}"' for each in range(1_200)}
+    truth = Maker(rows)
+
+    def end(seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    pace = Pace(per_second=100, pause=end)
+    with pytest.raises(KeyboardInterrupt):
+        Comparison(KeyTexts(ITEM), truth, Digesting(rows), Run(), pace=pace, found=Found()).run()
+
+    assert truth.left
