@@ -22,7 +22,7 @@ products:
     embed: {{items: {{many: purchase, on: {{customer_id: id}}, fields: [id, item]}}}}
     sink: {{kafka: {{topic: "{topic}", bootstrap: "{kafka}"}}}}
 run:
-  checkpoint_interval: 5s
+  checkpoint_interval: 10s
   dead_letters: {{kafka: {{topic: "{topic}-dead", bootstrap: "{kafka}"}}}}
 """
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import pytest
 from botocore.exceptions import ClientError
-from tests.oracle.compare import failures, make_trial
+from tests.oracle.compare import each_seed, failures, make_trial
 
 import joinery as jn
 from joinery.dev.service import Service
@@ -123,7 +123,7 @@ def unclosed(client: Any) -> Any:
     )()
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", each_seed(range(4), few=2))
 def test_random_projects_are_right_after_crashes(
     seed: int, client: Any, name: str, tmp_path: Path
 ) -> None:

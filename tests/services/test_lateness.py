@@ -71,7 +71,7 @@ def holds(folder: Path, parts: Sequence[Sequence[View]], late: set[int]) -> bool
     return told(folder) == sorted(late) and newest(folder) == minutes(rest)
 
 
-@pytest.mark.parametrize("partitions", [2, 7])
+@pytest.mark.parametrize("partitions", [pytest.param(2, marks=pytest.mark.exhaustive), 7])
 def test_the_rows_told_late_are_those_of_each_partition(
     kafka_spark: SparkSession, kafka: Service, tmp_path: Path, partitions: int
 ) -> None:

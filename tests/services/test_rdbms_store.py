@@ -13,7 +13,13 @@ import pytest
 from tests.conformance.apart import apart, problems_of
 from tests.conformance.group_cases import CASES as GROUP_CASES
 from tests.oracle.beside import Beside
-from tests.oracle.compare import chosen_seeds, failures, make_crowded_trial, make_trial
+from tests.oracle.compare import (
+    chosen_seeds,
+    each_seed,
+    failures,
+    make_crowded_trial,
+    make_trial,
+)
 from tests.unit.solutions.relational.products import (
     FIRST,
     PRODUCT,
@@ -124,7 +130,7 @@ def test_groups_hold_through_crashes(schemas: Schemas) -> None:
     assert schemas.runner.crashed > 0
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", each_seed(SEEDS, few=3))
 def test_a_crash_after_any_call_changes_nothing(seed: int, schemas: Schemas) -> None:
     assert [] == failures(make_trial([seed]), schemas.over(replay=True, crashes=-1))
 

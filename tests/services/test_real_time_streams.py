@@ -88,7 +88,7 @@ products:
     embed: {{listings: {{many: listing, on: {{price: id}}, fields: [id, city]}}}}
     sink: {{kafka: {{topic: {at}.prices}}}}
 run:
-  checkpoint_interval: 10s
+  checkpoint_interval: 20s
   dead_letters: {{kafka: {{topic: {at}.dead}}}}
 """
 STREAMS = ("scored", "first", "pairs")

@@ -48,7 +48,9 @@ def prepare(folder: Path, views: Sequence[Sequence[View]], *, rows: int, late: s
     return jn.load(folder / "joinery.yaml")
 
 
-@pytest.mark.parametrize("rows", [1_000, 7_777, 200_000])
+@pytest.mark.parametrize(
+    "rows", [1_000, pytest.param(7_777, marks=pytest.mark.exhaustive), 200_000]
+)
 def test_the_rows_told_late_are_those_of_the_log(
     spark: SparkSession, tmp_path: Path, rows: int
 ) -> None:
