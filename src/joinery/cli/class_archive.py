@@ -44,7 +44,8 @@ def record_archive(log: Path, work: Callable[[SparkSession], None]) -> Path:
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_suffix(".part")
-    recording = {"spark.driver.extraJavaOptions": f'"-XX:ArchiveClassesAtExit={part}"'}
+    options = f'"-XX:ArchiveClassesAtExit={part}" -XX:TieredStopAtLevel=1'
+    recording = {"spark.driver.extraJavaOptions": options}
     session = open_session("class archive", log=log, settings=recording)
     gateway = session.sparkContext._gateway
     assert gateway is not None
