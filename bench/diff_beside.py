@@ -114,6 +114,13 @@ def _diff(world: World) -> dict[str, Any]:
     return dict(part)
 
 
+def _await_whole(world: World, purchases: int) -> None:
+    """Wait until the documents have all purchases: they may come with a part of them first."""
+    whole = "select sum(jsonb_array_length(document -> 'purchases')) = %s from profile"
+    while world.link.execute(whole.encode(), (purchases,)).fetchone() != (True,):
+        time.sleep(1.0)
+
+
 def _round(world: World, customers: int, seed: int) -> None:
     planted = _plant(world, customers, seed)
     began_at = time.monotonic()
@@ -142,6 +149,7 @@ def main() -> None:
         world.link.execute("create index on purchase (customer_id)")
         with world.running():
             await_row(world.link, "select 1 from profile having count(*) = %s", customers)
+            _await_whole(world, told.rows - customers)
             with Changes(world.address, customers, told.rate) as changes:
                 began_at = time.monotonic()
                 for seed in range(told.rounds):
