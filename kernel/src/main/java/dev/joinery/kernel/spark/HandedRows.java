@@ -1,10 +1,12 @@
 package dev.joinery.kernel.spark;
 
 import java.io.File;
+import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 import org.apache.spark.TaskContext;
@@ -28,6 +30,7 @@ final class HandedRows {
   private final long mostBytes;
   private final BooleanSupplier broken;
   private final CountDownLatch leaving;
+  private final AtomicInteger begunOfShared = new AtomicInteger();
   private final Set<Integer> begun = ConcurrentHashMap.newKeySet();
 
   /**
@@ -93,6 +96,12 @@ final class HandedRows {
       throw new IllegalStateException("task " + task + " has left rows already");
     }
     return new Leaving(task);
+  }
+
+  /** The next that no task has begun with; null once there is none. */
+  <T> T next(List<T> shared) {
+    int taken = begunOfShared.getAndIncrement();
+    return taken < shared.size() ? shared.get(taken) : null;
   }
 
   /** Waits until all have left what they had, then gives what a task was left. */

@@ -97,13 +97,10 @@ final class LocalExchange extends RDD<InternalRow> {
   @Override
   public Partition[] getPartitions() {
     Partition[] above = dependencies().head().rdd().partitions();
+    List<Partition> others = List.of(above).subList(Math.min(tasks, above.length), above.length);
     Partition[] ours = new Partition[tasks];
     for (int i = 0; i < tasks; i++) {
-      List<Partition> read = new ArrayList<>();
-      for (int j = i; j < above.length; j += tasks) {
-        read.add(above[j]);
-      }
-      ours[i] = new Share(i, read);
+      ours[i] = new Share(i, i < above.length ? above[i] : null, others);
     }
     return ours;
   }
@@ -112,13 +109,13 @@ final class LocalExchange extends RDD<InternalRow> {
   public Iterator<InternalRow> compute(Partition split, TaskContext task) {
     Share share = (Share) split;
     if (stage == null) {
-      return firstParent(ROW).iterator(share.read.get(0), task);
+      return firstParent(ROW).iterator(share.own, task);
     }
     OneStage here = OneStage.of(stage);
     task.addTaskFailureListener((TaskFailureListener) (each, error) -> here.breakOff());
     HandedRows handed = here.at(id(), columns);
     HandedRows.Leaving leaving = handed.from(share.index);
-    for (Partition each : share.read) {
+    for (Partition each = share.own; each != null; each = handed.next(share.others)) {
       Iterator<InternalRow> rows = firstParent(ROW).iterator(each, task);
       while (rows.hasNext()) {
         UnsafeRow row = (UnsafeRow) rows.next();
@@ -133,8 +130,15 @@ final class LocalExchange extends RDD<InternalRow> {
     return CollectionConverters.asScala(elements).toSeq();
   }
 
-  /** What one task reads: there may be more partitions above than tasks, or fewer. */
-  private record Share(int index, List<Partition> read) implements Partition {
+  /**
+   * What one task reads: its own partition above, null where there are fewer than tasks; where there
+   * are more, then of the others each that no task has begun with.
+   */
+  private record Share(int index, Partition own, List<Partition> others) implements Partition {
+    Share {
+      others = List.copyOf(others);
+    }
+
     @Override
     public boolean equals(Object other) {
       return other instanceof Share share && share.index == index;
@@ -158,8 +162,8 @@ final class LocalExchange extends RDD<InternalRow> {
 
     @Override
     public Seq<Object> getParents(int task) {
-      List<Object> read = new ArrayList<>();
-      for (int i = task; i < above; i += tasks) {
+      List<Object> read = new ArrayList<>(task < above ? List.of(task) : List.of());
+      for (int i = tasks; i < above; i++) {
         read.add(i);
       }
       return seq(read);

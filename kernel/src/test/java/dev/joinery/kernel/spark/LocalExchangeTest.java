@@ -65,8 +65,8 @@ final class LocalExchangeTest {
 
   @Test
   void rowsAreInThePartitionsThatAShuffleBringsThemTo() {
-    List<List<String>> shuffled = partitions(shuffle(scan(ROWS, 3), 2).execute());
-    RDD<InternalRow> handed = LocalExchange.of(shuffle(scan(ROWS, 3), 2));
+    List<List<String>> shuffled = partitions(shuffle(scan(ROWS, 7), 2).execute());
+    RDD<InternalRow> handed = LocalExchange.of(shuffle(scan(ROWS, 7), 2));
 
     try (OneStage stage = OneStage.open(SPARK)) {
       assertEquals(shuffled, partitions(handed));
