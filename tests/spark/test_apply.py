@@ -329,6 +329,45 @@ def test_a_changed_product_is_built_anew_and_what_it_sent_before_goes(
     ]
 
 
+VAULT = """\
+vault: {sqlite: {path: vault.db}, master: "not a secret, since this is only a test"}
+sources: {changes: {files: {path: data}}}
+defaults: {source: changes, format: json}
+run: {spark: {spark.sql.shuffle.partitions: "2"}}
+relations:
+  person:
+    key: [id]
+    fields: {id: long, email: string}
+    personal: {subject: id, fields: [email]}
+  sale: {key: [id], fields: {id: long, city: string, total: long}}
+products:
+  people: {root: person, group: g, sink: {files: {path: out}}}
+  cities: {aggregate: sale, by: [city], values: {n: count(*)}, group: g, sink: {files: {path: out}}}
+"""
+
+
+def test_a_product_is_built_from_the_log_beside_personal_columns(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing that is read again is personal, but the program has a relation that is."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "joinery.yaml").write_text(VAULT, encoding="utf-8")
+    feed(tmp_path, 0, person=[{"id": 1, "email": "a@example.org"}])
+    feed(tmp_path, 0, sale=[{"id": 1, "city": "Ulm", "total": 5}])
+    run_once(spark, tmp_path)
+    added = "  sales: {root: sale, fields: [total], group: g, sink: {files: {path: out}}}\n"
+    (tmp_path / "joinery.yaml").write_text(VAULT + added, encoding="utf-8")
+    assert 0 == joinery(monkeypatch, "apply")
+
+    built = run_once(spark, tmp_path)
+
+    assert {"sales": 1} == {name: count for name, count in built.items() if count}
+    feed(tmp_path, 1, person=[{"id": 2}], sale=[{"id": 1, "city": "Ulm", "total": 6}])
+    run_once(spark, tmp_path)
+    assert [{"total": 6}] == [*there(tmp_path, "sales").values()]
+    assert [None, None] == [each["email"] for each in there(tmp_path, "people").values()]
+
+
 def there(folder: Path, product: str) -> dict[str, Any]:
     found = documents(folder, product)
     return {key: each for key, each in found.items() if each is not None}

@@ -162,6 +162,8 @@ class QueryStarter:
         spark, spec = self.spark, self.spec
         reads = sources_of(spec, query.products)
         checkpoint = self.mode.paths(query.name).checkpoint
+        if self.vault is not None and isinstance(kernel, Kernel | StreamKernel):
+            kernel = kernel.sealing(self.vault.address, _spools(self.spec))
         if isinstance(kernel, Kernel):
             kernel = _telling(kernel, checkpoint, query.lease.check)
             kernel = self._reading_again(query, kernel, reads, checkpoint)
@@ -177,8 +179,6 @@ class QueryStarter:
         pending = RealTimeMark(checkpoint).pending(spark, kafka_topics(documents))
         quarantine = Quarantine(spec.checkpoint, query.name)
         records = quarantine.apply(raw.frame, raw.topics)
-        if self.vault is not None and isinstance(kernel, Kernel | StreamKernel):
-            kernel = kernel.sealing(self.vault.address, _spools(self.spec))
         logs = self.ended.get(query.name) if at_end else None
         begun = ended_batch(checkpoint) is not None
         if isinstance(kernel, Kernel) and (begun or (logs is not None and pending is None)):
