@@ -134,7 +134,7 @@ class FirstLook:
         if differing:
             documents = asked.submit(self._truth.documents, differing, noting=False)
             self._compare(differing, documents.result())
-        self._doubt_extra(held.keys() - glance.made.keys() - {*keys})
+        self._doubt_extra(held.keys() - {*keys})
         return len(differing)
 
     def _texts(self, after: Key | None, keys: Sequence[Key]) -> Mapping[Key, str]:

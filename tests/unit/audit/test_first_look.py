@@ -108,6 +108,17 @@ def test_what_is_altered_missing_or_extra_is_wrong() -> None:
     assert 5 == found.compared
 
 
+def test_what_the_database_makes_of_no_root_makes_nothing_right() -> None:
+    class Overfull(Maker):
+        def glance(self, after: Key | None, most: int, form: Form) -> Glance:
+            told = super().glance(after, most, form)
+            return Glance(told.upper, told.keys, {**told.made, (9,): "z"})
+
+    found = compared(Overfull({1: "a"}), Digesting({1: "a", 9: "z"}))
+
+    assert [('{"id":9}', "extra")] == wrong(found)
+
+
 def test_another_way_of_writing_is_no_difference() -> None:
     rows = {each: f'{{"a": {each}.50}}' for each in range(5_000)}
     written = {each: f'{{"a":{each}.5}}' for each in range(5_000)}
