@@ -2,6 +2,7 @@ package dev.joinery.kernel.spark;
 
 import java.io.File;
 import java.util.List;
+import java.util.NoSuchElementException;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
@@ -9,6 +10,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
+import org.apache.spark.InterruptibleIterator;
 import org.apache.spark.TaskContext;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
@@ -104,7 +106,10 @@ final class HandedRows {
     return taken < shared.size() ? shared.get(taken) : null;
   }
 
-  /** Waits until all have left what they had, then gives what a task was left. */
+  /**
+   * Waits until all have left what they had, then gives what a task was left, until it is killed, as
+   * what a shuffle gives.
+   */
   Iterator<InternalRow> to(int task, TaskContext context) {
     try {
       await(context);
@@ -113,7 +118,7 @@ final class HandedRows {
       context.killTaskIfInterrupted();
       throw new IllegalStateException("interrupted while waiting for rows", stopped);
     }
-    return new Taking(task);
+    return new InterruptibleIterator<>(context, new Taking(task));
   }
 
   private void await(TaskContext context) throws InterruptedException {
@@ -145,6 +150,9 @@ final class HandedRows {
 
     @Override
     public InternalRow next() {
+      if (!hasNext()) {
+        throw new NoSuchElementException();
+      }
       return rows.next();
     }
   }

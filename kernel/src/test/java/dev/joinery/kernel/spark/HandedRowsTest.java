@@ -11,6 +11,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 import java.util.stream.IntStream;
+import org.apache.spark.TaskContext$;
+import org.apache.spark.TaskContextImpl;
+import org.apache.spark.TaskKilledException;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter;
@@ -71,6 +74,20 @@ final class HandedRowsTest {
     assertThrows(IllegalStateException.class, () -> handed.from(1));
   }
 
+  @Test
+  void aTaskThatIsKilledTakesNoMore() {
+    HandedRows handed = handedRows(MUCH);
+    leave(handed, 0, random(10));
+    leave(handed, 1, random(10));
+    TaskContextImpl task = TaskContext$.MODULE$.empty();
+    Iterator<InternalRow> rows = handed.to(0, task);
+    rows.next();
+
+    task.markInterrupted("the batch has failed");
+
+    assertThrows(TaskKilledException.class, rows::hasNext);
+  }
+
   private HandedRows handedRows(long mostBytes) {
     return new HandedRows(2, 2, mostBytes, this::file, () -> false);
   }
@@ -89,7 +106,7 @@ final class HandedRowsTest {
 
   private static List<String> taken(HandedRows handed, int task) {
     List<String> texts = new ArrayList<>();
-    Iterator<InternalRow> rows = handed.to(task, null);
+    Iterator<InternalRow> rows = handed.to(task, TaskContext$.MODULE$.empty());
     while (rows.hasNext()) {
       texts.add(rows.next().toString());
     }
