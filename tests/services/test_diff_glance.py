@@ -240,6 +240,19 @@ def test_right_documents_are_found_right_without_being_assembled(
     assert [] == counting.assembled
 
 
+def test_a_database_that_rounds_what_it_writes_tells_all_digits(
+    project: jn.Project, database: str, link: Connection
+) -> None:
+    link.execute("update numbered set weight = 0.1::float8 + 0.2::float8 where number = 1")
+    rounding = f"{database}?options=-c%20extra_float_digits%3D0"
+
+    with truth_of(project, "in_lines", rounding) as (_, truth):
+        made = truth.glance(None, 1, "text").made[(1,)]
+
+    assert made is not None
+    assert '"weight":0.30000000000000004' in made
+
+
 def test_what_differs_is_assembled_and_what_is_extra_is_found(
     project: jn.Project, database: str, link: Connection
 ) -> None:

@@ -309,6 +309,16 @@ def test_statements_take_as_long_as_they_take(postgres: Service, schema: str) ->
     state.close()
 
 
+def test_a_double_is_told_with_all_its_digits(postgres: Service, schema: str) -> None:
+    url = f"{postgres.address}?options=-c%20extra_float_digits%3D0"
+    state = PostgresState([PRODUCT], url, schema=schema)
+
+    told = state._link.execute("SELECT (0.1::float8 + 0.2::float8)::text").fetchone()
+
+    assert ("0.30000000000000004",) == told
+    state.close()
+
+
 def test_a_server_that_is_not_there_is_told_without_the_password() -> None:
     with pytest.raises(StoreError, match="could not connect") as told:
         PostgresState([PRODUCT], "postgresql://ada:secret@127.0.0.1:1/shop")

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 _SETTINGS = (
     "SET timezone = 'UTC'",
+    "SET extra_float_digits = 3",  # Else a double may be shown as another one.
     "SET jit = off",
     "SET default_transaction_read_only = on",
     "SET idle_in_transaction_session_timeout = '10min'",

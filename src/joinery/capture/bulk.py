@@ -43,6 +43,7 @@ _SESSION = """
 set client_encoding = 'UTF8';
 set timezone = 'UTC';
 set datestyle = 'ISO';
+set extra_float_digits = 3;
 set statement_timeout = 0;
 set row_security = off;
 begin isolation level repeatable read read only;

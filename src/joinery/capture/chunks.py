@@ -42,6 +42,7 @@ _SESSION = (
     "set client_encoding = 'UTF8'",
     "set timezone = 'UTC'",
     "set datestyle = 'ISO'",
+    "set extra_float_digits = 3",
     "set statement_timeout = 0",
     # One thread reads all tables: a lock on one of them holds up no other.
     "set lock_timeout = '5s'",

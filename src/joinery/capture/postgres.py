@@ -297,6 +297,8 @@ def settings(link: Link, database: PostgresDatabase) -> dict[str, str]:
         "heartbeat.interval.ms": "5000",
         # Rows that the user may not see are refused, not left out.
         "database.initial.statements": "set row_security = off",
+        # Else a server may round doubles, also in the changes that it tells.
+        "driver.options": "-c extra_float_digits=3",
         "heartbeat.action.query": _heartbeat(link),
     }
 

@@ -150,6 +150,7 @@ MAX_NAME_BYTES = 63
 _PREPARED_AFTER = 5
 _SETTINGS = (
     "SET timezone = 'UTC'",
+    "SET extra_float_digits = 3",  # Else a double may be shown as another one.
     "SET idle_in_transaction_session_timeout = '10min'",
     "SET statement_timeout = 0",  # a first batch takes as long as it takes
     "SET jit = off",
