@@ -323,6 +323,11 @@ def check_options(
     reader: Reader, entry: Entry, part: str, known: Mapping[str, Option], *, whole: bool = True
 ) -> None:
     """Note every problem of the options that stand under a kind; a part may lack needed ones."""
+    if isinstance(entry.value, Scalar) and entry.value.value is not None:
+        needed = [name for name, option in known.items() if option.needed]
+        hint = f"Write {{{entry.name}: {{{needed[0]}: …}}}}." if needed else ""
+        reader.shape(entry.value, part, "a map", hint)
+        return
     if isinstance(entry.value, MapTree):
         known = _with_chosen(known, entry.value)
     found = reader.named(entry.value, part, known)

@@ -38,14 +38,16 @@ class Reader:
     def refuse(
         self, code: str, message: str, place: Location | None, *, detail: str = "", hint: str = ""
     ) -> None:
-        """Note one problem."""
+        """Note one problem, once where several rules meet it."""
+        if any((code, message, place) == (e.code, e.message, e.location) for e in self.problems):
+            return
         self.problems.append(
             SpecError(message, code=code, detail=detail, hint=hint, location=place)
         )
 
     def shape(self, tree: Tree, what: str, wanted: str, hint: str = "") -> None:
         """Note that `what` is not what it should be."""
-        found = f'"{tree.text}"' if isinstance(tree, Scalar) and tree.text else _kind(tree)
+        found = _shown(tree) if isinstance(tree, Scalar) and tree.text else _kind(tree)
         if wanted.startswith(found) and not isinstance(tree, Scalar):
             found = f"{found} of {len(_parts(tree))}"
         self.refuse("SPEC_SHAPE", f"{what} needs {wanted}, not {found}", tree.mark.value, hint=hint)
@@ -273,6 +275,14 @@ def _no_milliseconds(found: Span | None) -> str:
     if found is not None and found.unit == "micros" and found.count % 1000:
         return "Write whole milliseconds, such as 1ms."
     return "Write one such as 500ms, 2s, 5m, 1h, 7d or 1 week."
+
+
+def _shown(tree: Scalar) -> str:
+    """Return a scalar as the file has it; an address or a variable may hold a password."""
+    if "${" in tree.mark.raw:
+        return "a text with environment variables"
+    secret = "://" in tree.text and "@" in tree.text
+    return "an address" if secret else f'"{tree.text}"'
 
 
 def _kind(tree: Tree) -> str:

@@ -232,6 +232,28 @@ def test_a_setting_of_all_of_spark_is_refused(tmp_path: Path) -> None:
     ] == found
 
 
+def test_a_kind_without_a_map_is_told_once_and_never_by_what_may_be_a_password(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STORE", "postgresql://me:hidden@host/shop")
+    text = """\
+vault: {sqlite: keys.db, master: "not a secret, since this is only a test"}
+relations: {user: {key: [id], fields: {id: long}}}
+products:
+  p: {root: user, sink: [{sqlite: out.db}, {postgres: "${STORE}"}, {redis: "redis://:hidden@h"}]}
+"""
+
+    found = problems(tmp_path, text)
+
+    assert [
+        '1:17 SPEC_SHAPE "sqlite" of "vault" needs a map, not "keys.db"',
+        '4:35 SPEC_SHAPE "sqlite" of "sink" of product "p" needs a map, not "out.db"',
+        '4:55 SPEC_SHAPE "postgres" of "sink" of product "p" needs a map,'
+        " not a text with environment variables",
+        '4:76 SPEC_SHAPE "redis" of "sink" of product "p" needs a map, not an address',
+    ] == found
+
+
 def test_every_problem_is_told_at_once_in_file_order(tmp_path: Path) -> None:
     text = """\
 relations:
