@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from joinery.delivery.control import Action, ControlLog, PauseSwitch
+from joinery.model.batch import BatchProgress
 from joinery.model.progress import Progress, Silence, Waiting
 from joinery.spark.batch.pause import Pauses
 from joinery.spark.batch.progress import ProgressBoard
@@ -29,6 +30,18 @@ class Active:
     def stop(self) -> None:
         """End."""
         self.isActive = False
+
+
+@dataclass
+class BrokenOff(Active):
+    """A query that is stopped just after a batch has begun."""
+
+    query: Query
+
+    def stop(self) -> None:
+        """Break the batch off."""
+        self.isActive = False
+        self.query.failure = RuntimeError("Job 3 cancelled part of cancelled job group")
 
 
 @dataclass
@@ -53,13 +66,14 @@ def watch(
     *,
     start: Callable[[Any], Any] = lambda query: Active(True),
     switches: dict[str, PauseSwitch] | None = None,
+    board: ProgressBoard | None = None,
 ) -> Watch:
     unwatched: Any = SimpleNamespace(found=lambda name: None, unreachable=lambda name: None)
     return Watch(
         cast("Any", queries),
         start,
         cast("Any", SimpleNamespace(after=after, live=lambda name: True)),
-        ProgressBoard(),
+        board or ProgressBoard(),
         unwatched,
         unwatched,
         {},
@@ -125,6 +139,36 @@ def test_a_query_that_was_paused_before_rests_in_real_time_until_it_goes_on(tmp_
     assert watched.running()
     assert live.isActive
     assert not query.pausing.is_set()
+
+
+def test_what_a_query_breaks_off_as_it_starts_again_is_no_failure() -> None:
+    def start(query: Query) -> Active:
+        query.built_in = None
+        return Active(True)
+
+    query, board = Query("a", built_in=2), ProgressBoard()
+    built = BatchProgress(
+        query="a",
+        batch_id=2,
+        relations={},
+        documents={},
+        counters={},
+        dead=0,
+        seconds=0.1,
+        ended_at=0.0,
+    )
+    board.add(built)
+    watched = watch([query], lambda name: None, start=start, board=board)
+    watched.begin(cast("Any", {"a": BrokenOff(True, query)}))
+
+    assert watched.running()
+    assert query.built_in is None
+    assert query.failure is None
+
+    watched.request_stop()
+    assert watched.running()
+    assert not watched.running()
+    assert watched.error is None
 
 
 def test_a_run_waits_for_a_target_no_longer_than_it_may_and_never_for_a_silent_source() -> None:
