@@ -23,6 +23,7 @@ _POSITION_BITS = 33  # as the capture's process shifts
 _DENIED = (1044, 1142, 1227)
 _NO_SUCH_EVENT = 1220
 _STATUS_RENAMED = (8, 2)
+_ENCRYPTION_BYTES = 512  # in front of a file of MySQL's, before what positions count
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class LogFiles:
     """The files of a binary log that a server has.
 
     Attributes:
-        names: With their sizes in bytes, in their order.
+        names: With the positions of their ends, in their order.
         end: The place of the log's end.
     """
 
@@ -94,8 +95,18 @@ def files_of(link: MysqlLink, plugin: Plugin) -> LogFiles:
         if error.number in _DENIED:
             raise _lacks(link, "REPLICATION CLIENT") from error
         raise
-    named = tuple((str(each[0]), int(each[1])) for each in names)
+    named = tuple((str(file), _end_of(int(size), *beside)) for file, size, *beside in names)
     return LogFiles(named, place_of(str(file), int(position)))
+
+
+def _end_of(size: int, *beside: object) -> int:
+    """Return the position at the end of a file, of its size and what MySQL tells beside it.
+
+    Example:
+        >>> _end_of(1024, "Yes"), _end_of(1024, "No"), _end_of(1024)
+        (512, 1024, 1024)
+    """
+    return size - _ENCRYPTION_BYTES if beside[:1] == ("Yes",) else size
 
 
 def is_of(link: MysqlLink, files: LogFiles, offset: Mapping[str, Any]) -> bool:
