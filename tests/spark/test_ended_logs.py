@@ -1,4 +1,4 @@
-"""What `--until-closed` ends of patterns and folds: what waits then, nothing that comes later."""
+"""What `--until-closed` ends: what waits then, nothing that comes later."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import joinery as jn
+from joinery.errors import JoineryError
+from joinery.spark.kernel import Kernel
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = pytest.mark.spark
 FOLD = """\
@@ -51,6 +53,19 @@ products:
     match: MATCH
     within: 6s
     fields: {celsius: H.celsius}
+    emit: {when: closed}
+    sink: {files: {path: out}}
+"""
+INTERVAL = """\
+name: calls
+sources: {log: {files: {path: data}}}
+relations:
+  event: {key: [id], fields: {id: long, caller: long, at: timestamp}, time: at}
+products:
+  p:
+    root: event
+    fields: [id, at]
+    embed: {after: {many: event, on: [caller], within: [1s, 1h], fields: [id]}}
     emit: {when: closed}
     sink: {files: {path: out}}
 """
@@ -152,3 +167,48 @@ def test_a_match_is_sent_by_its_time_that_came_after_the_end_of_the_logs(
     assert [] == project.run(reading(1, 90, "00:00"), until_closed=True)
     assert [] == project.run(reading(2, 20, "00:05"))
     assert [hot(1, 90)] == project.run(reading(3, 20, "01:00", machine=2))
+
+
+def call(number: int, hour: int, *, caller: int) -> Mapping[str, Any]:
+    return {"id": number, "caller": caller, "at": f"2026-03-01T{hour:02}:00:00Z"}
+
+
+def no_call_after(number: int, hour: int) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    at = f"2026-03-01T{hour:02}:00:00Z"
+    return {"id": number}, {"id": number, "at": at, "after": []}
+
+
+def test_a_root_comes_back_to_the_time_at_which_its_wait_was_ended_and_waits_no_more(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    project = Project(spark, tmp_path, INTERVAL)
+
+    ended = project.run(call(1, 12, caller=1), until_closed=True)
+    over = project.run(call(1, 9, caller=1), call(2, 10, caller=2), call(3, 12, caller=3))
+    back = project.run(call(1, 12, caller=1), call(3, 9, caller=3))
+    again = project.run(call(3, 12, caller=3))
+
+    assert [no_call_after(1, 12)] == ended
+    assert [no_call_after(1, 9), no_call_after(2, 10)] == over
+    assert [no_call_after(1, 12), no_call_after(3, 9)] == back
+    assert [({"id": 3}, None)] == again
+
+
+def test_no_document_waits_for_a_task_that_was_not_told_how_far_its_log_has_come(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tasks take how many there are from the settings that they are told."""
+    stage = Kernel.stage
+
+    def with_fewer(kernel: Kernel, batch: DataFrame, *args: Any) -> Mapping[str, Any]:
+        context = batch.sparkSession.sparkContext
+        told = "spark.sql.streaming.internal.stateStore.partitions"
+        context.setLocalProperty(told, "1")
+        context.setLocalProperty("spark.sql.shuffle.partitions", "1")
+        return stage(kernel, batch, *args)
+
+    project = Project(spark, tmp_path, INTERVAL)
+    monkeypatch.setattr(Kernel, "stage", with_fewer)
+
+    with pytest.raises(JoineryError, match="was told to 1 tasks of a level that has"):
+        project.run(*(call(each, each, caller=each) for each in range(20)))

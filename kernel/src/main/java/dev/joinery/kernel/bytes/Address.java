@@ -67,15 +67,22 @@ public final class Address {
   }
 
   /**
-   * An address of a node in a partition, where all tasks of its level are to be told something; no
-   * state stands there.
+   * An address of a node in one of so many partitions, where all tasks of its level are to be told
+   * something; no state stands there.
    */
-  public static byte[] ofPartition(int node, int partition) {
-    ByteWriter out = new ByteWriter(16).writeInt(0).writeVarInt(node + 1);
+  public static byte[] ofPartition(int node, int partition, int partitions) {
+    ByteWriter out = new ByteWriter(20).writeInt(0).writeVarInt(node + 1).writeVarInt(partitions);
     int fill = -out.size() & 3;
     byte[] place = out.writeRaw(FILL, 0, fill).writeInt(0).toBytes();
     PartitionHash.end(place, partition);
     return place;
+  }
+
+  /** Of how many partitions {@link #ofPartition} gave an address. */
+  public static int partitionsOf(byte[] address) {
+    ByteReader in = new ByteReader(address, 4, address.length - 4);
+    in.readVarInt();
+    return in.readVarInt();
   }
 
   /** The node an address names; -1 for the output. */

@@ -82,6 +82,11 @@ record AddressState(
   }
 
   @Override
+  public boolean hasPassed(int closing, long time) {
+    return deadlines.hasPassed(closing, time);
+  }
+
+  @Override
   public boolean hasCome(int closing, long time) {
     return deadlines.hasCome(closing, time, address);
   }

@@ -57,9 +57,20 @@ final class LevelDeadlines {
     return !byNode.isEmpty() && byNode.containsKey(node);
   }
 
-  /** Takes what a task tells of the log. */
-  void hear(int node, byte[] message) {
-    byNode.get(node).hear(message);
+  /**
+   * Takes what a task tells of the log.
+   *
+   * @throws IllegalStateException where it told another number of tasks than there are, so that
+   *     some may not have heard of it
+   */
+  void hear(byte[] address, byte[] message) {
+    int told = Address.partitionsOf(address);
+    int tasks = TaskContext.get().numPartitions();
+    if (told != tasks) {
+      throw new IllegalStateException(
+          "how far a log has come was told to " + told + " tasks of a level that has " + tasks);
+    }
+    byNode.get(Address.nodeOf(address)).hear(message);
   }
 
   /**
@@ -69,6 +80,11 @@ final class LevelDeadlines {
    */
   void tellDue(BiConsumer<byte[], byte[]> telling) {
     byNode.values().forEach(each -> each.tellDue(telling));
+  }
+
+  /** Whether the watermark has come to a time. */
+  boolean hasPassed(int node, long time) {
+    return time <= byNode.get(node).watermark;
   }
 
   /** Whether a time has come; an address for which it has not is told once it has. */

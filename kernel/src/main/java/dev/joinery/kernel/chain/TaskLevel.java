@@ -134,7 +134,7 @@ public final class TaskLevel extends Level implements WholeTask {
           return;
         }
         if (deadlines().isOf(to)) {
-          deadlines().hear(to, row.getBinary(MESSAGE));
+          deadlines().hear(row.getBinary(ADDRESS), row.getBinary(MESSAGE));
         } else {
           ours.add(row);
         }

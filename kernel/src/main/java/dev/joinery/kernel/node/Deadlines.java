@@ -119,8 +119,9 @@ public final class Deadlines {
 
   private void tellAll(byte[] message, Outbox outbox) {
     if (isBeside()) {
-      for (int partition = partitions() - 1; partition >= 0; partition--) {
-        outbox.pass(message, Address.ofPartition(node, partition));
+      int partitions = partitions();
+      for (int partition = partitions - 1; partition >= 0; partition--) {
+        outbox.pass(message, Address.ofPartition(node, partition, partitions));
       }
       return;
     }
@@ -129,7 +130,7 @@ public final class Deadlines {
     }
   }
 
-  /** How many there are of a level, as Spark tells each task of the query. */
+  /** How many there are of a level, as Spark tells each task of the query; those there check it. */
   private static int partitions() {
     SQLConf settings = SQLConf.get();
     Option<Object> ofState = settings.getConf(SQLConf.STATEFUL_SHUFFLE_PARTITIONS_INTERNAL());

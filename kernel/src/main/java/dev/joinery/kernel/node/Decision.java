@@ -17,6 +17,10 @@ import java.util.Objects;
  *
  * <p>A deadline that has come stays so, and whoever sends the row tells its deadline again when its
  * time moves; so what was told of another is of no account. A row without a time waits for nothing.
+ *
+ * <p>A Closing beside the Fold is asked each time whether the watermark has come to the row's deadline.
+ * So one that came only since all logs had ended is remembered until the watermark is there, too,
+ * whatever times the row has in between.
  */
 final class Decision {
   private static final long NEVER = Long.MIN_VALUE;
@@ -24,6 +28,9 @@ final class Decision {
   private final List<Deadlines> waits;
   private final RowTime time;
   private final long[] told;
+
+  /** Whether the watermark has come to the deadline of the row at hand, where that stands beside. */
+  private final boolean[] passed;
 
   Decision(int fold, DocumentProgram.FoldProgram program, NodeContext context) {
     waits = Deadlines.allBefore(fold, context.program());
@@ -36,6 +43,7 @@ final class Decision {
             .orElse(null);
     time = new RowTime(column, context.visible(program.relation()).size());
     told = new long[waits.size()];
+    passed = new boolean[told.length];
   }
 
   /** Reads what {@link #write} left; null for nothing. */
@@ -66,11 +74,13 @@ final class Decision {
   }
 
   private void hear(ByteReader closed, long at) {
-    closed.readLong(); // How far the watermark has come tells no more than that it has.
+    long watermark = closed.readLong();
     long deadline = closed.readLong();
     int from = closed.readVarInt();
     for (int i = 0; i < told.length; i++) {
-      if (waits.get(i).node() == from && waits.get(i).of(at) == deadline) {
+      if (waits.get(i).node() == from
+          && waits.get(i).of(at) == deadline
+          && (deadline > watermark || !waits.get(i).isBeside())) {
         told[i] = deadline;
       }
     }
@@ -84,17 +94,27 @@ final class Decision {
    * @param row as it is; null where there is none
    */
   void ask(Slice before, Slice row, State state) {
+    Arrays.fill(passed, false);
     long at = time.of(row);
-    if (at == Marks.UNKNOWN || at == time.of(before)) {
+    if (at == Marks.UNKNOWN) {
       return;
     }
     for (int i = 0; i < told.length; i++) {
-      long deadline = waits.get(i).of(at);
-      if (waits.get(i).isBeside()
-          && told[i] != deadline
-          && state.hasCome(waits.get(i).node(), deadline)) {
-        told[i] = deadline;
+      if (waits.get(i).isBeside()) {
+        ask(i, waits.get(i).of(at), at != time.of(before), state);
       }
+    }
+  }
+
+  private void ask(int i, long deadline, boolean moved, State state) {
+    int closing = waits.get(i).node();
+    passed[i] = state.hasPassed(closing, deadline);
+    boolean comes =
+        passed[i]
+            ? told[i] == NEVER || state.hasPassed(closing, told[i])
+            : moved && told[i] != deadline && state.hasCome(closing, deadline);
+    if (comes) {
+      told[i] = deadline;
     }
   }
 
@@ -104,7 +124,7 @@ final class Decision {
       return true;
     }
     for (int i = 0; i < told.length; i++) {
-      if (told[i] != waits.get(i).of(at)) {
+      if (!passed[i] && told[i] != waits.get(i).of(at)) {
         return false;
       }
     }

@@ -70,7 +70,15 @@ public interface State extends Pages {
 
   /**
    * Whether the watermark that a Closing beside the node goes by has come to a time by the end of the
-   * batch; where it has not, the node is told in the batch in which it does.
+   * batch.
+   */
+  default boolean hasPassed(int closing, long time) {
+    throw new UnsupportedOperationException("a level without deadlines");
+  }
+
+  /**
+   * The same, or all logs have ended with the batch; where a time has not come, the node is told in
+   * the batch in which it does.
    */
   default boolean hasCome(int closing, long time) {
     throw new UnsupportedOperationException("a level without deadlines");

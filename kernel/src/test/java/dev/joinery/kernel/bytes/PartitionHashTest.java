@@ -51,10 +51,11 @@ class PartitionHashTest {
   void aNodeHasAnAddressInEachPartition() {
     for (int node : new int[] {0, 126, 127, 1 << 14, 1 << 21}) {
       for (int partition : new int[] {0, 1, 7, 511}) {
-        byte[] address = Address.ofPartition(node, partition);
+        byte[] address = Address.ofPartition(node, partition, 512);
 
         assertEquals(partition, PartitionHash.of(address));
         assertEquals(node, Address.nodeOf(address));
+        assertEquals(512, Address.partitionsOf(address));
       }
     }
   }
