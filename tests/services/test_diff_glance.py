@@ -20,7 +20,9 @@ from joinery.audit.protocol import Shown
 from joinery.audit.truth import DatabaseTruth
 from joinery.dev.service import Service
 from joinery.model.change import Key
+from joinery.model.type import DOUBLE, LONG, Field, Struct
 from joinery.plan.product import Product
+from joinery.sinks.postgres_reader import PostgresReader
 from joinery.sinks.reader import DocumentReader, TellsDigests, make_reader
 
 pytestmark = pytest.mark.services
@@ -251,6 +253,20 @@ def test_a_database_that_rounds_what_it_writes_tells_all_digits(
 
     assert made is not None
     assert '"weight":0.30000000000000004' in made
+
+
+def test_a_sink_that_rounds_what_it_writes_tells_all_digits_of_its_columns(
+    database: str, link: Connection
+) -> None:
+    link.execute("create table kept as select 1::bigint id, 0.1::float8 + 0.2::float8 weight")
+    link.execute("alter table kept add joinery_version bigint default 1")
+    key, value = Struct((Field("id", LONG),)), Struct((Field("id", LONG), Field("weight", DOUBLE)))
+    rounding = f"{database}?options=-c%20extra_float_digits%3D0"
+
+    with closing(PostgresReader(rounding, "kept", "", key, value)) as reader:
+        held = reader.read(['{"id":1}'])
+
+    assert '{"id":1,"weight":0.30000000000000004}' == held['{"id":1}'].value
 
 
 def test_what_differs_is_assembled_and_what_is_extra_is_found(

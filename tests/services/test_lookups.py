@@ -26,7 +26,7 @@ from joinery.lookups.protocol import (
 )
 from joinery.lookups.registry import make_store
 from joinery.lookups.value import json_value
-from joinery.model.type import LONG, STRING, Field
+from joinery.model.type import DOUBLE, LONG, STRING, Field
 from joinery.model.type import Decimal as DecimalType
 from joinery.project.step import Cache, Limits
 from joinery.sinks.key import key_text
@@ -267,6 +267,22 @@ def test_postgres_a_key_that_its_column_cannot_hold_has_no_row(postgres: Service
 
     store.close()
     assert {(one,): (one, "ada")} == answers
+
+
+def test_postgres_a_double_keeps_its_digits(postgres: Service) -> None:
+    with psycopg.connect(postgres.address) as database:
+        database.execute("CREATE TABLE weighed (id bigint PRIMARY KEY, weight float8)")
+        database.execute("INSERT INTO weighed VALUES (1, 0.1::float8 + 0.2::float8)")
+    columns = (Field("id", LONG), Field("weight", DOUBLE))
+    table = LookupTable("weighed", columns[:1], columns)
+    rounding = f"{postgres.address}?options=-c%20extra_float_digits%3D0"
+    store = make_store("postgres", table, {"url": rounding}, HERE)
+    store.open()
+
+    answers = store.fetch([(1,)])
+
+    store.close()
+    assert {(1,): (1, 0.1 + 0.2)} == answers
 
 
 def test_postgres_a_key_of_fixed_length_is_found_whole(postgres: Service) -> None:

@@ -158,6 +158,7 @@ class PostgresStore:
             raise as_lookup(error) from error
         link.autocommit = True
         self._ask(link, f"SET statement_timeout = '{_TIMEOUT_S}s'", None)
+        self._ask(link, "SET extra_float_digits = 3", None)  # else a server may round doubles
         return link
 
     def _told(self, error: Exception) -> LookupStoreError:

@@ -127,10 +127,13 @@ class PostgresReader:
     @contextmanager
     def _told(self) -> Iterator[psycopg.Connection[Any]]:
         """Give the connection; tell what the driver raises as errors of a sink."""
-        if self._connection is None or self._connection.closed:
-            self._connection = connect(self._url)
-            self._connection.read_only = True
         try:
+            if self._connection is None or self._connection.closed:
+                opened = connect(self._url)
+                opened.read_only = True
+                opened.execute("SET extra_float_digits = 3")  # else a server may round doubles
+                opened.commit()
+                self._connection = opened
             yield self._connection
         except database_errors() as error:
             raise failure(error, self._url, f"could not read {self._place} of") from error
