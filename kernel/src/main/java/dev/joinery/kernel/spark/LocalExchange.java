@@ -79,9 +79,14 @@ final class LocalExchange extends RDD<InternalRow> {
   private void decide() {
     if (!decided) {
       OneStage here = OneStage.here();
-      stage = here != null && here.takes(tasks) ? here.number() : null;
+      stage = here != null && reading() <= tasks && here.takes(tasks) ? here.number() : null;
       decided = true;
     }
+  }
+
+  /** How many tasks could give the rows at once: of a source, perhaps more than take them. */
+  private int reading() {
+    return Math.min(shuffle.inputRDD().getNumPartitions(), StageSlots.of(sparkContext()).count());
   }
 
   private RDD<InternalRow> above() {

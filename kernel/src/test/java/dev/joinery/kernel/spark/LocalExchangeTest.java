@@ -104,6 +104,17 @@ final class LocalExchangeTest {
   }
 
   @Test
+  void rowsAreShuffledThatMoreTasksCouldReadAtOnce() {
+    RDD<InternalRow> one = LocalExchange.of(shuffle(scan(ROWS, 3), 1));
+    RDD<InternalRow> two = LocalExchange.of(shuffle(rows(one), 1));
+
+    try (OneStage stage = OneStage.open(SPARK)) {
+      assertEquals(ROWS.size(), partitions(two).stream().mapToInt(List::size).sum());
+    }
+    assertEquals(List.of(2), stages());
+  }
+
+  @Test
   void aTaskThatFailsEndsThoseThatWaitForIt() {
     RDD<InternalRow> failing =
         JavaRDD.fromRDD(scan(ROWS, 2).execute(), row())
