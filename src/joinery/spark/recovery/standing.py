@@ -205,9 +205,10 @@ def _sent_before(spec: ProjectSpec, folder: Place, added: Sequence[str]) -> tupl
 def _refused_for(found: QueryChange, stood: Standing, why: Sequence[str]) -> QueryChange:
     """Return what was found, and why products cannot be built from logs.
 
-    That comes before what changed, which may be much, and after what the state lacks.
+    That comes after what the state lacks of products that were added. How products changed, which
+    may be much, would hide it.
     """
-    told = (*why, *found.why) if stood.changed else (*found.why, *why)
+    told = why if stood.changed else (*found.why, *why)
     return replace(found, why=tuple(dict.fromkeys(told)))
 
 
