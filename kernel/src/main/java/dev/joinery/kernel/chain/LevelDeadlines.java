@@ -149,7 +149,7 @@ final class LevelDeadlines {
       if (ended || time <= watermark) {
         return true;
       }
-      notes.noteTime(address, time);
+      notes.noteTime(address, time, watermark);
       return false;
     }
   }

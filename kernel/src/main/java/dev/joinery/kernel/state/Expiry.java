@@ -43,6 +43,8 @@ public final class Expiry {
   private static final int PERIODS = 32;
   private static final long LEAST_PERIOD_MICROS = 1_000_000;
   private static final int NOTES_A_MESSAGE = 2;
+  private static final int WIDER = 4;
+  private static final long LONG_PERIOD_MICROS = 1L << 45;
 
   /** Bytes under addresses, all of one task; an address never put, or removed, gives null. */
   public interface Store {
@@ -153,7 +155,14 @@ public final class Expiry {
   }
 
   private void append(byte[] address, Slice entry, long timestamp, long micros) {
-    long period = (Math.floorDiv(timestamp, micros) + 1) * micros;
+    append(address, entry, endOf(timestamp, micros));
+  }
+
+  private static long endOf(long timestamp, long micros) {
+    return (Math.floorDiv(timestamp, micros) + 1) * micros;
+  }
+
+  private void append(byte[] address, Slice entry, long period) {
     OpenList list = open.computeIfAbsent(period, each -> new OpenList());
     if (list.bytes.size() == 0) {
       begin(list, period);
@@ -211,31 +220,76 @@ public final class Expiry {
   /**
    * Takes all notes of times up to one, whatever they cost; each note says its time in its entry.
    *
-   * <p>Of a period that is over in part the rest goes into shorter ones, so that a note is written
-   * again once or twice, however many times are asked for.
+   * <p>Of a period that is over in part the rest goes into shorter ones. A period is the longer the
+   * further off it is, so there are few of them, and a note is written again once or twice, and once
+   * for each length that it was put off by, however many times are asked for.
    */
   public void takeUpTo(long time, BiConsumer<byte[], Slice> taking) {
-    long shorter = Math.max(periodMicros / PERIODS, LEAST_PERIOD_MICROS);
-    long last = time > Long.MAX_VALUE - periodMicros ? Long.MAX_VALUE : time + periodMicros;
+    long widest = microsOf(WIDER) + WIDER;
+    long last = time > Long.MAX_VALUE - widest ? Long.MAX_VALUE : time + widest;
     for (long period : List.copyOf(lists.headMap(last, true).keySet())) {
-      boolean isShort = Math.floorMod(period, periodMicros) != 0;
-      if (isShort && period - shorter > time) {
-        continue;
+      if (beginningOf(period) <= time) {
+        takeUpTo(time, period, taking);
+        writeHead();
       }
-      List<Note> notes = new ArrayList<>();
-      while (lists.containsKey(period)) {
-        notes.addAll(takeList(period));
-      }
-      for (Note note : notes) {
+    }
+  }
+
+  private void takeUpTo(long time, long period, BiConsumer<byte[], Slice> taking) {
+    List<Note> stay = new ArrayList<>();
+    while (lists.containsKey(period)) {
+      for (Note note : takeList(period)) {
         long at = timeIn(note.entry());
         if (at <= time) {
           taking.accept(note.address().toBytes(), note.entry());
+        } else if (laterPeriod(at, time) == period) {
+          stay.add(note);
         } else {
-          append(note.address().toBytes(), note.entry(), at, shorter);
+          append(note.address().toBytes(), note.entry(), laterPeriod(at, time));
         }
       }
-      writeHead();
     }
+    stay.forEach(each -> append(each.address().toBytes(), each.entry(), period));
+  }
+
+  /** Of a note that was not taken yet when its period was looked at. */
+  private long laterPeriod(long at, long time) {
+    return left(at, time) < periodMicros ? endOf(at, shorter()) : periodOf(at, time);
+  }
+
+  private long shorter() {
+    return Math.max(periodMicros / PERIODS, LEAST_PERIOD_MICROS);
+  }
+
+  /** How long a period is that is so many times longer than others. */
+  private long microsOf(int wider) {
+    long micros = periodMicros;
+    for (int i = 0; i < wider && micros < LONG_PERIOD_MICROS; i++) {
+      micros *= PERIODS;
+    }
+    return micros;
+  }
+
+  private static long left(long at, long time) {
+    return at - time < 0 ? Long.MAX_VALUE : at - time; // A time that is not known is below all.
+  }
+
+  /** The period of a time that is so far off; a longer one has a number that says how long it is. */
+  private long periodOf(long at, long time) {
+    int wider = 0;
+    while (wider < WIDER && left(at, time) >= microsOf(wider + 1)) {
+      wider++;
+    }
+    return endOf(at, microsOf(wider)) + wider;
+  }
+
+  /** The first time that a note of a period may have. */
+  private long beginningOf(long period) {
+    long number = Math.floorMod(period, periodMicros);
+    if (number > WIDER) {
+      return period - shorter();
+    }
+    return period - number - microsOf((int) number);
   }
 
   /** Of an entry for {@link #takeUpTo}. */
@@ -243,9 +297,14 @@ public final class Expiry {
     return new ByteReader(entry).readLong();
   }
 
-  /** What {@link #takeUpTo} takes for an address once it is asked for a time. */
-  public void noteTime(byte[] address, long time) {
-    noteLater(address, Slice.of(new ByteWriter(Long.BYTES).writeLong(time).toBytes()), time);
+  /**
+   * What {@link #takeUpTo} takes for an address once it is asked for a time.
+   *
+   * @param now up to when notes were taken, or anything below
+   */
+  public void noteTime(byte[] address, long time, long now) {
+    Slice entry = Slice.of(new ByteWriter(Long.BYTES).writeLong(time).toBytes());
+    append(address, entry, periodOf(time, now));
   }
 
   private List<Note> takeList(long period) {

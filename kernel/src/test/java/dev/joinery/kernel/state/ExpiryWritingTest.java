@@ -3,6 +3,7 @@ package dev.joinery.kernel.state;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.joinery.kernel.bytes.Address;
 import dev.joinery.kernel.bytes.ByteWriter;
 import dev.joinery.kernel.bytes.Slice;
 import java.util.HashMap;
@@ -114,8 +115,8 @@ class ExpiryWritingTest {
   }
 
   /** Numbers of addresses, each of which waits for a time of its own. */
-  private static void waitFor(Expiry expiry, Map<Integer, Long> times) {
-    times.forEach((number, time) -> expiry.noteTime(address(number), time));
+  private static void waitFor(Expiry expiry, Map<Integer, Long> times, long now) {
+    times.forEach((number, time) -> expiry.noteTime(address(number), time, now));
   }
 
   private static Map<Integer, Long> upTo(Expiry expiry, long time) {
@@ -145,7 +146,7 @@ class ExpiryWritingTest {
       for (int i = 0; i < 50; i++) {
         more.put(batch * 50 + i, now + 1 + (long) (random.nextDouble() * span));
       }
-      waitFor(task, more);
+      waitFor(task, more, now);
       waiting.putAll(more);
       task.write();
     }
@@ -162,7 +163,7 @@ class ExpiryWritingTest {
     for (int i = 0; i < OVER; i++) {
       waiting.put(i, period / 2 + i * (period / 2 / OVER));
     }
-    waitFor(first, waiting);
+    waitFor(first, waiting, 0);
     upTo(new Expiry(stored, 32 * period).writingAtEnd(), 0);
     stored.writes = 0;
 
@@ -173,5 +174,37 @@ class ExpiryWritingTest {
     }
 
     assertTrue(stored.writes < OVER / 2, stored.writes + " writes");
+  }
+
+  @Test
+  void howeverFarOffTimesAreTheyAreInFewPeriods() {
+    Random random = new Random(3);
+    long years = 3L * 365 * 86_400 * SECOND;
+    Map<Integer, Long> waiting = new HashMap<>();
+    for (int i = 0; i < 10_000; i++) {
+      waiting.put(i, 1 + (long) (random.nextDouble() * years));
+    }
+    Expiry first = task().writingAtEnd();
+    waitFor(first, waiting, Long.MIN_VALUE);
+    first.write();
+
+    int most = headBytes();
+    for (long now = 0; !waiting.isEmpty(); now += years / 500) {
+      long reached = now;
+      Map<Integer, Long> due = new HashMap<>(waiting);
+      due.values().removeIf(each -> each > reached);
+      Expiry task = task().writingAtEnd();
+      assertEquals(due, upTo(task, now));
+      waiting.keySet().removeAll(due.keySet());
+      task.write();
+      most = Math.max(most, headBytes());
+    }
+
+    assertTrue(most < 3_000, most + " bytes");
+    assertTrue(stored.writes < 10_000, stored.writes + " writes");
+  }
+
+  private int headBytes() {
+    return stored.get(Expiry.headOf(Address.EXPIRY)).length;
   }
 }
