@@ -7,8 +7,8 @@ A place in the log of a database, which Debezium's connector reads, is waited fo
 that are last in the topics once the connector is known to be past it.
 
 Invariant: looking changes nothing, and asks no store and no sink, and no broker unless such a place
-is asked for. A position that is reported as passed is passed; one that was passed a moment ago may
-not be reported yet.
+is asked for. No position is reported as passed before it is; one that was passed a moment ago
+may not be reported yet.
 """
 
 from __future__ import annotations

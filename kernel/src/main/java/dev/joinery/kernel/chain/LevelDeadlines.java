@@ -1,13 +1,10 @@
 package dev.joinery.kernel.chain;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.joinery.kernel.bytes.Address;
-import dev.joinery.kernel.message.LogPartition;
 import dev.joinery.kernel.message.Marks;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.node.BatchWatermarks;
+import dev.joinery.kernel.node.NewestTimes;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.state.Expiry;
 import java.util.Map;
@@ -27,11 +24,6 @@ import org.apache.spark.TaskContext;
  * there are other partitions.
  */
 final class LevelDeadlines {
-  /** By which the driver tells a task the newest times before its batch. */
-  private static final String NEWEST = "joinery.newest";
-
-  private static final ObjectMapper JSON = new ObjectMapper();
-
   /** Opens the notes that stand under a number; of a wait of so many microseconds. */
   interface Opening {
     Expiry open(int number, long micros);
@@ -113,7 +105,7 @@ final class LevelDeadlines {
       this.notes = notes;
       String relation = program.relations().get(closing.relation()).name();
       this.watermark = BatchWatermarks.here().of(relation);
-      this.newest = newestBefore(relation);
+      this.newest = NewestTimes.here().of(relation);
     }
 
     void hear(byte[] message) {
@@ -152,21 +144,5 @@ final class LevelDeadlines {
       notes.noteTime(address, time, watermark);
       return false;
     }
-  }
-
-  private static Map<Long, Long> newestBefore(String relation) {
-    TaskContext task = TaskContext.get();
-    String told = task == null ? null : task.getLocalProperty(NEWEST);
-    Map<Long, Long> newest = new TreeMap<>();
-    try {
-      JsonNode ofRelation = JSON.readTree(told == null ? "{}" : told).path(relation);
-      ofRelation
-          .fields()
-          .forEachRemaining(
-              each -> newest.put(LogPartition.numberOf(each.getKey()), each.getValue().asLong()));
-    } catch (JsonProcessingException notJson) {
-      throw new IllegalArgumentException(NEWEST + " is not JSON", notJson);
-    }
-    return newest;
   }
 }

@@ -18,7 +18,6 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.function.UnaryOperator;
-import org.apache.spark.TaskContext;
 import org.apache.spark.sql.Row;
 
 /**
@@ -56,12 +55,7 @@ final class RecordSender implements ChangeSink, Ingress.Origin {
     this.sealed = sealed;
     counts = new RecordCounts(program);
     destination = from.destinations.open(this);
-    taskTimes = new TaskTimes(program, from.clocks, timesBefore(), from.shared, destination::rows);
-  }
-
-  private static String timesBefore() {
-    TaskContext task = TaskContext.get();
-    return task == null ? null : task.getLocalProperty(TaskTimes.PROPERTY);
+    taskTimes = new TaskTimes(program, from.clocks, from.shared, destination::rows);
   }
 
   void take(Row row) {

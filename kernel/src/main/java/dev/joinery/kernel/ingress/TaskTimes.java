@@ -1,8 +1,5 @@
 package dev.joinery.kernel.ingress;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.joinery.kernel.bytes.BinaryRow;
 import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.chain.Nodes;
@@ -11,6 +8,7 @@ import dev.joinery.kernel.message.Counters;
 import dev.joinery.kernel.message.EventTime;
 import dev.joinery.kernel.message.Marks;
 import dev.joinery.kernel.node.BatchWatermarks;
+import dev.joinery.kernel.node.NewestTimes;
 import dev.joinery.kernel.node.Reached;
 import dev.joinery.kernel.node.RelationRows;
 import dev.joinery.kernel.program.Program;
@@ -29,9 +27,6 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
  * files), each begins with what the batches before it had.
  */
 final class TaskTimes {
-  /** By which the driver tells a task the newest times before its batch. */
-  static final String PROPERTY = "joinery.newest";
-
   /** Buckets for each doubling of a distance, so that a bucket is at most a quarter wide. */
   private static final int PART_BITS = 2;
 
@@ -45,8 +40,6 @@ final class TaskTimes {
 
   /**
    * @param clocks by relation, null where it has none
-   * @param before the newest times before the batch: {@code {relation: {partition: micros}}}; null
-   *     for none
    * @param shared evaluates derived columns; null where there is nothing that could, and those
    *     relations have no clock
    * @param evaluating what evaluates rows of a relation anyhow, so that each is evaluated once; null
@@ -55,27 +48,18 @@ final class TaskTimes {
   TaskTimes(
       Program program,
       Clock[] clocks,
-      String before,
       Broadcast<SharedProgram> shared,
       IntFunction<RelationRows> evaluating) {
     this.program = program;
     this.evaluating = evaluating;
     this.relations = new OfRelation[program.relations().size()];
     this.shared = shared;
-    JsonNode newest = read(before);
+    NewestTimes newest = NewestTimes.here();
     BatchWatermarks watermarks = BatchWatermarks.here();
     for (int i = 0; i < relations.length; i++) {
       if (i < clocks.length && clocks[i] != null && (!clocks[i].derived() || shared != null)) {
         relations[i] = new OfRelation(i, clocks[i], newest, watermarks);
       }
-    }
-  }
-
-  private static JsonNode read(String json) {
-    try {
-      return new ObjectMapper().readTree(json == null ? "{}" : json);
-    } catch (JsonProcessingException notJson) {
-      throw new IllegalArgumentException(PROPERTY + " is not JSON", notJson);
     }
   }
 
@@ -186,7 +170,7 @@ final class TaskTimes {
   private final class OfRelation {
     private final String name;
     private final Clock clock;
-    private final JsonNode before;
+    private final NewestTimes before;
     private final RelationRows rows;
     private final UnsafeRow row;
     private final Map<Long, Partition> partitions = new HashMap<>();
@@ -199,11 +183,11 @@ final class TaskTimes {
     private long ahead;
     private long time = Marks.UNKNOWN;
 
-    OfRelation(int relation, Clock clock, JsonNode newest, BatchWatermarks watermarks) {
+    OfRelation(int relation, Clock clock, NewestTimes newest, BatchWatermarks watermarks) {
       Program.RelationProgram declared = program.relations().get(relation);
       this.name = declared.name();
       this.clock = clock;
-      this.before = newest.path(name);
+      this.before = newest;
       this.reached = watermarks.reached(name);
       this.rows = clock.derived() ? rows(relation) : null;
       this.devices = clock.device() == null ? null : new DeviceClocks(name, clock.device());
@@ -250,7 +234,7 @@ final class TaskTimes {
     }
 
     private Partition opened(String partition) {
-      return new Partition(partition, before.path(partition).asLong(Marks.UNKNOWN));
+      return new Partition(partition, before.of(name, partition));
     }
 
     void drainTo(Counters counters) {

@@ -25,7 +25,8 @@ import scala.runtime.BoxedUnit;
  *
  * <p>What Spark hands over for a batch is a frame over rows that it has planned already, so they
  * are taken as they are; planned again, each row would be copied once more, too. In a session of
- * ours the levels are {@linkplain OneStage one stage}. The function is not cleaned either: Spark would read its class from the jar to find out what else it holds.
+ * ours the levels are {@linkplain OneStage one stage}. The function is not cleaned either: Spark
+ * would read its class from the jar to find out what else it holds.
  */
 public final class BatchJob {
   private BatchJob() {}

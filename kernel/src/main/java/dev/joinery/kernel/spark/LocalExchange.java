@@ -52,7 +52,7 @@ final class LocalExchange extends RDD<InternalRow> {
             && !shuffle.pipelined()
             && isByAddress(shuffle)
             && StageSlots.of(shuffle.session().sparkContext())
-                .suit(shuffle.outputPartitioning().numPartitions())
+                .fits(shuffle.outputPartitioning().numPartitions())
         ? new LocalExchange(shuffle)
         : plan.execute();
   }

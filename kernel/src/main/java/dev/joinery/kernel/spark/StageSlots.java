@@ -55,13 +55,13 @@ public final class StageSlots {
   }
 
   /** Whether so many tasks may wait for each other. */
-  boolean suit(int tasks) {
+  boolean fits(int tasks) {
     return !closed && tasks <= slots;
   }
 
   /** Takes slots for so many tasks once there are any; false once there are none for ever. */
   boolean take(int tasks) throws InterruptedException {
-    if (!suit(tasks)) {
+    if (!fits(tasks)) {
       return false;
     }
     free.acquire(tasks);

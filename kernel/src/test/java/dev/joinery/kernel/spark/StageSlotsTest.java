@@ -38,7 +38,7 @@ final class StageSlotsTest {
 
     closing.get();
     assertFalse(slots.take(1));
-    assertFalse(slots.suit(1));
+    assertFalse(slots.fits(1));
   }
 
   private boolean taken(int tasks) {
