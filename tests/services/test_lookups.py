@@ -19,6 +19,7 @@ from redis import Redis
 from joinery.dev.service import Service
 from joinery.lookups.asker import Asker
 from joinery.lookups.protocol import (
+    Answer,
     Key,
     LookupStoreError,
     LookupTable,
@@ -240,16 +241,23 @@ def person(name: str) -> LookupTable:
     return LookupTable(name, PERSON[:1], PERSON)
 
 
+def fetched(url: str, table: LookupTable, *keys: Key) -> Mapping[Key, Answer]:
+    """Return what a new store of PostgreSQL gives for some keys."""
+    store = make_store("postgres", table, {"url": url}, HERE)
+    store.open()
+    try:
+        return store.fetch(keys)
+    finally:
+        store.close()
+
+
 def test_postgres_documents_of_the_sink_give_their_fields(postgres: Service) -> None:
     with psycopg.connect(postgres.address) as database:
         database.execute("CREATE TABLE doc (id bigint PRIMARY KEY, document jsonb, version bigint)")
         database.execute("""INSERT INTO doc VALUES (7, '{"id": 7, "name": "ada"}', 1)""")
-    store = make_store("postgres", person("doc"), {"url": postgres.address}, HERE)
-    store.open()
 
-    answers = store.fetch([(7,), (8,)])
+    answers = fetched(postgres.address, person("doc"), (7,), (8,))
 
-    store.close()
     assert {(7,): (7, "ada")} == answers
 
 
@@ -260,12 +268,9 @@ def test_postgres_a_key_that_its_column_cannot_hold_has_no_row(postgres: Service
         database.execute("INSERT INTO by_uuid VALUES (%s, 'ada')", (one,))
     columns = (Field("id", STRING), Field("name", STRING))
     table = LookupTable("by_uuid", columns[:1], columns)
-    store = make_store("postgres", table, {"url": postgres.address}, HERE)
-    store.open()
 
-    answers = store.fetch([("nobody",), (one,), ("",)])
+    answers = fetched(postgres.address, table, ("nobody",), (one,), ("",))
 
-    store.close()
     assert {(one,): (one, "ada")} == answers
 
 
@@ -276,12 +281,9 @@ def test_postgres_a_double_keeps_its_digits(postgres: Service) -> None:
     columns = (Field("id", LONG), Field("weight", DOUBLE))
     table = LookupTable("weighed", columns[:1], columns)
     rounding = f"{postgres.address}?options=-c%20extra_float_digits%3D0"
-    store = make_store("postgres", table, {"url": rounding}, HERE)
-    store.open()
 
-    answers = store.fetch([(1,)])
+    answers = fetched(rounding, table, (1,))
 
-    store.close()
     assert {(1,): (1, 0.1 + 0.2)} == answers
 
 
@@ -291,12 +293,9 @@ def test_postgres_a_key_of_fixed_length_is_found_whole(postgres: Service) -> Non
         database.execute("INSERT INTO by_code VALUES ('EUR', 'euro'), ('E', 'none')")
     columns = (Field("code", STRING), Field("name", STRING))
     table = LookupTable("by_code", columns[:1], columns)
-    store = make_store("postgres", table, {"url": postgres.address}, HERE)
-    store.open()
 
-    answers = store.fetch([("EUR",), ("EUX",)])
+    answers = fetched(postgres.address, table, ("EUR",), ("EUX",))
 
-    store.close()
     assert {("EUR",): ("EUR", "euro")} == answers
 
 
