@@ -140,16 +140,16 @@ churn: setup ## Insert and delete over 100,000 live rows; state must stay flat: 
 	@JOINERY_CHURN=$(CHANGES) $(PYTEST) -s -m churn tests/churn
 
 bench: setup ## Measure in turns with a commit and peers: make bench [ROWS="kafka once"] [BASE=64b2a0d] [ROUNDS=3] [PROFILE=1]
-	@$(BIN)/python bench/run.py $(if $(ROWS),--rows "$(ROWS)") $(if $(SIDES),--sides "$(SIDES)") \
+	@$(BIN)/python -m bench.compare.run $(if $(ROWS),--rows "$(ROWS)") $(if $(SIDES),--sides "$(SIDES)") \
 		$(if $(BASE),--base $(BASE)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SET),--set "$(SET)") \
 		$(if $(PROFILE),--profile) $(ARGS)
 
 nexmark: setup ## Nexmark's queries beside Flink, Spark and DuckDB: make nexmark [EVENTS=100000] [QUERIES=q5,q9] [SIDES=ours,flink]
-	@$(BIN)/python bench/nexmark.py $(if $(EVENTS),--events $(EVENTS)) \
+	@$(BIN)/python -m bench.nexmark.run $(if $(EVENTS),--events $(EVENTS)) \
 		$(if $(QUERIES),--queries $(QUERIES)) $(if $(SIDES),--sides $(SIDES)) $(ARGS)
 
 fleet: setup ## A hundred products over forty relations, in one group and in ten: make fleet [CHANGES=200000] [ARGS="--groups 1"]
-	@$(BIN)/python bench/fleet.py $(if $(filter command line environment,$(origin CHANGES)),--changes $(CHANGES)) $(ARGS)
+	@$(BIN)/python -m bench.fleet.run $(if $(filter command line environment,$(origin CHANGES)),--changes $(CHANGES)) $(ARGS)
 
 docs: setup ## Refresh the pages that are generated from the code
 	@$(BIN)/python docs/generate.py

@@ -1,6 +1,6 @@
 """Counts by user and minute in Spark's own real-time mode, in the environment of this checkout.
 
-It is what `latency_windows.yaml` declares, for `bench/latency.py --windows 1000 --mode spark`. A
+It is what `latency_windows.yaml` declares, for `bench.kafka.latency --windows 1000 --mode spark`. A
 count is sent with each view that it gains (`update`).
 """
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import joinery as jn
-from fleet_compare import Sent, difference
-from fleet_log import History, LogFiles
-from fleet_shape import Fleet, declared, make_fleet
-from fleet_truth import Truth
+from bench.fleet.compare import Sent, difference
+from bench.fleet.log import History, LogFiles
+from bench.fleet.shape import Fleet, declared, make_fleet
+from bench.fleet.truth import Truth
 from joinery.testing import Driver
 from joinery.testing.changes import insert
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import joinery as jn
-from forms import KINDS, PROJECT, answers_of
+from bench.compare.forms import KINDS, PROJECT, answers_of
 from joinery.testing import Driver
 from joinery.testing.changes import insert
 

@@ -6,9 +6,10 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-from bench.nexmark_answers import difference, of_flink, spread
-from bench.nexmark_events import FIRST_ID, House, write
-from bench.nexmark_sql import QUERIES
+
+from bench.nexmark.answers import difference, of_flink, spread
+from bench.nexmark.events import FIRST_ID, House, write
+from bench.nexmark.queries import QUERIES
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "bench" / "nexmark"

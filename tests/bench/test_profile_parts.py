@@ -5,7 +5,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from bench.profile_parts import Sample, part_of, parts, samples, table, threads
+
+from bench.compare.profile_parts import Sample, part_of, parts, samples, table, threads
 
 STATE = "org.apache.spark.sql.execution.streaming.state.RocksDB.get"
 FOLD = "dev.joinery.kernel.node.Fold.handle"

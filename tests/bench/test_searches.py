@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bench.search_rows import listing, notice, query, text_query
-
+from bench.compare.search_rows import listing, notice, query, text_query
 from joinery.expression.condition import build_condition
 from joinery.expression.evaluate import compile_expression
 from joinery.model.type import DOUBLE, INT, STRING, Field, Struct

@@ -1,6 +1,6 @@
 """A random fleet on `spark-state`: a dozen products that share tables, against DuckDB's answers.
 
-The products, the history and the statements are those of `bench/fleet.py`. The run is started anew
+The products, the history and the statements are those of `bench/fleet/`. The run is started anew
 for the second half of the history.
 """
 
@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import joinery as jn
-from fleet_compare import differences
-from fleet_log import History, LogFiles
-from fleet_shape import declared, make_fleet
+from bench.fleet.compare import differences
+from bench.fleet.log import History, LogFiles
+from bench.fleet.shape import declared, make_fleet
 
 if TYPE_CHECKING:
     from pathlib import Path

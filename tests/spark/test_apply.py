@@ -14,9 +14,9 @@ from tests.spark.shop import PROJECT, documents, feed, run_once
 from tests.unit.cli.command import joinery
 from tests.unit.solutions.spark_state.frozen import PRODUCTS, RELATIONS
 
-from fleet_compare import differences, sent
-from fleet_log import History, LogFiles
-from fleet_shape import declared, make_fleet
+from bench.fleet.compare import differences, sent
+from bench.fleet.log import History, LogFiles
+from bench.fleet.shape import declared, make_fleet
 from joinery.app.project import load
 from joinery.delivery.outlet import DirectOutlet
 from joinery.errors import RunError, StateMismatchError
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from fleet_shape import Fleet, Product
+    from bench.fleet.shape import Fleet, Product
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

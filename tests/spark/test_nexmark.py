@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from bench.nexmark_answers import Oracle, difference, of_joinery
-from bench.nexmark_events import write
-from bench.nexmark_sql import QUERIES
 
 import joinery as jn
+from bench.nexmark.answers import Oracle, difference, of_joinery
+from bench.nexmark.events import write
+from bench.nexmark.queries import QUERIES
 from joinery.project.load import load_spec
 
 if TYPE_CHECKING:

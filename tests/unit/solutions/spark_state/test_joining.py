@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 import joinery as jn
-from fleet_shape import declared, make_fleet
+from bench.fleet.shape import declared, make_fleet
 from joinery.plan.product import Product
 from joinery.project.run import RunSpec
 from joinery.solutions.spark_state.addition import read_again

@@ -12,7 +12,7 @@ import pytest
 from tests.unit.solutions.spark_state.frozen import PRODUCTS, RELATIONS
 
 import joinery as jn
-from fleet_shape import declared, make_fleet
+from bench.fleet.shape import declared, make_fleet
 from joinery.plan.product import Product
 from joinery.solutions.spark_state import program as programs
 from joinery.solutions.spark_state.addition import add
