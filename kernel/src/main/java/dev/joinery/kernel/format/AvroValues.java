@@ -6,9 +6,7 @@ import java.math.BigInteger;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
-import java.util.HashSet;
 import java.util.List;
-import java.util.Set;
 import java.util.UUID;
 import org.apache.avro.Schema;
 import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeWriter;
@@ -263,18 +261,13 @@ final class AvroValues {
       in.at = from;
       keys.size = 0;
       values.size = 0;
-      Set<ByteBuffer> seen = new HashSet<>();
       for (int count = in.readBlock(); count > 0; count = in.readBlock()) {
         for (int i = 0; i < count; i++) {
-          int start = in.at;
           add(keys, keySkip);
-          if (!seen.add(ByteBuffer.wrap(in.bytes, start, in.at - start))) {
-            throw Rejected.wrongType("a map with a key twice");
-          }
           add(values, valueSkip);
         }
       }
-      Containers.map(keys, keySlot, values, valueSlot, out, ordinal);
+      Containers.map(type, keys, keySlot, values, valueSlot, out, ordinal);
     };
   }
 

@@ -1,9 +1,15 @@
 package dev.joinery.kernel.format;
 
+import java.nio.ByteBuffer;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
+import org.apache.spark.sql.catalyst.expressions.UnsafeArrayData;
 import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeArrayWriter;
 import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter;
 import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeWriter;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.MapType;
 import org.apache.spark.unsafe.Platform;
 
 /** Writes structs, lists and maps, once it is known where in the record their values stand. */
@@ -39,15 +45,39 @@ final class Containers {
     out.setOffsetAndSizeFromPreviousCursor(ordinal, start);
   }
 
+  /** Writes a map; a key that is null, or is there twice in whatever spelling, is refused. */
   static void map(
-      Spans keys, Slot key, Spans values, Slot value, UnsafeWriter out, int ordinal) {
+      MapType type,
+      Spans keys,
+      Slot key,
+      Spans values,
+      Slot value,
+      UnsafeWriter out,
+      int ordinal) {
     int start = out.cursor();
     out.grow(8);
     out.increaseCursor(8);
     array(keys, key, out);
-    Platform.putLong(out.getBuffer(), start, out.cursor() - start - 8L);
+    int size = out.cursor() - start - 8;
+    Platform.putLong(out.getBuffer(), start, size);
+    UnsafeArrayData written = new UnsafeArrayData();
+    written.pointTo(out.getBuffer(), start + 8L, size);
+    requireKeys(written, type.keyType());
     array(values, value, out);
     out.setOffsetAndSizeFromPreviousCursor(ordinal, start);
+  }
+
+  private static void requireKeys(UnsafeArrayData keys, DataType type) {
+    Set<Object> seen = new HashSet<>();
+    for (int i = 0; i < keys.numElements(); i++) {
+      if (keys.isNullAt(i)) {
+        throw Rejected.wrongType("a map with a key that is null");
+      }
+      Object key = keys.get(i, type);
+      if (!seen.add(key instanceof byte[] bytes ? ByteBuffer.wrap(bytes) : key)) {
+        throw Rejected.wrongType("a map with a key twice");
+      }
+    }
   }
 
   private static void array(Spans spans, Slot element, UnsafeWriter out) {

@@ -7,15 +7,12 @@ import java.math.BigInteger;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeWriter;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.MapType;
-import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
@@ -60,9 +57,7 @@ final class JsonValues {
     } else if (type instanceof ArrayType array) {
       return list(target, of(array.elementType(), part(schema, "items")));
     } else if (type instanceof MapType map) {
-      Slot key = of(map.keyType(), part(schema, "keys"));
-      Slot value = of(map.valueType(), part(schema, "values"));
-      return map(target, key, value, map.keyType() instanceof StringType);
+      return map(map, target, schema);
     }
     return plain(target);
   }
@@ -169,7 +164,10 @@ final class JsonValues {
   }
 
   /** A map: an object, or a list of pairs, as Kafka Connect writes keys that are not text. */
-  private ValueReader map(Target target, Slot key, Slot value, boolean textKeys) {
+  private ValueReader map(MapType type, Target target, JsonNode schema) {
+    Slot key = of(type.keyType(), part(schema, "keys"));
+    Slot value = of(type.valueType(), part(schema, "values"));
+    Slot name = new Slot(key.target(), new Name(key.target()));
     Spans keys = new Spans(0);
     Spans values = new Spans(0);
     ValueReader other = plain(target);
@@ -178,17 +176,53 @@ final class JsonValues {
       values.size = 0;
       if (opens('[', from)) {
         scanPairs(keys, values);
+        Containers.map(type, keys, key, values, value, out, ordinal);
       } else if (opens('{', from)) {
-        scanEntries(keys, values, textKeys);
+        scanEntries(keys, values);
+        Containers.map(type, keys, name, values, value, out, ordinal);
       } else {
         other.read(from, to, escaped, out, ordinal);
-        return;
       }
-      Containers.map(keys, key, values, value, out, ordinal);
     };
   }
 
-  private void scanEntries(Spans keys, Spans values, boolean textKeys) {
+  /** Reads the name of a map's entry as a key: a number or a boolean, where it is one, or text. */
+  private final class Name implements ValueReader {
+    private final Target target;
+    private final JsonCursor word = new JsonCursor();
+    private final ValueReader scalar;
+
+    Name(Target target) {
+      this.target = target;
+      scalar = new Plain(word, target);
+    }
+
+    @Override
+    public void read(int from, int to, boolean escaped, UnsafeWriter out, int ordinal) {
+      json.textOf(from, to, escaped);
+      if (!target.isText() && isScalar(json.chars, json.charsFrom, json.charsTo)) {
+        scalar.read(json.charsFrom, json.charsTo, false, out, ordinal);
+      } else {
+        target.text(json.chars, json.charsFrom, json.charsTo, out, ordinal);
+      }
+    }
+
+    private boolean isScalar(byte[] chars, int from, int to) {
+      word.open(chars, from, to);
+      int first = from < to ? chars[from] : -1;
+      if (first != 't' && first != 'f' && first != '-' && !(first >= '0' && first <= '9')) {
+        return false;
+      }
+      try {
+        word.skipValue();
+      } catch (Rejected notJson) {
+        return false;
+      }
+      return word.to == to;
+    }
+  }
+
+  private void scanEntries(Spans keys, Spans values) {
     Map<String, Integer> places = new HashMap<>();
     for (boolean more = json.firstName(); more; more = json.nextName()) {
       int nameFrom = json.nameFrom;
@@ -201,9 +235,7 @@ final class JsonValues {
         values.set(known, json.from, json.to, json.escaped);
         continue;
       }
-      // The span of a key: what stands between its quotes, but with them where it is text or empty.
-      int quote = textKeys || nameFrom == nameTo ? 1 : 0;
-      keys.add(nameFrom - quote, nameTo + quote, nameEscaped);
+      keys.add(nameFrom - 1, nameTo + 1, nameEscaped);
       values.add(json.from, json.to, json.escaped);
     }
   }
@@ -211,7 +243,6 @@ final class JsonValues {
   private void scanPairs(Spans keys, Spans values) {
     Spans pairs = new Spans(0);
     Spans pair = new Spans(0);
-    Set<String> seen = new HashSet<>();
     scanList(pairs);
     for (int i = 0; i < pairs.size; i++) {
       json.at = pairs.from[i];
@@ -222,12 +253,7 @@ final class JsonValues {
       if (pair.size != 2 || json.bytes[pair.from[0]] == 'n') {
         throw notPairs();
       }
-      int from = pair.from[0];
-      int length = pair.to[0] - from;
-      if (!seen.add(new String(json.bytes, from, length, StandardCharsets.ISO_8859_1))) {
-        throw Rejected.wrongType("a map with a key twice");
-      }
-      keys.add(from, pair.to[0], pair.escaped[0]);
+      keys.add(pair.from[0], pair.to[0], pair.escaped[0]);
       values.add(pair.from[1], pair.to[1], pair.escaped[1]);
     }
   }

@@ -56,6 +56,11 @@ class Target {
     throw wrong("a boolean");
   }
 
+  /** Whether a text is the way in which JSON holds its values, whatever the text looks like. */
+  boolean isText() {
+    return false;
+  }
+
   /** Writes a null, as Spark's own projections do. */
   void writeNull(UnsafeWriter out, int ordinal) {
     switch (elementBytes) {

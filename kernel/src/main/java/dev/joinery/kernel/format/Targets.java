@@ -189,6 +189,11 @@ final class Targets {
     }
 
     @Override
+    boolean isText() {
+      return true;
+    }
+
+    @Override
     final void text(byte[] chars, int from, int to, UnsafeWriter out, int ordinal) {
       out.write(ordinal, chars, from, to - from);
     }
@@ -208,6 +213,11 @@ final class Targets {
   static final class Binary extends Target {
     Binary() {
       super("binary");
+    }
+
+    @Override
+    boolean isText() {
+      return true;
     }
 
     @Override

@@ -210,6 +210,17 @@ class AvroTypesTest {
   }
 
   @Test
+  void aMapHasNoKeyThatIsNull() {
+    String pairs =
+        "{\"type\":\"array\",\"items\":{\"type\":\"record\",\"name\":\"MapEntry\",\"fields\":["
+            + "{\"name\":\"key\",\"type\":[\"null\",\"int\"]},"
+            + "{\"name\":\"value\",\"type\":\"string\"}]}}";
+    assertEquals(
+        wrong("a map with a key that is null"),
+        value("map<int,string>", pairs, "[{\"key\":null,\"value\":\"a\"}]"));
+  }
+
+  @Test
   void whatStandsInsideIsNamed() {
     String list =
         "{\"type\":\"array\",\"items\":{\"type\":\"record\",\"name\":\"i\",\"fields\":["

@@ -157,6 +157,41 @@ class TypesTest {
   }
 
   @Test
+  void keysOfMapsAreReadFromNamesAsTheirTypeIsWritten() {
+    assertEquals("{\"true\":1,\"false\":2}", value("map<boolean,int>", "{\"true\":1,\"false\":2}"));
+    assertEquals("{\"2026-01-02\":1}", value("map<date,int>", "{\"2026-01-02\":1}"));
+    assertEquals("{\"1970-01-02\":1}", value("map<date,int>", "{\"1\":1}"));
+    assertEquals(
+        "{\"2026-01-02T03:04:05Z\":1}",
+        value("map<timestamp,int>", "{\"2026-01-02T03:04:05Z\":1}"));
+    assertEquals("{\"MTIz\":1}", value("map<binary,int>", "{\"MTIz\":1}"));
+    assertEquals("{\"1.50\":1}", value("map<decimal(5,2),int>", "{\"1.5\":1}"));
+    assertEquals("{\"1\":1}", value("map<int,int>", "{\"\\u0031\":1}"));
+  }
+
+  @Test
+  void namesThatAreNoKeysOfAMapAreRefused() {
+    String text = "wrong_type: column \"v[]\": text where ";
+    assertEquals(text + "boolean is declared", value("map<boolean,int>", "{\"tomato\":1}"));
+    assertEquals(text + "int is declared", value("map<int,int>", "{\"nope\":1}"));
+    assertEquals(text + "int is declared", value("map<int,int>", "{\"null\":1}"));
+    assertEquals(text + "int is declared", value("map<int,int>", "{\"01\":1}"));
+    assertEquals(text + "double is declared", value("map<double,int>", "{\"1d\":1}"));
+    assertEquals(text + "int is declared", value("map<int,int>", "{\"\":1}"));
+  }
+
+  @Test
+  void aMapHasAKeyOnceHoweverItIsWritten() {
+    String twice = "wrong_type: column \"v\": a map with a key twice";
+    assertEquals(twice, value("map<int,int>", "{\"1\":1,\"1.0\":2}"));
+    assertEquals(twice, value("map<int,int>", "[[1,1],[1e0,2]]"));
+    assertEquals(twice, value("map<date,int>", "{\"2026-01-02\":1,\"2026-01-02Z\":2}"));
+    assertEquals(twice, value("map<binary,int>", "{\"QUI=\":1,\"QUI\":2}"));
+    assertEquals(twice, value("map<double,int>", "{\"0\":1,\"-0\":2}"));
+    assertEquals("{\"1\":2}", value("map<int,int>", "{\"1\":1,\"1\":2}"));
+  }
+
+  @Test
   void rowsHaveTheBytesOfSparksOwnProjections() {
     String ddl =
         "id int, a bigint, b string, c decimal(10,2), d decimal(30,3), e array<smallint>,"
