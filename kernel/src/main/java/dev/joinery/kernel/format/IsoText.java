@@ -6,7 +6,7 @@ import java.time.LocalDate;
 /** Reads ISO 8601 dates and times from UTF-8; remembers how far it came in one text. */
 final class IsoText {
   static final long MICROS_PER_DAY = 86_400_000_000L;
-  private static final int MAX_YEAR_DIGITS = 6;
+  private static final int MAX_YEAR_DIGITS = 7;
 
   private byte[] text;
   private int at;
@@ -26,8 +26,12 @@ final class IsoText {
     return days;
   }
 
-  /** Returns the micros since 1970 of a timestamp; without a zone it is in UTC. */
-  long micros(byte[] text, int from, int end) {
+  /**
+   * Returns the micros since 1970 of a timestamp; without a zone it is in UTC.
+   *
+   * @param type as which it is wanted, for a refusal
+   */
+  long micros(byte[] text, int from, int end, String type) {
     open(text, from, end);
     long days = date();
     long micros = 0;
@@ -40,7 +44,11 @@ final class IsoText {
       micros = time() - offsetSeconds() * 1_000_000L;
     }
     finish("a timestamp");
-    return Math.addExact(Math.multiplyExact(days, MICROS_PER_DAY), micros);
+    try {
+      return Math.addExact(Math.multiplyExact(days, MICROS_PER_DAY), micros);
+    } catch (ArithmeticException tooLarge) {
+      throw Rejected.outOfRange("the text does not fit " + type);
+    }
   }
 
   private void open(byte[] text, int from, int end) {
@@ -71,7 +79,11 @@ final class IsoText {
       int yearOfCycle = y - cycle * 400;
       int dayOfYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
       int dayOfCycle = yearOfCycle * 365 + yearOfCycle / 4 - yearOfCycle / 100 + dayOfYear;
-      return cycle * 146097 + dayOfCycle - 719468 - 146097;
+      long days = cycle * 146097L + dayOfCycle - 719468 - 146097;
+      if (days > Integer.MAX_VALUE) {
+        throw Rejected.outOfRange("no such day");
+      }
+      return (int) days;
     }
     try {
       return Math.toIntExact(LocalDate.of(year, month, day).toEpochDay());

@@ -337,6 +337,7 @@ final class JsonCursor extends Cursor {
       case 't', 'f' -> "a boolean";
       case 'N' -> "NaN";
       case 'I' -> "Infinity";
+      case '-' -> bytes[from + 1] == 'I' ? "-Infinity" : "a number";
       case 'n' -> "null";
       default -> "a number";
     };

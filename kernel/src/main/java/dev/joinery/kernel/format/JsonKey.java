@@ -16,9 +16,12 @@ final class JsonKey implements MessageKey {
   private byte[] lastSchema = new byte[0];
 
   private final JsonImage image;
+  private final ValueReader[] withoutSchema;
+  private ValueReader[] withSchema;
 
   JsonKey(RowBuilder builder) {
     image = new JsonImage(json, builder, List.of("schema", "payload"));
+    withoutSchema = image.readers;
     schema = builder.columns.size();
     payload = schema + 1;
     mayBeWrapped = !builder.columns.contains("schema") && !builder.columns.contains("payload");
@@ -43,6 +46,7 @@ final class JsonKey implements MessageKey {
     if (invalid >= 0) {
       throw Rejected.undecodable("the key is not UTF-8 at byte " + invalid);
     }
+    image.readers = withoutSchema;
     image.scan();
     json.finish();
     if (mayBeWrapped && wrapped()) {
@@ -63,9 +67,10 @@ final class JsonKey implements MessageKey {
     int to = spans.to[schema];
     int body = spans.from[payload];
     if (!Arrays.equals(key, from, to, lastSchema, 0, lastSchema.length)) {
-      image.readers = image.readers(parse(key, from, to));
+      withSchema = image.readers(parse(key, from, to));
       lastSchema = Arrays.copyOfRange(key, from, to);
     }
+    image.readers = withSchema;
     json.at = body;
     image.scan();
   }

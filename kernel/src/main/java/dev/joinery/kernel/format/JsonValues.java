@@ -95,7 +95,7 @@ final class JsonValues {
         } else {
           target.text(text, from + 1, to - 1, out, ordinal);
         }
-      } else if (first <= '9' && (first >= '0' || first == '-')) {
+      } else if (first <= '9' && (first >= '0' || (first == '-' && text[from + 1] != 'I'))) {
         target.digits(text, from, to, out, ordinal);
       } else {
         readWord(from, out, ordinal);

@@ -50,7 +50,8 @@ final class PositionColumn extends Target {
 
   @Override
   void text(byte[] chars, int from, int to, UnsafeWriter none, int ordinal) {
-    position = isWhole(chars, from, to) ? whole(chars, from, to) : iso.micros(chars, from, to);
+    position =
+        isWhole(chars, from, to) ? whole(chars, from, to) : iso.micros(chars, from, to, name);
   }
 
   private static boolean isWhole(byte[] chars, int from, int to) {

@@ -90,11 +90,7 @@ final class Temporals {
 
     @Override
     void text(byte[] chars, int from, int to, UnsafeWriter out, int ordinal) {
-      try {
-        out.write(ordinal, iso.micros(chars, from, to));
-      } catch (ArithmeticException tooLarge) {
-        throw Rejected.outOfRange("the text does not fit " + name);
-      }
+      out.write(ordinal, iso.micros(chars, from, to, name));
     }
   }
 

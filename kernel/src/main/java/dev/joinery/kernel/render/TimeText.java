@@ -54,7 +54,11 @@ final class TimeText {
       out.bytes[out.size++] = (byte) (year < 0 ? '-' : '+');
     }
     long number = Math.abs(year);
-    NumberText.digits(number, number > 99_999 ? 6 : number > 9999 ? 5 : 4, out);
+    int digits = 4;
+    for (long least = 10_000; number >= least; least *= 10) {
+      digits++;
+    }
+    NumberText.digits(number, digits, out);
   }
 
   private static void pair(char before, int number, ByteSink out) {

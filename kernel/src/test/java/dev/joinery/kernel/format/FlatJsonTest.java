@@ -74,6 +74,28 @@ class FlatJsonTest {
   }
 
   @Test
+  void aPositionBeyondWhatCountsIsOutOfRange() {
+    assertEquals(
+        List.of("out_of_range: column \"__position\": the text does not fit a position"),
+        pair.decode(null, "{\"id\":1,\"__position\":\"+999999-01-01\"}"));
+  }
+
+  @Test
+  void aKeyIsReadByItsOwnSchema() {
+    Recorder own = Recorder.flat("id", "id timestamp, v int");
+    String millis =
+        "{\"schema\":{\"type\":\"struct\",\"fields\":[{\"field\":\"id\",\"type\":\"int64\","
+            + "\"name\":\"io.debezium.time.Timestamp\"}]},\"payload\":{\"id\":1000}}";
+
+    assertEquals(
+        List.of("upsert {\"id\":\"1970-01-01T00:00:01Z\",\"v\":1}"),
+        own.decode(millis, "{\"v\":1}"));
+    assertEquals(
+        List.of("upsert {\"id\":\"1970-01-01T00:00:01Z\",\"v\":2}"),
+        own.decode("{\"id\":1000000}", "{\"v\":2}"));
+  }
+
+  @Test
   void rowsOfColumnsNamedKeyAndValueAreRows() {
     Recorder named = Recorder.flat("key", "key int, value string");
 

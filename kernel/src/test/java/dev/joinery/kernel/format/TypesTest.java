@@ -50,6 +50,9 @@ class TypesTest {
     assertEquals(
         "wrong_type: column \"v\": NaN where double is declared", value("double", "NaN"));
     assertEquals(
+        "wrong_type: column \"v\": -Infinity where double is declared",
+        value("double", "-Infinity"));
+    assertEquals(
         "wrong_type: column \"v\": text where double is declared", value("double", "\"NaN\""));
   }
 
@@ -113,6 +116,10 @@ class TypesTest {
     assertEquals(
         "wrong_type: column \"v\": the text is not a date in ISO 8601",
         value("date", "\"2026-01-02T00:00:00Z\""));
+    assertEquals("\"+5881580-07-11\"", value("date", "2147483647"));
+    assertEquals("\"+5881580-07-11\"", value("date", "\"+5881580-07-11\""));
+    assertEquals(
+        "out_of_range: column \"v\": no such day", value("date", "\"+5881580-07-12\""));
   }
 
   @Test
