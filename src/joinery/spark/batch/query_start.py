@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 
 _STORE_ROWS = 200_000
 _STORE_BYTES = 128 << 20
+_REST_MS = 500  # of a source that looks by itself meanwhile, and wakes the query
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,14 +126,20 @@ class QueryStarter:
 
     def _room(self, query: QueryRun) -> BatchRoom:
         """Return what a batch may count on; Python holds a whole batch of one with a store."""
+        # Where something comes due by the clock, or batches begin at times, Spark has to look then.
+        by_clock = self.spec.run.trigger_ms or has_timers(query.lowered.program)
+        rest_ms = 0 if by_clock else _REST_MS
         if query.name not in self.stores:
-            return BatchRoom(memory_share=self.memory_share, paced=self.mode.sends_each)
+            return BatchRoom(
+                memory_share=self.memory_share, paced=self.mode.sends_each, rest_ms=rest_ms
+            )
         most_bytes = max(1, int(_STORE_BYTES * self.memory_share))
         return BatchRoom(
             memory_share=self.memory_share,
             most_rows=_STORE_ROWS,
             most_bytes=most_bytes,
             paced=self.mode.sends_each,
+            rest_ms=rest_ms,
         )
 
     def _reading_again(

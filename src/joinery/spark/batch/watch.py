@@ -13,7 +13,7 @@ import logging
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ from joinery.spark.batch.pause import Pauses, paused_warning
 from joinery.spark.batch.progress import ProgressBoard
 from joinery.spark.batch.query import BatchRefusedError, QueryRun
 from joinery.spark.batch.timers import OverdueTimers
+from joinery.spark.jvm import class_of
 from joinery.spark.real_time.run import RealTimeRun
 from joinery.spark.recovery.attempt import (
     QueryFailedError,
@@ -39,6 +40,7 @@ from joinery.spark.source.kafka_client import KafkaUnreachableError
 from joinery.spark.source.kafka_watch import KafkaWatch
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
 log = logging.getLogger("joinery.run")
@@ -149,6 +151,33 @@ def is_interrupt(failure: Exception) -> bool:
 
 
 _LOOK_EVERY_S = 1.0
+_GOING = "dev.joinery.kernel.door.Going"
+
+Going = Callable[[Mapping[str, "StreamingQuery"]], Collection[str]]
+"""Tells which queries are active."""
+
+
+class SparkGoing:
+    """Asks Spark which queries are active, with one question for all.
+
+    Args:
+        spark: The session.
+    """
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._door = class_of(spark, _GOING)
+        self._list = class_of(spark, "java.util.ArrayList")
+        self._known: dict[str, StreamingQuery] = {}
+        self._asked: Any = None
+
+    def __call__(self, started: Mapping[str, StreamingQuery]) -> Collection[str]:
+        """Return the names of those that are active."""
+        if self._known != started:
+            self._known, self._asked = dict(started), self._list()
+            for each in started.values():
+                self._asked.add(each._jsq)
+        told = str(self._door.of(self._asked))
+        return {name for name, active in zip(self._known, told, strict=True) if active == "y"}
 
 
 class Watch:
@@ -157,6 +186,7 @@ class Watch:
     Args:
         queries: The queries.
         start: Starts one again after an outage.
+        going: Tells which are active.
         real_time: The real-time side of the run, if it has one; an outage ends it.
         board: Notified of what is waited for.
         topics: Tells what the sources of a query have lost for good; closed with this.
@@ -174,6 +204,7 @@ class Watch:
         self,
         queries: Sequence[QueryRun],
         start: Callable[[QueryRun], StreamingQuery],
+        going: Going,
         real_time: RealTimeRun | None,
         board: ProgressBoard,
         topics: KafkaWatch,
@@ -189,6 +220,7 @@ class Watch:
         self._files = files
         self._queries = queries
         self._start = start
+        self._going = going
         self._real_time = real_time
         self._board = board
         self._outages = {each.name: outage_of(each.name, board.wait) for each in queries}
@@ -249,10 +281,11 @@ class Watch:
 
     def running(self) -> bool:
         """Look after every query once; return whether one still runs or is waited for."""
-        running = [query for query in self._queries if self._still_running(query)]
+        going = self._going(self._active)
+        running = [each for each in self._queries if self._still_running(each, each.name in going)]
         return bool(running)
 
-    def _still_running(self, query: QueryRun) -> bool:
+    def _still_running(self, query: QueryRun, is_active: bool) -> bool:
         if (lost := self._topics.found(query.name)) is not None:
             self._fail(lost)
         if query.name in self._pauses.resting:
@@ -261,7 +294,7 @@ class Watch:
         if self._real_time is None:  # which is never paused once it has begun
             self._pauses.heed(query)
         query.repair()
-        if active.isActive:
+        if is_active:
             self._outages[query.name].seen(self._topics.unreachable(query.name))
             leaves = query.ending.is_set() or query.pausing.is_set()
             if query.lease.lost or (leaves and self._may_stop(query, active)):
@@ -413,7 +446,12 @@ def _idle(active: StreamingQuery) -> bool:
 def _has_read_all(active: StreamingQuery) -> bool:
     """Return whether a query found nothing new when it last looked."""
     status: Mapping[str, Any] = active.status
-    return not status["isDataAvailable"] and str(status["message"]).startswith("Waiting for")
+    if status["isDataAvailable"]:
+        return False
+    message = str(status["message"])
+    # A source that found nothing rests within the next look; the first one has no progress yet.
+    rests = message.startswith("Getting offsets") and active._jsq.lastProgress() is not None
+    return rests or message.startswith("Waiting for")
 
 
 _LOOK_S = 0.2

@@ -55,9 +55,15 @@ def open_sources(
         reads: The sources.
         begun: Where the checkpoint stands in each, as Spark writes it; empty for a fresh one.
         room: What a batch of the query may count on; its sources have equal shares.
+            Only a lone one rests.
     """
     room = room or BatchRoom()
-    room = replace(room, memory_share=room.memory_share / max(1, len(reads)))
+    alone = len(reads) == 1  # While one rests, no other is looked at.
+    room = replace(
+        room,
+        memory_share=room.memory_share / max(1, len(reads)),
+        rest_ms=room.rest_ms if alone else 0,
+    )
     frames, topics, lost = [], list[tuple[Topic, ...]](), dict[str, int]()
     warnings: list[RunWarning] = []
     for read, at in zip(reads, begun or [_NOWHERE] * len(reads), strict=True):

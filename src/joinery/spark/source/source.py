@@ -181,12 +181,14 @@ class BatchRoom:
         most_rows: Where a batch goes through Python, which holds all of it; None sets no bound.
         most_bytes: The same.
         paced: Somebody waits for what each batch sends, so none should last long.
+        rest_ms: How long a source may rest within a look of Spark's while nothing comes.
     """
 
     memory_share: float = 1.0
     most_rows: int | None = None
     most_bytes: int | None = None
     paced: bool = True
+    rest_ms: int = 0
 
 
 def batch_options(run: RunSpec, room: BatchRoom) -> dict[str, str]:
@@ -211,6 +213,7 @@ def batch_options(run: RunSpec, room: BatchRoom) -> dict[str, str]:
         }
         bytes_ = min((each for each in (bytes_, room.most_bytes) if each), default=None)
     told["maxBytesPerBatch"] = bytes_
+    told["restMillis"] = room.rest_ms or None
     return {name: str(value) for name, value in told.items() if value is not None}
 
 

@@ -12,6 +12,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * @param rowBytes the mean size of rows, where it is known before any was read, else 0
  * @param mostRows where rows are left to {@link BatchSize}, the most it may take
  * @param paced somebody waits for what each batch sends, so none should last long
+ * @param restMillis how long a look of Spark's may last while nothing comes
  */
 public record BatchOptions(
     long maxRows,
@@ -20,11 +21,12 @@ public record BatchOptions(
     double memoryShare,
     double rowBytes,
     long mostRows,
-    boolean paced) {
+    boolean paced,
+    long restMillis) {
   /**
    * Reads the options {@code maxRowsPerBatch}, {@code maxBytesPerBatch}, {@code triggerMillis},
-   * {@code memoryShare}, {@code rowBytes}, {@code mostRowsPerBatch} and {@code paced}; what is not
-   * there is no bound.
+   * {@code memoryShare}, {@code rowBytes}, {@code mostRowsPerBatch}, {@code paced} and {@code
+   * restMillis}; what is not there is no bound, and no rest.
    */
   public static BatchOptions of(CaseInsensitiveStringMap options) {
     return new BatchOptions(
@@ -34,6 +36,7 @@ public record BatchOptions(
         options.getDouble("memoryShare", 1.0),
         options.getDouble("rowBytes", 0),
         options.getLong("mostRowsPerBatch", Long.MAX_VALUE),
-        options.getBoolean("paced", true));
+        options.getBoolean("paced", true),
+        options.getLong("restMillis", 0));
   }
 }

@@ -2,6 +2,7 @@ package dev.joinery.kernel.files;
 
 import dev.joinery.kernel.admission.BatchSize;
 import dev.joinery.kernel.admission.BoundedLog;
+import dev.joinery.kernel.admission.Rest;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -40,7 +41,11 @@ final class FilesStream
   private final BatchCut cut;
   private final BatchSize size;
   private final long completeWithinMs;
+  private final Rest rest;
   private boolean frozen;
+
+  /** How many files there were when nothing was left to read; below 0 where something was. */
+  private int quietFiles = -1;
 
   /** Where the tasks of real time began. */
   private FilesOffset begun;
@@ -59,6 +64,7 @@ final class FilesStream
     this.completeWithinMs = completeWithinMs;
     this.size = size;
     this.partitions = partitions;
+    rest = new Rest(options.batch().restMillis());
     catalog = new FileCatalog(options, new LabelLog(folder));
     cut = new BatchCut(catalog);
   }
@@ -84,6 +90,9 @@ final class FilesStream
   public Offset latestOffset(Offset start, ReadLimit limit) {
     if (!frozen) {
       catalog.discover(options.topics());
+      if (files() == quietFiles) {
+        rest.until(this::foundFiles);
+      }
     }
     FilesOffset from = FilesOffset.of(start).completedIn(catalog);
     BatchSize.Limit most =
@@ -92,7 +101,18 @@ final class FilesStream
             : size.next(size.rowsIn(Math.max(0, known() - bytes(from))));
     FilesOffset end = cut.end(from, options.topics(), most.rows(), most.bytes());
     size.took(lines(end) - lines(from), bytes(end) - bytes(from), bytes(end) < known());
+    quietFiles = end.equals(from) ? files() : -1;
     return end.equals(from) && from.topics.isEmpty() ? null : end;
+  }
+
+  private boolean foundFiles() {
+    catalog.discover(options.topics());
+    return files() != quietFiles;
+  }
+
+  /** Returns how many files all topics have. */
+  private int files() {
+    return options.topics().stream().mapToInt(catalog::count).sum();
   }
 
   @Override

@@ -5,9 +5,12 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.joinery.kernel.admission.BatchSize;
 import dev.joinery.kernel.admission.BoundedLog;
+import dev.joinery.kernel.admission.Rest;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.Supplier;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
@@ -33,15 +36,29 @@ final class KafkaStream
   private final MicroBatchStream topics;
   private final BatchSize size;
   private final RecordSizes sizes;
+  private final Rest rest;
+  private final Supplier<TopicEnds> opening;
+  private TopicEnds ends;
   private boolean bounded;
+
+  /** Where the connector last found nothing; null where it found something. */
+  private Offset quiet;
 
   /**
    * @param topics the connector's stream, which also supports what this one does
+   * @param opening tells where the topics end; called once there is nothing to read
    */
-  KafkaStream(MicroBatchStream topics, BatchSize size, RecordSizes sizes) {
+  KafkaStream(
+      MicroBatchStream topics,
+      BatchSize size,
+      RecordSizes sizes,
+      Rest rest,
+      Supplier<TopicEnds> opening) {
     this.topics = topics;
     this.size = size;
     this.sizes = sizes;
+    this.rest = rest;
+    this.opening = opening;
   }
 
   @Override
@@ -74,6 +91,9 @@ final class KafkaStream
   @Override
   public Offset latestOffset(Offset start, ReadLimit limit) {
     SupportsTriggerAvailableNow connector = (SupportsTriggerAvailableNow) topics;
+    if (staysQuiet(start, limit)) {
+      return start;
+    }
     Offset all = connector.latestOffset(start, ReadLimit.allAvailable());
     if (all == null || limit instanceof ReadAllAvailable) {
       return all;
@@ -87,7 +107,20 @@ final class KafkaStream
     Offset end = left <= most ? all : connector.latestOffset(start, ReadLimit.maxRows(most));
     long taken = records(start, end);
     size.took(taken, (long) (taken * size.meanBytes()), taken < left);
+    quiet = end.equals(start) && !bounded ? start : null;
     return end;
+  }
+
+  /** Returns whether there is nothing new since the connector found nothing, after a rest. */
+  private boolean staysQuiet(Offset start, ReadLimit limit) {
+    if (!start.equals(quiet) || limit instanceof ReadAllAvailable) {
+      return false;
+    }
+    if (ends == null) {
+      ends = opening.get();
+    }
+    rest.until(() -> !ends.standAt(start));
+    return ends.standAt(start);
   }
 
   /** Returns how many records are within a batch's bounds. */
@@ -112,6 +145,15 @@ final class KafkaStream
       }
     }
     return records;
+  }
+
+  /** Returns the partitions of each topic with their places; nothing of no offset. */
+  static Map<String, JsonNode> positions(Offset offset) {
+    Map<String, JsonNode> positions = new HashMap<>();
+    if (offset != null) {
+      read(offset).properties().forEach(each -> positions.put(each.getKey(), each.getValue()));
+    }
+    return positions;
   }
 
   private static JsonNode read(Offset offset) {
@@ -170,5 +212,8 @@ final class KafkaStream
   @Override
   public void stop() {
     topics.stop();
+    if (ends != null) {
+      ends.close();
+    }
   }
 }

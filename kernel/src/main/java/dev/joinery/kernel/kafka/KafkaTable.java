@@ -2,8 +2,12 @@ package dev.joinery.kernel.kafka;
 
 import dev.joinery.kernel.admission.BatchOptions;
 import dev.joinery.kernel.admission.BatchSize;
+import dev.joinery.kernel.admission.Rest;
 import dev.joinery.kernel.admission.TaskMemory;
+import java.util.HashMap;
+import java.util.Map;
 import java.util.Set;
+import java.util.function.Supplier;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableCapability;
@@ -16,6 +20,9 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /** Topics as a table of records, read in batches only. */
 record KafkaTable(Table connector, StructType columnsOfRecords) implements Table, SupportsRead {
+  private static final String PATTERN = "subscribePattern";
+  private static final String OF_CLIENT = "kafka.";
+
   @Override
   public String name() {
     return connector.name();
@@ -34,12 +41,33 @@ record KafkaTable(Table connector, StructType columnsOfRecords) implements Table
 
   @Override
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-    Scan scan = ((SupportsRead) connector).newScanBuilder(options).build();
-    return () -> new BoundedScan(scan, BatchOptions.of(options));
+    Scan scan = scan(options);
+    Map<String, String> reached = new HashMap<>(options);
+    reached.keySet().removeIf(each -> !each.startsWith(OF_CLIENT));
+    return () ->
+        new BoundedScan(scan, BatchOptions.of(options), () -> ends(reached, options.get(PATTERN)));
+  }
+
+  private Scan scan(CaseInsensitiveStringMap options) {
+    return ((SupportsRead) connector).newScanBuilder(options).build();
+  }
+
+  private TopicEnds ends(Map<String, String> reached, String pattern) {
+    return SharedEnds.of(
+        reached,
+        pattern,
+        all -> {
+          Map<String, String> options = new HashMap<>(reached);
+          options.put(PATTERN, all);
+          // It is tried again with the next look.
+          options.put("fetchOffset.numRetries", "1");
+          return scan(new CaseInsensitiveStringMap(options)).toMicroBatchStream("");
+        });
   }
 
   /** One reading of topics as a stream. */
-  private record BoundedScan(Scan scan, BatchOptions options) implements Scan {
+  private record BoundedScan(Scan scan, BatchOptions options, Supplier<TopicEnds> ends)
+      implements Scan {
     @Override
     public StructType readSchema() {
       return scan.readSchema();
@@ -60,7 +88,12 @@ record KafkaTable(Table connector, StructType columnsOfRecords) implements Table
       BatchSize size =
           new BatchSize(options, TaskMemory::bytes, () -> System.nanoTime() / 1_000_000);
       size.measured(options.rowBytes());
-      return new KafkaStream(scan.toMicroBatchStream(checkpointLocation), size, RecordSizes.ofTasks());
+      return new KafkaStream(
+          scan.toMicroBatchStream(checkpointLocation),
+          size,
+          RecordSizes.ofTasks(),
+          new Rest(options.restMillis()),
+          ends);
     }
   }
 }

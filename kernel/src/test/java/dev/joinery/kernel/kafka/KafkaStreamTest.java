@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 
 import dev.joinery.kernel.admission.BatchOptions;
 import dev.joinery.kernel.admission.BatchSize;
+import dev.joinery.kernel.admission.Rest;
 import java.io.IOException;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -28,13 +29,14 @@ class KafkaStreamTest {
   private KafkaStream stream = open(Map.of("maxRowsPerBatch", "0"));
   private Offset at = new At(0);
   private long now;
+  private final Ends ends = new Ends();
 
   private KafkaStream open(Map<String, String> options) {
     BatchOptions parsed = BatchOptions.of(new CaseInsensitiveStringMap(options));
     BatchSize size = new BatchSize(parsed, () -> GIB, () -> now);
     size.measured(parsed.rowBytes());
-    return new KafkaStream(
-        topic, size, new RecordSizes(new LongAccumulator(), new LongAccumulator()));
+    RecordSizes sizes = new RecordSizes(new LongAccumulator(), new LongAccumulator());
+    return new KafkaStream(topic, size, sizes, new Rest(0), () -> ends);
   }
 
   /** Reads one batch and returns its records. */
@@ -97,6 +99,43 @@ class KafkaStreamTest {
   }
 
   @Test
+  void onceItHasFoundNothingTheConnectorIsAskedOnlyWhereThereIsNews() throws IOException {
+    topic.end = 70;
+    batch();
+    batch();
+    int asked = topic.asked;
+
+    ends.stand = true;
+    assertEquals(0, batch());
+    assertEquals(0, batch());
+    assertEquals(asked, topic.asked);
+
+    topic.end = 90;
+    ends.stand = false;
+    assertEquals(20, batch());
+    ends.stand = true; // as one that was asked before the records came
+    topic.end = 95;
+    assertEquals(5, batch());
+    assertEquals(asked + 2, topic.asked);
+
+    stream.stop();
+    assertEquals(true, ends.closed);
+  }
+
+  @Test
+  void aRunThatEndsAtTheEndsOfItsLogsAsksTheConnector() {
+    topic.end = 70;
+    ends.stand = true;
+    at = new At(70);
+    stream.prepareForTriggerAvailableNow();
+
+    stream.latestOffset(at, stream.getDefaultReadLimit());
+    stream.latestOffset(at, stream.getDefaultReadLimit());
+
+    assertEquals(2, topic.asked);
+  }
+
+  @Test
   void aNumberOfRecordsIsObeyedAndSoAreBytesFromTheFirstBatchOn() throws IOException {
     topic.end = 100;
     stream = open(Map.of("maxRowsPerBatch", "30"));
@@ -120,6 +159,22 @@ class KafkaStreamTest {
     Offset to = new At("{\"t\":{\"0\":6,\"1\":9,\"2\":4},\"u\":{\"0\":1}}");
 
     assertEquals(1 + 2 + 4 + 1, KafkaStream.records(from, to));
+  }
+
+  /** Says of any offset that nothing is new, or that something is. */
+  private static final class Ends implements TopicEnds {
+    boolean stand;
+    boolean closed;
+
+    @Override
+    public boolean standAt(Offset offset) {
+      return stand;
+    }
+
+    @Override
+    public void close() {
+      closed = true;
+    }
   }
 
   /** A place in one partition. */
