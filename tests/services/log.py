@@ -15,6 +15,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AlterConfigOpType,
     ConfigEntry,
     ConfigResource,
+    NewPartitions,
     NewTopic,
     ResourceType,
 )
@@ -34,6 +35,11 @@ class Log:
         client = AdminClient(self._settings())
         made = client.create_topics([NewTopic(topic, partitions, 1, config={**settings})])
         made[topic].result(30)
+
+    def widen(self, topic: str, partitions: int) -> None:
+        """Give a topic more partitions."""
+        client = AdminClient(self._settings())
+        client.create_partitions([NewPartitions(topic, partitions)])[topic].result(30)
 
     def set(self, topic: str, **settings: str) -> None:
         """Change settings of a topic."""

@@ -6,17 +6,20 @@ import json
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from confluent_kafka import Producer
+from tests.services.captured import until
 from tests.services.log import Log
 from tests.services.project_folder import ProjectFolder
 from tests.services.secured import PASSWORD, secured_kafka
 
 from joinery.dev.service import Service
 from joinery.model.batch import BatchProgress
+from joinery.observe.status import project_status
 from joinery.sinks.line import read_rows
 from joinery.spark.batch.run import Run, run
 from joinery.spark.source.kafka_client import (
@@ -284,6 +287,50 @@ def test_a_pattern_reads_all_topics_that_match_also_those_that_come_later(shop: 
     assert {1: "Ada", 2: "Bob tea"} == shop.documents()
     (letter,) = shop.letters()
     assert f"{shop.at}.customer_2" == letter["topic"]
+
+
+NAMES = """\
+  names:
+    root: customer
+    group: names
+    embed: {{orders: {{many: order, on: {{customer_id: id}}, fields: [item]}}}}
+    sink: {{files: {{path: names}}}}
+  items: {{root: order, group: items, sink: {{files: {{path: items}}}}}}
+run:"""
+
+
+def test_queries_that_rest_hear_of_records_partitions_and_topics_that_come(shop: Shop) -> None:
+    text = PROJECT.replace("{at}.customer", '"pattern:{at}.customer_[0-9]"')
+    shop.declare(text.replace("run:", NAMES))
+    first = f"{shop.at}.customer_1"
+    shop.log.put(first, {"id": 1, "name": "Ada"})
+    with run(shop.spark, shop):
+        names = partial(_names, shop)
+        until(lambda: names() == ["Ada"] and _caught_up(shop))
+        shop.log.put(first, {"id": 2, "name": "Bob"})
+        until(lambda: names() == ["Ada", "Bob"])
+        until(lambda: _caught_up(shop))
+        shop.log.widen(first, 2)
+        shop.log.put(first, {"id": 3, "name": "Cy"}, partition=1)
+        until(lambda: names() == ["Ada", "Bob", "Cy"])
+        until(lambda: _caught_up(shop))
+        shop.log.put(f"{shop.at}.customer_2", {"id": 4, "name": "Di"})
+        until(lambda: names() == ["Ada", "Bob", "Cy", "Di"])
+        shop.order(7, 4, "tea")
+        until(lambda: shop.documents().get(4) == "Di tea")
+
+
+def _names(shop: Shop) -> list[str]:
+    """Return the names of both products with customers where they have the same."""
+    rows = read_rows(sorted((shop.folder / "names/names").glob("*.jsonl")))
+    names = sorted({json.loads(each.value)["name"] for each in rows if each.value})
+    return names if names == sorted(each.split()[0] for each in shop.documents().values()) else []
+
+
+def _caught_up(shop: Shop) -> bool:
+    """Return whether `status` says so of all queries, as it does while they rest."""
+    found = project_status(shop.spec)
+    return {each.state for each in found.products} == {"live"}
 
 
 BOTH = """\
