@@ -194,6 +194,22 @@ def test_a_root_comes_back_to_the_time_at_which_its_wait_was_ended_and_waits_no_
     assert [({"id": 3}, None)] == again
 
 
+def test_a_root_comes_back_to_a_time_that_an_end_before_the_last_had_ended(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    project = Project(spark, tmp_path, INTERVAL)
+
+    first = project.run(call(1, 12, caller=1), until_closed=True)
+    second = project.run(call(1, 14, caller=1), until_closed=True)
+    back = project.run(call(1, 12, caller=1))
+    again = project.run(call(1, 14, caller=1))
+
+    assert [no_call_after(1, 12)] == first
+    assert [no_call_after(1, 14)] == second
+    assert [no_call_after(1, 12)] == back
+    assert [no_call_after(1, 14)] == again
+
+
 def test_no_document_waits_for_a_task_that_was_not_told_how_far_its_log_has_come(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from joinery.model.type import opened
 from joinery.plan.relation import CLOCK, LOG_TIME, Relation
 from joinery.project.schema_registry import RegistryOptions
-from joinery.solutions.spark_state.group_program import Closing, Group
+from joinery.solutions.spark_state.group_program import Closing, Deadlines, Group
 from joinery.solutions.spark_state.pattern_program import Pattern
 from joinery.solutions.spark_state.program import (
     Inserts,
@@ -175,7 +175,7 @@ def _ahead_us(relation: Relation) -> int | None:
 def _timed(program: KernelProgram) -> Iterator[int]:
     """Yield the relations of whose watermark a node asks."""
     for node in program.nodes:
-        if isinstance(node, Group | Pattern | Closing):
+        if isinstance(node, Group | Pattern | Closing | Deadlines):
             yield node.relation
             if isinstance(node, Closing) and node.other is not None:
                 yield node.other

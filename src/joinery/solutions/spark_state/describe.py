@@ -25,6 +25,7 @@ from joinery.solutions.spark_state.event_fold_program import EventFold
 from joinery.solutions.spark_state.group_program import (
     Closing,
     Cuts,
+    Deadlines,
     Group,
 )
 from joinery.solutions.spark_state.pattern_program import Pattern, Rule
@@ -222,7 +223,7 @@ def _node(program: KernelProgram, node: KernelNode) -> Iterator[Part]:
         case Search():
             yield f"{title}: kept by", f"a Search at level {node.level}, in {node.buckets} shares"
             yield f"{title}: queries", search_text(program, node)
-        case Closing():
+        case Closing() | Deadlines():
             told = "notified how far it has slid" if slides(program, node) else "sent once closed"
             yield f"{title}: {told}", _closing(program, node)
         case Cuts():
@@ -288,9 +289,9 @@ def _assigned(assembler: Assembler) -> str:
     return ", ".join(told) or "nothing"
 
 
-def _closing(program: KernelProgram, node: Closing) -> str:
-    """Return which deadlines are told, in words."""
-    if node.beside:
+def _closing(program: KernelProgram, node: Closing | Deadlines) -> str:
+    """Return which deadlines are told, in words; checkpoints hold them."""
+    if isinstance(node, Deadlines):
         return (
             f"notified by a Closing beside it, at level {node.level}, {closing_text(program, node)}"
         )

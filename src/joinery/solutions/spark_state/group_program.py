@@ -117,8 +117,6 @@ class Closing:
         idles: Whether partitions of the relation's log may be idle, by the clock.
         other: Whose watermark counts while all of them are; None for none.
         other_behind_micros: How far below it what is asked for stands; None for not at all.
-        beside: Whether deadlines stand in the target's own level, beside what they are of; then
-            there are no buckets.
     """
 
     name: str
@@ -132,7 +130,31 @@ class Closing:
     kind: Literal["closing"] = "closing"
     other: int | None = None
     other_behind_micros: int | None = None
-    beside: Literal[True] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Deadlines:
+    """Deadlines in the level of the node they are of, beside its state; tells it which have come.
+
+    A program has them as a Closing without buckets, as checkpoints know them.
+
+    Attributes:
+        relation: Whose watermark it is.
+        target: The node.
+        delay_micros: The watermark is the newest time of a partition, the least of them, less this.
+        allowed_micros: How long after its end something is closed.
+    """
+
+    name: str
+    level: int
+    relation: int
+    target: int
+    delay_micros: int
+    allowed_micros: int
+    buckets: Literal[0] = 0
+    idles: Literal[False] = False
+    kind: Literal["closing"] = "closing"
+    beside: Literal[True] = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ Everything here follows from the plan alone; nothing depends on the rest of a pr
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, assert_never
+from typing import assert_never
 
 from joinery.expression.aggregate import EMBED_AGGREGATES
 from joinery.expression.group_aggregate import GROUP_AGGREGATES, MOST_VALUES
@@ -24,6 +24,7 @@ from joinery.solutions.spark_state.embedding import sql_over
 from joinery.solutions.spark_state.group_program import (
     Closing,
     Cuts,
+    Deadlines,
     LateProgram,
     SessionProgram,
     SlidingProgram,
@@ -253,7 +254,7 @@ def decider_of(
     *,
     target: int,
     before: bool = False,
-) -> Closing:
+) -> Closing | Deadlines:
     """Return what tells a root's Fold which documents the watermark of a relation decides.
 
     Args:
@@ -270,19 +271,27 @@ def decider_of(
     # What tasks are told of the time before a batch is of a relation's own log, and a partition is
     # idle by the clock, which a level hears of from an address that has a timer.
     own = clock.name == relation.name and behind_ms == relation.delay_ms
-    beside: Literal[True] | None = True if own and not before and not idles(relation) else None
+    allowed_us = after_us + 1  # the watermark is to be past it, not at it
+    if own and not before and not idles(relation):
+        return Deadlines(
+            name=root.path,
+            level=0,
+            relation=relations[clock.name],
+            target=target,
+            delay_micros=behind_ms * 1000,
+            allowed_micros=allowed_us,
+        )
     return Closing(
         name=root.path,
         level=0,
         relation=relations[clock.name],
         target=target,
         delay_micros=behind_ms * 1000,
-        allowed_micros=after_us + 1,  # the watermark is to be past it, not at it
-        buckets=0 if beside else CLOSING_BUCKETS,
+        allowed_micros=allowed_us,
+        buckets=CLOSING_BUCKETS,
         idles=idles(relation),
         other=relations[other.name] if idles(relation) else None,
         other_behind_micros=(behind_us or None) if idles(relation) else None,
-        beside=beside,
     )
 
 

@@ -19,7 +19,7 @@ from joinery.solutions.spark_state.document_program import (
     Valid,
 )
 from joinery.solutions.spark_state.event_fold_program import EventFold
-from joinery.solutions.spark_state.group_program import Closing, Cuts, Group
+from joinery.solutions.spark_state.group_program import Closing, Cuts, Deadlines, Group
 from joinery.solutions.spark_state.pattern_program import Pattern, Rule
 from joinery.solutions.spark_state.program import (
     ChildUse,
@@ -57,7 +57,7 @@ def leveled(
         readers[read.product] += [each.node for each in routes if each.relation == read.relation]
     waits: dict[int, list[int]] = defaultdict(list)
     for index, each in enumerate(nodes):
-        if isinstance(each, Cuts) or (isinstance(each, Closing) and not each.beside):
+        if isinstance(each, Closing | Cuts):
             waits[each.target].append(index)
     rules: dict[int, list[int]] = {
         index: [use.target for use in each.rules.uses]
@@ -72,8 +72,9 @@ def leveled(
     depths: dict[int, int] = {}
 
     def depth(index: int) -> int:
-        if _is_beside(nodes[index]):
-            return depth(targets[index][0])
+        node = nodes[index]
+        if isinstance(node, Deadlines):
+            return depth(node.target)
         if index not in depths:
             depths[index] = 1 + max(map(depth, targets[index])) if targets[index] else 0
         return depths[index]
@@ -84,10 +85,6 @@ def leveled(
         replace(each, level=0 if isinstance(each, Inserts) else deepest + 1 - depth(i))
         for i, each in enumerate(nodes)
     ]
-
-
-def _is_beside(node: DocumentNode) -> bool:
-    return isinstance(node, Closing) and node.beside is True
 
 
 def _all_targets(
@@ -105,7 +102,7 @@ def _all_targets(
         rules: The Rules before a node: who sends rows to it asks them, too.
     """
     targets = targets_of(node)
-    if not isinstance(node, Closing | Cuts | Rule):
+    if not isinstance(node, Closing | Deadlines | Cuts | Rule):
         targets += [one for each in targets for one in (*waits.get(each, ()), *rules.get(each, ()))]
     if isinstance(node, Fold | Root | Group | History | EventFold | Pattern | Search):
         targets += readers.get(node.product, [])
@@ -129,7 +126,7 @@ def targets_of(node: DocumentNode) -> list[int]:
             return []
         case Subjects():
             return []  # the routes of its relation tell
-        case Closing():
+        case Closing() | Deadlines():
             return [node.target]
         case Cuts():
             return [node.closing]

@@ -39,7 +39,7 @@ from joinery.solutions.spark_state.assembler import (
 )
 from joinery.solutions.spark_state.document_program import Fold, ToOne
 from joinery.solutions.spark_state.draft import Draft
-from joinery.solutions.spark_state.group_program import Closing, Group
+from joinery.solutions.spark_state.group_program import Deadlines, Group
 from joinery.solutions.spark_state.ledger import Ledger
 from joinery.solutions.spark_state.level import leveled
 from joinery.solutions.spark_state.lower_document import DocumentLowering
@@ -140,7 +140,7 @@ def gathers_in_folds(program: KernelProgram) -> bool:
 
 def has_deadlines_beside(program: KernelProgram) -> bool:
     """Return whether deadlines of documents stand in the level of their Fold."""
-    return any(isinstance(each, Closing) and each.beside for each in program.nodes)
+    return any(isinstance(each, Deadlines) for each in program.nodes)
 
 
 def _is_new(node: KernelNode, program: KernelProgram) -> bool:

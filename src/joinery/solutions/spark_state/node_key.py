@@ -23,7 +23,7 @@ from joinery.solutions.spark_state.document_program import (
     Valid,
 )
 from joinery.solutions.spark_state.event_fold_program import EventFold
-from joinery.solutions.spark_state.group_program import Closing, Cuts, Group
+from joinery.solutions.spark_state.group_program import Closing, Cuts, Deadlines, Group
 from joinery.solutions.spark_state.key_code import KeyCodeError, read_key
 from joinery.solutions.spark_state.pattern_program import Pattern, Rule
 from joinery.solutions.spark_state.program import (
@@ -117,7 +117,9 @@ def node_keys(program: KernelProgram) -> tuple[NodeKey | None, ...]:
 _ANSWERING_JOINS = Match | FanOut | Gather | Interval | Valid
 _JOINS = ToOne | _ANSWERING_JOINS
 """What is keyed by the columns of those who send to it."""
-_ANSWERING = _ANSWERING_JOINS | Search | Closing | Cuts | Rule | Subjects | Removed | StreamNode
+_ANSWERING = (
+    _ANSWERING_JOINS | Search | Closing | Deadlines | Cuts | Rule | Subjects | Removed | StreamNode
+)
 """What has no row of its own: it answers, by an address that it was told."""
 
 

@@ -45,6 +45,7 @@ from joinery.solutions.spark_state.event_fold_program import EventFold, Transiti
 from joinery.solutions.spark_state.group_program import (
     Closing,
     Cuts,
+    Deadlines,
     Group,
     LateProgram,
     SessionProgram,
@@ -113,6 +114,7 @@ REFERENCES: Mapping[type, Mapping[str, Kind]] = MappingProxyType(
         WindowProgram: _PLAIN,
         ChildUse: {"assembler": "assembler"},
         Closing: {**_NODE, **_RELATION, "other": "relation"},
+        Deadlines: {**_NODE, **_RELATION},
         Cuts: {**_NODE, "closing": "node"},
         EventFold: {
             **_RELATION,

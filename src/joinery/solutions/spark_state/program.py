@@ -25,7 +25,7 @@ from joinery.solutions.spark_state.document_program import (
     Valid,
 )
 from joinery.solutions.spark_state.event_fold_program import EventFold
-from joinery.solutions.spark_state.group_program import Closing, Cuts, Group
+from joinery.solutions.spark_state.group_program import Closing, Cuts, Deadlines, Group
 from joinery.solutions.spark_state.interval_program import Judged, Kept
 from joinery.solutions.spark_state.pattern_program import Pattern, Rule
 from joinery.solutions.spark_state.search_program import QueryUse, Search, SearchedUse
@@ -277,6 +277,7 @@ DocumentNode = (
     | Root
     | Group
     | Closing
+    | Deadlines
     | Cuts
     | History
     | Search

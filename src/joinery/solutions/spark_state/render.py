@@ -24,7 +24,7 @@ from joinery.solutions.spark_state.document_program import (
     Valid,
 )
 from joinery.solutions.spark_state.event_fold_program import EventFold
-from joinery.solutions.spark_state.group_program import Closing, Cuts, Group
+from joinery.solutions.spark_state.group_program import Closing, Cuts, Deadlines, Group
 from joinery.solutions.spark_state.pattern_program import Pattern, Rule
 from joinery.solutions.spark_state.program import (
     ROLE_PARENT,
@@ -142,11 +142,9 @@ def _own_key(program: KernelProgram, node: KernelNode) -> str:
             return ", ".join(each.name for each in partitioned)
         case Search():
             return f"a share of {program.relations[node.documents].name}"
-        case Closing() if node.beside:
-            return _own_key(program, program.nodes[node.target])
         case Closing():
             return f"a share of {node_title(program.nodes[node.target])}"
-        case Cuts():
+        case Cuts() | Deadlines():
             return _own_key(program, program.nodes[node.target])
         case Group():
             columns = [each.name for each in grouped_by(program, node)]
@@ -216,7 +214,7 @@ def _arrows(program: KernelProgram, node: KernelNode) -> Iterator[Arrow]:
             yield Arrow("matches", SINKS)
         case Removed():
             return
-        case Closing():
+        case Closing() | Deadlines():
             yield Arrow("that they are closed", node.target)
         case Cuts():
             yield Arrow("where sessions end", node.closing)
@@ -371,7 +369,7 @@ def node_facts(program: KernelProgram, node: KernelNode) -> Iterator[str]:
             yield "keeps the row, and the keys whose rows see it"
         case Search():
             yield f"keeps {search_text(program, node)}"
-        case Closing():
+        case Closing() | Deadlines():
             yield f"notifies its addresses {closing_text(program, node)}"
         case Cuts():
             yield "keeps the times of rows"

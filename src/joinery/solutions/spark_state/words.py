@@ -12,6 +12,7 @@ from joinery.solutions.spark_state.document_program import Interval, Near
 from joinery.solutions.spark_state.event_fold_program import EventFold
 from joinery.solutions.spark_state.group_program import (
     Closing,
+    Deadlines,
     Group,
     SessionProgram,
     SlidingProgram,
@@ -149,13 +150,13 @@ def search_text(program: KernelProgram, node: Search) -> str:
     return f"{', '.join(stored)}{f', found by {on}' if on else ''}; {documents}"
 
 
-def slides(program: KernelProgram, node: Closing) -> bool:
+def slides(program: KernelProgram, node: Closing | Deadlines) -> bool:
     """Return whether what a Closing tells of goes on with the watermark."""
     target = program.nodes[node.target]
     return isinstance(target, Group) and target.sliding is not None
 
 
-def closing_text(program: KernelProgram, node: Closing) -> str:
+def closing_text(program: KernelProgram, node: Closing | Deadlines) -> str:
     """Return when something is closed: `once the watermark (30 s behind) is 5 s past its end`."""
     behind = f" ({micros_text(node.delay_micros)} behind)" if node.delay_micros else ""
     if slides(program, node):

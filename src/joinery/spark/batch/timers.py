@@ -24,7 +24,7 @@ from joinery.solutions.spark_state.document_program import (
     Valid,
 )
 from joinery.solutions.spark_state.event_fold_program import EventFold
-from joinery.solutions.spark_state.group_program import Closing, Cuts, Group
+from joinery.solutions.spark_state.group_program import Closing, Cuts, Deadlines, Group
 from joinery.solutions.spark_state.pattern_program import Pattern, Rule
 from joinery.solutions.spark_state.program import (
     Inserts,
@@ -64,7 +64,7 @@ def has_timers(program: KernelProgram) -> bool:
 
 def has_deadlines(program: KernelProgram) -> bool:
     """Return whether a node of a program waits for the time of a log."""
-    return any(isinstance(each, Closing) for each in program.nodes)
+    return any(isinstance(each, Closing | Deadlines) for each in program.nodes)
 
 
 def _has_timer(node: KernelNode) -> bool:
@@ -90,6 +90,7 @@ def _has_timer(node: KernelNode) -> bool:
             | Root()
             | Group()
             | Cuts()
+            | Deadlines()
             | History()
             | Search()
             | EventFold()

@@ -13,8 +13,8 @@ import java.util.function.BiConsumer;
 import org.apache.spark.TaskContext;
 
 /**
- * What the Folds of a level wait for, in one task: remembers, of each Closing beside them, which
- * address waits for which deadline; tells it once the watermark has come to it.
+ * What the Folds of a level wait for, in one task: remembers, of each log that they wait for,
+ * which address waits for which deadline; tells it once the watermark has come to it.
  *
  * <p>How far the log has come is known once all messages of the task are: what the batches before
  * had, as the driver tells it, and what the tasks of this one read, which each of them tells all
@@ -35,11 +35,10 @@ final class LevelDeadlines {
   LevelDeadlines(Program program, int level, Opening opening) {
     this.program = program;
     for (int node = 0; node < program.nodes().size(); node++) {
-      if (program.nodes().get(node) instanceof Program.ClosingProgram closing
-          && closing.isBeside()
-          && closing.level() == level) {
-        Expiry notes = opening.open(Address.DEADLINES - node, closing.allowedMicros());
-        byNode.put(node, new Awaited(node, closing, notes));
+      if (program.nodes().get(node) instanceof Program.DeadlinesProgram deadlines
+          && deadlines.level() == level) {
+        Expiry notes = opening.open(Address.DEADLINES - node, deadlines.allowedMicros());
+        byNode.put(node, new Awaited(node, deadlines, notes));
       }
     }
   }
@@ -92,18 +91,18 @@ final class LevelDeadlines {
   /** What is waited for by the log of one relation. */
   private final class Awaited {
     private final int node;
-    private final Program.ClosingProgram closing;
+    private final long delayMicros;
     private final Expiry notes;
     private final Map<Long, Long> newest;
     private long watermark;
     private long timestamp = Marks.UNKNOWN;
     private boolean ended;
 
-    Awaited(int node, Program.ClosingProgram closing, Expiry notes) {
+    Awaited(int node, Program.DeadlinesProgram deadlines, Expiry notes) {
       this.node = node;
-      this.closing = closing;
+      this.delayMicros = deadlines.delayMicros();
       this.notes = notes;
-      String relation = program.relations().get(closing.relation()).name();
+      String relation = program.relations().get(deadlines.relation()).name();
       this.watermark = BatchWatermarks.here().of(relation);
       this.newest = NewestTimes.here().of(relation);
     }
@@ -126,7 +125,7 @@ final class LevelDeadlines {
       newest.values().stream()
           .mapToLong(Long::longValue)
           .min()
-          .ifPresent(least -> watermark = Math.max(watermark, least - closing.delayMicros()));
+          .ifPresent(least -> watermark = Math.max(watermark, least - delayMicros));
       if (timestamp == Marks.UNKNOWN) {
         return;
       }

@@ -124,7 +124,7 @@ public final class Nodes {
         nodes[index] = new Valid(valid);
       } else if (program instanceof EventFoldProgram events) {
         nodes[index] = new EventFold(events, context);
-      } else if (program instanceof Program.ClosingProgram closing && !closing.isBeside()) {
+      } else if (program instanceof Program.ClosingProgram closing) {
         nodes[index] = new Closing(index, closing, context);
       } else if (program instanceof GroupProgram.CutsProgram cuts) {
         nodes[index] = new Cuts(cuts, context);

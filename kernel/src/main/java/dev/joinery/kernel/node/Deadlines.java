@@ -9,36 +9,35 @@ import dev.joinery.kernel.program.GroupProgram;
 import dev.joinery.kernel.program.Program;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.stream.IntStream;
 import org.apache.spark.sql.internal.SQLConf;
 import scala.Option;
 
-/**
- * The way to one {@link Closing}: tells it deadlines, and how far the log of its relation has come.
- * Where it stands beside its node, that node knows its deadlines, and all tasks of the level are told
- * of the log.
- */
-public final class Deadlines {
+/** The way to what tells a node of deadlines: tells it how far the log of its relation has come. */
+public abstract sealed class Deadlines {
   private final int node;
-  private final Program.ClosingProgram program;
-  private final Buckets buckets;
-  private final boolean slides;
+  private final Program.DeadlineProgram program;
 
-  private Deadlines(int node, Program program) {
+  private Deadlines(int node, Program.DeadlineProgram program) {
     this.node = node;
-    this.program = (Program.ClosingProgram) program.nodes().get(node);
-    this.buckets = program.buckets().get(node);
-    this.slides =
-        program.nodes().get(this.program.target()) instanceof GroupProgram group
-            && group.sliding() != null;
+    this.program = program;
   }
 
   /** The ways to all of a program. */
   public static List<Deadlines> all(Program program) {
     return IntStream.range(0, program.nodes().size())
-        .filter(each -> program.nodes().get(each) instanceof Program.ClosingProgram)
-        .mapToObj(each -> new Deadlines(each, program))
+        .mapToObj(each -> of(each, program))
+        .filter(Objects::nonNull)
         .toList();
+  }
+
+  private static Deadlines of(int node, Program program) {
+    Program.NodeProgram found = program.nodes().get(node);
+    if (found instanceof Program.ClosingProgram closing) {
+      return new Before(node, closing, program);
+    }
+    return found instanceof Program.DeadlinesProgram deadlines ? new Beside(node, deadlines) : null;
   }
 
   /** The way to the one before a node; null where the node sends as soon as it can. */
@@ -49,19 +48,14 @@ public final class Deadlines {
         .orElse(null);
   }
 
-  /** The ways to all before a node, none of which asks another. */
-  static List<Deadlines> allBefore(int target, Program program) {
+  /** The ways to all of a node, none of which asks another. */
+  static List<Deadlines> allOf(int target, Program program) {
     return all(program).stream().filter(each -> each.program.target() == target).toList();
   }
 
   /** The node that tells what has come. */
   int node() {
     return node;
-  }
-
-  /** Whether the node behind keeps its deadlines itself. */
-  boolean isBeside() {
-    return program.isBeside();
   }
 
   /** Whose log tells the time. */
@@ -74,26 +68,21 @@ public final class Deadlines {
     return program.allowedMicros();
   }
 
-  /**
-   * Tells of a message to the node behind.
-   *
-   * @param key of the node's address
-   * @param end of the time that the address is about, in microseconds
-   */
-  void send(byte[] key, long end, long timestamp, Outbox outbox) {
-    if (isBeside()) {
-      return;
-    }
-    outbox.send(node, buckets.of(key), Message.deadline(timestamp, of(end), key));
-  }
-
   /** When something is closed whose time ends at one, in microseconds. */
   long of(long end) {
     return end + program.allowedMicros();
   }
 
   /**
-   * Tells all buckets, or all tasks of the level, how far a task has come.
+   * Tells of a message to the node.
+   *
+   * @param key of the node's address
+   * @param end of the time that the address is about, in microseconds
+   */
+  abstract void send(byte[] key, long end, long timestamp, Outbox outbox);
+
+  /**
+   * Tells how far a task has come.
    *
    * @param newest the newest time by partition of the log, of those that it read
    */
@@ -106,36 +95,71 @@ public final class Deadlines {
     tellAll(Message.watermark(timestamp, marks), outbox);
   }
 
-  /**
-   * Tells all buckets that whatever waits is to wait no more; but not where it goes on with the
-   * watermark, which stays.
-   */
+  /** Tells that whatever waits is to wait no more. */
   public void end(long timestamp, Outbox outbox) {
-    if (slides) {
-      return;
-    }
     tellAll(Message.ended(timestamp), outbox);
   }
 
-  private void tellAll(byte[] message, Outbox outbox) {
-    if (isBeside()) {
-      int partitions = partitions();
-      for (int partition = partitions - 1; partition >= 0; partition--) {
-        outbox.pass(message, Address.ofPartition(node, partition, partitions));
-      }
-      return;
+  abstract void tellAll(byte[] message, Outbox outbox);
+
+  /** To a {@link Closing} before the node, which is told deadlines, in all its buckets. */
+  static final class Before extends Deadlines {
+    private final Buckets buckets;
+    private final boolean slides;
+
+    private Before(int node, Program.ClosingProgram closing, Program program) {
+      super(node, closing);
+      this.buckets = program.buckets().get(node);
+      this.slides =
+          program.nodes().get(closing.target()) instanceof GroupProgram group
+              && group.sliding() != null;
     }
-    for (byte[] bucket : buckets.keys()) {
-      outbox.send(node, bucket, message);
+
+    @Override
+    void send(byte[] key, long end, long timestamp, Outbox outbox) {
+      outbox.send(node(), buckets.of(key), Message.deadline(timestamp, of(end), key));
+    }
+
+    /** But not where it goes on with the watermark, which stays. */
+    @Override
+    public void end(long timestamp, Outbox outbox) {
+      if (!slides) {
+        super.end(timestamp, outbox);
+      }
+    }
+
+    @Override
+    void tellAll(byte[] message, Outbox outbox) {
+      for (byte[] bucket : buckets.keys()) {
+        outbox.send(node(), bucket, message);
+      }
     }
   }
 
-  /** How many there are of a level, as Spark tells each task of the query; those there check it. */
-  private static int partitions() {
-    SQLConf settings = SQLConf.get();
-    Option<Object> ofState = settings.getConf(SQLConf.STATEFUL_SHUFFLE_PARTITIONS_INTERNAL());
-    return ofState.isDefined()
-        ? (Integer) ofState.get()
-        : settings.defaultNumShufflePartitions();
+  /** To the level of the node, which knows its deadlines itself, in all its tasks. */
+  static final class Beside extends Deadlines {
+    private Beside(int node, Program.DeadlinesProgram program) {
+      super(node, program);
+    }
+
+    @Override
+    void send(byte[] key, long end, long timestamp, Outbox outbox) {}
+
+    @Override
+    void tellAll(byte[] message, Outbox outbox) {
+      int partitions = partitions();
+      for (int partition = partitions - 1; partition >= 0; partition--) {
+        outbox.pass(message, Address.ofPartition(node(), partition, partitions));
+      }
+    }
+
+    /** How many there are of a level, as Spark tells each task of the query; those there check it. */
+    private static int partitions() {
+      SQLConf settings = SQLConf.get();
+      Option<Object> ofState = settings.getConf(SQLConf.STATEFUL_SHUFFLE_PARTITIONS_INTERNAL());
+      return ofState.isDefined()
+          ? (Integer) ofState.get()
+          : settings.defaultNumShufflePartitions();
+    }
   }
 }

@@ -72,7 +72,7 @@ interface RowUse {
   }
 
   private static RowUse ownUse(Program.OwnUse use, int relation, NodeContext context) {
-    List<Deadlines> deadlines = Deadlines.allBefore(use.target(), context.program());
+    List<Deadlines> deadlines = Deadlines.allOf(use.target(), context.program());
     RowTime time = new RowTime(use.time(), context.visible(relation).size());
     return (change, outbox) -> {
       outbox.send(use.target(), change.key(), own(change));

@@ -1,5 +1,6 @@
 package dev.joinery.kernel.program;
 
+import com.fasterxml.jackson.annotation.JsonCreator;
 import com.fasterxml.jackson.annotation.JsonIgnoreProperties;
 import com.fasterxml.jackson.annotation.JsonProperty;
 import com.fasterxml.jackson.annotation.JsonSubTypes;
@@ -152,7 +153,7 @@ public record Program(
     @Type(value = DocumentProgram.FanOutProgram.class, name = "fan_out"),
     @Type(value = DocumentProgram.GatherProgram.class, name = "gather"),
     @Type(value = GroupProgram.class, name = "group"),
-    @Type(value = ClosingProgram.class, name = "closing"),
+    @Type(value = DeadlineProgram.class, name = "closing"),
     @Type(value = GroupProgram.CutsProgram.class, name = "cuts"),
     @Type(value = HistoryProgram.class, name = "history"),
     @Type(value = VersionsProgram.class, name = "versions"),
@@ -182,7 +183,7 @@ public record Program(
           DocumentProgram.FanOutProgram,
           DocumentProgram.GatherProgram,
           GroupProgram,
-          ClosingProgram,
+          DeadlineProgram,
           GroupProgram.CutsProgram,
           HistoryProgram,
           VersionsProgram,
@@ -327,20 +328,59 @@ public record Program(
     }
   }
 
+  /** Who tells a node of deadlines that have come: a node before it, or the level that it is in. */
+  public sealed interface DeadlineProgram extends NodeProgram
+      permits ClosingProgram, DeadlinesProgram {
+    /** Whose watermark it is. */
+    int relation();
+
+    /** The node. */
+    int target();
+
+    /** The watermark is the newest time of a partition, the least of them, less this. */
+    long delayMicros();
+
+    /** How long after its end something is closed. */
+    long allowedMicros();
+
+    /** Reads either, as the planner writes them under one kind. */
+    @JsonCreator
+    static DeadlineProgram of(
+        @JsonProperty("name") String name,
+        @JsonProperty("level") int level,
+        @JsonProperty("relation") int relation,
+        @JsonProperty("target") int target,
+        @JsonProperty("delay_micros") long delayMicros,
+        @JsonProperty("allowed_micros") long allowedMicros,
+        @JsonProperty("buckets") int buckets,
+        @JsonProperty("idles") boolean idles,
+        @JsonProperty("other") Integer other,
+        @JsonProperty("other_behind_micros") Long otherBehindMicros,
+        @JsonProperty("beside") Boolean beside) {
+      return Boolean.TRUE.equals(beside)
+          ? new DeadlinesProgram(name, level, relation, target, delayMicros, allowedMicros)
+          : new ClosingProgram(
+              name,
+              level,
+              relation,
+              target,
+              delayMicros,
+              allowedMicros,
+              buckets,
+              idles,
+              other,
+              otherBehindMicros);
+    }
+  }
+
   /**
-   * Who tells a node of deadlines that have come.
+   * A node before the target, of an earlier level.
    *
-   * @param relation whose watermark it is
-   * @param target the node, of a later level unless this stands {@code beside} it
-   * @param delayMicros the watermark is the newest time of a partition, the least of them, less this
-   * @param allowedMicros how long after its end something is closed
    * @param buckets how many addresses the target's keys are shared among
    * @param idles whether partitions of the relation's log may be idle, by the clock
    * @param other the relation whose watermark counts while nobody waits for any partition of the
    *     first; null for none
    * @param otherBehindMicros how far below its watermark what is asked for stands; null for not at all
-   * @param beside whether deadlines stand in the target's own level, which is this one's, beside what
-   *     they are of; null for not
    */
   public record ClosingProgram(
       String name,
@@ -352,18 +392,18 @@ public record Program(
       int buckets,
       boolean idles,
       Integer other,
-      Long otherBehindMicros,
-      Boolean beside)
-      implements NodeProgram {
+      Long otherBehindMicros)
+      implements DeadlineProgram {
     @Override
     public boolean isTimed() {
       return idles;
     }
-
-    public boolean isBeside() {
-      return Boolean.TRUE.equals(beside);
-    }
   }
+
+  /** Deadlines that stand in the target's own level, beside what they are of. */
+  public record DeadlinesProgram(
+      String name, int level, int relation, int target, long delayMicros, long allowedMicros)
+      implements DeadlineProgram {}
 
   /** The place of an entry's relation in the order of names, by which united logs are compared. */
   public int logOf(StreamProgram.EntryProgram entry) {

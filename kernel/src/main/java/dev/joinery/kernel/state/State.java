@@ -69,10 +69,10 @@ public interface State extends Pages {
   }
 
   /**
-   * Whether the watermark that a Closing beside the node goes by has come to a time by the end of the
+   * Whether the watermark by which deadlines beside the node go has come to a time by the end of the
    * batch.
    */
-  default boolean hasPassed(int closing, long time) {
+  default boolean hasPassed(int deadlines, long time) {
     throw new UnsupportedOperationException("a level without deadlines");
   }
 
@@ -80,7 +80,7 @@ public interface State extends Pages {
    * The same, or all logs have ended with the batch; where a time has not come, the node is told in
    * the batch in which it does.
    */
-  default boolean hasCome(int closing, long time) {
+  default boolean hasCome(int deadlines, long time) {
     throw new UnsupportedOperationException("a level without deadlines");
   }
 

@@ -38,7 +38,7 @@ class ClosingTest {
   private Closing closing(boolean ofRows) {
     return new Closing(
         0,
-        new Program.ClosingProgram("p", 1, 0, TARGET, DELAY, 0, 1, true, 1, null, null),
+        new Program.ClosingProgram("p", 1, 0, TARGET, DELAY, 0, 1, true, 1, null),
         () -> idle,
         () -> others,
         ofRows);
