@@ -262,8 +262,8 @@ class Command:
         run.prepare()
         try:
             session = self._open()
-        except BaseException:
-            run.abandon()
+        except BaseException as error:
+            run.abandon(error if isinstance(error, Exception) else None)
             raise
         if self._ending.asked:
             run.abandon()

@@ -287,7 +287,8 @@ class _Run:
         if told is None:
             state: State = "starting" if self.going_on else "never run"
             return ProductStatus(product=name, query=self.query, state=state)
-        mine = told.products.get(name, ProductTotals(relations=()))
+        if (mine := told.products.get(name)) is None:  # declared since that run began
+            return ProductStatus(product=name, query=self.query, state="never run")
         state, because = self._state(name, mine, told, now)
         recent = state not in ("gone", "ended") and now - told.written_at < _RECENT_S
         return ProductStatus(

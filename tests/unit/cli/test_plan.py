@@ -385,6 +385,21 @@ def test_a_product_that_cannot_be_built_from_the_log_either_is_refused(
     assert 'Or give "seen" a group of its own' in capsys.readouterr().err
 
 
+def test_products_that_cannot_be_built_from_the_log_may_have_a_group_of_their_own(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    declare(folder, VISIT)
+    has_run(folder)
+    has_read(folder, customer=1200)
+    (folder / "data/customer/0.jsonl").unlink()
+    before, after = adding(SEEN)
+    declare(folder, VISIT, (before, after + after.removeprefix(before).replace("seen:", "met:")))
+
+    assert 1 == joinery(monkeypatch, "apply")
+
+    assert 'Or give "seen", "met" a group of their own' in capsys.readouterr().err
+
+
 def test_a_changed_relation_is_named_where_a_product_of_its_name_is_removed(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -99,6 +99,23 @@ def test_a_project_that_never_ran_wants_nothing(spec: ProjectSpec) -> None:
     assert not found.wants_attention
 
 
+@pytest.mark.parametrize("state", ["running", "ended", "failed"])
+def test_a_product_that_no_run_of_its_group_had_never_ran(
+    tmp_path: Path, state: Literal["running", "ended", "failed"]
+) -> None:
+    grouped = PROJECT.replace("root: user", "root: user\n    group: g") + (
+        "  other: {root: user, group: g, sink: {files: {path: more}}}\n"
+    )
+    spec = replace(load_text(grouped), folder=tmp_path)
+    file = QueryPaths.of(spec.path_of(spec.run.checkpoint), "g").status_file
+    file.parent.mkdir(parents=True)
+    write(file, json.dumps(replace(CAUGHT_UP, query="g", state=state).to_json()))
+
+    [found] = project_status(spec, ["other"]).products
+
+    assert ("never run", "", False) == (found.state, found.because, found.wants_attention)
+
+
 def test_a_status_prints_as_the_table_of_the_command_line(spec: ProjectSpec) -> None:
     found = project_status(spec)
 

@@ -314,8 +314,9 @@ class Run:
         self.request_stop()
         self.await_termination()
 
-    def abandon(self) -> None:
-        """Give back what a run that never started has taken."""
+    def abandon(self, failure: Exception | None = None) -> None:
+        """Give back what a run that never started has taken; `failure` says why it did not."""
+        self._status.end(failure)
         self._observer.abandon()
         self._held.close()
 

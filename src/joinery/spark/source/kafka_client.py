@@ -25,6 +25,7 @@ from joinery.spark.source.source import Positions
 Answer = TypeVar("Answer")
 _TIMEOUT_MS = 20_000
 _ADMIN = "org.apache.kafka.clients.admin"
+_ANSWER, _REQUEST = "default.api.timeout.ms", "request.timeout.ms"
 _SECURITY = ("AuthenticationException", "SslException", "SSL", "AuthorizationException")
 
 
@@ -47,6 +48,25 @@ class _Classes:
         self.partition = class_of(spark, "org.apache.kafka.common.TopicPartition")
         self.isolation = class_of(spark, "org.apache.kafka.common.IsolationLevel")
         self.position = class_of(spark, "org.apache.kafka.clients.consumer.OffsetAndMetadata")
+
+
+def timeouts(properties: Mapping[str, str], most_ms: int) -> dict[str, str]:
+    """Return the timeouts of a client whose answers take so long at most; a user's may be shorter.
+
+    Example:
+        >>> timeouts({}, 20_000)
+        {'default.api.timeout.ms': '20000', 'request.timeout.ms': '10000'}
+        >>> timeouts({"default.api.timeout.ms": "4000", "request.timeout.ms": "30000"}, 20_000)
+        {'default.api.timeout.ms': '4000', 'request.timeout.ms': '4000'}
+    """
+    answer_ms = _shorter(properties, _ANSWER, most_ms)
+    request_ms = _shorter(properties, _REQUEST, min(answer_ms, most_ms // 2))
+    return {_ANSWER: str(answer_ms), _REQUEST: str(request_ms)}
+
+
+def _shorter(properties: Mapping[str, str], name: str, most_ms: int) -> int:
+    told = properties.get(name, "")
+    return min(int(told), most_ms) if told.isdecimal() else most_ms
 
 
 class KafkaClient:
@@ -78,8 +98,8 @@ class KafkaClient:
         for name, value in options.properties.items():
             properties.put(name, value)
         properties.put("bootstrap.servers", options.bootstrap)
-        properties.put("default.api.timeout.ms", str(timeout_ms))
-        properties.put("request.timeout.ms", str(timeout_ms // 2))
+        for name, limit in timeouts(options.properties, timeout_ms).items():
+            properties.put(name, limit)
         try:
             self._admin = self._java.client.create(properties)
         except Exception as error:

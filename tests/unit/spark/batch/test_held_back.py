@@ -16,6 +16,7 @@ import joinery as jn
 from joinery.delivery.held_row import HeldRow
 from joinery.delivery.hold import Hold
 from joinery.delivery.outlet import Delaying, Outlet
+from joinery.errors import RunError
 from joinery.sinks.files import FilesSink
 from joinery.sinks.line import StagedRow, read_rows
 from joinery.sinks.protocol import Sink, StagedBatch, Written
@@ -223,6 +224,22 @@ def test_a_run_tells_which_products_it_builds_first(tmp_path: Path) -> None:
 
     assert {"card": ("card",)} == run.progress.building
     run.abandon()
+
+
+@pytest.mark.parametrize(
+    ("failure", "state"), [(None, "ended"), (RunError("Spark did not start"), "failed")]
+)
+def test_a_run_that_never_started_says_so_and_is_not_gone(
+    tmp_path: Path, failure: Exception | None, state: str
+) -> None:
+    project = project_of(tmp_path)
+    run = Run(project.spec, project.plan, RunOptions(once=True))
+    run.prepare()
+
+    run.abandon(failure)
+
+    [found] = jn.status(project).products
+    assert state == found.state
 
 
 class Busy(FilesSink):
