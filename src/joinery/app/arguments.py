@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from joinery.errors import SpecError
 from joinery.project.argument import given
-from joinery.project.typing import Fields, Sink
+from joinery.project.typing import Sink
 
 
-def listed(names: Iterable[str | Fields]) -> list[str | Mapping[str, str]]:
-    """Return names and maps as one list, given as arguments, lists or maps."""
-    found: list[str | Mapping[str, str]] = []
+def listed(names: Iterable[object]) -> list[str | Mapping[str, str]]:
+    """Return names and maps as one list, given as arguments, lists or maps.
+
+    Raises:
+        SpecError: Something else is given.
+    """
+    found: list[Any] = []
     for each in names:
         if isinstance(each, str | Mapping):
             found.append(each)
-        else:
+        elif isinstance(each, Iterable) and not isinstance(each, bytes):
             found += each
+        else:
+            kind = type(each).__name__
+            message = f"a name, a map or a list of them is needed, not an object of type {kind}"
+            raise SpecError(message, code="SPEC_SHAPE")
     return found
 
 

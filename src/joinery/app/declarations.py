@@ -14,9 +14,10 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from joinery.app.arguments import listed
 from joinery.errors import SpecError
 from joinery.model.warning import RunWarning, warn
-from joinery.project.argument import given
+from joinery.project.argument import check_name, given, map_given
 from joinery.project.declare import relation_of
 from joinery.project.declare_embed import Document
 from joinery.project.kafka import without_port
@@ -72,7 +73,10 @@ class Table:
         if isinstance(on, Mapping):
             return dict(on)
         if not isinstance(on, str):
-            return {name: name for name in on}
+            names = listed([on])
+            for each in names:
+                check_name(each, "a column")
+            return {str(name): str(name) for name in names}
         return {self.spec.key[0] if len(self.spec.key) == 1 else on: on}
 
     def __repr__(self) -> str:
@@ -212,11 +216,11 @@ class Declarations:
         self._folder = Path(folder)
         self._sections: dict[str, object] = {
             "name": name,
-            "sources": {_SOURCE: source_data(source), **(sources or {})},
+            "sources": {_SOURCE: source_data(source), **map_given(sources, "sources")},
             "defaults": {"source": _SOURCE, **({"format": format} if format else {})},
             **given({"windows": windows, "vault": vault, "run": run}),
         }
-        self._sinks: dict[str, object] = dict(sinks or {})
+        self._sinks: dict[str, object] = map_given(sinks, "sinks")
         self._relations: dict[str, RelationSpec] = {}
         self._products: dict[str, ProductSpec] = {}
 
@@ -278,14 +282,24 @@ class Declarations:
         self._relations |= {each.name: each for each in relations}
 
     def add_stream(self, spec: StreamSpec) -> None:
-        """Take a stream that got its name, in place of one that had it."""
+        """Take a stream that got its name, in place of one that had it.
+
+        Raises:
+            SpecError: Its name is no text.
+        """
+        check_name(spec.name, "a stream")
         before = self.streams.get(spec.name)
         if before and before != spec and not _goes_on(before, spec):
             _warn_replaced("stream", spec.name)
         self.streams[spec.name] = spec
 
     def drop(self, name: str) -> bool:
-        """Forget what has a name, and return whether something had it."""
+        """Forget what has a name, and return whether something had it.
+
+        Raises:
+            SpecError: The name is no text.
+        """
+        check_name(name, "what is dropped")
         known: list[dict[str, Any]] = [self.tables, self.streams, self.frames]
         held = [each for each in (*known, self._relations, self._products) if name in each]
         for each in held:

@@ -17,7 +17,7 @@ from joinery.errors import SpecError, suggesting_methods
 from joinery.plan.build import build_plan
 from joinery.plan.explain.page import Explanation, explain
 from joinery.plan.product import Product as PlannedProduct
-from joinery.project.argument import given
+from joinery.project.argument import given, map_given
 from joinery.project.declare_embed import Document
 from joinery.project.declare_form import aggregate
 from joinery.project.product import ProductSpec
@@ -125,7 +125,9 @@ class Groups:
             >>> print(slow.named("slow").plan.output)
             struct<page: string, n: long, slowest: long>
         """
-        return self._with(replace(self, values={**self.values, **(values or {}), **computed}))
+        return self._with(
+            replace(self, values={**self.values, **map_given(values, "values"), **computed})
+        )
 
     def emit(
         self,

@@ -318,7 +318,16 @@ def load(path: str | Path, *, settings: str | Iterable[str] = ()) -> Project:
         ProjectErrors: With every problem and its place.
     """
     told = (settings,) if isinstance(settings, str) else settings
-    return Project.of(load_spec(path, settings=told))
+    return Project.of(load_spec(_path(path), settings=told))
+
+
+def _path(given: object) -> str | Path:
+    """Return what was given as a path, which it has to be."""
+    if isinstance(given, str | Path):
+        return given
+    message = f"a path cannot be of type {type(given).__name__}"
+    hint = 'Write jn.load("joinery.yaml").'
+    raise SpecError(message, code="SPEC_SHAPE", hint=hint)
 
 
 def project_of(given: ProjectLike) -> Project:

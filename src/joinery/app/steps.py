@@ -13,7 +13,7 @@ from typing import Any, Self
 from joinery.app.arguments import listed
 from joinery.app.declarations import Declarations, Table
 from joinery.errors import SpecError, suggesting_methods
-from joinery.project.argument import given
+from joinery.project.argument import given, map_given
 from joinery.project.function import importable
 from joinery.project.kind import SinkSpec
 from joinery.project.read import raise_all
@@ -170,7 +170,7 @@ class Steps:
             >>> [each.name for each in orders.with_columns(half="price / 2").plan.columns]
             ['price', 'half']
         """
-        return self._step({"with_columns": {**(columns or {}), **computed}})
+        return self._step({"with_columns": {**map_given(columns, "columns"), **computed}})
 
     def map(self, function: str | RowFunction, output: Mapping[str, str]) -> Self:
         """Give each event to a Python function, which returns its columns, or None to drop it.
@@ -186,7 +186,7 @@ class Steps:
         if named is not None:
             return self._step({"map": {"function": named, "output": output}})
         reader = Reader()
-        columns = read_columns(At(reader, "output", '"map"'), tree_of(dict(output)))
+        columns = read_columns(At(reader, "output", '"map"'), tree_of(map_given(output, "output")))
         raise_all(tuple(reader.problems))
         return self._with(MapSpec(function, columns))
 
@@ -222,8 +222,12 @@ class Steps:
             >>> [each.name for each in often.plan.columns]
             ['card', 'at', 'n']
         """
-        data: dict[str, object] = {"by": listed([by] if isinstance(by, str) else by)}
-        data |= {"over": over, "values": {**(values or {}), **computed}, "retention": retention}
+        data: dict[str, object] = {"by": listed([by])}
+        data |= {
+            "over": over,
+            "values": {**map_given(values, "values"), **computed},
+            "retention": retention,
+        }
         return self._step({"rolling": given(data)})
 
     def join(
@@ -260,7 +264,7 @@ class Steps:
         """
         data: dict[str, object] = {"join": _log(relation)}
         data["on"] = [on] if isinstance(on, str) else on
-        data |= {"within": list(within), "fields": fields, "retention": retention}
+        data |= {"within": within, "fields": fields, "retention": retention}
         return self._step(given(data))
 
     def branch(self, *conditions: str) -> tuple[Self, ...]:
@@ -285,6 +289,10 @@ class Steps:
     def _table(self, table: Table | str) -> Table:
         # By name: a user may pass any object, which is then told to be no table.
         name = table if isinstance(table, str) else getattr(table, "name", table)
+        if not isinstance(name, str):
+            message = f"an object of type {type(table).__name__} is not a table"
+            hint = "Write app.table(NAME, key=…, fields=…) first."
+            raise SpecError(message, code="SPEC_SHAPE", hint=hint)
         known = self.declared.tables
         if name not in known:
             raise SpecError(

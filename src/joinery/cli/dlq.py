@@ -194,9 +194,12 @@ def _edited(letters: list[DeadLetter], file: Path) -> list[DeadLetter]:
             hint="Name its id.",
         )
     try:
-        text = file.read_text(encoding="utf-8").strip()
+        text = file.read_text(encoding="utf-8-sig").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise SpecError(f"cannot read {file}", detail=f"{error}.") from error
+    if not text:
+        hint = "Put the whole value into it; to give the record up, use joinery dlq drop."
+        raise SpecError(f"{file} is empty", hint=hint)
     return [letters[0].with_value(text)]
 
 

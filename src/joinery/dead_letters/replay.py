@@ -9,6 +9,7 @@ Invariant: putting a letter back twice leaves what doing it once leaves.
 
 from __future__ import annotations
 
+import codecs
 import json
 import tempfile
 import time
@@ -86,7 +87,8 @@ def _whole_line(file: Path, letter: DeadLetter) -> bytes:
             detail=f"It was in {file}, line {wanted}.",
             hint="Drop the dead letter, or give the whole record with --value.",
         )
-    return found.rstrip(b"\r\n")
+    found = found.rstrip(b"\r\n")
+    return found.removeprefix(codecs.BOM_UTF8) if wanted == 1 else found
 
 
 def line_of(key: bytes | None, value: bytes | None) -> bytes:
@@ -116,7 +118,7 @@ def _is_keyed(value: bytes) -> bool:
     """Return whether a value would be read as a line with a key."""
     try:
         read: Any = json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):  # what nests that deep, no format reads
         return False
     return isinstance(read, dict) and read.keys() == {"key", "value"}
 
@@ -141,7 +143,7 @@ def _is_document(value: str | None) -> bool:
     """Return whether a text is a document, or stands for none."""
     try:
         return value is None or isinstance(json.loads(value), dict | None)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
 
 

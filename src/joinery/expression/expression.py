@@ -187,11 +187,15 @@ def _expression(
         typed = resolve(lifted.tree, scope)
         check_personal(typed)
         return Expression(lifted.sql, typed.type, references, typed)
-    except NotPortableError:
+    except NotPortableError as error:
         if analyser is None:
             raise
+        outside = error
     refuse_names(references, scope)
-    return Expression(lifted.sql, analyser.type_of(lifted.sql, scope), references)
+    try:
+        return Expression(lifted.sql, analyser.type_of(lifted.sql, scope), references)
+    except NotPortableError:  # there is no session to ask
+        raise outside from None
 
 
 def _unread(text: str, scope: Mapping[str, DataType], analyser: Analyser) -> Expression:

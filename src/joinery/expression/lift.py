@@ -7,12 +7,12 @@ expressions are the user's text without the prefix `e.`, and a placeholder in it
 from __future__ import annotations
 
 import decimal
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from joinery.expression.aggregate import EMBED_AGGREGATES, AggregateFunction
-from joinery.expression.functions import AGGREGATES
+from joinery.expression.functions import AGGREGATES, FUNCTIONS
 from joinery.expression.group_aggregate import (
     GROUP_AGGREGATES,
     GROUP_NAMES,
@@ -107,7 +107,23 @@ def lift_group(
     rates = [each for each in walk(tree) if isinstance(each, Call) and each.function == RATE]
     for each in rates:
         _check_rate(each, scope)
+    _check_spelling(tree, rows.keys() - scope.keys())
     return _lifted(text, tree, first, lambda call: _group_aggregate(text, call, rows, build), rates)
+
+
+def _check_spelling(node: Syntax, rows: Collection[str]) -> None:
+    """Refuse a function of a row's columns that is named like an aggregate, and is none."""
+    if isinstance(node, Call) and node.function in _NAMES:
+        return
+    named = isinstance(node, Call) and node.function not in FUNCTIONS
+    if named and any(each.name in rows for part in children(node) for each in free_names(part)):
+        assert isinstance(node, Call)  # as `named` says
+        if hint := nearest_hint(node.function, sorted(GROUP_NAMES)):
+            message = f'there is no aggregate "{node.function}"'
+            code, offset = "PLAN_UNKNOWN_FUNCTION", node.start
+            raise ExpressionError(message, code=code, offset=offset, hint=hint)
+    for part in children(node):
+        _check_spelling(part, rows)
 
 
 def _check_rate(call: Call, scope: Mapping[str, DataType]) -> None:

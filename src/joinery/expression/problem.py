@@ -63,14 +63,21 @@ def too_deep() -> ExpressionError:
     )
 
 
-def not_portable(what: str, *, offset: int) -> NotPortableError:
-    """Return the error that asks for Spark's analyser."""
+def not_portable(what: str, *, offset: int, near: str = "") -> NotPortableError:
+    """Return the error that asks for Spark's analyser.
+
+    Args:
+        what: What lies outside.
+        offset: Where it is.
+        near: The hint with what may be meant instead; empty where nothing is near.
+    """
+    spark = "Check it with Spark, or use what docs/expressions.md lists."
     return NotPortableError(
         f"{what} is outside the portable subset",
         code=UNCHECKED,
         offset=offset,
         detail="It was not checked.",
-        hint="Check it with Spark, or use what docs/expressions.md lists.",
+        hint=f"{near.removesuffix('.')}, or check it with Spark." if near else spark,
     )
 
 
@@ -90,7 +97,7 @@ def unknown_column(
     )
 
 
-def nearest_hint(name: str, known: Iterable[str]) -> str:
+def nearest_hint(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
     """Return a hint with the name nearest to `name`, or the empty string.
 
     Example:
@@ -99,8 +106,8 @@ def nearest_hint(name: str, known: Iterable[str]) -> str:
     """
     names = [each for each in known if _may_be_meant(name, each)]
     folded = {each.lower(): each for each in names}
-    near = difflib.get_close_matches(name, names, n=1) or difflib.get_close_matches(
-        name.lower(), folded, n=1
+    near = difflib.get_close_matches(name, names, 1, cutoff) or difflib.get_close_matches(
+        name.lower(), folded, 1, cutoff
     )
     return f'Use "{folded.get(near[0], near[0])}".' if near else ""
 

@@ -6,10 +6,17 @@ from collections.abc import Mapping, Sequence
 
 from joinery.expression.coercion import convertible
 from joinery.expression.functions import FUNCTIONS
+from joinery.expression.group_aggregate import GROUP_NAMES
 from joinery.expression.literal import VOID
 from joinery.expression.operator import OPERATORS, Mismatch, Rule, field_of, struct_of
 from joinery.expression.personal import check_arguments
-from joinery.expression.problem import ExpressionError, not_portable, type_error, unknown_column
+from joinery.expression.problem import (
+    ExpressionError,
+    nearest_hint,
+    not_portable,
+    type_error,
+    unknown_column,
+)
 from joinery.expression.syntax import (
     Alias,
     Call,
@@ -29,6 +36,8 @@ HIGHER_ORDER = ("filter", "transform", "exists", "forall")
 _MOVING_DATES = ("today", "now", "tomorrow", "yesterday", "epoch")
 _EMPTY_ALLOWED = ("array", "concat")
 RULES: dict[str, Rule] = {**OPERATORS, **FUNCTIONS}
+_NEAR = 0.7  # Spark has many functions whose names are half those of others
+_CALLED = (*FUNCTIONS, *HIGHER_ORDER, *sorted(GROUP_NAMES))
 
 
 def resolve(tree: Syntax, scope: Mapping[str, DataType]) -> Typed:
@@ -97,7 +106,8 @@ class _Resolver:
             return self._struct(node)
         rule = RULES.get(node.function)
         if rule is None or (not node.arguments and node.function not in _EMPTY_ALLOWED):
-            raise not_portable(f'the function "{node.function}"', offset=node.start)
+            near = "" if rule else nearest_hint(node.function, _CALLED, cutoff=_NEAR)
+            raise not_portable(f'the function "{node.function}"', offset=node.start, near=near)
         arguments = [self.typed(each) for each in node.arguments]
         check_arguments(node.function, arguments, offset=node.start)
         try:

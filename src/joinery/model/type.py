@@ -263,7 +263,10 @@ def parse_type(text: str) -> DataType:
         'struct<a: int, b: array<string>>'
     """
     parser = _Parser(text)
-    result = parser.type()
+    try:
+        result = parser.type()
+    except RecursionError:
+        raise TypeTextError("the type is nested too deeply", offset=0) from None
     if parser.kind:
         raise parser.error(f'type "{text}" continues after its end')
     return result

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from joinery.errors import SpecError
 from joinery.project.product import ProductSpec
@@ -38,6 +38,18 @@ def check_name(name: object, what: str) -> None:
             code="SPEC_NAME",
             hint="Its name comes first.",
         )
+
+
+def map_given(told: object, name: str) -> dict[str, Any]:
+    """Return the map that an argument of a call is; empty where it was left out.
+
+    Raises:
+        SpecError: It is no map.
+    """
+    if told is None or isinstance(told, Mapping):
+        return dict(told or {})
+    message = f'"{name}" needs a map, not an object of type {type(told).__name__}'
+    raise SpecError(message, code="SPEC_SHAPE", hint=f"Write {name}={{…}}.")
 
 
 def relation_name(relation: RelationLike) -> str:

@@ -8,7 +8,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, Self, TypeAlias
 
 from joinery.errors import SpecError, suggesting, suggesting_methods
-from joinery.project.argument import RelationLike, declared_by, given, relation_name
+from joinery.project.argument import (
+    RelationLike,
+    check_name,
+    declared_by,
+    given,
+    map_given,
+    relation_name,
+)
 from joinery.project.node import NodeSpec, read_embed
 from joinery.project.product import ProductSpec
 from joinery.project.read import raise_all
@@ -327,6 +334,7 @@ def _embed(
     name: str = "",
 ) -> Embed:
     """Return an embed; in messages it goes by its name, else by its relation's."""
+    check_name(name, "an embed")
     told = given(parts)
     if isinstance(relation, Embed):
         if told or relation.spec.cardinality != cardinality:
@@ -336,8 +344,8 @@ def _embed(
                 hint=f"Use embed_{relation.spec.cardinality} with its name alone.",
             )
         return relation
-    below, through = embeds_given(told.pop("embed", {})), told.pop("through", {})
-    assert isinstance(through, Mapping)  # as both callers have it
+    below = embeds_given(told.pop("embed", {}))
+    through = map_given(told.pop("through", None), "through")
     if through:
         told["through"] = {relation_name(each): on for each, on in through.items()}
     reader = Reader()

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from joinery.errors import SpecError, suggesting, suggesting_methods
-from joinery.project.argument import RelationLike, relation_name
+from joinery.project.argument import RelationLike, check_name, relation_name
 from joinery.project.declare import product_of
 from joinery.project.declare_embed import Document, Embed, embeds_given, objects_of
 from joinery.project.form import After
@@ -131,6 +131,7 @@ def row(name: str, condition: str | None = None) -> Rows:
         >>> row("F", "not ok").times(3).then(row("S", "ok")).define
         {'F': 'not ok', 'S': 'ok'}
     """
+    check_name(name, "a row")
     return Rows(name, {} if condition is None else {name: condition})
 
 

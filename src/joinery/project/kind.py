@@ -104,14 +104,21 @@ def read_sink(
         name = reader.text(next(each.value for each in entries if each.name == "use"), '"use"')
         options = reader.options(tree, what)
         return SinkSpec(use=name, options=tuple(each for each in options if each[0] != "use"))
-    kind, options = _kind(reader, tree, what, SINKS, whole=not named)
+    also = () if named else ("use",)
+    kind, options = _kind(reader, tree, what, SINKS, whole=not named, also=also)
     return SinkSpec(kind, options)
 
 
 def _kind(
-    reader: Reader, tree: Tree, what: str, kinds: Registry, *, whole: bool = True
+    reader: Reader,
+    tree: Tree,
+    what: str,
+    kinds: Registry,
+    *,
+    whole: bool = True,
+    also: tuple[str, ...] = (),
 ) -> tuple[str, Options]:
-    """Return a kind and its options from `{kind: {option: value}}`."""
+    """Return a kind and its options from `{kind: {option: value}}`; `also` may stand there, too."""
     entries = reader.entries(tree, what) if isinstance(tree, MapTree) else ()
     if len(entries) > 1:
         named = ", ".join(each.name for each in entries)
@@ -124,7 +131,8 @@ def _kind(
     entry = entries[0]
     part = f'"{entry.name}" of {what}'
     if entry.name not in kinds:
-        reader.unknown(f'{what} has no kind "{entry.name}"', entry.name, kinds.names(), entry.place)
+        known_names = (*kinds.names(), *also)
+        reader.unknown(f'{what} has no kind "{entry.name}"', entry.name, known_names, entry.place)
         return entry.name, ()
     if (known := kinds.known(entry.name)) is not None:
         check_options(reader, entry, part, known, whole=whole)

@@ -31,6 +31,11 @@ from joinery.project.write import project_data
 _VARIABLE = re.compile(r"\$\$\{|\$\{(?:([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\})?")
 _INTEGER = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_LONGEST_NUMBER = 4_000  # digits: Python converts no more than 4,300
+_KNOWN_TAGS = tuple(
+    f"tag:yaml.org,2002:{each}"
+    for each in "str int float bool null map seq set omap merge timestamp binary".split()
+)
 _WORDS: dict[str, bool | None] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
     **dict.fromkeys(("true", "True", "TRUE"), True),
@@ -179,15 +184,19 @@ def _tree(
         return None
     try:
         node = compose(text)
+        tree = None if node is None else _Composer(file, text, problems).tree(node)
     except YAMLError as error:
         problems.append(_syntax(error, file))
         return None
-    if node is None and not alone:
-        return MapTree((), Mark(Location(file)))
-    if node is None:
-        problems.append(_problem("SPEC_SHAPE", f'file "{file}" is empty', Location(file)))
+    except RecursionError:
+        message = "maps and lists are nested too deeply"
+        problems.append(_problem("SPEC_SYNTAX", message, Location(file)))
         return None
-    return _Composer(file, text, problems).tree(node)
+    if tree is None and not alone:
+        return MapTree((), Mark(Location(file)))
+    if tree is None:
+        problems.append(_problem("SPEC_SHAPE", f'file "{file}" is empty', Location(file)))
+    return tree
 
 
 def _text(file: str, problems: list[JoineryError]) -> str | None:
@@ -200,8 +209,8 @@ def _text(file: str, problems: list[JoineryError]) -> str | None:
     except FileNotFoundError:
         hint = "Name a file, or write one with joinery init."
         problems.append(_problem("SPEC_FILE_MISSING", f'there is no file "{file}"', start, hint))
-    except OSError as error:
-        message = f'could not read file "{file}": {error.strerror}'
+    except (OSError, ValueError) as error:  # a path with a NUL, or with what is no character
+        message = f'could not read file "{file}": {getattr(error, "strerror", error)}'
         problems.append(_problem("SPEC_FILE_MISSING", message, start))
     return None
 
@@ -241,6 +250,7 @@ class _Composer:
 
     def part(self, node: Node) -> Tree:
         place = self.place(node.start_mark)
+        self.check_tag(node, place)
         if isinstance(node, MappingNode):
             return MapTree(tuple(self.entry(*each) for each in node.value), Mark(place))
         if isinstance(node, SequenceNode):
@@ -253,6 +263,7 @@ class _Composer:
         text = self.substituted(node.value, place)
         tagged = str(node.tag).endswith(":str") and text == node.value
         value = text if node.style or tagged else _resolved(text)
+        self.check_characters(text, place)
         return Scalar(value, text, Mark(place, raw=raw, text=text))
 
     def entry(self, key: Node, value: Node) -> Entry:
@@ -260,7 +271,21 @@ class _Composer:
         if not isinstance(key, ScalarNode):
             self.problems.append(_problem("SPEC_SHAPE", "a name needs to be a text", place))
             return Entry("", self.tree(value), place)
+        self.check_characters(str(key.value), place)
         return Entry(str(key.value), self.tree(value), place)
+
+    def check_characters(self, text: str, place: Location) -> None:
+        """Note a text that nothing could write."""
+        if any("\ud800" <= each <= "\udfff" for each in text):
+            message = "half a surrogate pair is not a character"
+            self.problems.append(_problem("SPEC_SYNTAX", message, place))
+
+    def check_tag(self, node: Node, place: Location) -> None:
+        """Note a tag that means nothing here."""
+        tag = str(node.tag)
+        if not tag.startswith(_KNOWN_TAGS):
+            message = f'the tag "{tag}" means nothing here'
+            self.problems.append(_problem("SPEC_SYNTAX", message, place, "Remove it."))
 
     def substituted(self, text: str, place: Location) -> str:
         """Return `text` with its environment variables."""
@@ -290,7 +315,7 @@ def _resolved(text: str) -> str | int | float | bool | None:
     """Return what a plain scalar means in YAML 1.2."""
     if text in _WORDS:
         return _WORDS[text]
-    if _INTEGER.fullmatch(text):
+    if _INTEGER.fullmatch(text) and len(text) <= _LONGEST_NUMBER:
         return int(text, 0) if text[:2] in ("0o", "0x") else int(text)
     return float(text) if _FLOAT.fullmatch(text) else text
 

@@ -18,9 +18,12 @@ from joinery.project.reader import Reader
 from joinery.project.relation import read_relation
 from joinery.project.run import RunSpec, read_run
 from joinery.project.stream import read_stream
-from joinery.project.tree import Entry, Scalar, Tree, marks_of
+from joinery.project.tree import Entry, MapTree, Scalar, Tree, marks_of
 from joinery.project.vault import read_vault
-from joinery.project.window import Window
+from joinery.project.window import Span, Tumbling, Window
+
+_NOTHING = MapTree(())
+_SOME_WINDOW = Tumbling(Span(1, "days"))  # stands for one that cannot be read
 
 
 def read_project(tree: Tree, *, folder: Path) -> ProjectSpec:
@@ -46,6 +49,8 @@ def read_parts(
     """
     reader = Reader()
     parts = reader.named(tree, "the project", grammar.PROJECT, grammar.RESERVED_PROJECT)
+    if reader.problems and not isinstance(tree, MapTree):
+        parts = {"relations": _NOTHING, "products": _NOTHING}  # what it lacks is not told as well
     spec = _project(reader, parts, tree.mark.value)
     marks = marks_of(tree)
     marks.update(reader.marks)
@@ -96,7 +101,7 @@ def _windows(reader: Reader, parts: Mapping[str, Tree]) -> tuple[tuple[str, Wind
     found: list[tuple[str, Window]] = []
     for entry in _entries(reader, parts, "windows"):
         window = read_window(reader, entry.value, f'window "{entry.name}"')
-        found += [] if window is None else [(entry.name, window)]
+        found.append((entry.name, window or _SOME_WINDOW))
     return tuple(found)
 
 

@@ -83,9 +83,12 @@ def read_window(reader: Reader, tree: Tree, what: str) -> Window | None:
         reader.shape(tree, what, f"a map with one of {', '.join(kinds)}", "Write {tumbling: 1h}.")
         return None
     found = [each for each in kinds if each in {entry.name for entry in tree.entries}]
-    if len(found) != 1:
-        message = f"{what} needs one of {', '.join(kinds)}"
-        reader.refuse("SPEC_MISSING_KEY", message, tree.mark.value, hint="Write {tumbling: 1h}.")
+    if len(found) > 1:
+        message, hint = f"{what} is of one kind, not of {', '.join(found)}", "Keep one of them."
+        reader.refuse("SPEC_SHAPE", message, tree.mark.value, hint=hint)
+        return None
+    if not found:
+        _refuse_no_kind(reader, tree, what)
         return None
     parts = reader.named(tree, what, WINDOW[found[0]])
     known = len(reader.problems)
@@ -100,6 +103,17 @@ def read_window(reader: Reader, tree: Tree, what: str) -> Window | None:
         case _:
             assert_never(made)
     return made
+
+
+def _refuse_no_kind(reader: Reader, tree: MapTree, what: str) -> None:
+    """Note a window without a kind: which of its keys may have been meant as one, or that none."""
+    beside = {name for names in WINDOW.values() for name in names}
+    strange = [each for each in tree.entries if each.name not in beside]
+    for each in strange:
+        reader.unknown(f'{what} has no key "{each.name}"', each.name, WINDOW_KINDS, each.place)
+    if not strange:
+        message = f"{what} needs one of {', '.join(WINDOW_KINDS)}"
+        reader.refuse("SPEC_MISSING_KEY", message, tree.mark.value, hint="Write {tumbling: 1h}.")
 
 
 def _window(reader: Reader, parts: Mapping[str, Tree], kind: str, what: str) -> Window | None:

@@ -25,6 +25,7 @@ _LONGEST_US = _YEARS * 366 * DAY_US
 
 _MEANT = {
     "group_by": "Write aggregate: RELATION with by: [column].",
+    "<<": "Write the keys out: YAML 1.2 merges no maps.",
 }
 
 

@@ -11,9 +11,22 @@ from inspect import isroutine
 from pathlib import PurePath
 from typing import ClassVar
 
-from joinery.errors import Location
+from joinery.errors import Location, SpecError
 from joinery.project.function import function_name
 from joinery.project.mark import Mark, Path
+
+_INSTEAD = {
+    "timedelta": 'Write a duration as text, such as "2s".',
+    "datetime": "Write it as text.",
+    "date": "Write it as text.",
+    "Decimal": "Write it as text.",
+    "bytes": "Write it as text.",
+    "set": "Write a list.",
+    "frozenset": "Write a list.",
+    "RelationSpec": "Write its name.",
+    "Document": "Write its name.",
+    "Table": "Write its name.",
+}
 
 
 class FromEnvironment(str):
@@ -76,16 +89,23 @@ class MapTree:
 Tree = Scalar | ListTree | MapTree
 
 
-def tree_of(value: object) -> Tree:
+def tree_of(value: object, path: Path = ()) -> Tree:
     """Return a Python value as a tree without places.
 
+    Args:
+        value: Of maps, lists, texts, paths, functions, numbers, booleans and None.
+        path: Where it stands, for the error.
+
     Raises:
-        TypeError: If it holds anything but maps, lists, texts, paths, functions, numbers, booleans
-            and None.
-        SpecError: A function of it cannot be imported by another process.
+        SpecError: It holds something else, or a function that another process cannot import.
     """
     if isinstance(value, Mapping):
-        return MapTree(tuple(Entry(str(name), tree_of(each)) for name, each in value.items()))
+        return MapTree(
+            tuple(
+                Entry(_name(name, path), tree_of(each, (*path, str(name))))
+                for name, each in value.items()
+            )
+        )
     if value is None:
         return Scalar(None, "")
     if isinstance(value, bool):
@@ -96,9 +116,27 @@ def tree_of(value: object) -> Tree:
         value = function_name(value)
     if isinstance(value, str | int | float):
         return Scalar(value, str(value))
-    if isinstance(value, Sequence):
-        return ListTree(tuple(tree_of(each) for each in value))
-    raise TypeError(f"a declaration cannot hold a {type(value).__name__}")
+    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
+        return ListTree(tuple(tree_of(each, path) for each in value))
+    raise _foreign(f'"{_shown(path)}"', value)
+
+
+def _name(name: object, path: Path) -> str:
+    """Return a name of a map, which a number or a boolean may be as in a file."""
+    if isinstance(name, str | int | float):
+        return str(name)
+    raise _foreign(f'a name in "{_shown(path)}"', name)
+
+
+def _shown(path: Path) -> str:
+    return ".".join(str(each) for each in path) or "declaration"
+
+
+def _foreign(what: str, value: object) -> SpecError:
+    """Return the error of a Python object that stands where only data may."""
+    kind = type(value).__name__
+    message = f"{what} cannot be of type {kind}"
+    return SpecError(message, code="SPEC_SHAPE", hint=_INSTEAD.get(kind, ""))
 
 
 def marks_of(tree: Tree, path: Path = (), place: Location | None = None) -> dict[Path, Mark]:

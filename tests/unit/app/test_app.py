@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -597,9 +598,21 @@ def test_tables_are_relations_of_documents_embeds_and_groups() -> None:
         ),
         (lambda app, log: loose.pattern("a", "b", match="A", rules={"r": "c"}), "jn.many("),
         (lambda app, log: loose.many(loose.one("a", on=["b"]), on=["b"]), "Use embed_one"),
+        (lambda app, log: log.lookup_join({}, "id"), "Write app.table("),
+        (lambda app, log: loose.many("a", on=["b"], through=["c"]), "Write through={…}."),
+        (lambda app, log: loose.App("a", sources=["b"]), "Write sources={…}."),
+        (lambda app, log: log.with_columns(columns=loose.__all__), "Write columns={…}."),
+        (lambda app, log: loose.load(5), 'Write jn.load("joinery.yaml").'),
+        (lambda app, log: loose.document("a", "b").embed_one(5, "c", on=["d"]), "Its name comes"),
+        (lambda app, log: loose.row({}, "a > 1"), "Its name comes first."),
+        (
+            lambda app, log: loose.document("a", "b", emit={"settle": timedelta(seconds=2)}),
+            'Write a duration as text, such as "2s".',
+        ),
+        (lambda app, log: loose.relation("a", key={"id"}, fields={}), "Write a list."),
     ],
 )
-def test_what_is_no_relation_is_refused_in_one_line(
+def test_what_is_of_another_kind_is_refused_in_one_line(
     wrong: Callable[[jn.App, jn.Stream], object], hint: str
 ) -> None:
     app = jn.App("web")

@@ -140,6 +140,18 @@ def test_a_letter_is_put_back_mended(
 
 
 @pytest.mark.usefixtures("letters")
+def test_a_letter_is_not_put_back_as_nothing(
+    command: Command, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (id,) = ids(capsys, command, "--reason", "wrong_type")
+    (tmp_path / "mended.json").write_bytes(b"\xef\xbb\xbf\n")
+
+    assert command("replay", id, "--value", "mended.json") == 2
+
+    assert "mended.json is empty" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("letters")
 def test_letters_are_dropped(command: Command, capsys: pytest.CaptureFixture[str]) -> None:
     assert command("drop", "--of", "customer", "--reason", "undecodable") == 0
 

@@ -183,6 +183,18 @@ def test_a_record_that_was_cut_is_read_from_its_file(
     assert [b'2\t{"id":2,"name":"a long name"}'] == replayed(tmp_path)
 
 
+def test_a_cut_record_that_begins_its_file_has_no_byte_order_mark(
+    queue: DeadLetterQueue, tmp_path: Path
+) -> None:
+    (tmp_path / "data/customer").mkdir(parents=True)
+    (tmp_path / "data/customer/1.jsonl").write_bytes(b'\xef\xbb\xbf{"id":1}\n')
+    write(tmp_path, record(1, "{", cut=True))
+
+    queue.replay(queue.find(Selection()))
+
+    assert [b'1\t{"id":1}'] == replayed(tmp_path)
+
+
 def test_a_cut_record_whose_file_is_gone_is_kept(queue: DeadLetterQueue, tmp_path: Path) -> None:
     write(tmp_path, record(2, '{"id":2,"na', cut=True))
 
@@ -356,6 +368,7 @@ def test_an_id_that_is_not_there_or_not_the_only_one_is_refused(
         (b"1", b"{}", b'{"key":1,"value":{}}'),
         (None, b'{"key":1,"value":2}', b'{"key":null,"value":{"key":1,"value":2}}'),
         (None, None, b'{"key":null,"value":null}'),
+        pytest.param(None, b"[" * 9000, b"[" * 9000, id="nested deeper than Python reads"),
     ],
 )
 def test_a_line_is_read_as_the_same_key_and_value(

@@ -263,3 +263,27 @@ def test_what_is_not_portable_says_so_first_and_that_it_was_not_checked_apart() 
 
     told = (caught.value.message, caught.value.detail)
     assert ('the function "initcap" is outside the portable subset', "It was not checked.") == told
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("uper(name)", 'Use "upper", or check it with Spark.'),
+        ("soundex(name)", "Check it with Spark, or use what docs/expressions.md lists."),
+    ],
+)
+def test_a_function_is_hinted_where_one_of_the_portable_subset_is_near(
+    text: str, hint: str
+) -> None:
+    with pytest.raises(NotPortableError) as caught:
+        build_expression(text, SCOPE)
+
+    assert hint == caught.value.hint
+
+
+def test_a_misspelled_aggregate_of_a_groups_rows_is_told_as_such() -> None:
+    with pytest.raises(ExpressionError) as caught:
+        build_expression("1 + sm(amount)", {}, rows={"amount": LONG})
+
+    told = caught.value
+    assert ("PLAN_UNKNOWN_FUNCTION", 4, 'Use "sum".') == (told.code, told.offset, told.hint)

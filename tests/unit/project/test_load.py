@@ -361,7 +361,52 @@ def test_a_file_that_is_not_utf_8_is_told_at_its_first_character(tmp_path: Path)
 
 def test_an_empty_file_and_a_file_that_is_a_list_are_refused(tmp_path: Path) -> None:
     assert ["1:1 SPEC_SHAPE"] == [" ".join(each.split()[:2]) for each in problems(tmp_path, "")]
-    assert "SPEC_SHAPE" in problems(tmp_path, "- a\n")[0]
+    assert ["1:1 SPEC_SHAPE the project needs a map, not a list"] == problems(tmp_path, "- a\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("x: " + "[" * 2000 + "]" * 2000, "1:1 SPEC_SYNTAX maps and lists are nested too deeply"),
+        (
+            ROOT + '    fields: ["\\ud800"]\n',
+            "7:14 SPEC_SYNTAX half a surrogate pair is not a character",
+        ),
+        (ROOT + "    fields: !mine [id]\n", '7:13 SPEC_SYNTAX the tag "!mine" means nothing here'),
+        (
+            ROOT.replace("id: long", f"id: '{'array<' * 1000}int{'>' * 1000}'", 1),
+            '2:35 SPEC_TYPE field "id" of relation "user": the type is nested too deeply',
+        ),
+    ],
+)
+def test_what_yaml_reads_and_nothing_here_does_is_told_in_one_line(
+    tmp_path: Path, text: str, told: str
+) -> None:
+    assert [told] == problems(tmp_path, text)
+
+
+def test_a_number_of_more_digits_than_python_converts_is_told_at_its_place(
+    tmp_path: Path,
+) -> None:
+    (told,) = problems(tmp_path, ROOT + f"run: {{max_rows_per_batch: {'9' * 5000}}}\n")
+
+    assert told.startswith("7:27 SPEC_SHAPE")
+
+
+def test_a_misspelled_kind_of_a_window_is_named_and_is_all_that_is_told(tmp_path: Path) -> None:
+    text = ROOT + "  n: {aggregate: user, window: hour, values: {n: count(*)}}\n"
+
+    told = problems(tmp_path, text + "windows: {hour: {hoping: 1h, every: 30m}}\n")
+
+    assert ['8:18 SPEC_UNKNOWN_KEY window "hour" has no key "hoping"'] == told
+
+
+def test_a_merge_key_and_a_misspelled_use_have_a_hint(tmp_path: Path) -> None:
+    with pytest.raises(ProjectErrors) as caught:
+        load(tmp_path, ROOT + "    <<: {}\n    sink: {ues: box}\n")
+
+    hints = [each.hint for each in caught.value.problems]
+    assert ["Write the keys out: YAML 1.2 merges no maps.", 'Use "use".'] == hints
 
 
 def test_an_alias_inside_what_it_names_is_refused(tmp_path: Path) -> None:
