@@ -168,7 +168,7 @@ def _function(node: Apply) -> Callable[..., Any]:
         case "round":
             return number.rounded(operand, node.type)
         case "floor" | "ceil":
-            return number.toward(math.floor if name == "floor" else math.ceil, operand, node.type)
+            return number.toward(math.floor if name == "floor" else math.ceil, node.type)
         case "not":
             return lambda value: not value
         case "sqrt":

@@ -110,9 +110,7 @@ def rounded(operand: DataType, result: DataType) -> Callable[[Any, int], Any]:
     return compute
 
 
-def toward(
-    direction: Callable[[Any], int], operand: DataType, result: DataType
-) -> Callable[[Any], Any]:
+def toward(direction: Callable[[Any], int], result: DataType) -> Callable[[Any], Any]:
     """Return `floor` or `ceil` over doubles or decimals."""
     if isinstance(result, Decimal):
         return lambda value: fit(decimal.Decimal(direction(value)), result)

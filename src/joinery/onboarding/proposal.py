@@ -224,7 +224,7 @@ class _Offer:
     def product(self, root: TableName) -> ProductSpec:
         taken, embeds = self._columns(root), []
         for each in self._found(root):
-            embeds.append(self._embed(each, root, taken))
+            embeds.append(self._embed(each, taken))
             taken = [*taken, embeds[-1].name]
         name = self.names[root]
         return ProductSpec(
@@ -238,9 +238,7 @@ class _Offer:
         own = [(each, True) for each in self.keys if each.child == root]
         return own + [(each, False) for each in self.keys if each.parent == root]
 
-    def _embed(
-        self, found: tuple[ForeignKey, bool], root: TableName, taken: Collection[str]
-    ) -> NodeSpec:
+    def _embed(self, found: tuple[ForeignKey, bool], taken: Collection[str]) -> NodeSpec:
         key, own = found
         if own:
             return self._named_row(key, taken)

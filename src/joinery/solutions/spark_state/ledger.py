@@ -26,12 +26,14 @@ from joinery.solutions.spark_state.program import (
     DocumentNode,
     Inserts,
     KernelProgram,
+    ProductNode,
     RelationProgram,
     Removed,
     Retract,
     Root,
     Subjects,
     Use,
+    Versions,
 )
 from joinery.solutions.spark_state.stream_program import StreamNode
 
@@ -283,7 +285,7 @@ def _leave_followers(program: KernelProgram, found: dict[int, int]) -> None:
     while left:
         node = nodes[left.pop()]
         heirs = targets_of(node)
-        sent = reads.get(getattr(node, "product", -1))
+        sent = reads.get(node.product) if isinstance(node, ProductNode) else None
         heirs += [each.node for each in program.routes if each.relation == sent]
         left += [each for each in {*heirs} if found.pop(each, None) is not None]
 
@@ -347,8 +349,7 @@ def _heard(program: KernelProgram, nodes: Sequence[DocumentNode]) -> list[str]:
 
 
 def _uses(node: DocumentNode) -> tuple[Use, ...]:
-    uses: tuple[Use, ...] = getattr(node, "uses", ())
-    return uses
+    return node.uses if isinstance(node, Retract | Inserts | Versions | Root) else ()
 
 
 def _was_read(node: DocumentNode) -> tuple[str, ...]:

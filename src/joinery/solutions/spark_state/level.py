@@ -28,6 +28,7 @@ from joinery.solutions.spark_state.program import (
     Inserts,
     OwnUse,
     ParentUse,
+    ProductNode,
     ProductRead,
     Removed,
     Retract,
@@ -104,7 +105,7 @@ def _all_targets(
     targets = targets_of(node)
     if not isinstance(node, Closing | Deadlines | Cuts | Rule):
         targets += [one for each in targets for one in (*waits.get(each, ()), *rules.get(each, ()))]
-    if isinstance(node, Fold | Root | Group | History | EventFold | Pattern | Search):
+    if isinstance(node, ProductNode):
         targets += readers.get(node.product, [])
     return targets
 

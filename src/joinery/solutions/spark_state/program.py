@@ -287,6 +287,8 @@ DocumentNode = (
     | Removed
 )
 KernelNode = DocumentNode | StreamNode
+ProductNode = Fold | Root | Group | History | EventFold | Pattern | Search
+"""What sends the rows of a product."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import dev.joinery.kernel.node.BatchWatermarks;
 import dev.joinery.kernel.node.Node;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.spark.BytesEncoder;
+import dev.joinery.kernel.spark.TaskRows;
 import dev.joinery.kernel.state.AddressValues;
 import dev.joinery.kernel.state.Expiry;
 import dev.joinery.kernel.state.PatchedValues;
@@ -18,6 +19,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
 import org.apache.spark.broadcast.Broadcast;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.streaming.ExpiredTimerInfo;
 import org.apache.spark.sql.streaming.ListState;
 import org.apache.spark.sql.streaming.OutputMode;
@@ -71,6 +73,14 @@ public class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[], byte
       messages.add(rows.next());
     }
     return CollectionConverters.asScala(handle(address, messages));
+  }
+
+  /** The rows that an operator is handed which takes all of a task's at once. */
+  static Iterator<InternalRow> rowsOfTask(Iterator<?> values) {
+    if (values.next() instanceof TaskRows task) {
+      return task.rows();
+    }
+    throw new IllegalStateException("a level of a run was planned as one of a user's session");
   }
 
   /** Whether a node, which may be the output, is one of this level. */

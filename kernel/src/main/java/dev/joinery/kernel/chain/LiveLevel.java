@@ -6,7 +6,6 @@ import dev.joinery.kernel.node.Node;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.program.SearchProgram;
 import dev.joinery.kernel.spark.RowsAhead;
-import dev.joinery.kernel.spark.TaskRows;
 import dev.joinery.kernel.spark.WholeTask;
 import java.util.NoSuchElementException;
 import java.util.stream.IntStream;
@@ -24,9 +23,6 @@ import scala.collection.Iterator$;
  * that comes alone waits for no other.
  */
 public final class LiveLevel extends Level implements WholeTask {
-  private static final int MESSAGE = 0;
-  private static final int ADDRESS = 1;
-
   public LiveLevel(Broadcast<SharedProgram> shared, int level) {
     super(shared, level, new Counting.EachGroup());
   }
@@ -47,10 +43,7 @@ public final class LiveLevel extends Level implements WholeTask {
   public Iterator<Tuple2<byte[], byte[]>> handleInputRows(
       byte[] none, Iterator<byte[]> values, TimerValues timers) {
     begin();
-    if (((Iterator<?>) values).next() instanceof TaskRows task) {
-      return new Handling(RowsAhead.of(task.rows())).asObjects();
-    }
-    throw new IllegalStateException("a level of a run was planned as one of a user's session");
+    return new Handling(RowsAhead.of(rowsOfTask(values))).asObjects();
   }
 
   @Override
@@ -62,7 +55,6 @@ public final class LiveLevel extends Level implements WholeTask {
   private final class Handling extends Sending {
     private final RowsAhead rows;
     private final Inbox inbox = new Inbox();
-    private UnsafeRow passing;
 
     Handling(RowsAhead rows) {
       super(new Outbox());
@@ -71,11 +63,11 @@ public final class LiveLevel extends Level implements WholeTask {
 
     @Override
     public boolean hasNext() {
-      while (passing == null && !super.hasNext()) {
+      while (!super.hasNext()) {
         Inbox.Group group = following();
         if (group != null) {
           send(handle(group.address(), group.messages()));
-        } else if (passing == null && rows.hasEnded() && !inbox.anyWaits()) {
+        } else if (!passes() && rows.hasEnded() && !inbox.anyWaits()) {
           return false;
         }
       }
@@ -86,10 +78,10 @@ public final class LiveLevel extends Level implements WholeTask {
       Inbox.Group urgent = inbox.urgent();
       if (urgent == null && !inbox.isPortionDue()) {
         receive();
-        inbox.received(passing == null);
+        inbox.received(!passes());
         urgent = inbox.urgent();
       }
-      return urgent != null || passing != null ? urgent : inbox.portion();
+      return urgent != null || passes() ? urgent : inbox.portion();
     }
 
     /** Takes what has come, up to a message to a later level; waits where nothing else is to do. */
@@ -99,7 +91,7 @@ public final class LiveLevel extends Level implements WholeTask {
         byte[] address = row.getBinary(ADDRESS);
         int node = Address.nodeOf(address);
         if (!isHere(node)) {
-          passing = row;
+          pass(row);
           return;
         }
         byte[] message = row.getBinary(MESSAGE);
@@ -112,11 +104,6 @@ public final class LiveLevel extends Level implements WholeTask {
     public InternalRow next() {
       if (!hasNext()) {
         throw new NoSuchElementException();
-      }
-      if (passing != null) {
-        UnsafeRow row = passing;
-        passing = null;
-        return row;
       }
       return super.next();
     }

@@ -3,7 +3,6 @@ package dev.joinery.kernel.chain;
 import dev.joinery.kernel.bytes.Address;
 import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.spark.RowGroups;
-import dev.joinery.kernel.spark.TaskRows;
 import dev.joinery.kernel.spark.WholeTask;
 import dev.joinery.kernel.state.Expiry;
 import java.util.NoSuchElementException;
@@ -23,8 +22,6 @@ import scala.collection.Iterator;
  * on as they come, the rest is brought together by address, without being sorted.
  */
 public final class TaskLevel extends Level implements WholeTask {
-  private static final int MESSAGE = 0;
-  private static final int ADDRESS = 1;
   private final Broadcast<SharedProgram> shared;
   private boolean handling;
 
@@ -37,11 +34,9 @@ public final class TaskLevel extends Level implements WholeTask {
   public Iterator<Tuple2<byte[], byte[]>> handleInputRows(
       byte[] none, Iterator<byte[]> values, TimerValues timers) {
     begin();
-    if (((Iterator<?>) values).next() instanceof TaskRows task) {
-      handling = true;
-      return new Handling(task.rows()).asObjects();
-    }
-    throw new IllegalStateException("a level of a run was planned as one of a user's session");
+    Iterator<InternalRow> rows = rowsOfTask(values);
+    handling = true;
+    return new Handling(rows).asObjects();
   }
 
   @Override
@@ -65,7 +60,6 @@ public final class TaskLevel extends Level implements WholeTask {
     private final Iterator<InternalRow> rows;
     private final RowGroups ours = RowGroups.ofTask();
     private java.util.Iterator<RowGroups.Group> groups;
-    private UnsafeRow passing;
     private byte[] address;
     private int node;
     private long messages;
@@ -78,7 +72,7 @@ public final class TaskLevel extends Level implements WholeTask {
 
     @Override
     public boolean hasNext() {
-      while (passing == null && !sends()) {
+      while (!passes() && !sends()) {
         if (groups == null) {
           receive();
         } else {
@@ -130,7 +124,7 @@ public final class TaskLevel extends Level implements WholeTask {
         UnsafeRow row = (UnsafeRow) rows.next();
         int to = nodeOf(row);
         if (!isHere(to)) {
-          passing = row;
+          pass(row);
           return;
         }
         if (deadlines().isOf(to)) {
@@ -176,12 +170,9 @@ public final class TaskLevel extends Level implements WholeTask {
       if (!hasNext()) {
         throw new NoSuchElementException();
       }
-      if (passing != null) {
-        UnsafeRow row = passing;
-        passing = null;
-        return row;
+      if (!passes()) {
+        messages++;
       }
-      messages++;
       return super.next();
     }
   }
