@@ -1,1 +1,1 @@
-"""What a table of a database or a topic looks like, for `joinery table add`."""
+"""What tables and topics look like, for `joinery table add` and `joinery init --from`."""
