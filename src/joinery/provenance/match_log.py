@@ -198,7 +198,7 @@ class _MatchMaker:
             if condition(document) is True:  # Of two rows alone, so here queries look ahead only.
                 return (
                     f"{about} is true of {names[1]}, but retroactive: false finds only what changes"
-                    " after the query, or in the same batch; which that was, the logs do not tell"
+                    " after the query, or in the same batch; the logs do not say which that was"
                 )
         except EvaluationError as error:
             return f"{about} cannot be evaluated for {names[1]}: {error}"

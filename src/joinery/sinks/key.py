@@ -194,7 +194,7 @@ def listed_key(text: str, key: Struct, target: str) -> str:
     except (ValueError, TypeError) as error:
         raise SinkError(
             f"{target} holds documents under keys of other columns or types than the product's",
-            detail="Did its key change? Which of them are no more cannot be told.",
+            detail="Did its key change? It is not known which of them are gone.",
             hint="Name another place for the product, or delete there what it sent before.",
         ) from error
 
