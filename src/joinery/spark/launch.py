@@ -156,6 +156,9 @@ def session_settings(
             "spark.driver.bindAddress": "127.0.0.1",
             # Shuffles stay on this machine, in its page cache.
             "spark.shuffle.compress": "false",
+            # So do broadcasts, of which each batch makes one for each operator with state.
+            "spark.broadcast.compress": "false",
+            "spark.broadcast.checksum": "false",
             # Spark's own ones fork a process for each file of a checkpoint.
             "spark.sql.streaming.checkpointFileManagerClass": _LOCAL_FILES,
             # Hadoop's local files have checksums already; a third file for each is time.

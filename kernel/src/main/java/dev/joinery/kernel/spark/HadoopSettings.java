@@ -1,22 +1,57 @@
 package dev.joinery.kernel.spark;
 
-import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.SparkContext;
 
 /**
- * Hadoop's settings in a local session of ours: without what YARN and MapReduce have by default.
+ * Hadoop's settings in a local session of ours: without defaults that a disk does not need.
  *
  * <p>Spark sends all settings anew to each operator with state in each batch, and Hadoop writes
- * where each came from with a compressor of its own; two in three are for YARN and MapReduce,
- * which a local session does not run.
+ * where each came from with a compressor of its own. Most are defaults of YARN and MapReduce, which
+ * a local session does not run, and of networks and stores, which it does not ask.
  */
 public final class HadoopSettings {
   private static final String MANAGER = "spark.sql.streaming.checkpointFileManagerClass";
+  private static final String CORE = "core-default.xml";
   private static final Set<String> UNUSED = Set.of("yarn-default.xml", "mapred-default.xml");
+
+  /** Spark's word for what it sets in place of Hadoop's default. */
+  private static final String OF_SPARK = "Set by Spark to default values";
+
+  /** What settings of networks and stores begin with. */
+  private static final List<String> PARTS =
+      List.of(
+          "adl.",
+          "dfs.",
+          "fs.abfs",
+          "fs.adl.",
+          "fs.azure.",
+          "fs.ftp.",
+          "fs.gs.",
+          "fs.hdfs.",
+          "fs.obs.",
+          "fs.s3a.",
+          "fs.viewfs.",
+          "fs.wasb",
+          "ftp.",
+          "ha.",
+          "hadoop.caller.",
+          "hadoop.http.",
+          "hadoop.kerberos.",
+          "hadoop.registry.",
+          "hadoop.rpc.",
+          "hadoop.security.",
+          "hadoop.ssl.",
+          "hadoop.zk.",
+          "ipc.",
+          "nfs.",
+          "rpc.",
+          "tfile.");
 
   private HadoopSettings() {}
 
@@ -27,15 +62,34 @@ public final class HadoopSettings {
     }
   }
 
-  /** What a user set, in a file or in Spark's settings, stays. */
+  /**
+   * What a user set, in a file or in Spark's settings, stays; and so does all that begins like it,
+   * where that is of a network or a store.
+   */
   public static void trim(Configuration settings) {
-    List<String> unused = new ArrayList<>();
+    Map<String, String> parts = new TreeMap<>();
+    Set<String> asked = new HashSet<>();
     for (Map.Entry<String, String> each : settings) {
-      String[] sources = settings.getPropertySources(each.getKey());
-      if (sources != null && sources.length == 1 && UNUSED.contains(sources[0])) {
-        unused.add(each.getKey());
+      String source = sourceOf(settings, each.getKey());
+      String part = partOf(each.getKey());
+      if (UNUSED.contains(source)) {
+        parts.put(each.getKey(), source);
+      } else if (part != null && (source.equals(CORE) || source.equals(OF_SPARK))) {
+        parts.put(each.getKey(), part);
+      } else if (part != null) {
+        asked.add(part);
       }
     }
-    unused.forEach(settings::unset);
+    parts.values().removeAll(asked);
+    parts.keySet().forEach(settings::unset);
+  }
+
+  private static String sourceOf(Configuration settings, String name) {
+    String[] sources = settings.getPropertySources(name);
+    return sources != null && sources.length == 1 ? sources[0] : "";
+  }
+
+  private static String partOf(String name) {
+    return PARTS.stream().filter(name::startsWith).findFirst().orElse(null);
   }
 }

@@ -33,4 +33,17 @@ final class HadoopSettingsTest {
 
     assertNull(new Configuration(settings).get("mapreduce.map.memory.mb"));
   }
+
+  @Test
+  void defaultsOfNetworksAndStoresGoUnlessAUserHasSetOneOfTheirs() {
+    Configuration settings = new JobConf();
+    settings.set("fs.s3a.endpoint", "http://127.0.0.1:9000");
+
+    HadoopSettings.trim(settings);
+
+    assertNull(settings.get("hadoop.security.group.mapping"));
+    assertNull(settings.get("ipc.client.connect.timeout"));
+    assertNotNull(settings.get("fs.s3a.impl"));
+    assertNotNull(settings.get("io.file.buffer.size"));
+  }
 }
