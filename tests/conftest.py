@@ -32,7 +32,7 @@ _SESSION_JVM = f"{_ONE_COMPILER} -XX:ReservedCodeCacheSize=240m"
 # The files that need OpenSearch, Connect, the registry or DynamoDB, which start slowly: one process
 # has them all, so that one of each is started. Kafka and PostgreSQL are needed everywhere.
 _SHARING = """avro debezium diff_opensearch dynamodb kafka_avro_sink key_value lookups opensearch
-prove stack store_owner topic_add""".split()
+prove real_time_opensearch stack store_owner topic_add""".split()
 _SHARED = frozenset(f"tests/services/test_{name}.py" for name in _SHARING)
 
 

@@ -8,7 +8,7 @@ OpenSearch and Redis, and is timed by the same looks at its index:
 - `titles`: one table is written, a thousand rows a transaction, until the documents are equal to
   what SQL tells. `mixed`: rows of four kinds in random order, ten a transaction.
 - `lag`: from the return of a commit until the document shows it, read by its id, one look each
-  20 ms, beside a load of commits at random moments.
+  20 ms, beside a load of commits at random moments; the first seconds do not count (`--warm`).
 
 After each part all documents that it altered, and at the end all there are, are compared.
 Processor seconds are those of the side with the three servers.
@@ -165,7 +165,10 @@ class Turn:
         looking.start()
         loading.start()
         try:
-            sent = self._probe(probes)
+            self._probe(probes, self.chosen.warm)
+            wait(lambda: not probes.waiting, self.run, self.place.log)
+            probes.took.clear()
+            sent = self._probe(probes, self.chosen.seconds)
         finally:
             ended.set()
             loading.join()
@@ -177,11 +180,12 @@ class Turn:
             "ms": percentiles(probes.took) if probes.took else None,
         }
 
-    def _probe(self, probes: Probes) -> int:
-        drawn, count, ends = random.Random(1), 0, time.monotonic() + self.chosen.seconds
+    def _probe(self, probes: Probes, seconds: float) -> int:
+        """Commit titles for so long; return how many."""
+        drawn, count, began_at = random.Random(1), 0, time.monotonic()
         made = Changes(self.link, self.chosen.books)
-        while time.monotonic() < ends:
-            book, title = count % PROBES + 1, f"probe {count}"
+        while time.monotonic() - began_at < seconds:
+            book, title = count % PROBES + 1, f"probe {count} of {began_at}"
             made.title(book, title)
             probes.expect(str(book), title)
             count += 1
@@ -322,6 +326,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--load", type=float, nargs="*", default=[5.0, 50.0], help="a second")
     parser.add_argument("--probes", type=float, default=5.0, help="timed commits a second")
     parser.add_argument("--seconds", type=float, default=60.0, help="of each load")
+    parser.add_argument("--warm", type=float, default=15.0, help="seconds before a load counts")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--postgres", type=Path, default=decoding(), help="programs of a server")
     parser.add_argument("--set", action="append", default=[], help="of Joinery: dotted.key=value")
@@ -341,7 +346,7 @@ def main() -> int:
     given = dict(each.split("=", 1) for each in chosen.setting)
     made = [SIDES[name] for name in chosen.sides]
     sides: list[Side] = [
-        Joinery(tuple(chosen.set)) if each is Joinery else each(given) for each in made
+        each(tuple(chosen.set)) if issubclass(each, Joinery) else each(given) for each in made
     ]
     for each in sides:
         each.install()

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import psutil
 
@@ -126,6 +126,7 @@ class Joinery:
 
     settings: tuple[str, ...] = ()
     name: str = "joinery"
+    options: ClassVar[tuple[str, ...]] = ()
 
     def install(self) -> None:
         """Do nothing: it is this checkout."""
@@ -143,7 +144,7 @@ class Joinery:
         project.write_text(Path(__file__).with_name("book.yaml").read_text())
         told = {"DATABASE": f"{place.server}/{place.database}"}
         told |= {"OPENSEARCH": place.opensearch, "INDEX": place.index}
-        command = [str(Build().joinery), "run", project.name]
+        command = [str(Build().joinery), "run", project.name, *self.options]
         command += [f"--set={each}" for each in self.settings]
         with place.running(command, {f"BENCH_{name}": each for name, each in told.items()}) as run:
             yield run
@@ -151,6 +152,18 @@ class Joinery:
     def follows(self, place: Place) -> bool:
         """Tell so at once: the index is filled from the log's spool."""
         return True
+
+
+@dataclass(frozen=True, slots=True)
+class JoineryRealTime(Joinery):
+    """The same in real-time mode, once it has caught up in batches."""
+
+    name: str = "joinery-real-time"
+    options: ClassVar[tuple[str, ...]] = ("--real-time",)
+
+    def follows(self, place: Place) -> bool:
+        """Tell whether it said so: what comes after batches is counted as live."""
+        return '"live": true' in place.log.read_text(errors="replace")
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,4 +248,9 @@ def _command(name: str, place: Place, *options: str) -> list[str]:
     return [str(_PEER.python), program, "--config", str(place.folder / "schema.json"), *options]
 
 
-SIDES = {"joinery": Joinery, "pgsync": PGSync, "pgsync-wal": PGSyncLog}
+SIDES = {
+    "joinery": Joinery,
+    "joinery-real-time": JoineryRealTime,
+    "pgsync": PGSync,
+    "pgsync-wal": PGSyncLog,
+}

@@ -142,12 +142,13 @@ class OpenSearchSink:
         self._server: SearchServer | None = None
         self._prepared = False
         self._epoch: tuple[str, int] | None = None
+        self._noted: tuple[str, int] | None = None
         self._swept_at = time.monotonic()
         self.target = f"opensearch {access.shown}, index {index}"
 
     def open(self) -> None:
         """Connect."""
-        self._prepared, self._epoch = False, None
+        self._prepared, self._epoch, self._noted = False, None, None
         self._server = SearchServer(self._access, self.target)
 
     def write(self, batch: StagedBatch) -> Written:
@@ -163,8 +164,11 @@ class OpenSearchSink:
         if not self._prepared:
             self._prepare(server, batch)
         self._take_over(server, batch)
-        # An older number, as of what is sent again, is left out there.
-        server.bulk(self._side, [_numbered(_BATCH, batch, batch.batch_id)], body_of)
+        number = (batch.query_id, batch.batch_id)
+        if self._noted != number:
+            # An older number, as of what is sent again, is left out there.
+            server.bulk(self._side, [_numbered(_BATCH, *number)], body_of)
+            self._noted = number
 
     def write_part(self, batch: StagedBatch, part: int) -> Written:
         """Send the documents of a part in bulks, some at once."""
@@ -268,7 +272,7 @@ class OpenSearchSink:
         mine = (batch.query_id, batch.epoch)
         if self._epoch == mine:
             return
-        if server.bulk(self._side, [_numbered(_EPOCH, batch, batch.epoch)], body_of).older:
+        if server.bulk(self._side, [_numbered(_EPOCH, batch.query_id, batch.epoch)], body_of).older:
             raise self._replaced(batch)
         self._epoch = mine
 
@@ -317,9 +321,9 @@ class OpenSearchSink:
         return FencedError(f'another run of "{batch.query}" is writing to index "{self._index}"')
 
 
-def _numbered(what: str, batch: StagedBatch, number: int) -> Action:
+def _numbered(what: str, query_id: str, number: int) -> Action:
     """Return what keeps a number of a checkpoint in the side index, as its version."""
-    return Action(what + batch.query_id, StagedRow("{}", "{}", number))
+    return Action(what + query_id, StagedRow("{}", "{}", number))
 
 
 def _with_scheme(url: str) -> str:

@@ -249,6 +249,18 @@ class RealTimeKernel:
         records = self._jvm_door.records(reading, told, str(lease.file), lease.owner)
         return DataFrame(records, session)
 
+    def handed(
+        self, raw: DataFrame, topics: Sequence[Collection[Topic]], *, lease: Lease
+    ) -> DataFrame:
+        """Return what tasks hand to the driver, for the writer of `handover`; see `records`."""
+        reading = self._kernel.reading(raw, topics)
+        rows = self._jvm_door.handed(reading, str(lease.file), lease.owner)
+        return DataFrame(rows, self._kernel.session)
+
+    def handover(self, checkpoint: Path) -> JvmHandover:
+        """Return what brings documents to the driver; notes beside the checkpoint what was sent."""
+        return JvmHandover(self._jvm_door.handover(str(checkpoint)))
+
     def counts(self) -> dict[str, dict[str, dict[str, int]]]:
         """Return what was counted since this was made, in the form of `Kernel.stage`."""
         counts: dict[str, dict[str, dict[str, int]]] = json.loads(self._jvm_door.counts())
@@ -257,6 +269,34 @@ class RealTimeKernel:
     def close(self) -> None:
         """End the counting."""
         self._jvm_door.close()
+
+
+@dataclass(frozen=True, slots=True)
+class JvmHandover:
+    """Where tasks of a local session hand documents to the driver; to be closed."""
+
+    _jvm: Any
+
+    @property
+    def writer(self) -> Any:
+        """What a query's writer gives its rows to."""
+        return self._jvm.writer()
+
+    def take(self, folder: Path, wait_ms: int) -> str:
+        """Write what there is below a folder, and return what that is; empty for nothing."""
+        return str(self._jvm.take(str(folder), wait_ms))
+
+    def done(self) -> None:
+        """Tell that what was taken is written."""
+        self._jvm.done()
+
+    def fail(self, why: str) -> None:
+        """Let all tasks fail."""
+        self._jvm.fail(why)
+
+    def close(self) -> None:
+        """Take nothing more."""
+        self._jvm.close()
 
 
 def open_kernel(

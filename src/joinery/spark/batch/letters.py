@@ -43,6 +43,10 @@ class QueryLetters:
                 letters.add(product, target, each)
             self.keep((part,), query_id=f"{product}-between", batch_id=self._now_ms())
 
+    def keep_live(self, part: Path, query: str) -> None:
+        """Keep those that real time has handed over."""
+        self.keep((part,), query_id=f"{query}-live", batch_id=self._now_ms())
+
     def _now_ms(self) -> int:
         """Return milliseconds since 1970, later ones with each call: a number of its own."""
         with self._counting:

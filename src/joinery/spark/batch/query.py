@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from joinery.spark.batch.mode import OutletMaker
     from joinery.spark.batch.query_kernel import LoweredQuery
     from joinery.spark.kernel import BatchKernel
+    from joinery.spark.real_time.handover import Handed
     from joinery.spark.streams.lookups import StreamLookups
 
 _DEAD_LETTERS = "dead_letters"
@@ -333,6 +334,28 @@ class QueryRun:
                 through_driver=self._through_driver(summary.get("documents", {}), by_tasks),
             )
             staging.remove()
+
+    def send_live(self, handed: Handed, query_id: str) -> None:
+        """Send what real time has handed over, beside the last commit; whatever fails ends it."""
+        try:
+            with self._sending:
+                self._send_live(handed, query_id)
+        except Exception as error:
+            if not self.ended():
+                self.failure = self.failure or error
+            raise
+
+    def _send_live(self, handed: Handed, query_id: str) -> None:
+        self.lease.check()
+        at, batch_id = round(time.time() * 1000), max(0, handed.interval - 1)
+        for member, outlet in self._outlets:
+            if (file := handed.documents.get(member.product.name)) is None:
+                continue
+            batch = self._batch_of(member, query_id=query_id, batch_id=batch_id, files=(file,))
+            outcomes = outlet.write(replace(batch, after=at, by_driver=True))
+            self._letters.keep_refused(member.product.name, outcomes)
+        if handed.letters is not None:
+            self._letters.keep_live(handed.letters, self.name)
 
     @contextmanager
     def _noting_failure(self) -> Iterator[None]:

@@ -14,21 +14,24 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from joinery.model.batch import BatchProgress, with_ages
 from joinery.model.watermark import EventTimes
 from joinery.place.place import Place
 from joinery.spark.batch.progress import ProgressBoard
 from joinery.spark.batch.watermarks import QueryTimes
+from joinery.spark.real_time.handover import HandoverWriter
 from joinery.spark.real_time.rules import RealTimeTarget
 from joinery.spark.real_time.uncommitted import RealTimeMark
 from joinery.spark.recovery.checkpoint import committed_positions, last_batch
 from joinery.spark.source.source import positions
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
+
+    from joinery.spark.kernel import JvmHandover
 
 _SHORT_PASS = 10_000
 _TICK_S = 1.0
@@ -44,11 +47,9 @@ class RealTimeQuery:
     Attributes:
         name: The query's name.
         checkpoint: Its checkpoint.
-        target: Where its records go.
+        writer: Brings what it sends to its sinks.
         interval_ms: How often real-time mode commits.
         catch_up: Starts a pass of batches over what stands in the logs.
-        max_bytes: Asks for the size of the largest record of each topic.
-        records: Makes the stream of records for the sink, of at most these sizes.
         counts: Tells what real-time mode has counted since it began.
         close_counts: Ends the counting.
         sent: Notes that the sinks have documents, by product.
@@ -58,11 +59,9 @@ class RealTimeQuery:
 
     name: str
     checkpoint: Place
-    target: RealTimeTarget
+    writer: LiveWriter
     interval_ms: int
     catch_up: Callable[[], StreamingQuery]
-    max_bytes: Callable[[], Mapping[str, int]]
-    records: Callable[[Mapping[str, int]], DataFrame]
     counts: Callable[[], Counts]
     close_counts: Callable[[], None]
     sent: Callable[[DocumentCounts], None]
@@ -102,26 +101,101 @@ class RealTimeQuery:
         """Tell the last counts."""
         if self._ticker is not None:
             self._ticker.close()
+        self.writer.close()
         self.close_counts()
 
     def _start_live(self) -> StreamingQuery:
+        spark, writer = self.writer.stream()
+        last, _ = last_batch(self.checkpoint)
+        self.times.begin(spark, 0 if last is None else last + 1)
+        writer = (
+            writer.queryName(self.name)
+            .option("checkpointLocation", str(self.checkpoint))
+            .outputMode("update")
+            .trigger(realTime=f"{self.interval_ms} milliseconds")
+        )
+        started: StreamingQuery = writer.start()
+        self.writer.begin(str(started.id))
+        return started
+
+
+class LiveWriter(Protocol):
+    """Brings what a query sends in real time to its sinks."""
+
+    def stream(self) -> tuple[SparkSession, Any]:
+        """Return the session of what is written, and its writer, told where rows go.
+
+        PySpark's own types of a writer do not know the trigger yet.
+        """
+
+    def begin(self, query_id: str) -> None:
+        """Called once the query has begun."""
+
+    def close(self) -> None:
+        """Called once the query has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicWriter:
+    """Spark's own Kafka sink writes to topics.
+
+    Attributes:
+        target: Where records go.
+        max_bytes: Asks for the size of the largest record of each topic.
+        records: Makes the stream of records for the sink, of at most these sizes.
+    """
+
+    target: RealTimeTarget
+    max_bytes: Callable[[], Mapping[str, int]]
+    records: Callable[[Mapping[str, int]], DataFrame]
+
+    def stream(self) -> tuple[SparkSession, Any]:
+        """Return the writer of the stream of records, with the options of Kafka's client."""
         place, sizes = self.target.dead_letters, self.max_bytes()
         told = {**producer_properties(max(sizes.values())), **dict(place.properties)}
         options = {f"kafka.{name}": value for name, value in told.items()}
         records = self.records(sizes)
-        last, _ = last_batch(self.checkpoint)
-        self.times.begin(records.sparkSession, 0 if last is None else last + 1)
-        # PySpark's own types do not know the trigger yet.
-        writer: Any = records.writeStream.queryName(self.name).format("kafka")
-        started: StreamingQuery = (
-            writer.options(**options)
-            .option("kafka.bootstrap.servers", place.bootstrap)
-            .option("checkpointLocation", str(self.checkpoint))
-            .outputMode("update")
-            .trigger(realTime=f"{self.interval_ms} milliseconds")
-            .start()
+        writer: Any = records.writeStream.format("kafka")
+        return records.sparkSession, (
+            writer.options(**options).option("kafka.bootstrap.servers", place.bootstrap)
         )
-        return started
+
+    def begin(self, query_id: str) -> None:
+        """Do nothing: tasks write."""
+
+    def close(self) -> None:
+        """Do nothing: tasks have ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class DriverWriter:
+    """The driver writes what tasks hand over.
+
+    Attributes:
+        handover: From which it takes.
+        handed: Makes the stream of what tasks hand over.
+        sending: Takes and sends.
+    """
+
+    handover: JvmHandover
+    handed: Callable[[], DataFrame]
+    sending: HandoverWriter
+
+    def stream(self) -> tuple[SparkSession, Any]:
+        """Return the writer of the stream of what is handed over, each row as it comes."""
+        rows = self.handed()
+        writer: Any = rows.writeStream
+        # PySpark's own method takes functions of Python.
+        writer._jwrite = writer._jwrite.foreach(self.handover.writer)
+        return rows.sparkSession, writer
+
+    def begin(self, query_id: str) -> None:
+        """Begin to take."""
+        self.sending.begin(query_id)
+
+    def close(self) -> None:
+        """Take no more."""
+        self.sending.close()
 
 
 def producer_properties(max_bytes: int) -> dict[str, str]:

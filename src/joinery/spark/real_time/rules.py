@@ -1,7 +1,8 @@
 """What a query in real-time mode may have, and where its records go.
 
 Real-time mode takes a change at a time: Spark's own Kafka sink writes each document as it
-leaves the chain, so nothing that needs a whole batch can take part.
+leaves the chain, or the driver of a local session writes those that came together; so nothing that
+needs a whole batch can take part.
 
 Invariant: what cannot run is refused before a session starts, with every reason at once.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, assert_never
 
 from joinery.clients.kafka import Brokers
@@ -32,6 +34,7 @@ from joinery.project.window import Sliding
 from joinery.spark.source.source import SourceRead, sources_of
 
 _READ = ("kafka", *CAPTURED)
+_BY_DRIVER = frozenset({"opensearch"})
 _SINK_OPTIONS = frozenset(
     {"topic", "bootstrap", "properties", "create", "partitions", "replication", "transactions"}
 )
@@ -99,9 +102,14 @@ class RealTimeTarget:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class DriverTarget:
+    """What a query sends is written by the driver, to the sinks of its batches."""
+
+
 def real_time_target(
     spec: ProjectSpec, query: str, products: Sequence[Product], reads: Sequence[SourceRead]
-) -> RealTimeTarget:
+) -> RealTimeTarget | DriverTarget:
     """Return where the records of a query in real-time mode go.
 
     Raises:
@@ -114,7 +122,30 @@ def real_time_target(
             detail=" ".join(f"Also: {each}." for each in reasons[1:]),
             hint="Change that, or run without real time.",
         )
+    if _is_by_driver(products):
+        return DriverTarget()
     return RealTimeTarget(kafka_topics(products), _letters(spec))
+
+
+def _is_by_driver(products: Sequence[Product]) -> bool:
+    """Return whether all sinks of a query are of those that the driver writes to."""
+    return all(each.sinks for each in products) and all(
+        sink.kind in _BY_DRIVER for each in products for sink in each.sinks
+    )
+
+
+def check_local(query: str, master: str) -> None:
+    """Refuse a session whose tasks run on other machines than the driver that is to write.
+
+    Raises:
+        RealTimeRefusedError: It is not local.
+    """
+    if not master.startswith("local"):
+        raise RealTimeRefusedError(
+            f'query "{query}" cannot run in real-time mode in a session of {master}: the driver'
+            " writes to its sinks, and takes documents from tasks of its own process",
+            hint="Run it on one machine, with a sink in Kafka, or without real time.",
+        )
 
 
 def refused_queries(spec: ProjectSpec, plan: Plan) -> list[RealTimeRefusedError]:
@@ -177,6 +208,25 @@ def _reasons(
         yield from _reasons_of(product)
     if spec.run.audit is not None:
         yield "run.audit compares what was committed, which real time does once an interval"
+    if _is_by_driver(products):
+        yield from _driver_against(spec, products)
+    else:
+        yield from _topics_against(spec, products)
+
+
+def _driver_against(spec: ProjectSpec, products: Sequence[Product]) -> Iterator[str]:
+    """Yield what stands against sinks that the driver writes to."""
+    if not isinstance(spec.checkpoint, Path):
+        yield "its checkpoint is in a store, and what the driver sends is noted on a disk"
+    for each in products:
+        if isinstance(each.form, Stream):
+            yield f'the events of stream "{each.name}" could not be sent again after a crash'
+        if any(dict(sink.options).get("parallel") == "tasks" for sink in each.sinks):
+            yield f'product "{each.name}" has parallel: tasks, and in real time the driver writes'
+
+
+def _topics_against(spec: ProjectSpec, products: Sequence[Product]) -> Iterator[str]:
+    """Yield what stands against the topics of a query."""
     found = [each for topics in kafka_topics(products).values() for each in topics]
     try:
         found.append(_letters(spec))
@@ -208,9 +258,15 @@ def _reasons_of(product: Product) -> Iterator[str]:
         yield f'product "{name}" waits for relations (ready), which needs batches'
     if not product.sinks:
         yield f'product "{name}" has no sink; real time writes to Kafka'
+    kinds = {each.kind for each in product.sinks}
     for sink in product.sinks:
+        if kinds <= _BY_DRIVER:
+            continue
         if sink.kind != "kafka":
-            yield f'product "{name}" has a sink of kind {sink.kind}; real time writes to Kafka'
+            yield (
+                f'product "{name}" has a sink of kind {sink.kind}; real time writes to Kafka, or,'
+                " where all sinks are of it, to opensearch"
+            )
             continue
         other = sorted(set(dict(sink.options)) - _SINK_OPTIONS)
         if other:

@@ -6,7 +6,7 @@ those that rest for now included.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from joinery.clients.kafka import Topic, describe_topic
 from joinery.dead_letters.topic import open_dead_letter_topic
 from joinery.delivery.lease import Lease
-from joinery.place.place import Place
+from joinery.place.place import Place, local
 from joinery.plan.product import Product
 from joinery.processor import usable_processors
 from joinery.project.kafka import kafka_options
@@ -22,9 +22,19 @@ from joinery.project.product import ProjectSpec
 from joinery.spark.batch.progress import ProgressBoard
 from joinery.spark.batch.watermarks import QueryTimes
 from joinery.spark.partitions import PARTITIONS
-from joinery.spark.real_time.query import DocumentCounts, RealTimeQuery, partitions_read
+from joinery.spark.real_time.handover import HandoverWriter, Sending
+from joinery.spark.real_time.query import (
+    DocumentCounts,
+    DriverWriter,
+    LiveWriter,
+    RealTimeQuery,
+    TopicWriter,
+    partitions_read,
+)
 from joinery.spark.real_time.rules import (
+    DriverTarget,
     RealTimeTarget,
+    check_local,
     check_slots,
     real_time_target,
     slots_needed,
@@ -34,6 +44,7 @@ from joinery.spark.source.kafka import subscription
 from joinery.spark.source.kafka_client import KafkaClient, KafkaUnreachableError
 from joinery.spark.source.open import open_sources
 from joinery.spark.source.source import SourceRead
+from joinery.spark.source.source import Topic as SourceTopic
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -58,7 +69,7 @@ class RealTimeRun:
     def __init__(self, spec: ProjectSpec, board: ProgressBoard) -> None:
         self._spec = spec
         self._board = board
-        self._targets: dict[str, RealTimeTarget] = {}
+        self._targets: dict[str, RealTimeTarget | DriverTarget] = {}
         self._reads: dict[str, Sequence[SourceRead]] = {}
         self._queries: dict[str, RealTimeQuery] = {}
         self._slots: dict[str, int] = {}
@@ -110,28 +121,26 @@ class RealTimeRun:
         lease: Lease,
         times: QueryTimes,
         sent: Callable[[DocumentCounts], None],
+        send: Sending,
         catch_up: Callable[[], StreamingQuery],
     ) -> StreamingQuery:
         """Start a query: first the batches that `catch_up` starts.
 
         Raises:
-            RealTimeRefusedError: The session has too few task slots.
+            RealTimeRefusedError: The session has too few task slots, or is not local, where the
+                driver is to write.
         """
         if name not in self._slots or name in self._estimated:
             partitions, levels = self._partitions(spark, name), kernel.program.levels
             self._count(spark, name, partitions, levels=levels, checkpoint=checkpoint)
             self._estimated.discard(name)
-        letters = self._targets[name].dead_letters
-        open_dead_letter_topic(letters.brokers, letters.topic)
         door = kernel.real_time()
         query = RealTimeQuery(
             name,
             checkpoint,
-            self._targets[name],
+            self._writer(spark, name, door, checkpoint, lease, send),
             interval_ms=self._spec.run.checkpoint_interval_ms,
             catch_up=catch_up,
-            max_bytes=partial(_sizes, self._targets[name]),
-            records=partial(self._records, spark, name, door, checkpoint, lease),
             counts=door.counts,
             close_counts=door.close,
             sent=sent,
@@ -169,23 +178,46 @@ class RealTimeRun:
         check_slots(name, others + needed, _slots_there(spark))
         self._slots[name] = needed
 
-    def _records(
+    def _writer(
         self,
         spark: SparkSession,
         name: str,
         door: RealTimeKernel,
         checkpoint: Place,
         lease: Lease,
-        sizes: Mapping[str, int],
-    ) -> DataFrame:
-        begun, target = committed_positions(checkpoint), self._targets[name]
+        send: Sending,
+    ) -> LiveWriter:
+        """Return what brings the records of a query to its sinks."""
+        target = self._targets[name]
+        read = partial(self._read, spark, name, checkpoint)
+        if isinstance(target, DriverTarget):
+            check_local(name, spark.sparkContext.master or "")
+            handover = door.handover(local(checkpoint, "real-time mode"))
+            return DriverWriter(
+                handover,
+                lambda: door.handed(*read(), lease=lease),
+                HandoverWriter(name, handover, send),
+            )
+        letters = target.dead_letters
+        open_dead_letter_topic(letters.brokers, letters.topic)
+        return TopicWriter(
+            target,
+            partial(_sizes, target),
+            lambda sizes: door.records(*read(), target, max_bytes=sizes, lease=lease),
+        )
+
+    def _read(
+        self, spark: SparkSession, name: str, checkpoint: Place
+    ) -> tuple[DataFrame, Sequence[Collection[SourceTopic]]]:
+        """Return the raw stream of a query from its checkpoint on, and its topics."""
+        begun = committed_positions(checkpoint)
         # Real-time mode takes what comes; Spark refuses it a bound.
         unbounded = replace(self._spec.run, max_rows_per_batch=0)
         spec = replace(self._spec, run=unbounded)
         raw = open_sources(spark, spec, self._reads[name], begun)
         for warning in raw.warnings:
             self._board.warn(warning)
-        return door.records(raw.frame, raw.topics, target, max_bytes=sizes, lease=lease)
+        return raw.frame, raw.topics
 
     def _partitions(self, spark: SparkSession, name: str) -> int:
         found = 0

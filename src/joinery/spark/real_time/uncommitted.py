@@ -2,7 +2,8 @@
 
 Real-time mode sends before it commits. What it sent since the last commit is in the topics,
 and join state knows nothing of it; the same changes may later give other documents, or none.
-So the next run reads the ends of the topics, and its first batch sends those roots again.
+So the next run reads the ends of the topics, and its first batch sends those roots again. What the
+driver sent to other sinks it has noted beside the checkpoint, in a file for each interval.
 
 Limits: a tombstone that the broker has compacted away is not found, so a run that ended
 without a commit is to be started again within the topic's `delete.retention.ms` (a day).
@@ -18,8 +19,10 @@ import json
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import reduce
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
 
 _FILE = "real_time.json"
 _ROOTS = "real_time.roots"
+_SENT = "real_time.sent."
 # The commit log is written beside the first records of the next batch, and clocks differ.
 _MARGIN_S = 60.0
 _VERSION = "joinery.version"
@@ -88,6 +92,9 @@ class RealTimeMark:
             return
         last, _ = last_commit(self._checkpoint)
         if _untold(mark, last):
+            for interval, file in self._sent().items():
+                if interval > last:
+                    file.rename(file.with_name(f"{_SENT}{last + 2}"))
             self._note(mark["since"])
 
     def pending(
@@ -105,13 +112,32 @@ class RealTimeMark:
         last, _ = last_commit(self._checkpoint)
         found = False
         if _untold(mark, last):
-            found = self._find(_newest(spark, topics, float(mark["since"]) - _MARGIN_S))
+            since = float(mark["since"]) - _MARGIN_S
+            found = self._find(chain(_newest(spark, topics, since), self._noted_after(last)))
         if not found:
             self._file.unlink()
             self._roots.unlink(missing_ok=True)
+            for each in self._sent().values():
+                each.unlink()
             return None
         self._write({**mark, "told_in": last + 1})
         return PendingRoots(last + 1, self._roots)
+
+    def _sent(self) -> dict[int, Path]:
+        """Return the files of what the driver sent, by the interval of Spark that did."""
+        if not isinstance(self._checkpoint, Path):
+            return {}
+        found = self._checkpoint.glob(f"{_SENT}*")
+        return {int(each.name.removeprefix(_SENT)): each for each in found}
+
+    def _noted_after(self, last: int) -> Iterator[dict[str, Any]]:
+        """Yield what the driver sent after a commit: each root with its highest version."""
+        newest: dict[tuple[str, str], dict[str, Any]] = {}
+        for interval, file in sorted(self._sent().items()):
+            if interval > last:
+                for each in _lines(file):
+                    newest[each["product"], each["key"]] = each
+        yield from newest.values()
 
     @property
     def _roots(self) -> Path:
@@ -142,6 +168,17 @@ class RealTimeMark:
 
     def _write(self, mark: Mapping[str, Any]) -> None:
         write_whole(self._file, json.dumps(mark), synced=True)
+
+
+def _lines(file: Path) -> Iterator[dict[str, Any]]:
+    """Yield the lines of a file that are whole: of one that is broken off nothing was sent."""
+    with file.open(encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            told = None
+            with suppress(ValueError):
+                told = json.loads(line)
+            if told is not None:
+                yield told
 
 
 def _untold(mark: Mapping[str, Any], last: int) -> bool:

@@ -14,9 +14,11 @@ from joinery.project.load import load_spec
 from joinery.project.product import ProjectSpec
 from joinery.sinks.protocol import make_sink
 from joinery.spark.real_time.rules import (
+    DriverTarget,
     KafkaTopic,
     RealTimeRefusedError,
     RealTimeTarget,
+    check_local,
     check_slots,
     kafka_topics,
     real_time_target,
@@ -45,9 +47,15 @@ def declared(
     return load_spec(folder / "joinery.yaml")
 
 
-def target(spec: ProjectSpec) -> RealTimeTarget:
+def found_target(spec: ProjectSpec) -> RealTimeTarget | DriverTarget:
     products = build_plan(spec).products
     return real_time_target(spec, products[0].query, products, sources_of(spec, products))
+
+
+def target(spec: ProjectSpec) -> RealTimeTarget:
+    found = found_target(spec)
+    assert isinstance(found, RealTimeTarget)
+    return found
 
 
 def refusal(spec: ProjectSpec) -> str:
@@ -300,3 +308,30 @@ def test_a_fold_that_waits_by_count_runs(tmp_path: Path, wait: str, runs: bool) 
         assert {"profile"} == {*target(spec).topics}
     else:
         assert "waits for missing numbers by time (wait)" in refusal(spec)
+
+
+SEARCH = "{opensearch: {url: 'http://here:9200'}}"
+
+
+def test_opensearch_is_written_by_the_driver_and_dead_letters_may_stay_in_files(
+    tmp_path: Path,
+) -> None:
+    spec = declared(tmp_path, sink=SEARCH, letters="{files: {path: dead}}")
+
+    assert DriverTarget() == found_target(spec)
+
+
+def test_opensearch_beside_kafka_or_by_tasks_is_refused(tmp_path: Path) -> None:
+    both = refusal(declared(tmp_path, sink=f"[{SINK}, {SEARCH}]"))
+    tasks = refusal(
+        declared(tmp_path, sink="{opensearch: {url: 'http://here:9200', parallel: tasks}}")
+    )
+
+    assert "has a sink of kind opensearch" in both
+    assert "has parallel: tasks, and in real time the driver writes" in tasks
+
+
+def test_the_driver_takes_documents_from_tasks_of_its_own_process_only() -> None:
+    check_local("people", "local[8]")
+    with pytest.raises(RealTimeRefusedError):
+        check_local("people", "spark://there:7077")

@@ -13,6 +13,7 @@ from joinery.spark.real_time.query import (
     Counts,
     RealTimeQuery,
     Ticker,
+    TopicWriter,
     producer_properties,
     since,
 )
@@ -99,11 +100,9 @@ def test_a_pass_of_many_small_batches_is_no_short_one(tmp_path: Path) -> None:
     query = RealTimeQuery(
         "profile",
         tmp_path,
-        RealTimeTarget({}, KafkaTopic("dead", "here:9092")),
+        TopicWriter(RealTimeTarget({}, KafkaTopic("dead", "here:9092")), lambda: {"dead": 1}, live),
         60_000,
         catch_up=catch_up,
-        max_bytes=lambda: {"dead": 1},
-        records=live,
         counts=dict,
         close_counts=lambda: None,
         sent=lambda documents: None,

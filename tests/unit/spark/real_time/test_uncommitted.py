@@ -149,3 +149,40 @@ def test_once_nothing_is_found_the_topics_are_not_read_any_more(tmp_path: Path, 
     sent.append((4e9, root("of batches")))
 
     assert pending(RealTimeMark(tmp_path)) is None
+
+
+def note(checkpoint: Path, interval: int, text: str) -> None:
+    (checkpoint / f"real_time.sent.{interval}").write_text(text, encoding="utf-8")
+
+
+def test_what_the_driver_sent_in_an_interval_without_a_commit_is_sent_again(
+    tmp_path: Path, sent: Sent
+) -> None:
+    """Each root once at its highest version; of a line that is broken off nothing was sent."""
+    mark = RealTimeMark(tmp_path)
+    commit(tmp_path, 4, at=1_000)
+    mark.begin()
+    lines = [json.dumps(root('{"id":2}', version)) for version in (7, 8)]
+    note(tmp_path, 4, json.dumps(root('{"id":1}')) + "\n")
+    note(tmp_path, 5, "\n".join([*lines, '{"product": "pro']))
+
+    found = pending(RealTimeMark(tmp_path))
+
+    assert (5, [root('{"id":2}', 8)]) == found
+    assert found == pending(RealTimeMark(tmp_path))
+    commit(tmp_path, 5, at=2_000)
+    assert pending(RealTimeMark(tmp_path)) is None
+    assert not [*tmp_path.glob("real_time*")]
+
+
+def test_what_the_driver_sent_waits_behind_a_batch_that_is_added(
+    tmp_path: Path, sent: Sent
+) -> None:
+    mark = RealTimeMark(tmp_path)
+    commit(tmp_path, 4, at=1_000)
+    mark.begin()
+    note(tmp_path, 5, json.dumps(root('{"id":2}')))
+    RealTimeMark(tmp_path).renumber()
+    commit(tmp_path, 5, at=2_000)
+
+    assert (6, [root('{"id":2}')]) == pending(RealTimeMark(tmp_path))

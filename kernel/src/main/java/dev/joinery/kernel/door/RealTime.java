@@ -3,6 +3,7 @@ package dev.joinery.kernel.door;
 import dev.joinery.kernel.chain.LiveLevel;
 import dev.joinery.kernel.chain.SharedProgram;
 import dev.joinery.kernel.egress.Fence;
+import dev.joinery.kernel.egress.Handover;
 import dev.joinery.kernel.egress.SinkRows;
 import dev.joinery.kernel.ingress.Ingress;
 import dev.joinery.kernel.message.Counters;
@@ -11,6 +12,7 @@ import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.spark.Calls;
 import dev.joinery.kernel.spark.PlanCut;
 import dev.joinery.kernel.spark.WallClock;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.UnaryOperator;
@@ -35,6 +37,8 @@ import scala.jdk.javaapi.CollectionConverters;
 /**
  * The chain as real-time mode runs it: each record is stamped with the time at which it comes, and
  * what leaves the chain are rows for Spark's own Kafka sink.
+ *
+ * <p>What leaves it goes to Spark's own Kafka sink, or is handed to the driver of a local session.
  *
  * <p>Remembers what tasks have counted so far, those that are still running included.
  */
@@ -81,20 +85,7 @@ public final class RealTime implements AutoCloseable {
    * @param owner who holds it: this run
    */
   public Dataset<Row> records(Reading reading, String target, String lease, String owner) {
-    SpareMemory.keep(context);
-    if (LiveLevel.isIn(program)) {
-      takeOurOperators(reading.raw().sparkSession());
-    }
-    Fence fence = new Fence(lease, owner);
-    SinkRows sink = new SinkRows(program.products(), SinkRows.Target.read(target), tally, fence);
-    Column now = Calls.call(Calls.literal(new WallClock()), "micros", DataTypes.LongType);
-    Ingress ingress =
-        reading.ingress(program).sendingTo(destinations).deriving(shared).countingInto(tally);
-    Dataset<Row> rows =
-        levels
-            .apply(PlanCut.teaching(reading.through(ingress, now)))
-            .mapPartitions(sink, RECORD)
-            .toDF("topic", "key", "value", "header", "told");
+    Dataset<Row> rows = rows(reading, SinkRows.Target.read(target), lease, owner);
     Column header =
         functions.struct(rows.col("header").as("key"), rows.col("told").as("value"));
     return rows.select(
@@ -102,6 +93,33 @@ public final class RealTime implements AutoCloseable {
         rows.col("key"),
         rows.col("value"),
         functions.array(header).as("headers"));
+  }
+
+  /** Returns the stream that tasks hand over to the driver, for {@link Handover#writer}. */
+  public Dataset<Row> handed(Reading reading, String lease, String owner) {
+    List<String> products = program.products().stream().map(each -> each.name()).toList();
+    return rows(reading, SinkRows.Target.handed(products), lease, owner);
+  }
+
+  /** Returns what hands documents over to the driver, which runs on the machine of all tasks. */
+  public Handover handover(String checkpoint) {
+    return new Handover(checkpoint);
+  }
+
+  private Dataset<Row> rows(
+      Reading reading, SinkRows.Target target, String lease, String owner) {
+    SpareMemory.keep(context);
+    if (LiveLevel.isIn(program)) {
+      takeOurOperators(reading.raw().sparkSession());
+    }
+    SinkRows sink = new SinkRows(program.products(), target, tally, new Fence(lease, owner));
+    Column now = Calls.call(Calls.literal(new WallClock()), "micros", DataTypes.LongType);
+    Ingress ingress =
+        reading.ingress(program).sendingTo(destinations).deriving(shared).countingInto(tally);
+    return levels
+        .apply(PlanCut.teaching(reading.through(ingress, now)))
+        .mapPartitions(sink, RECORD)
+        .toDF("topic", "key", "value", "header", "told");
   }
 
   /** Spark checks a real-time plan against a list of its own operators; ours are not on it. */

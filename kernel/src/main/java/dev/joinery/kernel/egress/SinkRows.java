@@ -68,6 +68,16 @@ public final class SinkRows
       }
     }
 
+    /** Returns that of products whose documents are handed over, of any size; see Handover. */
+    public static Target handed(List<String> products) {
+      List<List<Place>> topics = products.stream().map(Target::handed).toList();
+      return new Target(topics, new Place(Handover.LETTERS, Integer.MAX_VALUE, ""));
+    }
+
+    private static List<Place> handed(String product) {
+      return List.of(new Place(product, Integer.MAX_VALUE, ""));
+    }
+
     private static Place place(JsonNode told) {
       return new Place(
           told.path("topic").asText(), told.path("maxBytes").asInt(), told.path("sink").asText());

@@ -1,0 +1,124 @@
+"""Real-time mode from a PostgreSQL database into OpenSearch, which the run's driver writes to."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from tests.services.captured import Connection, new_database
+from tests.services.live_run import live_run
+from tests.services.live_shop import go_live
+
+from joinery.dev.http import ask
+from joinery.dev.service import Service
+from joinery.spark.real_time.uncommitted import last_commit
+
+pytestmark = [pytest.mark.services, pytest.mark.spark]
+
+PROJECT = """\
+name: shop
+sources:
+  db: {{postgres: {{url: "{url}"}}}}
+relations:
+  customer: {{key: [id], fields: {{id: long, name: string}}}}
+  purchase: {{key: [id], fields: {{id: long, customer_id: long, item: string}}}}
+products:
+  profile:
+    root: customer
+    embed: {{items: {{many: purchase, on: {{customer_id: id}}, fields: [id, item]}}}}
+    sink: {{opensearch: {{url: "{search}", index: "{index}"}}}}
+run: {{checkpoint_interval: 10s}}
+"""
+
+
+@pytest.fixture
+def database(postgres: Service) -> Iterator[str]:
+    tables = (
+        "create table customer (id bigint primary key, name text)",
+        "create table purchase (id bigint primary key, customer_id bigint, item text)",
+        "insert into customer select i, 'n' from generate_series(1, 20) as i",
+        "insert into purchase select i, i % 20 + 1, 'first' from generate_series(1, 200) as i",
+    )
+    with new_database(postgres, "live_search", *tables) as url:
+        yield url
+
+
+@dataclass(frozen=True)
+class Index:
+    home: str
+
+    def documents(self) -> Mapping[int, Any]:
+        try:
+            ask(f"{self.home}/_refresh", method="POST")
+            told: Any = ask(f"{self.home}/_search?size=1000")
+        except OSError:
+            return {}
+        return {int(each["_id"]): each["_source"] for each in told["hits"]["hits"]}
+
+
+def truth(link: Connection) -> Mapping[int, Any]:
+    rows = link.execute(
+        "select c.id, jsonb_build_object('id', c.id, 'name', c.name, 'items', coalesce((select"
+        " jsonb_agg(jsonb_build_object('id', p.id, 'item', p.item) order by p.id)"
+        " from purchase as p where p.customer_id = c.id), '[]')) from customer as c"
+    )
+    return dict(rows.fetchall())
+
+
+def same(index: Index, link: Connection) -> Callable[[], bool]:
+    return lambda: index.documents() == truth(link)
+
+
+def change(link: Connection, chance: Random, first: int) -> None:
+    one, other = chance.sample(range(1, 20), 2)
+    with link.transaction():
+        link.execute("insert into purchase values (%s, %s, 'new')", (first, one))
+        link.execute("update purchase set customer_id = %s where id = %s", (other, first - 3))
+        link.execute("delete from purchase where id = %s", (first - 9,))
+        link.execute("update customer set name = %s where id = %s", (f"n{first}", one))
+
+
+def test_commits_become_documents_and_none_is_wrong_after_a_kill(
+    tmp_path: Path, database: str, link: Connection, opensearch: Service
+) -> None:
+    name = f"live-{uuid.uuid4().hex[:8]}"
+    index = Index(f"{opensearch.address}/{name}")
+    text = PROJECT.format(url=database, search=opensearch.address, index=name)
+    (tmp_path / "joinery.yaml").write_text(text, encoding="utf-8")
+    checkpoint = tmp_path / ".joinery" / "checkpoint" / "profile"
+    chance, numbers = Random(5), iter(range(1000, 9000, 3))
+
+    def some(count: int) -> None:
+        for _ in range(count):
+            change(link, chance, next(numbers))
+
+    with live_run(tmp_path, "--real-time") as run:
+        go_live(run)
+        some(10)
+        run.until(same(index, link), "the first changes")
+        link.execute("delete from customer where id = 20")
+        link.execute("insert into customer values (21, 'Zoe')")
+        run.until(same(index, link), "a delete and an insert")
+        begun, _ = last_commit(checkpoint)
+        run.until(lambda: last_commit(checkpoint)[0] > begun, "an interval to be committed")
+        some(5)
+        run.until(same(index, link), "changes after a commit")
+        before = index.documents()
+        some(20)
+        run.until(lambda: index.documents() != before, "some documents")
+        run.kill()
+    link.execute("delete from customer where id = 21")
+    some(5)
+    with live_run(tmp_path, "--real-time") as run:
+        go_live(run)
+        some(5)
+        run.until(same(index, link), "all after a kill")
+        link.execute("truncate purchase")
+        letters = tmp_path / ".joinery" / "dead_letters"
+        run.until(lambda: any(letters.rglob("*.jsonl")), "the letter of a truncate")
+        assert 0 == run.stop(), run.said()
