@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -333,6 +334,10 @@ def asked_key(name: str, columns: Mapping[str, DataType], key: object) -> str:
     try:
         return map_key_text(values, [*columns.values()])
     except (TypeError, ValueError, AttributeError, ArithmeticError):  # of another type
+        if len(values) > 1 and any(
+            each is None or isinstance(each, list | tuple) for each in values
+        ):
+            return json.dumps(values, ensure_ascii=False, default=str)
         return ",".join(map(str, values))
 
 

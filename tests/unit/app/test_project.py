@@ -151,6 +151,17 @@ def test_a_key_of_several_columns_is_asked_for_by_its_values(key: object) -> Non
     assert "ada,x" == asked(STAR, key)
 
 
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ([None, "2026-03-01T10:00:00Z"], '[null, "2026-03-01T10:00:00Z"]'),
+        (["ada", ["2026-03-01T10:00:00Z", 1]], '["ada", ["2026-03-01T10:00:00Z", 1]]'),
+    ],
+)
+def test_a_key_with_a_null_or_a_list_is_asked_for_by_its_array(key: object, text: str) -> None:
+    assert text == asked(STAR, key)
+
+
 def test_a_key_with_too_few_values_is_refused_with_its_columns() -> None:
     with pytest.raises(WhyError) as refused:
         asked(STAR, ["ada"])
