@@ -48,7 +48,7 @@ def test_a_changed_plan_is_refused_where_an_unchanged_one_goes_on(
     elsewhere = PROJECT.replace("path: out", "path: elsewhere")
     jn.run(spark, project(tmp_path, elsewhere), once=True).await_termination(300)
 
-    assert 'column "age" int was added' in refused.value.detail
+    assert 'column "age" was added (int)' in refused.value.detail
     assert ["Ada"] == names(tmp_path / "out/profile")
     assert ["Ida"] == names(tmp_path / "elsewhere/profile")
 

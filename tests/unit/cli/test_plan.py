@@ -120,15 +120,52 @@ def test_a_removed_product_leaves_the_state_of_the_others(
     assert [] == core["reads_again"]
 
 
+def test_only_what_changed_is_told_beside_products_that_are_removed_and_added(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    has_run(folder)
+    has_read(folder, customer=2100, order=7)
+    seen = SUMS.replace("[customer]", "[id]")
+    declare(folder, (TOTALS, seen), ("[city], values: {n:", "[city], values: {m:"))
+
+    assert 3 == joinery(monkeypatch, "plan", "--json")
+
+    core = json.loads(capsys.readouterr().out)[0]
+    wanted = {"profile": "unchanged", "cities": "changed", "sums": "added", "totals": "removed"}
+    assert wanted == core["products"]
+    assert all('product "cities"' in each for each in core["why"])
+
+
+def test_a_changed_fold_is_told_once_by_its_state(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = "  paid: {append: true, fields: {id: long, n: long, type: string}}\nproducts:"
+    fold = (
+        "  paying: {fold: paid, group: core, by: [id], sequence: n, wait: 0s,"
+        " state: {moves: int = 0}, when: {Put: {moves: moves + 1}}, sink: {files: {path: out}}}\n"
+    )
+    declare(folder, ("products:", log), (TOTALS, TOTALS + fold))
+    has_run(folder)
+    has_read(folder, paid=7)
+    later = fold.replace("int = 0", "int = 9")
+    declare(folder, ("products:", log), (TOTALS, TOTALS + later))
+
+    assert 3 == joinery(monkeypatch, "plan", "--json")
+
+    core = json.loads(capsys.readouterr().out)[0]
+    told = 'product "paying": at first is moves int = 9 int, was moves int = 0 int'
+    assert ("carried", [told]) == (core["outcome"], core["why"])
+
+
 @pytest.mark.parametrize(
     ("change", "product", "why"),
     [
         (
             ("[city], values: {n:", "[city], values: {m:"),
             "cities",
-            'field "m" __agg_0 long was added',
+            'field "m" was added (__agg_0 long)',
         ),
-        (("city: string", "city: string, age: int"), "profile", 'column "age" int was added'),
+        (("city: string", "city: string, age: int"), "profile", 'column "age" was added (int)'),
     ],
 )
 def test_what_was_changed_is_named_and_built_anew_from_the_log(
@@ -539,7 +576,7 @@ def test_all_queries_are_judged_before_one_is_changed(
     said = capsys.readouterr().err
     assert 'the state of queries "core", "card" cannot be kept' in said
     assert 'Of core: relation "customer": where id > 5 was added' in said
-    assert ' Of card: relation "customer": column "city" string was added' in said
+    assert ' Of card: relation "customer": column "city" was added (string)' in said
 
 
 def test_a_relation_that_is_not_read_any_more_is_told_in_one_line(

@@ -125,8 +125,12 @@ def _relation(program: KernelProgram, relation: RelationProgram) -> Iterator[Par
 
 
 def _node_assemblers(program: KernelProgram) -> list[Assembler]:
-    views = {relation.assembler for relation in program.relations}
-    return [each for index, each in enumerate(program.assemblers) if index not in views]
+    """Return the assemblers that no other part tells, as relations and folds tell theirs."""
+    told = {relation.assembler for relation in program.relations}
+    for node in program.nodes:
+        if isinstance(node, EventFold):
+            told |= {node.initial, *(each.assembler for each in node.when)}
+    return [each for index, each in enumerate(program.assemblers) if index not in told]
 
 
 def _assembler(assembler: Assembler) -> Iterator[Part]:

@@ -378,13 +378,23 @@ def _changed_parts(stored: Mapping[str, str], ours: Mapping[str, str]) -> Iterat
     added = [name for name in ours if name not in stored]
     removed = [name for name in stored if name not in ours]
     for name in sorted(added, key=_rank):
-        yield f"{name} {ours[name]} was added"
+        yield _with(name, ours[name], "was added")
     for name in sorted(removed, key=_rank):
-        yield f"{name} {stored[name]} was removed"
+        yield _with(name, stored[name], "was removed")
     for name in sorted(changed, key=_rank):
         yield f"{name} is {ours[name]}, was {stored[name]}"
     if not (changed or added or removed):
         yield "the order of its products, embeds or columns changed"
+
+
+def _with(name: str, told: str, happened: str) -> str:
+    """Return what happened to a part.
+
+    Example:
+        >>> _with('column "age"', "int", "was added"), _with("where", "id > 5", "was added")
+        ('column "age" was added (int)', 'where id > 5 was added')
+    """
+    return f"{name} {happened} ({told})" if name.endswith('"') else f"{name} {told} {happened}"
 
 
 def _rank(name: str) -> int:

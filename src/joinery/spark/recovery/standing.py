@@ -49,6 +49,8 @@ from joinery.spark.source.again import logs_again
 from joinery.spark.source.kafka import subscription
 from joinery.spark.source.source import SourceRead, positions, sources_of
 
+_LEADS = re.compile(r": changes go to \w+ ([^/ ]+)")
+
 
 def compare_all(
     spec: ProjectSpec, queries: Mapping[str, Sequence[Product]]
@@ -391,4 +393,8 @@ def _why_not(
 
 
 def _is_of(told: str, products: Sequence[str]) -> bool:
+    """Return whether what is told is about products, or about what goes to their nodes."""
+    leads = _LEADS.search(told)
+    if leads is not None and leads[1] in products:
+        return True
     return any(f'product "{each}"' in told or f" {each}/" in told for each in products)

@@ -178,8 +178,8 @@ def test_a_field_of_an_undecoded_column_adds_the_column(checkpoint: Path, tmp_pa
     error = refusal(checkpoint, program(tmp_path, "fields: [name]", "fields: [name, age]"))
 
     assert 'the checkpoint of query "profile" holds state that another plan' in error.message
-    assert 'elation "customer": column "age" int was added' in error.detail
-    assert 'product "profile": field "age" age int was added' in error.detail
+    assert 'elation "customer": column "age" was added (int)' in error.detail
+    assert 'product "profile": field "age" was added (age int)' in error.detail
     assert "joinery run --rebuild" in error.hint
     assert str(checkpoint) in error.hint
 
@@ -201,7 +201,7 @@ def test_an_embed_that_went_is_told(checkpoint: Path, tmp_path: Path) -> None:
 
     error = refusal(checkpoint, program(tmp_path, embed, ""))
 
-    assert 'elation "order": column "customer" string was removed' in error.detail
+    assert 'elation "order": column "customer" was removed (string)' in error.detail
     assert "more. Nothing was read" in error.detail
 
 
