@@ -386,7 +386,11 @@ HEAD = RELATIONS.partition("products:")[0].replace("relations:", SOURCES)
 
 
 def declare(folder: Path, names: Sequence[str], head: str = HEAD) -> None:
-    forms = {**FORMS, "fold_soon": FORMS["fold_at_once"].replace("0s", "3 events")}
+    forms = {
+        **FORMS,
+        "fold_soon": FORMS["fold_at_once"].replace("0s", "3 events"),
+        "names": FORMS["nested"].replace("root: city,", "root: city, fields: [name],"),
+    }
     grouped = {name: forms[name].strip().replace("{", MEMBER, 1) for name in names}
     products = "".join(f"  {name}: {text}\n" for name, text in grouped.items())
     (folder / "joinery.yaml").write_text(f"{head}products:\n{products}", encoding="utf-8")
@@ -527,7 +531,7 @@ def test_versions_and_folds_that_are_built_from_the_log_are_as_if_they_had_been_
 ) -> None:
     """The batch that builds them breaks off once; what comes later may be of any time before."""
     random, head = Random(seed), HEAD.replace("    watermark: {delay: 10s}\n", "")
-    there = ("to_many", "windows", "nested")
+    there = ("to_many", "windows", "names")  # which reads no time of a city
     joining = ("history", "as_of", "fold_at_once", "fold_soon", "aggregate")
     kept, plain = tmp_path / "kept", tmp_path / "plain"
     batches = [rows_of_batch(random, number) for number in random.sample(range(4), 4)]
@@ -552,8 +556,9 @@ def test_versions_and_folds_that_are_built_from_the_log_are_as_if_they_had_been_
             ended.await_termination()
             assert {"late", "overtaken"}.isdisjoint(ended.progress.counters.get("aggregate", {}))
         if number > 0:
-            expected = there_of({name: documents(plain, name) for name in joining})
-            assert expected == there_of({name: documents(kept, name) for name in joining})
+            every = (*there, *joining)
+            expected = there_of({name: documents(plain, name) for name in every})
+            assert expected == there_of({name: documents(kept, name) for name in every})
             assert all(expected.values())
 
 

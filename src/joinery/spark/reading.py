@@ -96,9 +96,7 @@ def formats_json(
                 ],
                 "position": relation.position,
                 "timeUnit": relation.time_unit,
-                "told": sorted(
-                    _told(program, each.name) if told is None else told.get(each.name, ())
-                ),
+                "told": sorted(_told(program, each) if told is None else told.get(each.name, ())),
                 "logged": LOG_TIME if relation.logged else None,
                 "images": relation.images,
                 "registry": _registry_data(relation.registry),
@@ -108,12 +106,15 @@ def formats_json(
     )
 
 
-def _told(program: KernelProgram, relation: str) -> Iterator[str]:
-    """Yield the columns that a delete of a flat row tells beside its key."""
+def _told(program: KernelProgram, relation: RelationProgram) -> Iterator[str]:
+    """Yield the columns that a delete of a flat row tells beside its key.
+
+    A relation may be decoded twice, for products of which each has columns of its own.
+    """
     for node in program.nodes:
         if isinstance(node, History | Versions):
             read = program.relations[node.relation]
-            if read.name == relation:
+            if read is relation:
                 yield from (read.columns[each].name for each in node.told)
 
 
