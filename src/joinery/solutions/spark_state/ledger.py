@@ -18,7 +18,15 @@ from types import MappingProxyType
 from typing import Any, Literal, Self
 
 from joinery.solutions.spark_state.costs import shares
-from joinery.solutions.spark_state.group_program import Closing
+from joinery.solutions.spark_state.document_program import (
+    FanOut,
+    Gather,
+    Interval,
+    Match,
+    ToOne,
+    Valid,
+)
+from joinery.solutions.spark_state.group_program import Closing, Cuts
 from joinery.solutions.spark_state.level import targets_of, targets_of_use
 from joinery.solutions.spark_state.node_numbers import Digests, digest_of, key_of, with_numbers
 from joinery.solutions.spark_state.program import (
@@ -35,8 +43,10 @@ from joinery.solutions.spark_state.program import (
     Use,
     Versions,
 )
+from joinery.solutions.spark_state.search_program import Search
 from joinery.solutions.spark_state.stream_program import StreamNode
 
+_OF_NO_RELATION = ToOne | Match | Interval | Valid | FanOut | Gather | Cuts | Search | Removed
 _REMOVED = "removed"
 _READ = "read"
 """Stands among the uses of a Root that keeps what readers know, whoever they were."""
@@ -370,8 +380,9 @@ def _parts(
 ) -> Iterator[tuple[str, int]]:
     """Yield the products that are in a later part of a program."""
     for node, products in zip(nodes, owners, strict=True):
-        relation: int | None = getattr(node, "relation", None)
-        if relation is not None and (part := program.relations[relation].part) is not None:
+        if isinstance(node, _OF_NO_RELATION):
+            continue
+        if (part := program.relations[node.relation].part) is not None:
             yield from ((each, part) for each in products)
 
 
