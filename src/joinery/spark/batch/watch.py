@@ -13,7 +13,7 @@ import logging
 import re
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -150,15 +150,14 @@ def is_interrupt(failure: Exception) -> bool:
     return any(_INTERRUPT.search(each) for each in reasons_of(failure))
 
 
-_LOOK_EVERY_S = 1.0
 _GOING = "dev.joinery.kernel.door.Going"
 
-Going = Callable[[Mapping[str, "StreamingQuery"]], Collection[str]]
-"""Tells which queries are active."""
+Going = Callable[[Mapping[str, "StreamingQuery"]], Mapping[str, bool]]
+"""Tells of the queries that are active whether they found nothing new when they last looked."""
 
 
 class SparkGoing:
-    """Asks Spark which queries are active, with one question for all.
+    """Asks Spark which queries are active, and what they found, with one question for all.
 
     Args:
         spark: The session.
@@ -170,14 +169,15 @@ class SparkGoing:
         self._known: dict[str, StreamingQuery] = {}
         self._asked: Any = None
 
-    def __call__(self, started: Mapping[str, StreamingQuery]) -> Collection[str]:
-        """Return the names of those that are active."""
+    def __call__(self, started: Mapping[str, StreamingQuery]) -> Mapping[str, bool]:
+        """Return those that are active, and whether they found nothing new."""
         if self._known != started:
             self._known, self._asked = dict(started), self._list()
             for each in started.values():
                 self._asked.add(each._jsq)
         told = str(self._door.of(self._asked))
-        return {name for name, active in zip(self._known, told, strict=True) if active == "y"}
+        letters = zip(self._known, told, strict=True)
+        return {name: each == "a" for name, each in letters if each != "e"}
 
 
 class Watch:
@@ -186,7 +186,7 @@ class Watch:
     Args:
         queries: The queries.
         start: Starts one again after an outage.
-        going: Tells which are active.
+        going: Tells which are active, and have read all.
         real_time: The real-time side of the run, if it has one; an outage ends it.
         board: Notified of what is waited for.
         topics: Tells what the sources of a query have lost for good; closed with this.
@@ -225,8 +225,7 @@ class Watch:
         self._board = board
         self._outages = {each.name: outage_of(each.name, board.wait) for each in queries}
         self._active: dict[str, StreamingQuery] = {}
-        self._has_read_all: dict[str, bool] = {}
-        self._looked_at = 0.0
+        self._found: Mapping[str, bool] = {}
         self.error: JoineryError | None = None
 
     def begin(self, started: Mapping[str, StreamingQuery]) -> None:
@@ -270,19 +269,18 @@ class Watch:
 
     @property
     def caught_up(self) -> Mapping[str, bool]:
-        """By query, whether it has nothing left to read; asked of Spark once a second.
+        """By query, whether it had nothing left to read when `running` last asked Spark.
 
         Empty in real-time mode, where Spark does not tell.
         """
-        if self._real_time is None and time.monotonic() >= self._looked_at + _LOOK_EVERY_S:
-            self._looked_at = time.monotonic()
-            self._has_read_all = {name: _has_read_all(each) for name, each in self._active.items()}
-        return self._has_read_all
+        if self._real_time is not None:
+            return {}
+        return {name: self._found.get(name, False) for name in self._active}
 
     def running(self) -> bool:
         """Look after every query once; return whether one still runs or is waited for."""
-        going = self._going(self._active)
-        running = [each for each in self._queries if self._still_running(each, each.name in going)]
+        found = self._found = self._going(self._active)
+        running = [each for each in self._queries if self._still_running(each, each.name in found)]
         return bool(running)
 
     def _still_running(self, query: QueryRun, is_active: bool) -> bool:
@@ -312,7 +310,6 @@ class Watch:
             failure = None
         if query.pausing.is_set() and (failure is None or isinstance(failure, BatchRefusedError)):
             del self._active[query.name]
-            self._has_read_all = {}
             self._pauses.rest(query)
             return self._still_resting(query)
         if failure is not None and not isinstance(failure, BatchRefusedError):
@@ -441,17 +438,6 @@ def _idle(active: StreamingQuery) -> bool:
     """Return whether a query is between batches; while it looks for data, it is."""
     status: Mapping[str, Any] = active.status
     return not status["isTriggerActive"] or str(status["message"]).startswith("Getting offsets")
-
-
-def _has_read_all(active: StreamingQuery) -> bool:
-    """Return whether a query found nothing new when it last looked."""
-    status: Mapping[str, Any] = active.status
-    if status["isDataAvailable"]:
-        return False
-    message = str(status["message"])
-    # A source that found nothing rests within the next look; the first one has no progress yet.
-    rests = message.startswith("Getting offsets") and active._jsq.lastProgress() is not None
-    return rests or message.startswith("Waiting for")
 
 
 _LOOK_S = 0.2

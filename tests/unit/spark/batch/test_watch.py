@@ -72,7 +72,7 @@ def watch(
     return Watch(
         cast("Any", queries),
         start,
-        lambda started: {name for name, each in started.items() if each.isActive},
+        lambda started: {name: False for name, each in started.items() if each.isActive},
         cast("Any", SimpleNamespace(after=after, live=lambda name: True)),
         board or ProgressBoard(),
         unwatched,

@@ -10,7 +10,7 @@ import java.util.function.BooleanSupplier;
  */
 public final class Rest {
   /** How often a source looks, which delays what comes by half of it on average. */
-  static final long LOOK_MS = 30;
+  static final long LOOK_MS = 40;
 
   private final long mostMillis;
 
