@@ -136,6 +136,21 @@ def test_only_what_changed_is_told_beside_products_that_are_removed_and_added(
     assert all('product "cities"' in each for each in core["why"])
 
 
+def test_nothing_is_told_of_columns_that_added_products_alone_read(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    column, product = ("total: long", "total: long, item: string"), SUMS.replace("total)", "id)")
+    declare(folder, column)
+    has_run(folder)
+    has_read(folder, customer=2100, order=7)
+    declare(folder, column, (TOTALS, TOTALS + product.replace("[customer]", "[item]")))
+
+    assert 3 == joinery(monkeypatch, "plan", "--json")
+
+    core = json.loads(capsys.readouterr().out)[0]
+    assert ("carried", "added", []) == (core["outcome"], core["products"]["sums"], core["why"])
+
+
 def test_a_changed_fold_is_told_once_by_its_state(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -260,18 +260,27 @@ def _carried(found: QueryChange, group: _Group, stood: Standing) -> QueryChange:
     if others:
         return replace(found, why=tuple(others))
     own = (each for each in group.told if not _is_of(each, (*stood.removed, *stood.added)))
-    left = {each.own_name for each in stood.program.relations}
-    why = tuple(_by_relation(own, {*group.ledger.relations} - left))
+    gone = {*group.ledger.relations} - {each.own_name for each in stood.program.relations}
+    why = tuple(_by_relation(own, gone, all_of_them=bool(stood.changed)))
     folder = next_checkpoint(group.spec.checkpoint, found.query)
     hindrance = _hindrance(found.query, folder, group, stood)
     return replace(found, outcome="carried", why=why, noted=noted, hindrance=hindrance)
 
 
-def _by_relation(told: Iterable[str], gone: Collection[str]) -> Iterator[str]:
-    """Yield what changed, with a line for each relation that is gone instead of many."""
+def _by_relation(told: Iterable[str], gone: Collection[str], *, all_of_them: bool) -> Iterator[str]:
+    """Yield what changed, with a line for each relation that is gone instead of many.
+
+    Args:
+        told: What changed, in words.
+        gone: The relations that are not read any more.
+        all_of_them: Whether a product changed. Else other relations differ only by what those read
+            that are added or removed.
+    """
     heads = {f'relation "{name}":': f'relation "{name}" is not read any more' for name in gone}
     lines = (next((to for at, to in heads.items() if one.startswith(at)), one) for one in told)
-    yield from dict.fromkeys(lines)
+    for line in dict.fromkeys(lines):
+        if all_of_them or line in heads.values() or not line.startswith('relation "'):
+            yield line
 
 
 def _hindrance(query: str, folder: Place, group: _Group, stood: Standing) -> RunError | None:
