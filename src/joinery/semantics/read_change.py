@@ -229,7 +229,7 @@ def _atomic(value: Any, name: str) -> Any:
         case ("timestamp", dt.datetime()):
             return _utc(value)
         case ("timestamp_ntz", str()):
-            return dt.datetime.fromisoformat(value)
+            return _utc(dt.datetime.fromisoformat(value)).replace(tzinfo=None)
         case ("date", str()):
             return dt.date.fromisoformat(value)
         case ("binary", str()):

@@ -5,8 +5,10 @@ Typed values of what a case writes in YAML: by the declared type, each problem a
 
 from __future__ import annotations
 
+import datetime as dt
 import decimal
 import difflib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +26,8 @@ from joinery.testing.changes import fits
 
 DELETED = "__deleted"
 POSITION = "__position"
+_TRUTHS = {"true": True, "false": False}
+_DASHED = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([Tt ]|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,14 +147,22 @@ def read_value(reader: Reader, tree: Tree, type_: DataType, path: str, owner: st
                 for index, each in enumerate(tree.items)
             ]
         case Map(key, of):
-            return {
-                read_value(reader, Scalar(each.name, each.name), key, path, owner): read_value(
-                    reader, each.value, of, f"{path}.{each.name}", owner
-                )
-                for each in reader.entries(tree, _what(path, owner))
-            }
+            return _map(reader, tree, key, of, path, owner)
         case Atomic() | Decimal():
             return _simple(reader, tree, type_, _what(path, owner))
+
+
+def _map(
+    reader: Reader, tree: Tree, key: DataType, of: DataType, path: str, owner: str
+) -> dict[Any, Any]:
+    found: dict[Any, Any] = {}
+    for entry in reader.entries(tree, _what(path, owner)):
+        name = read_value(reader, Scalar(entry.name, entry.name), key, path, owner)
+        if name in found:
+            message = f'{_what(path, owner)} has the key "{entry.name}" twice'
+            reader.refuse("TEST_CASE", message, entry.place, hint="Remove one of the two.")
+        found[name] = read_value(reader, entry.value, of, f"{path}.{entry.name}", owner)
+    return found
 
 
 def _what(path: str, owner: str) -> str:
@@ -184,7 +196,7 @@ def _simple(reader: Reader, tree: Tree, type_: DataType, what: str) -> Any:
         return None
     try:
         found = typed(_plain(tree, type_), type_)
-        fitting = found is not None and fits(found, type_) and not _rounded(tree, found)
+        fitting = found is not None and fits(found, type_) and not _unread(tree, found)
     except (ArithmeticError, AttributeError, TypeError, ValueError):
         fitting = False
     if fitting:
@@ -200,9 +212,17 @@ def _simple(reader: Reader, tree: Tree, type_: DataType, what: str) -> Any:
     return None
 
 
-def _rounded(tree: Scalar, found: Any) -> bool:
-    """Return whether a decimal has more decimals than its type: a run refuses such a record."""
-    return isinstance(found, decimal.Decimal) and found != decimal.Decimal(tree.text)
+def _unread(tree: Scalar, found: Any) -> bool:
+    """Return whether a run refuses a record with this value.
+
+    That is a decimal of more decimals than its type, and a time that is written without dashes.
+    """
+    match found:
+        case decimal.Decimal():
+            return found != decimal.Decimal(tree.text)
+        case dt.date():  # or a time
+            return not _DASHED.match(tree.text)
+    return False
 
 
 def _plain(tree: Scalar, type_: DataType) -> Any:
@@ -214,4 +234,6 @@ def _plain(tree: Scalar, type_: DataType) -> Any:
             return tree.text
         case Atomic(name) if name in _WHOLE and not tree.mark.raw:
             return int(tree.text)  # a key of a map is a text in YAML, whatever its type
+        case Atomic("boolean") if not tree.mark.raw:
+            return _TRUTHS.get(tree.text, tree.value)
     return tree.value

@@ -10,6 +10,7 @@ first), `__deleted: true` deletes the row, `__position`, or the column that the 
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -245,6 +246,10 @@ def _change(reader: Reader, tree: Tree, relation: Relation) -> Change | None:
     if missing and len(reader.problems) == known:
         message = f'{what} lacks the key column "{missing[0]}"'
         reader.refuse("TEST_CASE", message, tree.mark.value, hint=f"Write {missing[0]}: …")
+    for name, value in row.items():
+        if isinstance(value, float) and not math.isfinite(value):
+            message, hint = f'"{name}" of {what} is not a finite number', "Write null, or a number."
+            reader.refuse("TEST_CASE", message, tree.mark.value, hint=hint)
     if len(reader.problems) > known:
         return None
     key = {name: row[name] for name in relation.key}

@@ -22,7 +22,9 @@ relations:
   sale: {append: true, key: [id], fields: {id: long, person: long}}
   click: {append: true, fields: {page: string}}
   visit: {key: [id], fields: {id: long, page: string, at: timestamp}, time: at}
+  sample: {key: [id], fields: {id: long, x: double, m: "map<boolean, int>", n: timestamp_ntz}}
 products:
+  samples: {root: sample}
   minutes:
     aggregate: visit
     by: [page]
@@ -477,6 +479,36 @@ cases:
 
     with pytest.raises(ProjectErrors, match=f'"amount" of a row of "order" cannot be "{amount}"'):
         outcome(folder, text)
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        ("x: 1e400", '"x" of a row of "sample" is not a finite number'),
+        ("m: {true: 1, 'true': 2}", '"m" of a row of "sample" has "true" twice'),
+        ("n: 20260102", '"n" of a row of "sample" cannot be "20260102"'),
+        ("n: 2026-W01-1", '"n" of a row of "sample" cannot be "2026-W01-1"'),
+    ],
+)
+def test_a_value_that_a_run_would_refuse_is_refused(folder: Path, row: str, told: str) -> None:
+    given = f"{{sample: [{{id: 1, {row}}}]}}"
+    text = f"{{product: samples, cases: [{{name: a, given: {given}, expect: []}}]}}"
+
+    (problem,) = problems(folder, text)
+
+    assert problem.endswith(told)
+
+
+def test_keys_and_times_are_read_as_a_run_reads_them(folder: Path) -> None:
+    text = """
+product: samples
+cases:
+  - name: in UTC
+    given: {sample: [{id: 1, m: {true: 2}, n: "2026-01-02T03:04:05+02:00"}]}
+    expect: [{id: 1, m: {true: 2}, n: "2026-01-02T01:04:05"}]
+"""
+
+    assert outcome(folder, text).passed
 
 
 @pytest.mark.parametrize(
