@@ -28,6 +28,7 @@ from joinery.project.window import (
 )
 
 _MOST_WINDOWS = 10_000
+_EXAMPLE = "Write {tumbling: 1h}."
 
 
 def _span(description: str, **more: Any) -> Fragment:
@@ -80,7 +81,7 @@ def read_window(reader: Reader, tree: Tree, what: str) -> Window | None:
     """Return a window, or None where it cannot be one."""
     kinds = WINDOW_KINDS
     if not isinstance(tree, MapTree):
-        reader.shape(tree, what, f"a map with one of {', '.join(kinds)}", "Write {tumbling: 1h}.")
+        reader.shape(tree, what, f"a map with one of {', '.join(kinds)}", _EXAMPLE)
         return None
     found = [each for each in kinds if each in {entry.name for entry in tree.entries}]
     if len(found) > 1:
@@ -110,10 +111,11 @@ def _refuse_no_kind(reader: Reader, tree: MapTree, what: str) -> None:
     beside = {name for names in WINDOW.values() for name in names}
     strange = [each for each in tree.entries if each.name not in beside]
     for each in strange:
-        reader.unknown(f'{what} has no key "{each.name}"', each.name, WINDOW_KINDS, each.place)
+        message = f'{what} has no key "{each.name}"'
+        reader.unknown(message, each.name, WINDOW_KINDS, each.place, otherwise=_EXAMPLE)
     if not strange:
         message = f"{what} needs one of {', '.join(WINDOW_KINDS)}"
-        reader.refuse("SPEC_MISSING_KEY", message, tree.mark.value, hint="Write {tumbling: 1h}.")
+        reader.refuse("SPEC_MISSING_KEY", message, tree.mark.value, hint=_EXAMPLE)
 
 
 def _window(reader: Reader, parts: Mapping[str, Tree], kind: str, what: str) -> Window | None:

@@ -98,12 +98,17 @@ class Reader:
         return found
 
     def unknown(
-        self, message: str, name: str, known: Collection[str], place: Location | None
+        self,
+        message: str,
+        name: str,
+        known: Collection[str],
+        place: Location | None,
+        otherwise: str = "",
     ) -> None:
-        """Note a name that is not one of `known`, with the nearest of them."""
+        """Note a name that is not one of `known`, with the nearest of them, or another hint."""
         detail = f"Known are {', '.join(known)}." if known else "None are known here."
         near = difflib.get_close_matches(name, list(known), n=1)
-        hint = _MEANT.get(name, "") or (f'Use "{near[0]}".' if near else "")
+        hint = _MEANT.get(name, "") or (f'Use "{near[0]}".' if near else otherwise)
         if name == "where" and "filter" in known:
             hint = 'Use "filter".'
         self.refuse("SPEC_UNKNOWN_KEY", message, place, detail=detail, hint=hint)
