@@ -222,7 +222,8 @@ def _unread(tree: Scalar, found: Any) -> bool:
             return found != decimal.Decimal(tree.text)
         case dt.date():  # or a time
             return not _DASHED.match(tree.text)
-    return False
+        case _:
+            return False
 
 
 def _plain(tree: Scalar, type_: DataType) -> Any:
