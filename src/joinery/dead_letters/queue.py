@@ -117,10 +117,11 @@ class DeadLetterQueue:
 
         Raises:
             DeadLetterSelectionError: An id is not there, or stands for several letters; or the
-                reason is none.
+                reason is none, or nothing has the name.
         """
         letters = list(sorted_out(self._reader.lines(), self._reader.marks()))
         _check_reason(selection.reason, letters)
+        _check_of(selection.of, letters, self._spec)
         for begin in selection.ids:
             named = [each.id for each in letters if each.id.startswith(begin)]
             if len(named) != 1:
@@ -261,6 +262,23 @@ def _check_reason(reason: str, letters: Sequence[DeadLetter]) -> None:
         raise DeadLetterSelectionError(
             f'no dead letter has the reason "{reason}"',
             detail=named,
+            hint=f'Use "{near[0]}".' if near else "See joinery dlq list.",
+        )
+
+
+def _check_of(of: str, letters: Sequence[DeadLetter], spec: ProjectSpec) -> None:
+    """Refuse the name of a topic or a product that is neither: a slip must not look like none."""
+    there = dict.fromkeys(each.of for each in letters)
+    declared = [each.name for each in spec.relations]
+    declared += [*(each.name for each in spec.products), *(each.name for each in spec.streams)]
+    topics = [each.topic for each in spec.relations if each.topic is not None]
+    known = dict.fromkeys((*there, *declared, *topics))
+    patterns = any(each.startswith("pattern:") for each in topics)
+    if of and of not in known and not patterns:
+        near = get_close_matches(of, known, n=1)
+        raise DeadLetterSelectionError(
+            f'there is no topic, product or stream "{of}"',
+            detail=f"There are dead letters of {', '.join(there)}." if there else "",
             hint=f'Use "{near[0]}".' if near else "See joinery dlq list.",
         )
 

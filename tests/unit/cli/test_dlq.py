@@ -169,6 +169,7 @@ def test_letters_are_dropped(command: Command, capsys: pytest.CaptureFixture[str
         (("replay",), "no dead letters are named"),
         (("drop",), "no dead letters are named"),
         (("show", "zz"), 'there is no dead letter "zz"'),
+        (("list", "--of", "custmer"), 'Use "customer".'),
         (
             ("replay", "--all", "--value", "x"),
             "--value is for one dead letter, not for 3",
