@@ -35,19 +35,34 @@ SPARK_INTERVAL = "5 minutes"
 PEER = BENCH / "peers" / "spark_live_windows.py"
 
 
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A change that was seen in a document.
+
+    Attributes:
+        at: When it arrived.
+        took: The seconds that it took.
+        key: That of the document.
+    """
+
+    at: float
+    took: float
+    key: bytes
+
+
 @dataclass(slots=True)
 class Reader:
     """Reads the sink's topic, and notes how long each change took.
 
     Attributes:
         world: Whose sink is read, of one partition.
-        samples: When a change arrived, and the seconds it took.
+        samples: The changes that were seen.
     """
 
     bootstrap: str
     world: World
     documents: int = 0
-    samples: list[tuple[float, float]] = field(default_factory=list)
+    samples: list[Sample] = field(default_factory=list)
     ended: threading.Event = field(default_factory=threading.Event)
     _seen: dict[bytes, set[bytes]] = field(default_factory=dict)
 
@@ -69,7 +84,7 @@ class Reader:
         self.documents += 1
         found = self.world.made_by(set(SENT.findall(value)))
         for sent in found - self._seen.get(key, set()):
-            self.samples.append((now, now - int(sent) / 1e9))
+            self.samples.append(Sample(now, now - int(sent) / 1e9, key))
         self._seen[key] = found
 
 
@@ -99,12 +114,12 @@ def percentiles(samples: Sequence[float]) -> dict[str, float]:
     return {name: round(ordered[place] * 1000, 1) for name, place in at.items()}
 
 
-def slowest_seconds(samples: Sequence[tuple[float, float]], started: float) -> list[str]:
+def slowest_seconds(samples: Sequence[Sample], started: float) -> list[str]:
     """Return the seconds of the run in which the slowest changes arrived."""
     worst: dict[int, float] = {}
-    for at, took in samples:
-        second = int(at - started)
-        worst[second] = max(worst.get(second, 0.0), took)
+    for each in samples:
+        second = int(each.at - started)
+        worst[second] = max(worst.get(second, 0.0), each.took)
     slow = sorted(worst.items(), key=lambda each: -each[1])[:8]
     return [f"{second} s: {took * 1000:.0f} ms" for second, took in sorted(slow)]
 
@@ -151,9 +166,17 @@ def measure(bootstrap: str, work: Path, world: World, chosen: argparse.Namespace
         reader.ended.set()
         thread.join()
         process.wait(60)
-    took = [each for at, each in reader.samples if not chosen.added or at < added_at]
-    # What an added query finds among older listings says when these were sent.
-    after = [each for at, each in reader.samples if chosen.added and at - each >= added_at]
+    took = [each.took for each in reader.samples if not chosen.added or each.at < added_at]
+    told: dict[str, Any] = {}
+    if chosen.added and isinstance(world, Alerts):
+        # What an added query finds among older listings says when these were sent.
+        after = [each for each in reader.samples if each.at - each.took >= added_at]
+        stood = [each.took for each in after if world.stood(each.key)]
+        told = {
+            "samples_after": len(after),
+            "ms_after": percentiles([each.took for each in after]),
+            "ms_after_of_queries_that_stood": percentiles(stood),
+        }
     return {
         "mode": chosen.mode,
         "base": base,
@@ -161,7 +184,7 @@ def measure(bootstrap: str, work: Path, world: World, chosen: argparse.Namespace
         "seconds": chosen.seconds,
         "samples": len(took),
         "ms": percentiles(took),
-        **({"samples_after": len(after), "ms_after": percentiles(after)} if after else {}),
+        **told,
         "slowest": slowest_seconds(reader.samples, started),
         "load_average": os.getloadavg()[0],
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import random
 import time
 from collections.abc import Iterator
@@ -130,6 +131,10 @@ class Alerts:
                 yield self.listed(draw.randrange(self.listings), id, sent_now())
             else:
                 yield self.listed(id, id, sent_now())
+
+    def stood(self, key: bytes) -> bool:
+        """Return whether a match is of a query that is there before those of `more`."""
+        return bool(json.loads(key)["query"]["id"] < self.queries)
 
     def more(self, count: int) -> Iterator[Row]:
         """Yield queries that nothing is timed of, which are not among those that stand."""

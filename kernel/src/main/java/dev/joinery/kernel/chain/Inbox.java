@@ -20,7 +20,7 @@ import java.util.Queue;
  */
 final class Inbox {
   /** So many of those that may wait are taken together. */
-  static final int PORTION = 64;
+  static final int PORTION = 1024;
 
   /** So many messages to later levels pass through before a portion, however fast they come. */
   static final int MOST_PASSED = 1000;

@@ -140,6 +140,10 @@ public final class Search implements Node {
     private long version;
     private long sending;
     private long fingerprint;
+
+    /** The fingerprint of the queries before the batch. */
+    private long before;
+
     private EntryMap queries;
     private EntryMap documents;
     private QuerySet all;
@@ -204,7 +208,7 @@ public final class Search implements Node {
     // Queries
 
     private void takeQueries(Map<Slice, Slice> changes) {
-      long before = fingerprint;
+      before = fingerprint;
       Map<Slice, StoredQueries.Source> sources = new LinkedHashMap<>();
       for (Slice key : queries.inPageOrder(changes.keySet(), each -> each)) {
         put(key, changes.get(key));
@@ -309,7 +313,7 @@ public final class Search implements Node {
       Map<Slice, StoredQuery> few = new HashMap<>();
       changed.forEach(each -> few.put(each, all.get(each)));
       few.values().removeIf(each -> each == null);
-      QuerySet newer = stored.of(few);
+      QuerySet newer = stored.changed(before, fingerprint, few);
       Map<Slice, Searched> after = new LinkedHashMap<>();
       for (Iterator<EntryMap.Entry> each = documents.iterator(); each.hasNext(); ) {
         EntryMap.Entry entry = each.next();

@@ -40,6 +40,19 @@ public final class StoredQueries {
         };
   }
 
+  private record Between(long before, long after) {}
+
+  /** The last sets of what changed. */
+  private final Map<Between, QuerySet> changes =
+      new LinkedHashMap<>(8, 0.75f, true) {
+        private static final long serialVersionUID = 1L;
+
+        @Override
+        protected boolean removeEldestEntry(Map.Entry<Between, QuerySet> eldest) {
+          return size() > Recent.REMEMBERED;
+        }
+      };
+
   /** So many texts are not read again. */
   private static final int TEXTS = 4096;
 
@@ -62,8 +75,16 @@ public final class StoredQueries {
     shared.sets.put(0L, of(Map.of()));
   }
 
+  /**
+   * A set of those queries alone that changed between two sets, by the fingerprints of these. Buckets
+   * that were told the same changes together share it.
+   */
+  public synchronized QuerySet changed(long before, long after, Map<Slice, StoredQuery> queries) {
+    return changes.computeIfAbsent(new Between(before, after), each -> of(queries));
+  }
+
   /** A set of some queries alone. */
-  public QuerySet of(Map<Slice, StoredQuery> queries) {
+  QuerySet of(Map<Slice, StoredQuery> queries) {
     return QuerySet.of(language, queries);
   }
 
