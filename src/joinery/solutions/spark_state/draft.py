@@ -34,6 +34,7 @@ class Draft:
         keeps_judged: Whether rows of logs in intervals are to be kept, as in all of those.
         keeps_gathers: Whether Folds are to gather nothing themselves, as in all of these and those.
         keeps_closings: Whether deadlines are to stand before Folds, as in all of the above.
+        keeps_searched: Whether rows that are searched have a Retract, as in all of the above.
         ledger: What a checkpoint holds that the program is to go on from; None for nothing.
     """
 
@@ -45,11 +46,15 @@ class Draft:
         keeps_judged: bool = False,
         keeps_gathers: bool = False,
         keeps_closings: bool = False,
+        keeps_searched: bool = False,
         ledger: Ledger | None = None,
     ) -> None:
         self.former, self.keeps_judged = former, former or keeps_judged
         self.keeps_gathers = self.keeps_judged or keeps_gathers
         self.keeps_closings = self.keeps_gathers or keeps_closings
+        # Others may join a group later, and are told the rows that a Retract has.
+        grouped = any(each.group is not None for each in products)
+        self.keeps_searched = grouped or self.keeps_closings or keeps_searched
         self._ledger = ledger
         self.nodes: list[DocumentNode] = []
         self.assemblers: list[Assembler] = []

@@ -6,7 +6,8 @@ Retract that is not needed is left out, with its reason:
 
 - one whose key holds every join column used: its rows never move;
 - one before a Group over an append relation: its rows never change;
-- one of an append relation that documents hold: its rows are sent where they are decoded.
+- one of an append relation that documents hold: its rows are sent where they are decoded;
+- one of a relation that is only searched: the Search keeps its rows.
 
 A Group that leaves out late rows of a changelog has a Retract of its own, which leaves them out; so
 has a product of each relation whose rows its intervals compare in time.
@@ -72,7 +73,7 @@ from joinery.solutions.spark_state.program import (
     Use,
     Versions,
 )
-from joinery.solutions.spark_state.search_program import QueryUse, SearchedUse
+from joinery.solutions.spark_state.search_program import QueryUse, Search, SearchedUse
 
 DAY_MICROS = 86_400_000_000
 
@@ -86,6 +87,7 @@ def lower(
     keeps_judged: bool = False,
     keeps_gathers: bool = False,
     keeps_closings: bool = False,
+    keeps_searched: bool = False,
     ledger: Ledger | None = None,
 ) -> KernelProgram:
     """Return the program of one query that keeps `products`.
@@ -99,7 +101,9 @@ def lower(
             kept where they are judged.
         keeps_gathers: In this, and what `keeps_closings` says, alone: what rows lead to is gathered
             before the Fold.
-        keeps_closings: In this alone: deadlines of documents stand before the Fold.
+        keeps_closings: In this, and what `keeps_searched` says, alone: deadlines of documents stand
+            before the Fold.
+        keeps_searched: In this alone: rows that are searched have a Retract.
         ledger: What a checkpoint holds that the program is to keep, though it may need less.
     """
     draft = Draft(
@@ -108,6 +112,7 @@ def lower(
         keeps_judged=keeps_judged,
         keeps_gathers=keeps_gathers,
         keeps_closings=keeps_closings,
+        keeps_searched=keeps_searched,
         ledger=ledger,
     )
     for place, product in enumerate(products):
@@ -141,6 +146,11 @@ def gathers_in_folds(program: KernelProgram) -> bool:
 def has_deadlines_beside(program: KernelProgram) -> bool:
     """Return whether deadlines of documents stand in the level of their Fold."""
     return any(isinstance(each, Deadlines) for each in program.nodes)
+
+
+def has_cells_in_searches(program: KernelProgram) -> bool:
+    """Return whether a Search keeps the rows that are searched itself."""
+    return any(isinstance(each, Search) and each.raw for each in program.nodes)
 
 
 def _is_new(node: KernelNode, program: KernelProgram) -> bool:
@@ -257,7 +267,9 @@ class _Finish:
         if kept == "inserts":
             self._insert(uses)
             return []
-        if not uses.by_subject and rows_stay(uses, self._draft.nodes):
+        searched = any(isinstance(each, SearchedUse) for each in uses.uses)
+        kept_apart = uses.by_subject or (searched and self._draft.keeps_searched)
+        if not kept_apart and rows_stay(uses, self._draft.nodes):
             return self._raw_routes(uses)
         judged = any(each.index == uses.index for each in self._draft.judged)
         versioned = uses.relation.name in self._draft.versions
@@ -378,7 +390,12 @@ class _Finish:
                         lookup, child_relation=uses.index, child_assembler=use.assembler
                     )
                     routes.append(Route(uses.index, at, role, use.upward.address))
-                case GroupUse() | ThroughUse() | SearchedUse() | QueryUse():
+                case SearchedUse():
+                    search = self._draft.nodes[use.target]
+                    assert isinstance(search, Search)
+                    self._draft.nodes[use.target] = replace(search, raw=True)
+                    routes.append(Route(uses.index, use.target, role, uses.key_address()))
+                case GroupUse() | ThroughUse() | QueryUse():
                     raise AssertionError("of these rows it is told what came and what went")
                 case ParentUse():
                     lookup = self._draft.nodes[use.target]
@@ -387,8 +404,9 @@ class _Finish:
                     role |= ROLE_PARENT
                     routes.append(Route(uses.index, use.target, role, use.address))
         names = ", ".join(self._draft.nodes[route.node].name for route in routes)
+        searched = all(isinstance(use, SearchedUse) for use in uses.uses)
+        why = "it is only searched" if searched else "its key holds every join column used"
         self._draft.reasons.append(
-            f"{uses.relation.name}: no Retract, since its key holds every join column used; "
-            f"its rows are kept in {names}"
+            f"{uses.relation.name}: no Retract, since {why}; its rows are kept in {names}"
         )
         return routes

@@ -170,7 +170,7 @@ REFERENCES: Mapping[type, Mapping[str, Kind]] = MappingProxyType(
 _APART = frozenset({"level", "uses", "read", "was_read"})
 _WHOSE = frozenset({"product"})
 # What hashes were without before: where it says nothing, they are as they were.
-_LATER = frozenset({"gathers", "beside"})
+_LATER = frozenset({"gathers", "beside", "raw"})
 _NOTHING = frozenset[str]()
 Part = TypeVar("Part")
 

@@ -188,6 +188,21 @@ def is_counted_for_nobody(use: Use, nodes: Sequence[DocumentNode]) -> bool:
     return isinstance(target, FanOut) and target.hot_above == 0
 
 
+def keeps_cells(uses: RelationUses, nodes: Sequence[DocumentNode]) -> bool:
+    """True where a relation's rows are searched and nothing else, so that the Search can keep them.
+
+    It tries all of them on queries that come, so they are to be rows as products see them. Rows of
+    a log need no cells.
+    """
+    relation = uses.relation
+    if len(uses.uses) != 1 or uses.groups or uses.histories or uses.folds or uses.apart:
+        return False
+    if relation.append or relation.product is not None or relation.personal is not None:
+        return False
+    plain = relation.where is None and uses.row == uses.columns
+    return plain and is_tried_alike(uses.uses[0], nodes)
+
+
 def rows_stay(uses: RelationUses, nodes: Sequence[DocumentNode]) -> bool:
     """True where no row of the relation ever changes an address it is sent to."""
     return all(_is_raw(use, uses, nodes) for use in uses.uses)
@@ -197,7 +212,9 @@ def _is_raw(use: Use, uses: RelationUses, nodes: Sequence[DocumentNode]) -> bool
     match use:
         case OwnUse():
             return use.time is None
-        case GroupUse() | ThroughUse() | SearchedUse() | QueryUse():
+        case SearchedUse():
+            return keeps_cells(uses, nodes)
+        case GroupUse() | ThroughUse() | QueryUse():
             return False
         case ChildUse() | ParentUse() if uses.relation.product is not None:
             return False  # A group's key may be null, which a ToOne must not be asked for.

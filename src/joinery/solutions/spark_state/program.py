@@ -359,7 +359,7 @@ class KernelProgram:
 _DATA_TYPES = DataType.__args__
 _ADDED = frozenset(
     """hot known other other_behind_micros rules within time valid judged kept sealed types
-    known_by stays wait_events hidden append inner was_read notes part gathers beside""".split()
+    known_by stays wait_events hidden append inner was_read notes part gathers beside raw""".split()
 )
 """What parts had not at first: where it says nothing, programs read as they did before."""
 

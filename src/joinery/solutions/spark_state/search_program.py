@@ -41,6 +41,7 @@ class Search:
         retroactive: Whether documents are kept.
         assembler: The object of a match, over the two rows.
         buckets: How many addresses the documents are shared among; each has all queries.
+        raw: Whether documents come as changes, which it applies itself; else None.
     """
 
     name: str
@@ -58,4 +59,5 @@ class Search:
     assembler: int
     product: int
     buckets: int
+    raw: bool | None = None
     kind: Literal["search"] = "search"

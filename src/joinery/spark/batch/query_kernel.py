@@ -25,6 +25,7 @@ from joinery.solutions.spark_state.joining import join
 from joinery.solutions.spark_state.ledger import Ledger, stand
 from joinery.solutions.spark_state.lower import (
     gathers_in_folds,
+    has_cells_in_searches,
     has_deadlines_beside,
     has_former,
     judges_rows_that_come,
@@ -168,6 +169,8 @@ def _lower_part(
         ways.append(lower_all(keeps_gathers=True))
     if has_deadlines_beside(program):
         ways.append(lower_all(keeps_closings=True))
+    if has_cells_in_searches(program):
+        ways.append(lower_all(keeps_searched=True))
     return ways
 
 

@@ -61,8 +61,8 @@ PRODUCTS = {
     "sessions": ("{" + COUNT + ", window: {session: 30m, max: 12h}}", "554353814d563538"),
     "history": ("{history: city, valid: at, track: [country]}", "bf5d6a662332d240"),
     "pattern": ("{pattern: event, by: [user], " + STEPS + "}", "aadbd01731102b41"),
-    "search": ("{search: user, queries: query, query: text, on: [city]}", "dcfeda8ccb1590bc"),
-    "words": ("{search: user, queries: query, query: text, language: lucene}", "95e7dbfbd2eb83ce"),
+    "search": ("{search: user, queries: query, query: text, on: [city]}", "b965d006792a378d"),
+    "words": ("{search: user, queries: query, query: text, language: lucene}", "3fb6092c2101b436"),
     "fold": ("{fold: event, by: [user], sequence: no, " + STATE + "}", "3a0e04b075a5e75a"),
     "fold at once": (
         "{fold: event, by: [user], sequence: no, wait: 0s, " + STATE + "}",

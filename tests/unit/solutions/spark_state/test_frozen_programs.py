@@ -17,6 +17,7 @@ from joinery.plan.product import Plan
 from joinery.solutions.spark_state.fingerprint import fingerprint
 from joinery.solutions.spark_state.lower import (
     gathers_in_folds,
+    has_cells_in_searches,
     has_deadlines_beside,
     judges_rows_that_come,
     lower,
@@ -70,6 +71,20 @@ def test_a_checkpoint_in_which_a_gather_stands_before_the_fold_goes_on(tmp_path:
 
     assert gathers_in_folds(program)
     assert "3f3f7b2047b2b218" == fingerprint(former).program[:16]
+
+
+@pytest.mark.parametrize(
+    ("form", "first"), [("search", "dcfeda8ccb1590bc"), ("words", "95e7dbfbd2eb83ce")]
+)
+def test_a_checkpoint_in_which_a_retract_has_what_is_searched_goes_on(
+    form: str, first: str, tmp_path: Path
+) -> None:
+    products = plan(f"{RELATIONS}{PRODUCTS[form][0]}\n", tmp_path).products
+
+    program, former = lower(products), lower(products, keeps_searched=True)
+
+    assert has_cells_in_searches(program)
+    assert first == fingerprint(former).program[:16]
 
 
 @pytest.mark.parametrize("steps", STREAMS)

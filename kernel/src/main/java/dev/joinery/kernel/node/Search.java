@@ -10,6 +10,7 @@ import dev.joinery.kernel.message.DeadLetter;
 import dev.joinery.kernel.message.DocumentLimit;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
+import dev.joinery.kernel.message.RawChange;
 import dev.joinery.kernel.message.Replacement;
 import dev.joinery.kernel.program.Buckets;
 import dev.joinery.kernel.program.Program;
@@ -28,6 +29,7 @@ import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
@@ -56,6 +58,10 @@ public final class Search implements Node {
   private final DocumentLimit limit;
   private final HitDocument document;
   private final Readers readers;
+
+  /** Of the documents, where their cells are kept here; else null. */
+  private final RelationRows rows;
+
   private final UnsafeRow searched;
   private final UnsafeRow kept;
   private final KeyCodec queryOn;
@@ -71,6 +77,7 @@ public final class Search implements Node {
     this.limit = new DocumentLimit(product, whole.maxDocumentBytes());
     this.document = new HitDocument(program, context);
     this.readers = new Readers(program.product(), context);
+    this.rows = program.keepsCells() ? context.rows(program.documents()) : null;
     List<Program.Slot> columns = NodeContext.slotsOf(program.searched(whole));
     List<Program.Slot> asked = NodeContext.slotsOf(whole.assemblers().get(program.stored()).type());
     this.searched = new UnsafeRow(columns.size());
@@ -89,17 +96,26 @@ public final class Search implements Node {
   public void handle(Slice bucket, List<byte[]> messages, State state, Outbox outbox) {
     Map<Slice, Slice> queries = new LinkedHashMap<>();
     Map<Slice, Slice> documents = new LinkedHashMap<>();
+    Map<Slice, List<RawChange>> changes = new LinkedHashMap<>();
     List<Pending> pending = new ArrayList<>();
     for (byte[] message : messages) {
       ByteReader in = Message.body(message);
       switch (Message.kind(message)) {
         case Message.QUERY -> take(in, queries);
         case Message.SEARCHED -> take(in, documents);
+        case Message.RAW -> takeChange(RawChange.read(in), changes);
         case Message.PENDING -> pending.add(Pending.read(in));
         default -> throw Message.unexpected(message);
       }
     }
-    new Batch(bucket, Message.latest(messages), state, outbox).handle(queries, documents, pending);
+    Batch batch = new Batch(bucket, Message.latest(messages), state, outbox);
+    batch.handle(queries, documents, changes, pending);
+  }
+
+  /** Deletes that were remembered for long enough are no longer. */
+  @Override
+  public void expire(Slice bucket, List<Slice> entries, long timestamp, State state) {
+    new Batch(bucket, timestamp, state, new Outbox()).expire(entries);
   }
 
   /** A match that the sink may hold though it was never committed, and its version there. */
@@ -117,6 +133,11 @@ public final class Search implements Node {
     boolean exists = in.readByte() != 0;
     Slice key = in.readBlob();
     rows.put(key, exists ? in.rest() : null);
+  }
+
+  private void takeChange(RawChange change, Map<Slice, List<RawChange>> changes) {
+    Slice key = Slice.of(rows.keyOf(change));
+    changes.computeIfAbsent(key, each -> new ArrayList<>(1)).add(change);
   }
 
   /** A query as it is kept, not read yet. */
@@ -164,6 +185,7 @@ public final class Search implements Node {
     void handle(
         Map<Slice, Slice> changedQueries,
         Map<Slice, Slice> changedDocuments,
+        Map<Slice, List<RawChange>> changes,
         List<Pending> pending) {
       open();
       for (Pending each : pending) {
@@ -175,8 +197,14 @@ public final class Search implements Node {
       for (Slice key : documents.inPageOrder(changedDocuments.keySet(), each -> each)) {
         change(key, changedDocuments.get(key));
       }
+      Set<Slice> tried = new HashSet<>(changedDocuments.keySet());
+      for (Slice key : documents.inPageOrder(changes.keySet(), each -> each)) {
+        if (apply(key, changes.get(key))) {
+          tried.add(key);
+        }
+      }
       if (!moved.isEmpty()) {
-        lookBack(moved, changedDocuments.keySet());
+        lookBack(moved, tried);
       }
       List.copyOf(again).forEach(this::sendAgain);
       close();
@@ -264,14 +292,57 @@ public final class Search implements Node {
     private void change(Slice key, Slice row) {
       Slice old = documents.get(key);
       Map<Slice, Hit> hits = old == null ? Map.of() : Searched.read(old).hits;
-      if (row == null) {
-        hits.forEach((query, hit) -> leave(query, key, hit));
-        if (old != null) {
+      Map<Slice, Hit> now = tried(key, row, hits);
+      if (row != null) {
+        keep(key, row, now);
+      } else if (old != null) {
+        documents.remove(key);
+      }
+    }
+
+    /** Applies changes to a document's cell; returns whether the document is another now. */
+    private boolean apply(Slice key, List<RawChange> changes) {
+      Slice old = documents.get(key);
+      Searched before = old == null ? Searched.NOTHING : Searched.read(old);
+      RowCell cell = RowCell.read(before.kept);
+      Slice stood = rows.view(cell);
+      if (!rows.apply(cell, changes, timestamp, outbox)) {
+        return false;
+      }
+      Slice row = rows.view(cell);
+      boolean changed = !Objects.equals(stood, row);
+      Map<Slice, Hit> hits = changed ? tried(key, row, before.hits) : before.hits;
+      keep(key, Slice.of(cell.toBytes()), hits);
+      if (!cell.exists) {
+        rows.expireLater(cell, key, state);
+      }
+      return changed;
+    }
+
+    void expire(List<Slice> entries) {
+      open();
+      for (Slice key : entries) {
+        Slice stored = documents.get(key);
+        RowCell cell = RowCell.read(stored == null ? null : Searched.keptOf(stored));
+        if (cell.known && rows.isOver(cell, timestamp, key, state)) {
           documents.remove(key);
         }
-        return;
       }
+      close();
+    }
+
+    /** The row of a document as it is kept; null where it went. */
+    private Slice rowOf(Slice kept) {
+      return rows == null ? kept : rows.view(RowCell.read(kept));
+    }
+
+    /** What a document that changed matches now; tells what it matched, too, and does no more. */
+    private Map<Slice, Hit> tried(Slice key, Slice row, Map<Slice, Hit> hits) {
       Map<Slice, Hit> now = new LinkedHashMap<>();
+      if (row == null) {
+        hits.forEach((query, hit) -> leave(query, key, hit));
+        return now;
+      }
       for (StoredQuery query : matching(all, row)) {
         now.put(query.key(), enter(query, key, row, hits.getOrDefault(query.key(), Hit.NONE)));
       }
@@ -281,12 +352,12 @@ public final class Search implements Node {
               leave(query, key, hit);
             }
           });
-      keep(key, row, now);
+      return now;
     }
 
-    private void keep(Slice key, Slice row, Map<Slice, Hit> hits) {
+    private void keep(Slice key, Slice kept, Map<Slice, Hit> hits) {
       if (program.retroactive()) {
-        documents.put(key, new Searched(row, hits).toBytes());
+        documents.put(key, new Searched(kept, hits).toBytes());
       } else if (!hits.isEmpty()) {
         documents.put(key, new Searched(Slice.EMPTY, hits).toBytes());
       } else {
@@ -319,15 +390,15 @@ public final class Search implements Node {
         EntryMap.Entry entry = each.next();
         if (done.isEmpty() || !done.contains(entry.key())) {
           Slice stands = entry.value();
-          List<StoredQuery> found =
-              program.retroactive() ? matching(newer, Searched.rowOf(stands)) : List.of();
+          Slice row = program.retroactive() ? rowOf(Searched.keptOf(stands)) : null;
+          List<StoredQuery> found = row == null ? List.of() : matching(newer, row);
           if (!found.isEmpty() || Searched.matches(stands, changed)) {
             Slice key = entry.key().detach();
             after.put(key, lookBackAt(key, Searched.read(stands.detach()), changed, found));
           }
         }
       }
-      after.forEach((key, each) -> keep(key, each.row, each.hits));
+      after.forEach((key, each) -> keep(key, each.kept, each.hits));
     }
 
     /**
@@ -339,9 +410,10 @@ public final class Search implements Node {
         Slice key, Searched before, Set<Slice> changed, List<StoredQuery> found) {
       Map<Slice, Hit> now = new LinkedHashMap<>(before.hits);
       now.keySet().removeAll(changed);
+      Slice row = found.isEmpty() ? null : rowOf(before.kept);
       for (StoredQuery query : found) {
         Hit last = before.hits.getOrDefault(query.key(), Hit.NONE);
-        now.put(query.key(), enter(query, key, before.row, last));
+        now.put(query.key(), enter(query, key, row, last));
       }
       before.hits.forEach(
           (query, hit) -> {
@@ -349,7 +421,7 @@ public final class Search implements Node {
               leave(query, key, hit);
             }
           });
-      return new Searched(before.row, now);
+      return new Searched(before.kept, now);
     }
 
     // Matches
@@ -401,7 +473,7 @@ public final class Search implements Node {
       if (hit == null || !hit.sent()) {
         send(match.query(), match.document(), null, Replacement.UNKNOWN);
       } else if (!hit.failed()) {
-        Slice value = document.of(all.get(match.query()).row(), found.row);
+        Slice value = document.of(all.get(match.query()).row(), rowOf(found.kept));
         send(match.query(), match.document(), value, Replacement.UNKNOWN);
       }
     }

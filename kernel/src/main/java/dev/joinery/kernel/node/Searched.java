@@ -7,28 +7,33 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
 
-/** A document as its bucket keeps it: its row, where new queries look back, and what it matches. */
+/**
+ * A document as its bucket keeps it: its row, or its cell, where new queries look back, and what it
+ * matches.
+ */
 final class Searched {
-  final Slice row;
+  static final Searched NOTHING = new Searched(Slice.EMPTY, Map.of());
+
+  final Slice kept;
   final Map<Slice, Hit> hits;
 
-  Searched(Slice row, Map<Slice, Hit> hits) {
-    this.row = row;
+  Searched(Slice kept, Map<Slice, Hit> hits) {
+    this.kept = kept;
     this.hits = hits;
   }
 
   static Searched read(Slice stored) {
     ByteReader in = new ByteReader(stored);
-    Slice row = in.readBlob();
+    Slice kept = in.readBlob();
     Map<Slice, Hit> hits = new LinkedHashMap<>();
     for (int left = in.readVarInt(); left > 0; left--) {
       hits.put(in.readBlob(), Hit.read(in));
     }
-    return new Searched(row, hits);
+    return new Searched(kept, hits);
   }
 
-  /** The row of a document as it is kept, of which nothing else is read. */
-  static Slice rowOf(Slice stored) {
+  /** The row or cell of a document as it is kept, of which nothing else is read. */
+  static Slice keptOf(Slice stored) {
     return new ByteReader(stored).readBlob();
   }
 
@@ -46,8 +51,8 @@ final class Searched {
   }
 
   Slice toBytes() {
-    ByteWriter out = new ByteWriter(row.length() + 16 * hits.size() + 8);
-    out.writeBlob(row).writeVarInt(hits.size());
+    ByteWriter out = new ByteWriter(kept.length() + 16 * hits.size() + 8);
+    out.writeBlob(kept).writeVarInt(hits.size());
     hits.forEach(
         (query, hit) -> {
           out.writeBlob(query);

@@ -18,6 +18,7 @@ import org.apache.spark.sql.types.StructType;
  * @param mostCharacters how long a condition may be
  * @param retroactive whether documents are kept, so that a new query finds them
  * @param assembler of matches: its inputs are the two rows
+ * @param raw whether documents come as changes of their relation, which are applied here
  */
 public record SearchProgram(
     String name,
@@ -34,8 +35,14 @@ public record SearchProgram(
     boolean retroactive,
     int assembler,
     int product,
-    int buckets)
+    int buckets,
+    Boolean raw)
     implements Program.NodeProgram {
+  /** Whether it keeps the cells of documents, which no Retract has. */
+  public boolean keepsCells() {
+    return Boolean.TRUE.equals(raw);
+  }
+
   /** What conditions see. */
   public StructType searched(Program program) {
     int view = program.relations().get(documents).assembler();
