@@ -68,6 +68,27 @@ def test_a_checkpoint_goes_on_whichever_of_its_products_were_lowered_otherwise_t
     assert () == lowered.earlier
 
 
+@pytest.mark.parametrize("grouped", ["", "group: g, "])
+def test_rows_that_are_searched_stay_where_a_checkpoint_has_them(
+    grouped: str, tmp_path: Path
+) -> None:
+    head = PROJECT.partition("products:")[0]
+    relation = "  saved: {key: [id], fields: {id: long, condition: string}}\n"
+    sink = "sink: {files: {path: out}}"
+    form = f"{{{grouped}search: user, queries: saved, query: condition, {sink}}}"
+    file = tmp_path / "joinery.yaml"
+    file.write_text(f"{head}{relation}products:\n  hits: {form}\n")
+    project = jn.load(file)
+    stood = lower(project.plan.products, keeps_searched=True)
+    standing = replace(fingerprint(stood), ledger=Ledger.of(stood))
+
+    lowered = lower_query(project.plan.products, project.spec.run, standing)
+
+    kept = fingerprint(lowered.program if lowered.former is None else lowered.former)
+    assert standing.program == kept.program
+    assert (lowered.former is None) == bool(grouped)
+
+
 ADDED = "{root: city, embed: {follows: {many: follow, on: {city: id}}}"
 
 
