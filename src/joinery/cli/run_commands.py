@@ -203,7 +203,7 @@ def apply(
     file: File = DEFAULT,
     product: Products = None,
 ) -> None:
-    """Keep the state of checkpoints whose products were removed or reordered."""
+    """Keep the state of checkpoints whose products were removed, added, changed or reordered."""
     from joinery.cli.plan import run_apply
 
     raise typer.Exit(run_apply(file, tuple(product or ())))
