@@ -140,7 +140,9 @@ def _round(world: World, customers: int, seed: int) -> None:
 
 def main() -> None:
     """Print what each round found."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.databases.diff_beside", description=__doc__
+    )
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--rate", type=int, default=2_000)
     parser.add_argument("--rounds", type=int, default=20)

@@ -77,7 +77,7 @@ def run(spark: SparkSession, work: Path, data: Path, *, rows: int) -> list[Batch
 
 def main() -> None:
     """Print the median of both kinds of batches."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench.parts.closing", description=__doc__)
     parser.add_argument("--alive", type=int, default=1_000_000)
     parser.add_argument("--pairs", type=int, default=8)
     parser.add_argument("--rows", type=int, default=2_000)

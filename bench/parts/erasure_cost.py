@@ -114,7 +114,7 @@ def run(data: Path, work: Path, kind: str, *, batch: int, reveal: bool) -> float
 
 def main() -> None:
     """Measure, and print one line a pair and their middle."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench.parts.erasure_cost", description=__doc__)
     parser.add_argument("--subjects", type=int, default=20_000)
     parser.add_argument("--pairs", type=int, default=3)
     parser.add_argument("--of", choices=["user", "pull_request"], default="user")

@@ -134,7 +134,7 @@ def painted_in(playwright: str, browser: str, address: str) -> dict[str, object]
 
 def main() -> None:
     """Measure, and print what was found."""
-    arguments = argparse.ArgumentParser()
+    arguments = argparse.ArgumentParser(prog="python -m bench.parts.page", description=__doc__)
     arguments.add_argument("--products", type=int, default=100)
     arguments.add_argument("--browser", default="")
     arguments.add_argument("--playwright", default=sys.executable)

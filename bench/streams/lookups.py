@@ -176,7 +176,7 @@ def say(part: str, events: int, seconds: float, done: LookupProgress | None) -> 
 
 def main() -> None:
     """Run the parts that were asked for."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench.streams.lookups", description=__doc__)
     parser.add_argument("--part", action="append", choices=PARTS)
     parser.add_argument("--events", type=int, default=1_000_000)
     parser.add_argument("--keys", type=int, default=100_000)

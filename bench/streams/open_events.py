@@ -121,7 +121,9 @@ def measure(work: Path, chosen: argparse.Namespace) -> dict[str, Any]:
 
 def main() -> int:
     """Measure and print a JSON object."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.streams.open_events", description=__doc__
+    )
     parser.add_argument("--open", type=int, default=1_000_000)
     parser.add_argument("--batch", type=int, default=1_000)
     parser.add_argument("--batches", type=int, default=30)
