@@ -22,6 +22,7 @@ from joinery.expression.group_aggregate import (
     Number,
     takes_distinct,
 )
+from joinery.expression.operator import OPERATORS
 from joinery.expression.problem import ExpressionError, nearest_hint, type_error
 from joinery.expression.syntax import (
     Call,
@@ -41,6 +42,7 @@ from joinery.model.type import BOOLEAN, LONG, DataType, Struct
 Build = Callable[[str, Mapping[str, DataType]], Expression]
 Span = tuple[int, int]
 _NAMES = AGGREGATES | GROUP_NAMES
+_KNOWN = FUNCTIONS.keys() | OPERATORS.keys()
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,23 +109,29 @@ def lift_group(
     rates = [each for each in walk(tree) if isinstance(each, Call) and each.function == RATE]
     for each in rates:
         _check_rate(each, scope)
-    _check_spelling(tree, rows.keys() - scope.keys())
-    return _lifted(text, tree, first, lambda call: _group_aggregate(text, call, rows, build), rates)
+    lifted = _lifted(
+        text, tree, first, lambda call: _group_aggregate(text, call, rows, build), rates
+    )
+    _check_spelling(lifted.tree, rows.keys() - scope.keys())
+    return lifted
 
 
-def _check_spelling(node: Syntax, rows: Collection[str]) -> None:
-    """Refuse a function of a row's columns that is named like an aggregate, and is none."""
-    if isinstance(node, Call) and node.function in _NAMES:
-        return
-    named = isinstance(node, Call) and node.function not in FUNCTIONS
-    if named and any(each.name in rows for part in children(node) for each in free_names(part)):
-        assert isinstance(node, Call)  # as `named` says
-        if hint := nearest_hint(node.function, sorted(GROUP_NAMES)):
-            message = f'there is no aggregate "{node.function}"'
-            code, offset = "PLAN_UNKNOWN_FUNCTION", node.start
+def _check_spelling(tree: Syntax, rows: Collection[str]) -> None:
+    """Refuse a function of a row's columns that is named like an aggregate, and is none.
+
+    Args:
+        tree: Without the aggregates: what still names a column is in none of them.
+        rows: The columns that aggregates alone may name.
+    """
+    for call in walk(tree):
+        if not isinstance(call, Call) or call.function in _KNOWN:
+            continue
+        if not any(each.name in rows for part in children(call) for each in free_names(part)):
+            continue
+        if hint := nearest_hint(call.function, sorted(GROUP_NAMES)):
+            message = f'there is no aggregate "{call.function}"'
+            code, offset = "PLAN_UNKNOWN_FUNCTION", call.start
             raise ExpressionError(message, code=code, offset=offset, hint=hint)
-    for part in children(node):
-        _check_spelling(part, rows)
 
 
 def _check_rate(call: Call, scope: Mapping[str, DataType]) -> None:

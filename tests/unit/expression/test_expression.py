@@ -287,3 +287,19 @@ def test_a_misspelled_aggregate_of_a_groups_rows_is_told_as_such() -> None:
 
     told = caught.value
     assert ("PLAN_UNKNOWN_FUNCTION", 4, 'Use "sum".') == (told.code, told.offset, told.hint)
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("sin(sum(amount))", "PLAN_NOT_PORTABLE_UNCHECKED"),
+        ("amount in (1, 2)", "PLAN_UNKNOWN_COLUMN"),
+    ],
+)
+def test_neither_a_function_over_aggregates_nor_an_operator_is_a_misspelled_aggregate(
+    text: str, code: str
+) -> None:
+    with pytest.raises(ExpressionError) as caught:
+        build_expression(text, {}, rows={"amount": LONG})
+
+    assert code == caught.value.code
