@@ -32,9 +32,9 @@ _VARIABLE = re.compile(r"\$\$\{|\$\{(?:([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\})
 _INTEGER = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _LONGEST_NUMBER = 4_000  # digits: Python converts no more than 4,300
-_KNOWN_TAGS = tuple(
+_KNOWN_TAGS = frozenset(
     f"tag:yaml.org,2002:{each}"
-    for each in "str int float bool null map seq set omap merge timestamp binary".split()
+    for each in "str int float bool null map seq set omap merge value timestamp binary".split()
 )
 _WORDS: dict[str, bool | None] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
@@ -283,7 +283,7 @@ class _Composer:
     def check_tag(self, node: Node, place: Location) -> None:
         """Note a tag that means nothing here."""
         tag = str(node.tag)
-        if not tag.startswith(_KNOWN_TAGS):
+        if tag not in _KNOWN_TAGS:
             message = f'the tag "{tag}" means nothing here'
             self.problems.append(_problem("SPEC_SYNTAX", message, place, "Remove it."))
 

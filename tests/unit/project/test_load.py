@@ -372,6 +372,10 @@ def test_an_empty_file_and_a_file_that_is_a_list_are_refused(tmp_path: Path) -> 
             ROOT + '    fields: ["\\ud800"]\n',
             "7:14 SPEC_SYNTAX half a surrogate pair is not a character",
         ),
+        (
+            ROOT + "    fields: !!strange [id]\n",
+            '7:13 SPEC_SYNTAX the tag "tag:yaml.org,2002:strange" means nothing here',
+        ),
         (ROOT + "    fields: !mine [id]\n", '7:13 SPEC_SYNTAX the tag "!mine" means nothing here'),
         (
             ROOT.replace("id: long", f"id: '{'array<' * 1000}int{'>' * 1000}'", 1),
@@ -383,6 +387,12 @@ def test_what_yaml_reads_and_nothing_here_does_is_told_in_one_line(
     tmp_path: Path, text: str, told: str
 ) -> None:
     assert [told] == problems(tmp_path, text)
+
+
+def test_an_equals_sign_that_is_not_quoted_is_a_text(tmp_path: Path) -> None:
+    read = load(tmp_path, ROOT + "name: =\n")
+
+    assert "=" == read.name
 
 
 def test_a_number_of_more_digits_than_python_converts_is_told_at_its_place(
