@@ -247,7 +247,7 @@ def _change(reader: Reader, tree: Tree, relation: Relation) -> Change | None:
         message = f'{what} lacks the key column "{missing[0]}"'
         reader.refuse("TEST_CASE", message, tree.mark.value, hint=f"Write {missing[0]}: …")
     for name, value in row.items():
-        if isinstance(value, float) and not math.isfinite(value):
+        if not _finite(value):
             message, hint = f'"{name}" of {what} is not a finite number', "Write null, or a number."
             reader.refuse("TEST_CASE", message, tree.mark.value, hint=hint)
     if len(reader.problems) > known:
@@ -258,6 +258,19 @@ def _change(reader: Reader, tree: Tree, relation: Relation) -> Change | None:
     if deleted:
         return Change(relation.name, key, None, position, ended=ended_by(relation, row))
     return Change(relation.name, key, row, position)
+
+
+def _finite(value: Any) -> bool:
+    """Return whether a value holds numbers that a record can hold, and no others."""
+    match value:
+        case float():
+            return math.isfinite(value)
+        case list():
+            return all(map(_finite, value))
+        case dict():
+            return all(map(_finite, (*value, *value.values())))
+        case _:
+            return True
 
 
 def _read_row(

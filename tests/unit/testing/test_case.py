@@ -22,7 +22,10 @@ relations:
   sale: {append: true, key: [id], fields: {id: long, person: long}}
   click: {append: true, fields: {page: string}}
   visit: {key: [id], fields: {id: long, page: string, at: timestamp}, time: at}
-  sample: {key: [id], fields: {id: long, x: double, m: "map<boolean, int>", n: timestamp_ntz}}
+  sample:
+    key: [id]
+    fields:
+      {id: long, x: double, m: "map<boolean, int>", n: timestamp_ntz, xs: "array<array<double>>"}
 products:
   samples: {root: sample}
   minutes:
@@ -485,6 +488,7 @@ cases:
     ("row", "told"),
     [
         ("x: 1e400", '"x" of a row of "sample" is not a finite number'),
+        ("xs: [[1], [-1e400]]", '"xs" of a row of "sample" is not a finite number'),
         ("m: {true: 1, 'true': 2}", '"m" of a row of "sample" has "true" twice'),
         ("n: 20260102", '"n" of a row of "sample" cannot be "20260102"'),
         ("n: 2026-W01-1", '"n" of a row of "sample" cannot be "2026-W01-1"'),
