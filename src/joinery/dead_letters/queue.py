@@ -267,20 +267,24 @@ def _check_reason(reason: str, letters: Sequence[DeadLetter]) -> None:
 
 
 def _check_of(of: str, letters: Sequence[DeadLetter], spec: ProjectSpec) -> None:
-    """Refuse the name of a topic or a product that is neither: a slip must not look like none."""
+    """Refuse a name that no letter can have, and that of a relation whose topic has some.
+
+    A slip must not look like an empty box.
+    """
     there = dict.fromkeys(each.of for each in letters)
-    declared = [each.name for each in spec.relations]
-    declared += [*(each.name for each in spec.products), *(each.name for each in spec.streams)]
-    topics = [each.topic for each in spec.relations if each.topic is not None]
-    known = dict.fromkeys((*there, *declared, *topics))
-    patterns = any(each.startswith("pattern:") for each in topics)
-    if of and of not in known and not patterns:
-        near = get_close_matches(of, known, n=1)
-        raise DeadLetterSelectionError(
-            f'there is no topic, product or stream "{of}"',
-            detail=f"There are dead letters of {', '.join(there)}." if there else "",
-            hint=f'Use "{near[0]}".' if near else "See joinery dlq list.",
-        )
+    topics = {each.name: each.topic or each.name for each in spec.relations}
+    if not of or of in there or any(each.startswith("pattern:") for each in topics.values()):
+        return
+    outputs = (*(each.name for each in spec.products), *(each.name for each in spec.streams))
+    known = dict.fromkeys((*there, *topics, *topics.values(), *outputs))
+    if of in known and topics.get(of) not in there:
+        return
+    near = [topics[of]] if of in topics else get_close_matches(of, known, n=1)
+    raise DeadLetterSelectionError(
+        f'there is no topic, product or stream "{of}"',
+        detail=f"There are dead letters of {', '.join(there)}." if there else "",
+        hint=f'Use "{near[0]}".' if near else "See joinery dlq list.",
+    )
 
 
 def grouped(letters: Iterable[DeadLetter]) -> list[DeadLetterGroup]:

@@ -94,6 +94,22 @@ def test_letters_are_grouped_by_reason_and_topic(queue: DeadLetterQueue, tmp_pat
     ] == told
 
 
+def test_a_relation_whose_topic_has_letters_is_told_to_be_asked_for_by_its_topic(
+    tmp_path: Path,
+) -> None:
+    text = PROJECT.replace("customer: {key", "customer: {topic: crm.customer, key")
+    (tmp_path / "joinery.yaml").write_text(text)
+    spec = load_spec(tmp_path / "joinery.yaml")
+    queue = DeadLetterQueue(spec, build_plan(spec))
+    before = queue.find(Selection(of="customer"))
+    write(tmp_path, record(1, topic="crm.customer"))
+
+    with pytest.raises(DeadLetterSelectionError) as refused:
+        queue.find(Selection(of="customer"))
+
+    assert ([], 'Use "crm.customer".') == (before, refused.value.hint)
+
+
 def test_records_go_back_to_their_lines_in_order(queue: DeadLetterQueue, tmp_path: Path) -> None:
     write(tmp_path, record(12), record(3, '{"id":1}', key='{"id":1}'), record(4, None, key="7"))
 
