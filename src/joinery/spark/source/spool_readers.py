@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from joinery.capture.keep import Reader, SpoolKeep
@@ -12,7 +12,7 @@ from joinery.place.place import Place
 from joinery.project.captured import CAPTURED, spool_of
 from joinery.project.product import ProjectSpec
 from joinery.spark.recovery.checkpoint import committed_positions, last_batch, untold
-from joinery.spark.source.file_labels import FileLabels
+from joinery.spark.source.file_labels import NOWHERE, FileLabels, numbers_of
 from joinery.spark.source.source import SourceRead
 
 
@@ -85,22 +85,11 @@ def _files_read(reader: Reader) -> Mapping[str, Collection[str]]:
     positions = committed_positions(checkpoint)
     if len(positions) <= reader.index:
         return {}
-    topics = json.loads(positions[reader.index])["topics"]
-    done = {name: frozenset(_numbers(each["done"])) for name, each in topics.items()}
+    at = positions[reader.index]
+    topics = {} if at == NOWHERE else json.loads(at)["topics"]
+    done = {name: numbers_of(each["done"]) for name, each in topics.items()}
     found: dict[str, set[str]] = {}
     for each in FileLabels(checkpoint, reader.index).fresh():
         if each.number in done.get(each.topic, ()):
             found.setdefault(each.topic, set()).add(each.name)
     return found
-
-
-def _numbers(runs: str) -> Iterator[int]:
-    """Yield the numbers of runs such as `0-41,43`.
-
-    Example:
-        >>> list(_numbers("0-2,5"))
-        [0, 1, 2, 5]
-    """
-    for run in runs.split(",") if runs else ():
-        first, _, last = run.partition("-")
-        yield from range(int(first), int(last or first) + 1)
