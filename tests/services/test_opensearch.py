@@ -7,6 +7,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from opensearchpy import JSONSerializer, OpenSearch
 from joinery.dev.service import Service
 from joinery.model.type import LONG, STRING, Field, Struct, parse_type
 from joinery.sinks.line import StagedRow
-from joinery.sinks.protocol import Sink, SinkError, StagedBatch, make_sink
+from joinery.sinks.protocol import Sink, SinkError, StagedBatch, make_sink, notes_of
 from joinery.sinks.reader import DocumentReader, Held, make_reader
 from joinery.testing.conformance import SinkCase, SinkTarget, by_tasks, sink_cases
 
@@ -242,6 +243,19 @@ def test_a_map_of_any_keys_is_one_field(opensearch: Service, stage: Stage) -> No
 
     assert () == written.refused
     assert ["1"] == found(opensearch, "maps", {"term": {"tags.c": "y"}})
+
+
+def test_what_goes_out_before_the_first_batch_has_no_number(
+    opensearch: Service, stage: Stage
+) -> None:
+    with opened(opensearch, "early") as sink:
+        batch = stage('{"key":{"id":1},"value":{"id":1},"version":1}')
+        sink.write(replace(batch, batch_id=-1, after=1))
+        notes = notes_of(sink)
+
+        assert notes is not None
+        assert notes.last_batch(batch) is None
+        assert ["1"] == found(opensearch, "early", {"match_all": {}})
 
 
 def test_deletes_are_forgotten_when_their_retention_is_over(

@@ -118,6 +118,11 @@ def test_commits_become_documents_and_none_is_wrong_after_a_kill(
         go_live(run)
         some(5)
         run.until(same(index, link), "all after a kill")
+        opensearch.kill()
+        some(5)
+        run.until(lambda: '"waiting"' in run.said(), "word of the outage")
+        opensearch.start()
+        run.until(same(index, link), "all after an outage")
         link.execute("truncate purchase")
         letters = tmp_path / ".joinery" / "dead_letters"
         run.until(lambda: any(letters.rglob("*.jsonl")), "the letter of a truncate")

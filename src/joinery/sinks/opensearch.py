@@ -165,7 +165,7 @@ class OpenSearchSink:
             self._prepare(server, batch)
         self._take_over(server, batch)
         number = (batch.query_id, batch.batch_id)
-        if self._noted != number:
+        if batch.batch_id >= 0 and self._noted != number:
             # An older number, as of what is sent again, is left out there.
             server.bulk(self._side, [_numbered(_BATCH, *number)], body_of)
             self._noted = number

@@ -80,8 +80,8 @@ class StagedBatch:
         forget_before: The memory of a delete with a lower version may be dropped.
         check: Raises `FencedError` once another run has taken over. To be called right
             before what was written becomes visible.
-        after: Of what is sent between two batches, after the batch of this id: when, in
-            milliseconds since 1970, each time later; 0 for a batch itself.
+        after: Of what is sent between two batches, after the batch of this id, or -1 before all:
+            when, in milliseconds since 1970, each time later; 0 for a batch itself.
         apart: Where tasks find the parts, each with its number, if they do not see `files`; a
             sink is given `files` alone, and these are left out where only tasks write.
         by_driver: Whether `files` are not the parts that tasks staged, so no task can write them.

@@ -290,12 +290,8 @@ class JvmHandover:
         """Tell that what was taken is written."""
         self._jvm.done()
 
-    def fail(self, why: str) -> None:
-        """Let all tasks fail."""
-        self._jvm.fail(why)
-
     def close(self) -> None:
-        """Take nothing more."""
+        """Take nothing more; tasks that wait fail."""
         self._jvm.close()
 
 

@@ -124,6 +124,8 @@ class Beginning:
         except BaseException:
             watch.close()
             times.close()
+            if self.real_time:
+                self.real_time.close()
             raise
         return watch, times
 

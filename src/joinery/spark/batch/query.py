@@ -160,7 +160,7 @@ class QueryRun:
             ended=self.ended,
             one_attempt=self._one_attempt,
             end=self.ending.set,
-            on_error=self._fail,
+            on_error=self.fail,
             examine=self._examine,
         )
         self._outlets = tuple((each, self._sinks.outlet(each)) for each in self.members)
@@ -335,27 +335,27 @@ class QueryRun:
             )
             staging.remove()
 
-    def send_live(self, handed: Handed, query_id: str) -> None:
-        """Send what real time has handed over, beside the last commit; whatever fails ends it."""
-        try:
-            with self._sending:
-                self._send_live(handed, query_id)
-        except Exception as error:
-            if not self.ended():
-                self.failure = self.failure or error
-            raise
-
-    def _send_live(self, handed: Handed, query_id: str) -> None:
-        self.lease.check()
-        at, batch_id = round(time.time() * 1000), max(0, handed.interval - 1)
-        for member, outlet in self._outlets:
-            if (file := handed.documents.get(member.product.name)) is None:
-                continue
-            batch = self._batch_of(member, query_id=query_id, batch_id=batch_id, files=(file,))
-            outcomes = outlet.write(replace(batch, after=at, by_driver=True))
-            self._letters.keep_refused(member.product.name, outcomes)
-        if handed.letters is not None:
-            self._letters.keep_live(handed.letters, self.name)
+    def send_live(self, handed: Handed, query_id: str) -> Mapping[str, Counts]:
+        """Send what real time has handed over, beside the last commit; see `Sender`."""
+        with self._sending:
+            self.lease.check()
+            at, counted = round(time.time() * 1000), dict[str, Counts]()
+            for member, outlet in self._outlets:
+                product = member.product.name
+                if (file := handed.documents.get(product)) is None:
+                    continue
+                batch = self._batch_of(
+                    member, query_id=query_id, batch_id=handed.last_batch, files=(file,)
+                )
+                outcomes = outlet.write(replace(batch, after=at, by_driver=True))
+                self._letters.keep_refused(product, outcomes)
+                counted[product] = {
+                    "refused": sum(len(each.written.refused) for each in outcomes),
+                    "older": sum(each.written.older for each in outcomes),
+                }
+            if handed.letters is not None:
+                self._letters.keep_live(handed.letters, self.name)
+        return counted
 
     @contextmanager
     def _noting_failure(self) -> Iterator[None]:
@@ -482,7 +482,7 @@ class QueryRun:
             check=self.lease.check,
         )
 
-    def _fail(self, error: Exception) -> None:
+    def fail(self, error: Exception) -> None:
         """Note why the query cannot go on, and let it end."""
         if self.ending.is_set() and isinstance(error, SinkUnavailableError):
             return  # what was not sent is held for the next run

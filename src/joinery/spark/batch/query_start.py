@@ -107,7 +107,7 @@ class QueryStarter:
             lease=query.lease,
             times=query.times,
             sent=query.note_sent,
-            send=query.send_live,
+            sender=query,
             catch_up=partial(self._start_batches, query, kernel, at_end=True),
         )
 

@@ -342,6 +342,7 @@ class Run:
             self._board.flush()
         except Exception as error:
             watch.broke_off(error)
+            self.request_stop()  # of whatever waits for a target
         finally:
             watch.close()
             if self._limit is not None:

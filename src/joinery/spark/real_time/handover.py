@@ -12,10 +12,13 @@ from __future__ import annotations
 import json
 import tempfile
 import threading
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
+
+from joinery.model.batch import Counts
 
 if TYPE_CHECKING:
     from joinery.spark.kernel import JvmHandover
@@ -37,12 +40,23 @@ class Handed:
     documents: Mapping[str, Path]
     letters: Path | None
 
+    @property
+    def last_batch(self) -> int:
+        """The number of the last commit: an interval has one of its own once it is committed.
 
-class Sending(Protocol):
-    """Sends what was handed over; returns once sinks and dead letters have it."""
+        -1 where nothing was committed yet.
+        """
+        return self.interval - 1
 
-    def __call__(self, handed: Handed, query_id: str) -> None:
-        """Send it."""
+
+class Sender(Protocol):
+    """The query as whose documents it is sent what was handed over."""
+
+    def send_live(self, handed: Handed, query_id: str) -> Mapping[str, Counts]:
+        """Send it; return once sinks and dead letters have it, by product what sinks counted."""
+
+    def fail(self, error: Exception) -> None:
+        """End the query, which cannot go on."""
 
 
 class HandoverWriter:
@@ -51,11 +65,13 @@ class HandoverWriter:
     Args:
         query: The query's name.
         handover: From which it takes.
-        send: Sends; what it raises ends the query.
+        sender: Sends; whatever fails ends it.
     """
 
-    def __init__(self, query: str, handover: JvmHandover, send: Sending) -> None:
-        self._handover, self._send = handover, send
+    def __init__(self, query: str, handover: JvmHandover, sender: Sender) -> None:
+        self._handover, self._sender = handover, sender
+        self._counted: dict[str, Counter[str]] = {}
+        self._counting = threading.Lock()
         self._ended = threading.Event()
         self._query_id = ""
         name = f"joinery-handover-{query}"
@@ -73,23 +89,33 @@ class HandoverWriter:
             self._thread.join()
         self._handover.close()
 
+    def counts(self) -> Mapping[str, Mapping[str, Counts]]:
+        """Return what sinks have counted so far, as tasks tell of theirs."""
+        with self._counting:
+            counted = {product: dict(each) for product, each in self._counted.items()}
+        refused = sum(each.get("refused", 0) for each in counted.values())
+        return {"counters": counted, "dead_letters": {"": {"count": refused}}}
+
     def _run(self) -> None:
-        with tempfile.TemporaryDirectory(prefix="joinery-live-") as folder:
-            try:
+        try:
+            with tempfile.TemporaryDirectory(prefix="joinery-live-") as folder:
                 while not self._ended.is_set():
                     self._pass_on(Path(folder))
-            except Exception as error:
-                self._handover.fail(str(error))
+        except Exception as error:
+            self._sender.fail(error)
 
     def _pass_on(self, folder: Path) -> None:
         told = self._handover.take(folder, _WAIT_MS)
         if told:
-            self._send(handed(json.loads(told), folder), self._query_id)
+            counted = self._sender.send_live(handed(json.loads(told), folder), self._query_id)
             self._handover.done()
+            with self._counting:
+                for product, each in counted.items():
+                    self._counted.setdefault(product, Counter()).update(each)
 
 
 def handed(told: Mapping[str, Any], folder: Path) -> Handed:
     """Return what the kernel tells it has written below a folder."""
     documents = {name: folder / f"{name}.jsonl" for name in told["products"]}
-    letters = folder / "letters.jsonl" if told["letters"] else None
+    letters = folder / ".letters.jsonl" if told["letters"] else None
     return Handed(told["interval"], documents, letters)

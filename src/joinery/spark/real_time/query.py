@@ -84,12 +84,16 @@ class RealTimeQuery:
         started = self._start_live()
         self.live = True
         heed = partial(self._heed, mark)
-        self._ticker = Ticker(self.name, self.counts, self.times, self.board, heed)
+        self._ticker = Ticker(self.name, self._counted, self.times, self.board, heed)
         return started
 
     def _catch_up(self) -> StreamingQuery:
         self._begun = committed_positions(self.checkpoint)
         return self.catch_up()
+
+    def _counted(self) -> Counts:
+        """Return what tasks have counted, and what the driver did."""
+        return plus(self.counts(), self.writer.counts())
 
     def _heed(self, mark: RealTimeMark, counts: Counts) -> None:
         """Note what the next run has to know, but for a disk that takes nothing."""
@@ -131,6 +135,9 @@ class LiveWriter(Protocol):
     def begin(self, query_id: str) -> None:
         """Called once the query has begun."""
 
+    def counts(self) -> Counts:
+        """Return what was counted beside the tasks, in their form."""
+
     def close(self) -> None:
         """Called once the query has ended."""
 
@@ -163,6 +170,10 @@ class TopicWriter:
     def begin(self, query_id: str) -> None:
         """Do nothing: tasks write."""
 
+    def counts(self) -> Counts:
+        """Return nothing: tasks count."""
+        return {}
+
     def close(self) -> None:
         """Do nothing: tasks have ended."""
 
@@ -192,6 +203,10 @@ class DriverWriter:
     def begin(self, query_id: str) -> None:
         """Begin to take."""
         self.sending.begin(query_id)
+
+    def counts(self) -> Counts:
+        """Return what sinks refused, or had newer."""
+        return self.sending.counts()
 
     def close(self) -> None:
         """Take no more."""
@@ -310,6 +325,22 @@ class Ticker:
         )
         self._ticks += 1
         self._board.tick(tick)
+
+
+def plus(one: Counts, other: Counts) -> Counts:
+    """Return the sums of two counts.
+
+    Example:
+        >>> plus({"counters": {"p": {"older": 2}}}, {"counters": {"p": {"older": 1}}})
+        {'counters': {'p': {'older': 3}}}
+    """
+    sums = {kind: {owner: dict(each) for owner, each in of.items()} for kind, of in one.items()}
+    for kind, owners in other.items():
+        for owner, counters in owners.items():
+            mine = sums.setdefault(kind, {}).setdefault(owner, {})
+            for name, count in counters.items():
+                mine[name] = mine.get(name, 0) + count
+    return sums
 
 
 def since(before: Counts, now: Counts) -> dict[str, dict[str, dict[str, int]]]:

@@ -140,7 +140,7 @@ def check_local(query: str, master: str) -> None:
     Raises:
         RealTimeRefusedError: It is not local.
     """
-    if not master.startswith("local"):
+    if master != "local" and not master.startswith("local["):
         raise RealTimeRefusedError(
             f'query "{query}" cannot run in real-time mode in a session of {master}: the driver'
             " writes to its sinks, and takes documents from tasks of its own process",

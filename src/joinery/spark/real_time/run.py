@@ -22,7 +22,7 @@ from joinery.project.product import ProjectSpec
 from joinery.spark.batch.progress import ProgressBoard
 from joinery.spark.batch.watermarks import QueryTimes
 from joinery.spark.partitions import PARTITIONS
-from joinery.spark.real_time.handover import HandoverWriter, Sending
+from joinery.spark.real_time.handover import HandoverWriter, Sender
 from joinery.spark.real_time.query import (
     DocumentCounts,
     DriverWriter,
@@ -121,7 +121,7 @@ class RealTimeRun:
         lease: Lease,
         times: QueryTimes,
         sent: Callable[[DocumentCounts], None],
-        send: Sending,
+        sender: Sender,
         catch_up: Callable[[], StreamingQuery],
     ) -> StreamingQuery:
         """Start a query: first the batches that `catch_up` starts.
@@ -138,7 +138,7 @@ class RealTimeRun:
         query = RealTimeQuery(
             name,
             checkpoint,
-            self._writer(spark, name, door, checkpoint, lease, send),
+            self._writer(spark, name, door, checkpoint, lease, sender),
             interval_ms=self._spec.run.checkpoint_interval_ms,
             catch_up=catch_up,
             counts=door.counts,
@@ -185,7 +185,7 @@ class RealTimeRun:
         door: RealTimeKernel,
         checkpoint: Place,
         lease: Lease,
-        send: Sending,
+        sender: Sender,
     ) -> LiveWriter:
         """Return what brings the records of a query to its sinks."""
         target = self._targets[name]
@@ -196,7 +196,7 @@ class RealTimeRun:
             return DriverWriter(
                 handover,
                 lambda: door.handed(*read(), lease=lease),
-                HandoverWriter(name, handover, send),
+                HandoverWriter(name, handover, sender),
             )
         letters = target.dead_letters
         open_dead_letter_topic(letters.brokers, letters.topic)

@@ -132,12 +132,15 @@ class RealTimeMark:
 
     def _noted_after(self, last: int) -> Iterator[dict[str, Any]]:
         """Yield what the driver sent after a commit: each root with its highest version."""
-        newest: dict[tuple[str, str], dict[str, Any]] = {}
+        newest: dict[str, dict[str, int]] = {}
         for interval, file in sorted(self._sent().items()):
             if interval > last:
                 for each in _lines(file):
-                    newest[each["product"], each["key"]] = each
-        yield from newest.values()
+                    known, key = newest.setdefault(each["product"], {}), each["key"]
+                    known[key] = max(each["version"], known.get(key, 0))
+        for product, versions in newest.items():
+            for key, version in versions.items():
+                yield {"product": product, "key": key, "version": version}
 
     @property
     def _roots(self) -> Path:

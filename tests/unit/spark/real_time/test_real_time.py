@@ -335,3 +335,5 @@ def test_the_driver_takes_documents_from_tasks_of_its_own_process_only() -> None
     check_local("people", "local[8]")
     with pytest.raises(RealTimeRefusedError):
         check_local("people", "spark://there:7077")
+    with pytest.raises(RealTimeRefusedError, match="local-cluster"):
+        check_local("people", "local-cluster[2,1,1024]")

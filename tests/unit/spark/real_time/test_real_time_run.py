@@ -99,7 +99,7 @@ def start(real_time: RealTimeRun, name: str, folder: Path) -> object:
         lease=cast("Any", None),
         times=QueryTimes((), checkpoint=folder / name),
         sent=lambda documents: None,
-        send=lambda handed, query_id: None,
+        sender=cast("Any", None),
         catch_up=lambda: cast("Any", f"{name} started"),
     )
 

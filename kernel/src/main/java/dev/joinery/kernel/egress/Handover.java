@@ -43,6 +43,9 @@ public final class Handover implements AutoCloseable {
   /** What stands in place of a product's name where a row is a dead letter. */
   public static final String LETTERS = "";
 
+  /** A file that no product's is named like. */
+  static final String LETTERS_FILE = ".letters.jsonl";
+
   private static final long MOST_BYTES = 32 << 20;
   private static final AtomicLong NUMBERS = new AtomicLong();
   private static final Map<Long, Handover> OPEN = new ConcurrentHashMap<>();
@@ -62,7 +65,7 @@ public final class Handover implements AutoCloseable {
   private long given;
   private long taken;
   private long written;
-  private String failure;
+  private boolean closed;
   private FileChannel sent;
   private long interval = -1;
 
@@ -79,7 +82,7 @@ public final class Handover implements AutoCloseable {
 
   /**
    * Waits for rows, then writes those that are there below {@code folder}: {@code
-   * <product>.jsonl}, as sinks are given documents, and {@code letters.jsonl}.
+   * <product>.jsonl}, as sinks are given documents, and {@code .letters.jsonl}.
    *
    * @return {@code {"interval": number, "products": {name: documents}, "letters": count}}; empty
    *     where none came in time
@@ -109,7 +112,7 @@ public final class Handover implements AutoCloseable {
     }
     told.put("letters", letters.size());
     if (!letters.isEmpty()) {
-      try (OutputStream out = Files.newOutputStream(Path.of(folder, "letters.jsonl"))) {
+      try (OutputStream out = Files.newOutputStream(Path.of(folder, LETTERS_FILE))) {
         for (Given each : letters) {
           out.write(each.value);
           out.write('\n');
@@ -122,7 +125,7 @@ public final class Handover implements AutoCloseable {
   /** All that wait, of one interval: another one begins once all of the one before is written. */
   private synchronized List<Given> rows(long waitMillis) throws InterruptedException {
     long until = System.nanoTime() + waitMillis * 1_000_000;
-    while (waiting.isEmpty() && failure == null) {
+    while (waiting.isEmpty() && !closed) {
       long restMillis = (until - System.nanoTime()) / 1_000_000;
       if (restMillis <= 0) {
         break;
@@ -209,23 +212,19 @@ public final class Handover implements AutoCloseable {
     notifyAll();
   }
 
-  /** What was taken will not be written; tasks fail. */
-  public synchronized void fail(String why) {
-    failure = why;
-    notifyAll();
-  }
-
+  /** Takes nothing more; a task that waits for what it gave to be written fails. */
   @Override
-  public void close() throws IOException {
+  public synchronized void close() throws IOException {
     OPEN.remove(number);
-    fail("the run ends");
+    closed = true;
+    notifyAll();
     if (sent != null) {
       sent.close();
     }
   }
 
   private synchronized long give(Given row) throws InterruptedException {
-    while (bytes > MOST_BYTES && failure == null) {
+    while (bytes > MOST_BYTES && !closed) {
       wait();
     }
     check();
@@ -236,15 +235,15 @@ public final class Handover implements AutoCloseable {
   }
 
   private synchronized void awaitWritten(long upTo) throws InterruptedException {
-    while (written < upTo && failure == null) {
+    while (written < upTo && !closed) {
       wait();
     }
     check();
   }
 
   private void check() {
-    if (failure != null) {
-      throw new IllegalStateException(failure);
+    if (closed) {
+      throw new IllegalStateException("nobody takes what is handed over any more");
     }
   }
 

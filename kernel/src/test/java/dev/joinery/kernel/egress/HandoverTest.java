@@ -90,8 +90,21 @@ final class HandoverTest {
     String told = handover.take(folder.toString(), 0);
 
     assertEquals("{\"interval\":3,\"products\":{},\"letters\":1}", told);
-    assertEquals("{\"reason\":\"r\"}\n", Files.readString(folder.resolve("letters.jsonl")));
+    assertEquals("{\"reason\":\"r\"}\n", Files.readString(folder.resolve(".letters.jsonl")));
     assertFalse(Files.exists(checkpoint.resolve("real_time.sent.3")));
+  }
+
+  @Test
+  void theFileOfLettersIsThatOfNoProduct() throws Exception {
+    ForeachWriter<Row> task = task(3);
+    task.process(row("letters", "{\"id\":1}", "{}", 5));
+    task.process(row(Handover.LETTERS, "id", "{\"reason\":\"r\"}", 5));
+
+    handover.take(folder.toString(), 0);
+
+    assertEquals(
+        "{\"key\":{\"id\":1},\"value\":{},\"version\":5}\n",
+        Files.readString(folder.resolve("letters.jsonl")));
   }
 
   @Test
@@ -115,12 +128,12 @@ final class HandoverTest {
   }
 
   @Test
-  void aTaskFailsWhereWhatItGaveCannotBeWritten() throws Exception {
+  void aTaskFailsOnceWhatItGaveIsNotWrittenAnyMore() throws Exception {
     ForeachWriter<Row> task = task(3);
     task.process(row("p", "{\"id\":1}", "{}", 5));
     handover.take(folder.toString(), 0);
 
-    handover.fail("the index is gone");
+    handover.close();
 
     assertThrows(IllegalStateException.class, () -> task.close(null));
   }
