@@ -183,7 +183,10 @@ public final class Handover implements AutoCloseable {
         "{\"product\":" + name + ",\"key\":" + key + ",\"version\":" + version + "}\n");
   }
 
-  /** Begins the file of an interval; those before it are committed by then, and go. */
+  /**
+   * Begins the file of an interval; those before it are committed by then, and go. One of a later
+   * interval is of a run that has taken over.
+   */
   private void begin(long of) throws IOException {
     if (sent != null) {
       sent.close();
@@ -191,7 +194,7 @@ public final class Handover implements AutoCloseable {
     Path file = checkpoint.resolve(SENT + of);
     try (DirectoryStream<Path> older = Files.newDirectoryStream(checkpoint, SENT + "*")) {
       for (Path each : older) {
-        if (!each.equals(file)) {
+        if (intervalOf(each) < of) {
           Files.delete(each);
         }
       }
@@ -204,6 +207,10 @@ public final class Handover implements AutoCloseable {
       folder.force(true);
     }
     interval = of;
+  }
+
+  private static long intervalOf(Path file) {
+    return Long.parseLong(file.getFileName().toString().substring(SENT.length()));
   }
 
   /** What was taken last is written. */

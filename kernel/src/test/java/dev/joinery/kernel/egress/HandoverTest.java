@@ -84,6 +84,16 @@ final class HandoverTest {
   }
 
   @Test
+  void whatARunHasSentThatTookOverStaysNoted() throws Exception {
+    Path other = Files.writeString(checkpoint.resolve("real_time.sent.7"), "{}\n");
+    task(3).process(row("p", "{\"id\":1}", "{}", 5));
+
+    handover.take(folder.toString(), 0);
+
+    assertTrue(Files.exists(other));
+  }
+
+  @Test
   void deadLettersAreNoRoots() throws Exception {
     task(3).process(row(Handover.LETTERS, "id", "{\"reason\":\"r\"}", 5));
 
