@@ -102,10 +102,10 @@ class RealTimeQuery:
             self.sent(counts.get("documents", {}))
 
     def close(self) -> None:
-        """Tell the last counts."""
+        """Send no more, and tell the last counts."""
+        self.writer.close()
         if self._ticker is not None:
             self._ticker.close()
-        self.writer.close()
         self.close_counts()
 
     def _start_live(self) -> StreamingQuery:

@@ -36,9 +36,7 @@ import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * The chain as real-time mode runs it: each record is stamped with the time at which it comes, and
- * what leaves the chain are rows for Spark's own Kafka sink.
- *
- * <p>What leaves it goes to Spark's own Kafka sink, or is handed to the driver of a local session.
+ * what leaves the chain goes to Spark's own Kafka sink, or is handed to the driver of a local session.
  *
  * <p>Remembers what tasks have counted so far, those that are still running included.
  */

@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.BufferedOutputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.InterruptedIOException;
 import java.io.OutputStream;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
@@ -306,7 +307,7 @@ public final class Handover implements AutoCloseable {
     private static RuntimeException interrupted(InterruptedException stopped) {
       Thread.currentThread().interrupt();
       return new UncheckedIOException(
-          new java.io.InterruptedIOException("interrupted while handing documents over"));
+          new InterruptedIOException("interrupted while handing documents over"));
     }
   }
 }
