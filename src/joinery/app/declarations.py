@@ -245,8 +245,9 @@ class Declarations:
 
         Raises:
             ProjectErrors: With every problem.
-            SpecError: It has no columns and was not declared before.
+            SpecError: It has no columns and was not declared before, or its name is no text.
         """
+        check_name(name, "a stream")
         if parts.get("fields") is not None or frame is not None:
             self._add_relation(name, {"append": True, **parts}, frame)
         elif name not in self._relations:

@@ -605,6 +605,7 @@ def test_tables_are_relations_of_documents_embeds_and_groups() -> None:
         (lambda app, log: loose.load(5), 'Write jn.load("joinery.yaml").'),
         (lambda app, log: loose.document("a", "b").embed_one(5, "c", on=["d"]), "Its name comes"),
         (lambda app, log: loose.row({}, "a > 1"), "Its name comes first."),
+        (lambda app, log: app.stream(cast("Any", {})), "Its name comes first."),
         (
             lambda app, log: loose.document("a", "b", emit={"settle": timedelta(seconds=2)}),
             'Write a duration as text, such as "2s".',
