@@ -107,8 +107,9 @@ def produce(bootstrap: str, rows: Iterator[Row], *, rate: float, seconds: float)
 
 
 def percentiles(samples: Sequence[float]) -> dict[str, float]:
-    """Return milliseconds."""
-    ordered = sorted(samples)
+    """Return milliseconds; nothing of no samples."""
+    if not (ordered := sorted(samples)):
+        return {}
     shares = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999, "max": 1.0}
     at = {name: min(len(ordered) - 1, int(len(ordered) * share)) for name, share in shares.items()}
     return {name: round(ordered[place] * 1000, 1) for name, place in at.items()}
