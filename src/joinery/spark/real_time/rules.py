@@ -227,6 +227,8 @@ def _driver_against(spec: ProjectSpec, products: Sequence[Product]) -> Iterator[
 
 def _topics_against(spec: ProjectSpec, products: Sequence[Product]) -> Iterator[str]:
     """Yield what stands against the topics of a query."""
+    for each in products:
+        yield from _sinks_against(each)
     found = [each for topics in kafka_topics(products).values() for each in topics]
     try:
         found.append(_letters(spec))
@@ -256,16 +258,18 @@ def _reasons_of(product: Product) -> Iterator[str]:
         yield f'product "{name}" waits for quiet (emit: settle), which needs batches'
     if product.ready:
         yield f'product "{name}" waits for relations (ready), which needs batches'
+
+
+def _sinks_against(product: Product) -> Iterator[str]:
+    """Yield what stands against the sinks of a product whose query writes to topics."""
+    name = product.name
     if not product.sinks:
         yield f'product "{name}" has no sink; real time writes to Kafka'
-    kinds = {each.kind for each in product.sinks}
     for sink in product.sinks:
-        if kinds <= _BY_DRIVER:
-            continue
         if sink.kind != "kafka":
             yield (
                 f'product "{name}" has a sink of kind {sink.kind}; real time writes to Kafka, or,'
-                " where all sinks are of it, to opensearch"
+                " where all sinks of a query are of it, to opensearch"
             )
             continue
         other = sorted(set(dict(sink.options)) - _SINK_OPTIONS)

@@ -331,6 +331,14 @@ def test_opensearch_beside_kafka_or_by_tasks_is_refused(tmp_path: Path) -> None:
     assert "has parallel: tasks, and in real time the driver writes" in tasks
 
 
+def test_products_of_a_group_go_all_to_topics_or_all_to_the_driver(tmp_path: Path) -> None:
+    more = f", group: all}}\n  names: {{root: user, group: all, sink: {SEARCH}"
+
+    told = refusal(declared(tmp_path, more=more))
+
+    assert 'product "names" has a sink of kind opensearch' in told
+
+
 def test_the_driver_takes_documents_from_tasks_of_its_own_process_only() -> None:
     check_local("people", "local[8]")
     with pytest.raises(RealTimeRefusedError):
