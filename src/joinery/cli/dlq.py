@@ -197,9 +197,6 @@ def _edited(letters: list[DeadLetter], file: Path) -> list[DeadLetter]:
         text = file.read_text(encoding="utf-8-sig").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise SpecError(f"cannot read {file}", detail=f"{error}.") from error
-    if not text:
-        hint = "Put the whole value into it; to give the record up, use joinery dlq drop."
-        raise SpecError(f"{file} is empty", hint=hint)
     return [letters[0].with_value(text)]
 
 

@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
+from joinery.errors import SpecError
+
 State = Literal["open", "replayed", "dropped"]
 Kind = Literal["record", "document", "held", "event"]
 REASONS = (
@@ -147,7 +149,14 @@ class DeadLetter:
         return None if text is None else str(text).encode()
 
     def with_value(self, text: str) -> DeadLetter:
-        """Return the letter with another value, as it is to be read."""
+        """Return the letter with another value, as it is to be read.
+
+        Raises:
+            SpecError: The text is empty, which would be read as nothing.
+        """
+        if not text:
+            hint = "Give the whole value; to give the record up, drop the dead letter."
+            raise SpecError("the value is empty", hint=hint)
         facts = {**self.facts, "value": text, "cut": False}
         facts.pop("value_base64", None)
         return replace(self, facts=facts)

@@ -148,7 +148,7 @@ def test_a_letter_is_not_put_back_as_nothing(
 
     assert command("replay", id, "--value", "mended.json") == 2
 
-    assert "mended.json is empty" in capsys.readouterr().err
+    assert "the value is empty" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("letters")

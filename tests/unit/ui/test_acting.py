@@ -334,6 +334,17 @@ def test_a_dead_letter_is_fixed_and_replayed(app: Starlette, folder: Path) -> No
     assert "Ada (page of " in ada.asked(PRODUCT)
 
 
+def test_a_dead_letter_is_not_replayed_as_nothing(app: Starlette, folder: Path) -> None:
+    ada = Person(app)
+    shown = ada.asked(f"{LETTERS}/replay", id=ada.letters()["2.jsonl:1"])
+
+    text = ada.send(f"{LETTERS}/replay", shown, value=" \r\n")[1]
+
+    assert "The value is empty" in text
+    assert "drop the dead letter" in text
+    assert [] == replayed(folder)
+
+
 def test_a_value_that_nobody_altered_goes_back_as_it_was(app: Starlette, folder: Path) -> None:
     file = folder / "shop" / "dead_letters" / "core-000001-0000000002.jsonl"
     letter = json.loads((file.with_name("core-000001-0000000001.jsonl")).read_text().split("\n")[0])
