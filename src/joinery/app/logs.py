@@ -24,6 +24,7 @@ from joinery.provenance.live_rows import Record
 from joinery.provenance.logs import Ordered
 from joinery.provenance.sought import Search, sought_columns
 from joinery.provenance.told import Naming, file_names, key_named, key_text
+from joinery.semantics.read_change import typed
 from joinery.semantics.render import map_key_text
 from joinery.solutions.spark_state.decoded import as_decoded, told_by_deletes
 from joinery.vault.keys import blind_index
@@ -331,8 +332,9 @@ def asked_key(name: str, columns: Mapping[str, DataType], key: object) -> str:
             f"the key of {name} does not have {len(values)} columns",
             hint=f"Its key is {', '.join(columns)}.",
         )
+    types = [*columns.values()]
     try:
-        return map_key_text(values, [*columns.values()])
+        return map_key_text([typed(*each) for each in zip(values, types, strict=True)], types)
     except (TypeError, ValueError, AttributeError, ArithmeticError):  # of another type
         if len(values) > 1 and any(
             each is None or isinstance(each, list | tuple) for each in values

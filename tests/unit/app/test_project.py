@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import joinery as jn
 from joinery.app.logs import WhyError, asked_key
 from joinery.app.project import project_of
 from joinery.errors import JoineryError, SpecError
+from joinery.model.type import STRING, TIMESTAMP, DataType, Decimal
 
 loose: Any = jn
 """For calls that are wrong on purpose, as somebody makes them who runs no type checker."""
@@ -154,12 +156,20 @@ def test_a_key_of_several_columns_is_asked_for_by_its_values(key: object) -> Non
 @pytest.mark.parametrize(
     ("key", "text"),
     [
-        ([None, "2026-03-01T10:00:00Z"], '[null, "2026-03-01T10:00:00Z"]'),
+        ([None, "2026-03-01T10:00:00Z"], '[null,"2026-03-01T10:00:00Z"]'),
+        ([None, "2026-03-01T12:00:00+02:00"], '[null,"2026-03-01T10:00:00Z"]'),
         (["ada", ["2026-03-01T10:00:00Z", 1]], '["ada", ["2026-03-01T10:00:00Z", 1]]'),
     ],
 )
 def test_a_key_with_a_null_or_a_list_is_asked_for_by_its_array(key: object, text: str) -> None:
     assert text == asked(STAR, key)
+
+
+def test_a_key_is_asked_for_by_times_and_numbers_in_any_form_beside_a_null() -> None:
+    columns: dict[str, DataType] = {"city": STRING, "price": Decimal(5, 2), "at": TIMESTAMP}
+    key = [None, 1.5, datetime(2026, 3, 1, 10, tzinfo=UTC)]
+
+    assert '[null,1.50,"2026-03-01T10:00:00Z"]' == asked_key("prices", columns, key)
 
 
 def test_a_key_with_too_few_values_is_refused_with_its_columns() -> None:

@@ -133,6 +133,7 @@ def test_only_what_changed_is_told_beside_products_that_are_removed_and_added(
     core = json.loads(capsys.readouterr().out)[0]
     wanted = {"profile": "unchanged", "cities": "changed", "sums": "added", "totals": "removed"}
     assert wanted == core["products"]
+    assert core["why"]
     assert all('product "cities"' in each for each in core["why"])
 
 
