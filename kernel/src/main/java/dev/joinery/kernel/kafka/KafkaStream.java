@@ -211,9 +211,12 @@ final class KafkaStream
 
   @Override
   public void stop() {
-    topics.stop();
-    if (ends != null) {
-      ends.close();
+    try {
+      topics.stop();
+    } finally {
+      if (ends != null) {
+        ends.close();
+      }
     }
   }
 }

@@ -20,8 +20,8 @@ import org.apache.spark.sql.connector.read.streaming.SupportsAdmissionControl;
  * Where topics end, asked of the brokers once for all streams of this process that reach them alike: a question costs
  * a millisecond of processor time, and ten queries that have nothing to do would ask two hundred a second.
  *
- * <p>What is told is as old as {@link #AGE_NANOS} at most. Whoever needs it when it is older asks, with a connector
- * for the topics of all; the others wait for that answer. A stream that hears nothing soon, or of a failure, is told
+ * <p>What is told was asked {@link #AGE_NANOS} before it is wanted at most. Whoever wants it later asks, with a
+ * connector for the topics of all; the others wait for that answer, however long the brokers take for it. A stream that hears nothing soon, or of a failure, is told
  * nothing, and asks its own connector: what brokers that are away do to a query is decided there.
  */
 final class SharedEnds {
@@ -128,8 +128,9 @@ final class SharedEnds {
 
   /** Returns what the brokers say of the topics of a pattern; null where nobody can tell. */
   private Answer answer(String pattern) {
+    long wantedNanos = nanos.getAsLong();
     Answer known = answer;
-    if (isNew(known, pattern)) {
+    if (isNew(known, pattern, wantedNanos)) {
       return known;
     }
     try {
@@ -142,7 +143,7 @@ final class SharedEnds {
     }
     try {
       known = answer; // of whoever asked meanwhile
-      if (isNew(known, pattern)) {
+      if (isNew(known, pattern, wantedNanos)) {
         return known;
       }
       if (failed && nanos.getAsLong() - failedNanos < PAUSE_NANOS) {
@@ -164,10 +165,10 @@ final class SharedEnds {
     }
   }
 
-  private boolean isNew(Answer known, String pattern) {
+  private static boolean isNew(Answer known, String pattern, long wantedNanos) {
     return known != null
         && known.patterns.contains(pattern)
-        && nanos.getAsLong() - known.askedNanos < AGE_NANOS;
+        && wantedNanos - known.askedNanos < AGE_NANOS;
   }
 
   private Answer ask() {

@@ -6,6 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
@@ -13,13 +15,16 @@ import org.apache.spark.sql.connector.read.streaming.Offset;
 import org.apache.spark.sql.connector.read.streaming.ReadLimit;
 import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
+@Timeout(60)
 class SharedEndsTest {
   private static final Offset START = new At("{\"a\":{\"0\":5}}");
 
   private long now;
   private String brokers = "{\"a\":{\"0\":5},\"b\":{\"0\":7}}";
   private RuntimeException away;
+  private Runnable onAsked = () -> {};
   private int asked;
   private int stopped;
   private final List<String> opened = new ArrayList<>();
@@ -48,6 +53,42 @@ class SharedEndsTest {
     assertTrue(own.standAt(START));
     assertEquals(2, asked);
     assertEquals(1, opened.size());
+  }
+
+  @Test
+  void whoWaitsForAnAnswerTakesItHoweverLongTheBrokersTook() throws Exception {
+    CountDownLatch begun = new CountDownLatch(1);
+    CountDownLatch answered = new CountDownLatch(1);
+    onAsked =
+        () -> {
+          begun.countDown();
+          awaitOn(answered);
+        };
+    CompletableFuture<Boolean> first =
+        CompletableFuture.supplyAsync(() -> own.standAt(START), each -> new Thread(each).start());
+    begun.await();
+    boolean[] told = new boolean[1];
+    Thread waiting = new Thread(() -> told[0] = other.standAt(new At("{\"b\":{\"0\":7}}")));
+    waiting.start();
+    while (waiting.getState() != Thread.State.TIMED_WAITING) {
+      Thread.onSpinWait();
+    }
+
+    now += 3 * SharedEnds.AGE_NANOS;
+    answered.countDown();
+    waiting.join();
+
+    assertTrue(first.join());
+    assertTrue(told[0]);
+    assertEquals(1, asked);
+  }
+
+  private static void awaitOn(CountDownLatch latch) {
+    try {
+      latch.await();
+    } catch (InterruptedException ending) {
+      throw new IllegalStateException(ending);
+    }
   }
 
   @Test
@@ -148,6 +189,7 @@ class SharedEndsTest {
     @Override
     public Offset latestOffset(Offset start, ReadLimit limit) {
       asked++;
+      onAsked.run();
       if (away != null) {
         throw away;
       }
