@@ -158,7 +158,7 @@ def _map(
     found: dict[Any, Any] = {}
     for entry in reader.entries(tree, _what(path, owner)):
         name = read_value(reader, Scalar(entry.name, entry.name), key, path, owner)
-        if name in found:
+        if name is not None and name in found:
             message = f'{_what(path, owner)} has the key "{entry.name}" twice'
             reader.refuse("TEST_CASE", message, entry.place, hint="Remove one of the two.")
         found[name] = read_value(reader, entry.value, of, f"{path}.{entry.name}", owner)

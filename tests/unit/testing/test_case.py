@@ -503,6 +503,15 @@ def test_a_value_that_a_run_would_refuse_is_refused(folder: Path, row: str, told
     assert problem.endswith(told)
 
 
+def test_two_keys_that_cannot_be_read_are_not_told_to_be_one(folder: Path) -> None:
+    given = "{sample: [{id: 1, m: {1: 1, 2: 2}}]}"
+    text = f"{{product: samples, cases: [{{name: a, given: {given}, expect: []}}]}}"
+
+    told = problems(folder, text)
+
+    assert ['cannot be "1"', 'cannot be "2"'] == [each[-13:] for each in told]
+
+
 def test_keys_and_times_are_read_as_a_run_reads_them(folder: Path) -> None:
     text = """
 product: samples
