@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import joinery as jn
 from joinery.cli.commands import app
-from joinery.cli.project import tell_error
+from joinery.cli.ending import tell_error
 from joinery.dev.service import Service
 from joinery.errors import JoineryError
 

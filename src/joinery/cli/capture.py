@@ -8,8 +8,9 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
+from joinery.cli.ending import DONE
 from joinery.cli.live import waiting_line
-from joinery.cli.project import DONE, warnings_once
+from joinery.cli.project import warnings_once
 from joinery.cli.run import StopSignals
 from joinery.errors import SpecError
 from joinery.model.progress import Waiting

@@ -6,7 +6,8 @@ import json
 import sys
 from pathlib import Path
 
-from joinery.cli.project import DONE, WRONG, analyser, write_problems
+from joinery.cli.ending import DONE, WRONG, write_problems
+from joinery.cli.project import analyser
 from joinery.errors import Location
 from joinery.plan.build import build_plan
 from joinery.plan.check import Problem, check, problems_of

@@ -18,9 +18,10 @@ from collections.abc import Callable, Iterator
 from importlib.resources import files
 from pathlib import Path
 
+from joinery.cli.ending import DONE
 from joinery.cli.follow import Follower
 from joinery.cli.live import Targets, summary_line, waiting_line
-from joinery.cli.project import DONE, write_warning
+from joinery.cli.project import write_warning
 from joinery.cli.real import RealOptions, run_real_demo
 from joinery.cli.run import StopSignals, run_project
 from joinery.cli.run_arguments import RunArguments

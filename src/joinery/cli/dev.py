@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from joinery.cli.project import DONE, FAILED, one_line
+from joinery.cli.ending import DONE, FAILED, one_line
 from joinery.errors import JoineryError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from joinery.app.diff import diff
 from joinery.audit.error import DiffError
-from joinery.cli.project import DONE, FAILED, FOUND, WRONG
+from joinery.cli.ending import DONE, FAILED, FOUND, WRONG
 
 
 def run_diff(

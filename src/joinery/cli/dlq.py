@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from joinery.cli.project import FAILED, analyser, tell_error
+from joinery.cli.ending import FAILED, tell_error
+from joinery.cli.project import analyser
 from joinery.errors import JoineryError, SpecError
 from joinery.text.columns import aligned
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from joinery.cli.project import DONE, FOUND
+from joinery.cli.ending import DONE, FOUND
 from joinery.model.type import is_personal
 from joinery.place.place import local
 from joinery.plan.build import build_plan

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from joinery.cli.project import DONE, analyser, standing_name, write_problems
+from joinery.cli.ending import DONE, write_problems
+from joinery.cli.project import analyser, standing_name
 from joinery.dead_letters.open import own_dead_letter_topic
 from joinery.errors import SpecError
 from joinery.plan.build import build_plan

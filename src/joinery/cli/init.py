@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from joinery.cli.project import DONE
+from joinery.cli.ending import DONE
 from joinery.errors import SpecError
 from joinery.project.schema import schema_text
 

@@ -13,6 +13,7 @@ from typing import Literal
 from joinery.capture.mysql import MysqlDatabase
 from joinery.capture.postgres import PostgresDatabase, check_server
 from joinery.capture.spool import CaptureError
+from joinery.cli.ending import DONE
 from joinery.cli.init import (
     PROJECT_FILE,
     SCHEMA,
@@ -21,7 +22,6 @@ from joinery.cli.init import (
     say_next,
     write_new,
 )
-from joinery.cli.project import DONE
 from joinery.clients.postgres import shown
 from joinery.errors import ProjectErrors
 from joinery.model.table import DatabaseSchema, TableName

@@ -10,7 +10,8 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
-from joinery.cli.project import DONE, analyser, standing_name
+from joinery.cli.ending import DONE
+from joinery.cli.project import analyser, standing_name
 from joinery.delivery.outlet import DirectOutlet, Outlet
 from joinery.delivery.query_paths import QueryPaths
 from joinery.errors import SpecError

@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from joinery.cli.project import DONE, FAILED, tell_error
+from joinery.cli.ending import DONE, FAILED, tell_error
 from joinery.cli.status_arguments import status_arguments
 from joinery.errors import JoineryError
 

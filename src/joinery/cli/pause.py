@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from joinery.cli.project import DONE
+from joinery.cli.ending import DONE
 from joinery.delivery.control import Action, Verb
 from joinery.operate.pause import PauseError, ask, outcome
 from joinery.project.load import load_spec

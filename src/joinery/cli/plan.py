@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from joinery.cli.project import DONE, FOUND, plan_whole
+from joinery.cli.ending import DONE, FOUND
+from joinery.cli.project import plan_whole
 from joinery.plan.product import Product
 from joinery.plan.stream import outputs_of
 from joinery.project.load import load_spec

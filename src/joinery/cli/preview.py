@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from joinery.cli.project import DONE, FAILED
+from joinery.cli.ending import DONE, FAILED
 from joinery.errors import SpecError
 from joinery.model.change import DocumentChange
 from joinery.plan.product import Product

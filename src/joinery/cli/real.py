@@ -25,9 +25,10 @@ from urllib.parse import quote
 
 from joinery.capture.spool import CaptureError
 from joinery.capture.state import drop_source
+from joinery.cli.ending import DONE, FAILED
 from joinery.cli.follow import Followed
 from joinery.cli.live import Targets, summary_line, waiting_line
-from joinery.cli.project import DONE, FAILED, write_warning
+from joinery.cli.project import write_warning
 from joinery.cli.pulse import LatencyProbe
 from joinery.cli.run import StopSignals, run_project
 from joinery.cli.run_arguments import RunArguments

@@ -10,7 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from joinery.cli.project import DONE, plan_whole
+from joinery.cli.ending import DONE
+from joinery.cli.project import plan_whole
 from joinery.delivery.query_paths import QueryPaths
 from joinery.model.type import DataType
 from joinery.plan.product import Product

@@ -14,8 +14,9 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from joinery.cli.ending import DONE, FAILED
 from joinery.cli.live import Display, display_for_output, waiting_line
-from joinery.cli.project import DONE, FAILED, plan_project
+from joinery.cli.project import plan_project
 from joinery.cli.run_arguments import (
     RunArguments,
     check_arguments,

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from rich.console import Console
 from rich.table import Table
 
-from joinery.cli.project import DONE, FAILED
+from joinery.cli.ending import DONE, FAILED
 from joinery.errors import SpecError
 from joinery.model.batch import BatchProgress
 from joinery.plan.build import build_plan

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
-from joinery.cli.project import DONE, FOUND
+from joinery.cli.ending import DONE, FOUND
 from joinery.errors import SpecError
 from joinery.observe.status import (
     known_products,

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from joinery.cli.project import DONE, tell_error
+from joinery.cli.ending import DONE, tell_error
 from joinery.errors import JoineryError, ProjectErrors
 from joinery.files import write_whole
 from joinery.model.table import SourceTable

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from joinery.cli.project import DONE, FOUND
+from joinery.cli.ending import DONE, FOUND
 from joinery.errors import SpecError
 from joinery.project.load import load_spec
 from joinery.project.product import ProjectSpec

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from joinery.cli.project import DONE
+from joinery.cli.ending import DONE
 from joinery.errors import RunError, SpecError, needs_extra
 from joinery.ui.access import Door
 from joinery.ui.fleet import Fleet

@@ -7,7 +7,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from joinery.cli.project import DONE, analyser
+from joinery.cli.ending import DONE
+from joinery.cli.project import analyser
 from joinery.observe.frontier import wait_for
 from joinery.plan.build import build_plan
 from joinery.project.load import load_spec

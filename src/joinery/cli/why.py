@@ -9,7 +9,7 @@ from pathlib import Path
 
 from joinery.app.logs import WhyError
 from joinery.app.why import where_to, why
-from joinery.cli.project import DONE, FAILED
+from joinery.cli.ending import DONE, FAILED
 from joinery.project.load import load_spec
 from joinery.provenance.answer import Why
 from joinery.provenance.roots import Reach

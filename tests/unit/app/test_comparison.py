@@ -16,7 +16,7 @@ from joinery.app.comparison import DiffOptions, checked
 from joinery.audit.error import DiffError
 from joinery.audit.verdict import DiffReport, NotCompared
 from joinery.cli.diff import run_diff
-from joinery.cli.project import FAILED, WRONG
+from joinery.cli.ending import FAILED, WRONG
 from joinery.delivery.query_paths import QueryPaths
 from joinery.model.audit import AuditProgress
 from joinery.model.status import QueryStatus

@@ -493,3 +493,18 @@ def test_diff_takes_its_project_file_as_the_other_commands_do(
     told = capsys.readouterr().err.splitlines()
     assert "nobody" in told[0]
     assert told[1].startswith("nowhere.yaml:1:1: ")
+
+
+def test_of_very_many_problems_the_first_are_told_and_check_tells_all(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wrong = "".join(f"  r{each}: {{key: [id], fields: {{id: long}}, x: 1}}\n" for each in range(50))
+    (folder / "joinery.yaml").write_text(PROJECT.replace("products:", f"{wrong}products:"))
+
+    assert joinery("status") == 2
+    told = capsys.readouterr().err.splitlines()
+    assert sum("SPEC_UNKNOWN_KEY" in each for each in told) == 20
+    assert told[-1] == "… 30 more problems: joinery check tells all"
+
+    assert joinery("check") == 2
+    assert capsys.readouterr().out.count("SPEC_UNKNOWN_KEY") == 50
