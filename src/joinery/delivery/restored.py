@@ -6,7 +6,8 @@ from a newer copy of it. What that copy sent may differ from all that this one w
 document that changed and changed back, or came and went, is not sent again.
 
 Limits: a target that is away when a run starts is asked before it is first written. The next start
-then takes the number of that first batch for one of its own.
+then takes the number of that first batch for one of its own. In real time a target notes the last
+commit, and is not known to have been sent more since.
 """
 
 from __future__ import annotations
