@@ -317,8 +317,7 @@ def load(path: str | Path, *, settings: str | Iterable[str] = ()) -> Project:
     Raises:
         ProjectErrors: With every problem and its place.
     """
-    told = (settings,) if isinstance(settings, str) else settings
-    return Project.of(load_spec(_path(path), settings=told))
+    return Project.of(load_spec(_path(path), settings=_texts(settings)))
 
 
 def _path(given: object) -> str | Path:
@@ -328,6 +327,19 @@ def _path(given: object) -> str | Path:
     message = f"a path cannot be of type {type(given).__name__}"
     hint = 'Write jn.load("joinery.yaml").'
     raise SpecError(message, code="SPEC_SHAPE", hint=hint)
+
+
+def _texts(given: Any) -> list[str]:
+    """Return the settings that were given, one text or several."""
+    several = isinstance(given, Iterable) and not isinstance(given, str | bytes)
+    found: list[str] = []
+    for each in given if several else [given]:
+        if not isinstance(each, str):
+            message = f"a setting cannot be of type {type(each).__name__}"
+            hint = 'Write settings="run.trigger=5s".'
+            raise SpecError(message, code="SPEC_SHAPE", hint=hint)
+        found.append(each)
+    return found
 
 
 def project_of(given: ProjectLike) -> Project:

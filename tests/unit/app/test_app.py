@@ -603,6 +603,8 @@ def test_tables_are_relations_of_documents_embeds_and_groups() -> None:
         (lambda app, log: loose.App("a", sources=["b"]), "Write sources={…}."),
         (lambda app, log: log.with_columns(columns=loose.__all__), "Write columns={…}."),
         (lambda app, log: loose.load(5), 'Write jn.load("joinery.yaml").'),
+        (lambda app, log: loose.load("a", settings=5), 'Write settings="run.trigger=5s".'),
+        (lambda app, log: loose.load("a", settings=[5]), 'Write settings="run.trigger=5s".'),
         (lambda app, log: loose.document("a", "b").embed_one(5, "c", on=["d"]), "Its name comes"),
         (lambda app, log: loose.row({}, "a > 1"), "Its name comes first."),
         (lambda app, log: app.stream(cast("Any", {})), "Its name comes first."),
