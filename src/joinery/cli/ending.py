@@ -26,12 +26,14 @@ def exit_code(error: JoineryError) -> int:
 def tell_error(error: JoineryError, *, file: str = "joinery.yaml") -> int:
     """Write an error to standard error and return its exit code."""
     from joinery.plan.check import problems_of
+    from joinery.text.figure import counted_text
 
     if isinstance(error, ProjectErrors):
         found = problems_of(error.problems, file)
         write_problems(found[:_TOLD], sys.stderr.write)
         if len(found) > _TOLD:
-            sys.stderr.write(f"… {len(found) - _TOLD:,} more problems: joinery check tells all\n")
+            more = counted_text(len(found) - _TOLD, "more problem")
+            sys.stderr.write(f"… {more}: joinery check tells all\n")
     elif error.location is not None:
         write_problems(problems_of([error], file), sys.stderr.write)
     else:

@@ -508,3 +508,14 @@ def test_of_very_many_problems_the_first_are_told_and_check_tells_all(
 
     assert joinery("check") == 2
     assert capsys.readouterr().out.count("SPEC_UNKNOWN_KEY") == 50
+
+
+def test_one_problem_more_than_are_told_is_counted_as_one(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wrong = "".join(f"  r{each}: {{key: [id], fields: {{id: long}}, x: 1}}\n" for each in range(21))
+    (folder / "joinery.yaml").write_text(PROJECT.replace("products:", f"{wrong}products:"))
+
+    assert joinery("status") == 2
+
+    assert capsys.readouterr().err.endswith("… 1 more problem: joinery check tells all\n")
