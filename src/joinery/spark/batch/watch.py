@@ -151,6 +151,7 @@ def is_interrupt(failure: Exception) -> bool:
 
 
 _GOING = "dev.joinery.kernel.door.Going"
+_LIST = "java.util.ArrayList"
 
 Going = Callable[[Mapping[str, "StreamingQuery"]], Mapping[str, bool]]
 """Tells of the queries that are active whether they found nothing new when they last looked."""
@@ -164,15 +165,16 @@ class SparkGoing:
     """
 
     def __init__(self, spark: SparkSession) -> None:
-        self._door = class_of(spark, _GOING)
-        self._list = class_of(spark, "java.util.ArrayList")
+        self._spark = spark
         self._known: dict[str, StreamingQuery] = {}
+        self._door: Any = None  # found by the first question: before, the kernel may not be loaded
         self._asked: Any = None
 
     def __call__(self, started: Mapping[str, StreamingQuery]) -> Mapping[str, bool]:
         """Return those that are active, and whether they found nothing new."""
-        if self._known != started:
-            self._known, self._asked = dict(started), self._list()
+        if self._door is None or self._known != started:
+            self._door = class_of(self._spark, _GOING)
+            self._known, self._asked = dict(started), class_of(self._spark, _LIST)()
             for each in started.values():
                 self._asked.add(each._jsq)
         told = str(self._door.of(self._asked))

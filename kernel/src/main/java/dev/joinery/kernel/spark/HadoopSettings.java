@@ -23,6 +23,8 @@ public final class HadoopSettings {
   /** Spark's word for what it sets in place of Hadoop's default. */
   private static final String OF_SPARK = "Set by Spark to default values";
 
+  private static final String OF_CLASS = ".impl";
+
   /** What settings of networks and stores begin with. */
   private static final List<String> PARTS =
       List.of(
@@ -64,7 +66,8 @@ public final class HadoopSettings {
 
   /**
    * What a user set, in a file or in Spark's settings, stays; and so does all that begins like it,
-   * where that is of a network or a store.
+   * where that is of a network or a store. The classes of file systems stay, since a session may
+   * read another than its checkpoint's; for the rest they have the same defaults in their code.
    */
   public static void trim(Configuration settings) {
     Map<String, String> parts = new TreeMap<>();
@@ -90,6 +93,8 @@ public final class HadoopSettings {
   }
 
   private static String partOf(String name) {
-    return PARTS.stream().filter(name::startsWith).findFirst().orElse(null);
+    return name.endsWith(OF_CLASS)
+        ? null
+        : PARTS.stream().filter(name::startsWith).findFirst().orElse(null);
   }
 }

@@ -46,4 +46,15 @@ final class HadoopSettingsTest {
     assertNotNull(settings.get("fs.s3a.impl"));
     assertNotNull(settings.get("io.file.buffer.size"));
   }
+
+  @Test
+  void theClassesOfFileSystemsStay() {
+    Configuration settings = new JobConf();
+
+    HadoopSettings.trim(settings);
+
+    assertNotNull(settings.get("fs.s3a.impl"));
+    assertNotNull(settings.get("fs.AbstractFileSystem.hdfs.impl"));
+    assertNull(settings.get("fs.s3a.multipart.size"));
+  }
 }
