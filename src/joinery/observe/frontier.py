@@ -6,9 +6,8 @@ the last batch that its query committed, since a batch is committed once every s
 A place in the log of a database, which Debezium's connector reads, is waited for by records: those
 that are last in the topics once the connector is known to be past it.
 
-Invariant: looking changes nothing, and asks no store and no sink, and no broker unless such a place
-is asked for. No position is reported as passed before it is; one that was passed a moment ago
-may not be reported yet.
+Invariant: looking changes nothing, and asks no store and no sink, and no broker unless for such a
+place. A position is reported as passed only once it is, though perhaps a moment later.
 """
 
 from __future__ import annotations
