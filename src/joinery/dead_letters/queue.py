@@ -28,6 +28,7 @@ from joinery.errors import JoineryError, SpecError
 from joinery.plan.product import Plan, Product
 from joinery.plan.stream import outputs_of
 from joinery.project.captured import as_files, sealed_tables
+from joinery.project.kafka import is_named, pattern_of
 from joinery.project.kind import SourceSpec
 from joinery.project.product import ProjectSpec
 from joinery.sinks.protocol import Sink, make_sink
@@ -267,19 +268,20 @@ def _check_reason(reason: str, letters: Sequence[DeadLetter]) -> None:
 
 
 def _check_of(of: str, letters: Sequence[DeadLetter], spec: ProjectSpec) -> None:
-    """Refuse a name that no letter can have, and that of a relation whose topic has some.
+    """Refuse a name that no dead letter can have, such as a relation's where its topic has them.
 
     A slip must not look like an empty box.
     """
     there = dict.fromkeys(each.of for each in letters)
     topics = {each.name: each.topic or each.name for each in spec.relations}
-    if not of or of in there or any(each.startswith("pattern:") for each in topics.values()):
+    if not of or of in there:
         return
-    outputs = (*(each.name for each in spec.products), *(each.name for each in spec.streams))
-    known = dict.fromkeys((*there, *topics, *topics.values(), *outputs))
-    if of in known and topics.get(of) not in there:
+    names = (*topics, *(each.name for each in spec.products), *(each.name for each in spec.streams))
+    is_known = of in names or any(is_named(each, of) for each in topics.values())
+    if is_known and topics.get(of) not in there:
         return
-    near = [topics[of]] if of in topics else get_close_matches(of, known, n=1)
+    plain = (each for each in topics.values() if pattern_of(each) is None)
+    near = [topics[of]] if of in topics else get_close_matches(of, (*there, *plain, *names), n=1)
     raise DeadLetterSelectionError(
         f'there is no topic, product or stream "{of}"',
         detail=f"There are dead letters of {', '.join(there)}." if there else "",

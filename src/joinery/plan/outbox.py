@@ -9,6 +9,7 @@ from joinery.model.type import Array, Map, Struct
 from joinery.plan.context import Context
 from joinery.plan.relation import Relation
 from joinery.project.form import OutboxSpec
+from joinery.project.kafka import pattern_of
 from joinery.project.product import ProductSpec
 
 _HEADERS = (("id", "id"), ("eventType", "type"))
@@ -46,7 +47,7 @@ def outbox_of(
     if relation.derived or relation.where:
         message = f'relation "{relation.name}" is an outbox, which has neither derive nor where'
         context.refuse("PLAN_OUTBOX", message, path)
-    if relation.topic.startswith("pattern:"):
+    if pattern_of(relation.topic) is not None:
         message = f'relation "{relation.name}" is an outbox and reads several topics'
         context.refuse("PLAN_OUTBOX", message, path, hint="Give each topic a relation.")
     _check_sinks(context, spec, relation, known)

@@ -110,6 +110,20 @@ def test_a_relation_whose_topic_has_letters_is_told_to_be_asked_for_by_its_topic
     assert ([], 'Use "crm.customer".') == (before, refused.value.hint)
 
 
+def test_a_slip_is_found_beside_topics_that_a_pattern_names(tmp_path: Path) -> None:
+    text = PROJECT.replace("customer: {key", 'customer: {topic: "pattern:crm[.].*", key')
+    text = text.replace("files: {path: data}", "kafka: {bootstrap: 'localhost:9092'}")
+    (tmp_path / "joinery.yaml").write_text(text)
+    spec = load_spec(tmp_path / "joinery.yaml")
+    queue = DeadLetterQueue(spec, build_plan(spec))
+    write(tmp_path, record(1, topic="crm.customer"))
+
+    assert [] == queue.find(Selection(of="crm.visitor")) == queue.find(Selection(of="customer"))
+    with pytest.raises(DeadLetterSelectionError) as refused:
+        queue.find(Selection(of="crn.customer"))
+    assert 'Use "crm.customer".' == refused.value.hint
+
+
 def test_records_go_back_to_their_lines_in_order(queue: DeadLetterQueue, tmp_path: Path) -> None:
     write(tmp_path, record(12), record(3, '{"id":1}', key='{"id":1}'), record(4, None, key="7"))
 
