@@ -22,9 +22,10 @@ from joinery.spark.batch.progress import (
 )
 from joinery.spark.batch.query import QueryRun
 from joinery.spark.batch.query_start import QueryStarter
+from joinery.spark.batch.query_states import QueryStates
 from joinery.spark.batch.tasks import SparkTasks
 from joinery.spark.batch.timers import OverdueTimers, has_deadlines, has_timers
-from joinery.spark.batch.watch import SparkGoing, Watch
+from joinery.spark.batch.watch import Watch
 from joinery.spark.jar import needs_s3a, require_s3a
 from joinery.spark.partitions import PARTITIONS, choose_partitions, partitions_warning
 from joinery.spark.real_time.run import RealTimeRun
@@ -105,7 +106,7 @@ class Beginning:
         watch = Watch(
             self.queries,
             starter.start,
-            SparkGoing(spark),
+            QueryStates(spark),
             self.real_time,
             self.board,
             topics,

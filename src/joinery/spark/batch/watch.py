@@ -10,28 +10,26 @@ Invariant: when one query fails, the others end after the batch that is under wa
 from __future__ import annotations
 
 import logging
-import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from joinery.errors import JoineryError, RunError
 from joinery.model.progress import Progress, Waiting
 from joinery.project.quantity import duration_text
 from joinery.spark.batch.ending import LogsEnded
+from joinery.spark.batch.outage import is_interrupt, outage_of
 from joinery.spark.batch.pause import Pauses, paused_warning
 from joinery.spark.batch.progress import ProgressBoard
 from joinery.spark.batch.query import BatchRefusedError, QueryRun
+from joinery.spark.batch.query_states import Ask
 from joinery.spark.batch.timers import OverdueTimers
-from joinery.spark.jvm import class_of
 from joinery.spark.real_time.run import RealTimeRun
 from joinery.spark.recovery.attempt import (
     QueryFailedError,
     died,
     failed_query,
-    reasons_of,
     spark_died,
     stopped_query,
 )
@@ -40,146 +38,9 @@ from joinery.spark.source.kafka_client import KafkaUnreachableError
 from joinery.spark.source.kafka_watch import KafkaWatch
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
 log = logging.getLogger("joinery.run")
-_OUTAGE = re.compile(
-    r"org\.apache\.kafka\.common\.errors\.(Timeout|Disconnect|Network|BrokerNotAvailable"
-    r"|LeaderNotAvailable|NotLeaderOrFollower|CoordinatorNotAvailable)Exception"
-    r"|Cannot fetch record for offset"
-)
-_INTERRUPT = re.compile(r"\b(ClosedByInterrupt|InterruptedIO|Interrupted)Exception\b")
-_AGAIN_S = 2.0
-_FRUITLESS = 5
-
-
-@dataclass(slots=True)
-class Outage:
-    """The outage of one query's sources.
-
-    Attributes:
-        query: The query's name.
-        target: What is waited for, in words.
-        tell: Called with what is waited for, and None once that is over.
-        fruitless: How often the query began again since its last batch.
-    """
-
-    query: str
-    target: str
-    tell: Callable[[Waiting | None], None]
-    fruitless: int = 0
-    _waiting: Waiting | None = None
-    _due_at: float = 0.0
-    _last_batch: int | None = field(default=None)
-
-    def may_wait(self, failure: Exception, last_batch: int | None) -> bool:
-        """Return whether a failure is an outage that is to be waited for; note it.
-
-        Args:
-            failure: What ended the query.
-            last_batch: The last batch that was through, if there was one.
-        """
-        if last_batch != self._last_batch:
-            self._last_batch, self.fruitless = last_batch, 0
-        if not is_outage(failure) or self.fruitless >= _FRUITLESS:
-            return False
-        if self._waiting is None:
-            self.note(failure)
-        return True
-
-    def due(self) -> bool:
-        """Return whether it is time to look again."""
-        return time.monotonic() >= self._due_at
-
-    def seen(self, unreachable: KafkaUnreachableError | None) -> None:
-        """Note whether the brokers of a query that still runs answer."""
-        if unreachable is not None and self._waiting is None:
-            self.note(unreachable)
-        elif unreachable is None and self._waiting is not None:
-            self._end()
-
-    def note(self, failure: Exception) -> None:
-        """Note that the brokers are away, and tell it."""
-        known = self._waiting
-        reason = next(iter(reasons_of(failure)), str(failure))
-        if known is None:
-            log.warning("waiting for sources", extra={"query": self.query, "reason": reason})
-        self._waiting = Waiting(
-            product=self.query,
-            target=self.target,
-            reason=reason,
-            attempts=known.attempts + 1 if known else 1,
-            since=known.since if known else time.time(),
-            grace_s=0.0,
-        )
-        self._due_at = time.monotonic() + _AGAIN_S
-        self.tell(self._waiting)
-
-    def over(self) -> None:
-        """Note that the query began again."""
-        self.fruitless += 1
-        self._end()
-
-    def _end(self) -> None:
-        if self._waiting is not None:
-            waited_s = round(time.time() - self._waiting.since, 1)
-            log.warning("sources are back", extra={"query": self.query, "waited_s": waited_s})
-        self._waiting = None
-        self.tell(None)
-
-
-def outage_of(query: str, wait: Callable[[str, Waiting | None], None]) -> Outage:
-    """Return what waits for the sources of a query; `wait` is told of it."""
-    target = f"the sources of {query}"
-    return Outage(query, target, lambda waiting: wait(target, waiting))
-
-
-def is_outage(failure: Exception) -> bool:
-    """Return whether a query ended because brokers do not answer."""
-    if isinstance(failure, KafkaUnreachableError):
-        return True
-    return any(_OUTAGE.search(each) for each in reasons_of(failure))
-
-
-def is_interrupt(failure: Exception) -> bool:
-    """Return whether a query ended because its stop broke off what it was reading or writing.
-
-    Spark takes such a failure for a stop itself, but only where nothing has wrapped it.
-    """
-    return any(_INTERRUPT.search(each) for each in reasons_of(failure))
-
-
-_GOING = "dev.joinery.kernel.door.Going"
-_LIST = "java.util.ArrayList"
-
-Going = Callable[[Mapping[str, "StreamingQuery"]], Mapping[str, bool]]
-"""Tells of the queries that are active whether they found nothing new when they last looked."""
-
-
-class SparkGoing:
-    """Asks Spark which queries are active, and what they found, with one question for all.
-
-    Args:
-        spark: The session.
-    """
-
-    def __init__(self, spark: SparkSession) -> None:
-        self._spark = spark
-        self._known: dict[str, StreamingQuery] = {}
-        self._door: Any = None  # found by the first question: before, the kernel may not be loaded
-        self._asked: Any = None
-
-    def __call__(self, started: Mapping[str, StreamingQuery]) -> Mapping[str, bool]:
-        """Return those that are active, and whether they found nothing new."""
-        if self._door is None or self._known != started:
-            self._door = class_of(self._spark, _GOING)
-            self._known, self._asked = dict(started), class_of(self._spark, _LIST)()
-            for each in started.values():
-                self._asked.add(each._jsq)
-        told = str(self._door.of(self._asked))
-        letters = zip(self._known, told, strict=True)
-        return {name: each == "a" for name, each in letters if each != "e"}
 
 
 class Watch:
@@ -188,7 +49,7 @@ class Watch:
     Args:
         queries: The queries.
         start: Starts one again after an outage.
-        going: Tells which are active, and have read all.
+        states: Tells which are active, and have read all.
         real_time: The real-time side of the run, if it has one; an outage ends it.
         board: Notified of what is waited for.
         topics: Tells what the sources of a query have lost for good; closed with this.
@@ -206,7 +67,7 @@ class Watch:
         self,
         queries: Sequence[QueryRun],
         start: Callable[[QueryRun], StreamingQuery],
-        going: Going,
+        states: Ask,
         real_time: RealTimeRun | None,
         board: ProgressBoard,
         topics: KafkaWatch,
@@ -222,7 +83,7 @@ class Watch:
         self._files = files
         self._queries = queries
         self._start = start
-        self._going = going
+        self._states = states
         self._real_time = real_time
         self._board = board
         self._outages = {each.name: outage_of(each.name, board.wait) for each in queries}
@@ -281,7 +142,7 @@ class Watch:
 
     def running(self) -> bool:
         """Look after every query once; return whether one still runs or is waited for."""
-        found = self._found = self._going(self._active)
+        found = self._found = self._states(self._active)
         running = [each for each in self._queries if self._still_running(each, each.name in found)]
         return bool(running)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from joinery.model.progress import Waiting
-from joinery.spark.batch.watch import Outage, is_interrupt, is_outage
+from joinery.spark.batch.outage import Outage, is_interrupt, is_outage
 from joinery.spark.recovery.attempt import reasons_of
 from joinery.spark.source.kafka_client import KafkaUnreachableError, lost_midway
 

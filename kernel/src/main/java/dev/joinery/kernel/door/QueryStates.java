@@ -4,13 +4,13 @@ import java.util.List;
 import org.apache.spark.sql.streaming.StreamingQuery;
 import org.apache.spark.sql.streaming.StreamingQueryStatus;
 
-/** Tells which queries go on, of all with one question: Python asks twenty times a second. */
-public final class Going {
+/** How all queries of a run stand, in one call: Python asks twenty times a second. */
+public final class QueryStates {
   private static final char ENDED = 'e';
   private static final char HAS_ALL = 'a';
   private static final char READS = 'r';
 
-  private Going() {}
+  private QueryStates() {}
 
   /**
    * Returns a letter for each query: {@code e} where it has ended, {@code a} where it found nothing
