@@ -14,30 +14,25 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from joinery.model.batch import BatchProgress, with_ages
 from joinery.model.watermark import EventTimes
 from joinery.place.place import Place
 from joinery.spark.batch.progress import ProgressBoard
 from joinery.spark.batch.watermarks import QueryTimes
-from joinery.spark.real_time.handover import HandoverWriter
-from joinery.spark.real_time.rules import RealTimeTarget
+from joinery.spark.real_time.counts import DocumentCounts, LiveCounts, plus, since
 from joinery.spark.real_time.uncommitted import RealTimeMark
+from joinery.spark.real_time.writers import LiveWriter
 from joinery.spark.recovery.checkpoint import committed_positions, last_batch
 from joinery.spark.source.source import positions
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from joinery.spark.kernel import JvmHandover
 
 _SHORT_PASS = 10_000
 _TICK_S = 1.0
-_BUFFER = 32 << 20  # Kafka's own default
-DocumentCounts = Mapping[str, Mapping[str, int]]
-Counts = Mapping[str, DocumentCounts]
 
 
 @dataclass(slots=True)
@@ -62,7 +57,7 @@ class RealTimeQuery:
     writer: LiveWriter
     interval_ms: int
     catch_up: Callable[[], StreamingQuery]
-    counts: Callable[[], Counts]
+    counts: Callable[[], LiveCounts]
     close_counts: Callable[[], None]
     sent: Callable[[DocumentCounts], None]
     times: QueryTimes
@@ -91,11 +86,11 @@ class RealTimeQuery:
         self._begun = committed_positions(self.checkpoint)
         return self.catch_up()
 
-    def _counted(self) -> Counts:
+    def _counted(self) -> LiveCounts:
         """Return what tasks have counted, and what the driver did."""
         return plus(self.counts(), self.writer.counts())
 
-    def _heed(self, mark: RealTimeMark, counts: Counts) -> None:
+    def _heed(self, mark: RealTimeMark, counts: LiveCounts) -> None:
         """Note what the next run has to know, but for a disk that takes nothing."""
         with suppress(OSError):
             mark.follow()
@@ -121,105 +116,6 @@ class RealTimeQuery:
         started: StreamingQuery = writer.start()
         self.writer.begin(str(started.id))
         return started
-
-
-class LiveWriter(Protocol):
-    """Brings what a query sends in real time to its sinks."""
-
-    def stream(self) -> tuple[SparkSession, Any]:
-        """Return the session of what is written, and its writer, told where rows go.
-
-        PySpark's own types of a writer do not know the trigger yet.
-        """
-
-    def begin(self, query_id: str) -> None:
-        """Called once the query has begun."""
-
-    def counts(self) -> Counts:
-        """Return what was counted beside the tasks, in their form."""
-
-    def close(self) -> None:
-        """Called once the query has ended."""
-
-
-@dataclass(frozen=True, slots=True)
-class TopicWriter:
-    """Spark's own Kafka sink writes to topics.
-
-    Attributes:
-        target: Where records go.
-        max_bytes: Asks for the size of the largest record of each topic.
-        records: Makes the stream of records for the sink, of at most these sizes.
-    """
-
-    target: RealTimeTarget
-    max_bytes: Callable[[], Mapping[str, int]]
-    records: Callable[[Mapping[str, int]], DataFrame]
-
-    def stream(self) -> tuple[SparkSession, Any]:
-        """Return the writer of the stream of records, with the options of Kafka's client."""
-        place, sizes = self.target.dead_letters, self.max_bytes()
-        told = {**producer_properties(max(sizes.values())), **dict(place.properties)}
-        options = {f"kafka.{name}": value for name, value in told.items()}
-        records = self.records(sizes)
-        writer: Any = records.writeStream.format("kafka")
-        return records.sparkSession, (
-            writer.options(**options).option("kafka.bootstrap.servers", place.bootstrap)
-        )
-
-    def begin(self, query_id: str) -> None:
-        """Do nothing: tasks write."""
-
-    def counts(self) -> Counts:
-        """Return nothing: tasks count."""
-        return {}
-
-    def close(self) -> None:
-        """Do nothing: tasks have ended."""
-
-
-@dataclass(frozen=True, slots=True)
-class DriverWriter:
-    """The driver writes what tasks hand over.
-
-    Attributes:
-        handover: From which it takes.
-        handed: Makes the stream of what tasks hand over.
-        sending: Takes and sends.
-    """
-
-    handover: JvmHandover
-    handed: Callable[[], DataFrame]
-    sending: HandoverWriter
-
-    def stream(self) -> tuple[SparkSession, Any]:
-        """Return the writer of the stream of what is handed over, each row as it comes."""
-        rows = self.handed()
-        writer: Any = rows.writeStream
-        # PySpark's own method takes functions of Python.
-        writer._jwrite = writer._jwrite.foreach(self.handover.writer)
-        return rows.sparkSession, writer
-
-    def begin(self, query_id: str) -> None:
-        """Begin to take."""
-        self.sending.begin(query_id)
-
-    def counts(self) -> Counts:
-        """Return what sinks refused, or had newer."""
-        return self.sending.counts()
-
-    def close(self) -> None:
-        """Take no more."""
-        self.sending.close()
-
-
-def producer_properties(max_bytes: int) -> dict[str, str]:
-    """Return the properties of a producer of records of at most so many bytes; a user's win."""
-    return {
-        "compression.type": "lz4",
-        "max.request.size": str(max_bytes),
-        "buffer.memory": str(max(_BUFFER, max_bytes)),
-    }
 
 
 def rows_between(begun: Sequence[str], ended: Sequence[str]) -> int:
@@ -274,17 +170,17 @@ class Ticker:
     def __init__(
         self,
         query: str,
-        counts: Callable[[], Counts],
+        counts: Callable[[], LiveCounts],
         times: QueryTimes,
         board: ProgressBoard,
-        heed: Callable[[Counts], None] = lambda counts: None,
+        heed: Callable[[LiveCounts], None] = lambda counts: None,
     ) -> None:
         self._heed = heed
         self._query = query
         self._counts = counts
         self._times = times
         self._board = board
-        self._told: Counts = {}
+        self._told: LiveCounts = {}
         self._told_at = time.time()
         self._ticks = 0
         self._tell({}, {}, self._told_at)
@@ -310,7 +206,7 @@ class Ticker:
             self._tell(fresh, self._times.live(counts), now)
             self._told, self._told_at = counts, now
 
-    def _tell(self, fresh: Counts, times: Mapping[str, EventTimes], now: float) -> None:
+    def _tell(self, fresh: LiveCounts, times: Mapping[str, EventTimes], now: float) -> None:
         tick = BatchProgress(
             query=self._query,
             batch_id=self._ticks,
@@ -325,36 +221,3 @@ class Ticker:
         )
         self._ticks += 1
         self._board.tick(tick)
-
-
-def plus(one: Counts, other: Counts) -> Counts:
-    """Return the sums of two counts.
-
-    Example:
-        >>> plus({"counters": {"p": {"older": 2}}}, {"counters": {"p": {"older": 1}}})
-        {'counters': {'p': {'older': 3}}}
-    """
-    sums = {kind: {owner: dict(each) for owner, each in of.items()} for kind, of in one.items()}
-    for kind, owners in other.items():
-        for owner, counters in owners.items():
-            mine = sums.setdefault(kind, {}).setdefault(owner, {})
-            for name, count in counters.items():
-                mine[name] = mine.get(name, 0) + count
-    return sums
-
-
-def since(before: Counts, now: Counts) -> dict[str, dict[str, dict[str, int]]]:
-    """Return what was counted between two tellings; empty where nothing was.
-
-    Example:
-        >>> since({"relations": {"user": {"read": 2}}}, {"relations": {"user": {"read": 5}}})
-        {'relations': {'user': {'read': 3}}}
-    """
-    fresh: dict[str, dict[str, dict[str, int]]] = {}
-    for kind, owners in now.items():
-        for owner, counters in owners.items():
-            known = before.get(kind, {}).get(owner, {})
-            more = {name: count - known.get(name, 0) for name, count in counters.items()}
-            if any(more.values()):
-                fresh.setdefault(kind, {})[owner] = {n: c for n, c in more.items() if c}
-    return fresh

@@ -22,15 +22,9 @@ from joinery.project.product import ProjectSpec
 from joinery.spark.batch.progress import ProgressBoard
 from joinery.spark.batch.watermarks import QueryTimes
 from joinery.spark.partitions import PARTITIONS
+from joinery.spark.real_time.counts import DocumentCounts
 from joinery.spark.real_time.handover import HandoverWriter, Sender
-from joinery.spark.real_time.query import (
-    DocumentCounts,
-    DriverWriter,
-    LiveWriter,
-    RealTimeQuery,
-    TopicWriter,
-    partitions_read,
-)
+from joinery.spark.real_time.query import RealTimeQuery, partitions_read
 from joinery.spark.real_time.rules import (
     DriverTarget,
     RealTimeTarget,
@@ -39,6 +33,7 @@ from joinery.spark.real_time.rules import (
     real_time_target,
     slots_needed,
 )
+from joinery.spark.real_time.writers import DriverWriter, LiveWriter, TopicWriter
 from joinery.spark.recovery.checkpoint import committed_positions, partitions_of
 from joinery.spark.source.kafka import subscription
 from joinery.spark.source.kafka_client import KafkaClient, KafkaUnreachableError

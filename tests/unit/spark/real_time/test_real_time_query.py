@@ -1,4 +1,4 @@
-"""Counts of a query that never ends reach the board as they grow."""
+"""LiveCounts of a query that never ends reach the board as they grow."""
 
 from __future__ import annotations
 
@@ -9,20 +9,15 @@ from typing import Any
 from joinery.model.batch import BatchProgress
 from joinery.spark.batch.progress import ProgressBoard
 from joinery.spark.batch.watermarks import QueryTimes
-from joinery.spark.real_time.query import (
-    Counts,
-    RealTimeQuery,
-    Ticker,
-    TopicWriter,
-    producer_properties,
-    since,
-)
+from joinery.spark.real_time.counts import LiveCounts, since
+from joinery.spark.real_time.query import RealTimeQuery, Ticker
 from joinery.spark.real_time.rules import KafkaTopic, RealTimeTarget
+from joinery.spark.real_time.writers import TopicWriter, producer_properties
 
 
 def test_what_was_counted_between_two_tellings_is_their_difference() -> None:
-    before: Counts = {"relations": {"user": {"read": 2, "dead": 1}}}
-    now: Counts = {
+    before: LiveCounts = {"relations": {"user": {"read": 2, "dead": 1}}}
+    now: LiveCounts = {
         "relations": {"user": {"read": 5, "dead": 1}, "star": {"read": 1}},
         "documents": {"profile": {"upserts": 3}},
     }
@@ -34,7 +29,7 @@ def test_what_was_counted_between_two_tellings_is_their_difference() -> None:
 
 
 def test_nothing_new_is_nothing() -> None:
-    counts: Counts = {"relations": {"user": {"read": 2}}}
+    counts: LiveCounts = {"relations": {"user": {"read": 2}}}
 
     assert {} == since(counts, counts)
 
