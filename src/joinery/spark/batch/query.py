@@ -144,6 +144,7 @@ class QueryRun:
         self._repairs = repairs
         self._tasks = tasks
         self._sending = threading.Lock()
+        self._failing = threading.Lock()
         self._one_attempt = OneAttempt()
         patient = PatientDeadLetters(
             dead_letters, ended=self.ended, tell=partial(board.wait, dead_letters.target)
@@ -368,17 +369,17 @@ class QueryRun:
             yield
         except (SinkUnavailableError, StoreUnavailableError) as error:
             if not self.ending.is_set():
-                self.failure = self.failure or error
+                self._note(error)
                 raise
             ended = self._ended_waiting(error)
-            self.failure = self.failure or ended
+            self._note(ended)
             raise ended from error
         except FencedError as error:
             known = self._known(error)
-            self.failure = self.failure or known
+            self._note(known)
             raise known from error
         except Exception as error:
-            self.failure = self.failure or error
+            self._note(error)
             raise
 
     def _known(self, error: FencedError) -> RunError:
@@ -486,8 +487,13 @@ class QueryRun:
         """Note why the query cannot go on, and let it end."""
         if self.ending.is_set() and isinstance(error, SinkUnavailableError):
             return  # what was not sent is held for the next run
-        self.failure = self.failure or error
+        self._note(error)
         self.ending.set()
+
+    def _note(self, failure: Exception) -> None:
+        """Keep the first failure: the threads of spools and sinks may fail at once."""
+        with self._failing:
+            self.failure = self.failure or failure
 
 
 def _names(members: Iterable[ProductSinks]) -> frozenset[str]:
