@@ -1,21 +1,16 @@
 package dev.joinery.kernel.egress;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.BufferedOutputStream;
-import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.io.OutputStream;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
-import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -38,9 +33,6 @@ import org.apache.spark.sql.Row;
  * given its document; and what an interval sent is written before Spark commits the interval.
  */
 public final class Handover implements AutoCloseable {
-  /** The name of the file of an interval, before its number. */
-  static final String SENT = "real_time.sent.";
-
   /** What stands in place of a product's name where a row is a dead letter. */
   public static final String LETTERS = "";
 
@@ -60,19 +52,17 @@ public final class Handover implements AutoCloseable {
   }
 
   private final long number = NUMBERS.incrementAndGet();
-  private final Path checkpoint;
+  private final SentRoots sent;
   private final Deque<Given> waiting = new ArrayDeque<>();
   private long bytes;
   private long given;
   private long taken;
   private long written;
   private boolean closed;
-  private FileChannel sent;
-  private long interval = -1;
 
   /** {@code checkpoint}: a folder on this disk, that of the query. */
   public Handover(String checkpoint) {
-    this.checkpoint = Path.of(checkpoint);
+    sent = new SentRoots(Path.of(checkpoint));
     OPEN.put(number, this);
   }
 
@@ -104,9 +94,15 @@ public final class Handover implements AutoCloseable {
             .put(ByteBuffer.wrap(each.key), each);
       }
     }
-    note(rows.get(0).interval, newest);
-    ObjectNode told = JSON.createObjectNode().put("interval", rows.get(0).interval);
+    long interval = rows.get(0).interval;
+    ObjectNode told = JSON.createObjectNode().put("interval", interval);
     ObjectNode products = told.putObject("products");
+    for (Map.Entry<String, Map<ByteBuffer, Given>> each : newest.entrySet()) {
+      for (Given row : each.getValue().values()) {
+        sent.add(each.getKey(), row.key, row.version);
+      }
+    }
+    sent.keep(interval);
     for (Map.Entry<String, Map<ByteBuffer, Given>> each : newest.entrySet()) {
       write(Path.of(folder, each.getKey() + ".jsonl"), each.getValue().values());
       products.put(each.getKey(), each.getValue().size());
@@ -155,65 +151,6 @@ public final class Handover implements AutoCloseable {
     }
   }
 
-  /** Notes roots, {@code {"product", "key", "version"}} each, as the next run reads them. */
-  private void note(long of, Map<String, Map<ByteBuffer, Given>> newest) throws IOException {
-    ByteArrayOutputStream lines = new ByteArrayOutputStream();
-    for (Map.Entry<String, Map<ByteBuffer, Given>> product : newest.entrySet()) {
-      for (Given each : product.getValue().values()) {
-        lines.write(line(product.getKey(), each));
-      }
-    }
-    if (lines.size() == 0) {
-      return;
-    }
-    if (of != interval || sent == null) {
-      begin(of);
-    }
-    ByteBuffer left = ByteBuffer.wrap(lines.toByteArray());
-    while (left.hasRemaining()) {
-      sent.write(left);
-    }
-    sent.force(false);
-  }
-
-  private static byte[] line(String product, Given row) throws JsonProcessingException {
-    String key = JSON.writeValueAsString(new String(row.key, StandardCharsets.UTF_8));
-    String version = new String(row.version, StandardCharsets.UTF_8);
-    String name = JSON.writeValueAsString(product);
-    return utf8(
-        "{\"product\":" + name + ",\"key\":" + key + ",\"version\":" + version + "}\n");
-  }
-
-  /**
-   * Begins the file of an interval; those before it are committed by then, and go. One of a later
-   * interval is of a run that has taken over.
-   */
-  private void begin(long of) throws IOException {
-    if (sent != null) {
-      sent.close();
-    }
-    Path file = checkpoint.resolve(SENT + of);
-    try (DirectoryStream<Path> older = Files.newDirectoryStream(checkpoint, SENT + "*")) {
-      for (Path each : older) {
-        if (intervalOf(each) < of) {
-          Files.delete(each);
-        }
-      }
-    }
-    sent = FileChannel.open(file, StandardOpenOption.CREATE, StandardOpenOption.APPEND);
-    if (sent.size() > 0) {
-      sent.write(ByteBuffer.wrap(utf8("\n"))); // The last line may be broken off.
-    }
-    try (FileChannel folder = FileChannel.open(checkpoint, StandardOpenOption.READ)) {
-      folder.force(true);
-    }
-    interval = of;
-  }
-
-  private static long intervalOf(Path file) {
-    return Long.parseLong(file.getFileName().toString().substring(SENT.length()));
-  }
-
   /** What was taken last is written. */
   public synchronized void done() {
     written = taken;
@@ -226,9 +163,7 @@ public final class Handover implements AutoCloseable {
     OPEN.remove(number);
     closed = true;
     notifyAll();
-    if (sent != null) {
-      sent.close();
-    }
+    sent.close();
   }
 
   private synchronized long give(Given row) throws InterruptedException {
