@@ -26,6 +26,14 @@ run:
   dead_letters: {{kafka: {{topic: "{topic}-dead", bootstrap: "{kafka}"}}}}
 """
 
+# Twenty customers with ten purchases each.
+TABLES = (
+    "create table customer (id bigint primary key, name text)",
+    "create table purchase (id bigint primary key, customer_id bigint, item text)",
+    "insert into customer select i, 'n' from generate_series(1, 20) as i",
+    "insert into purchase select i, i % 20 + 1, 'first' from generate_series(1, 200) as i",
+)
+
 
 def documents(topic: Topic) -> Mapping[int, Any]:
     """Return the newest documents by their key."""

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from tests.services.captured import Connection, new_database
 from tests.services.live_run import Topic, live_run
-from tests.services.live_shop import PROJECT, capture_of, documents, go_live
+from tests.services.live_shop import PROJECT, TABLES, capture_of, documents, go_live
 
 from joinery.capture.spool import SpoolFolder
 from joinery.dev.service import Service
@@ -23,13 +23,7 @@ pytestmark = [pytest.mark.services, pytest.mark.spark]
 
 @pytest.fixture
 def database(postgres: Service) -> Iterator[str]:
-    tables = (
-        "create table customer (id bigint primary key, name text)",
-        "create table purchase (id bigint primary key, customer_id bigint, item text)",
-        "insert into customer select i, 'n' from generate_series(1, 20) as i",
-        "insert into purchase select i, i % 20 + 1, 'first' from generate_series(1, 200) as i",
-    )
-    with new_database(postgres, "live", *tables) as url:
+    with new_database(postgres, "live", *TABLES) as url:
         yield url
 
 

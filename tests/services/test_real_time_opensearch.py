@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.services.captured import Connection, new_database
 from tests.services.live_run import live_run
-from tests.services.live_shop import go_live
+from tests.services.live_shop import TABLES, go_live
 
 from joinery.dev.http import ask
 from joinery.dev.service import Service
@@ -38,13 +38,7 @@ run: {{checkpoint_interval: 10s}}
 
 @pytest.fixture
 def database(postgres: Service) -> Iterator[str]:
-    tables = (
-        "create table customer (id bigint primary key, name text)",
-        "create table purchase (id bigint primary key, customer_id bigint, item text)",
-        "insert into customer select i, 'n' from generate_series(1, 20) as i",
-        "insert into purchase select i, i % 20 + 1, 'first' from generate_series(1, 200) as i",
-    )
-    with new_database(postgres, "live_search", *tables) as url:
+    with new_database(postgres, "live_search", *TABLES) as url:
         yield url
 
 

@@ -86,7 +86,7 @@ class ChainTest {
 
       List<Emission> emissions = network.batch(changes, START + batch, random);
 
-      assertEquals(difference(before, after), sent(emissions, versions, told), told);
+      assertEquals(Documents.difference(before, after), sent(emissions, versions, told), told);
       before = after;
     }
   }
@@ -126,21 +126,6 @@ class ChainTest {
           .forEach((key, value) -> documents.put(name(root.name(), key), value));
     }
     return documents;
-  }
-
-  /** Documents that differ; those that went are null. */
-  private static Map<String, String> difference(
-      Map<String, String> before, Map<String, String> after) {
-    Map<String, String> changed = new TreeMap<>();
-    before.keySet().stream().filter(key -> !after.containsKey(key)).forEach(
-        key -> changed.put(key, null));
-    after.forEach(
-        (key, value) -> {
-          if (!value.equals(before.get(key))) {
-            changed.put(key, value);
-          }
-        });
-    return changed;
   }
 
   private static Map<String, String> sent(

@@ -177,7 +177,7 @@ class GroupTest {
         checkVersion(each, versions);
         sent.put(each.key(), each.value());
       }
-      assertEquals(difference(before, after), sent, told);
+      assertEquals(Documents.difference(before, after), sent, told);
       assertEquals(sent.size(), emissions.size(), told + ": a group was sent twice");
       before = after;
     }
@@ -261,21 +261,6 @@ class GroupTest {
   private static void checkVersion(Emission each, Map<String, Long> versions) {
     Long known = versions.put(each.key(), each.version());
     assertTrue(known == null || known < each.version(), each.key() + ": a version fell");
-  }
-
-  private static Map<String, String> difference(
-      Map<String, String> before, Map<String, String> after) {
-    Map<String, String> changed = new TreeMap<>();
-    before.keySet().stream()
-        .filter(key -> !after.containsKey(key))
-        .forEach(key -> changed.put(key, null));
-    after.forEach(
-        (key, value) -> {
-          if (!value.equals(before.get(key))) {
-            changed.put(key, value);
-          }
-        });
-    return changed;
   }
 
   /** Random rows that come, change and go. */

@@ -14,7 +14,6 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Random;
 import java.util.TreeMap;
 import java.util.function.Predicate;
@@ -105,10 +104,10 @@ class SearchedTest {
 
         List<Emission> emissions = network.batch(changes, START + batch, random);
 
-        Map<String, String> sent = new TreeMap<>();
-        emissions.forEach(each -> sent.put(each.key(), each.value()));
-        assertEquals(emissions.size(), sent.size());
-        assertEquals(difference(before, after), sent, "seed " + seed + ", batch " + batch);
+        assertEquals(
+            Documents.difference(before, after),
+            Documents.sent(emissions),
+            "seed " + seed + ", batch " + batch);
         before = after;
       }
     }
@@ -164,14 +163,5 @@ class SearchedTest {
       }
     }
     return found;
-  }
-
-  private static Map<String, String> difference(
-      Map<String, String> before, Map<String, String> after) {
-    Map<String, String> changed = new TreeMap<>();
-    before.keySet().forEach(each -> changed.put(each, after.get(each)));
-    changed.putAll(after);
-    changed.entrySet().removeIf(each -> Objects.equals(each.getValue(), before.get(each.getKey())));
-    return changed;
   }
 }

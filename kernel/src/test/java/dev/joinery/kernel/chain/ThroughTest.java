@@ -66,10 +66,10 @@ class ThroughTest {
 
         List<Emission> emissions = network.batch(changes, START + batch, random);
 
-        Map<String, String> sent = new TreeMap<>();
-        emissions.forEach(each -> sent.put(each.key(), each.value()));
-        assertEquals(emissions.size(), sent.size());
-        assertEquals(difference(before, after), sent, "seed " + seed + ", batch " + batch);
+        assertEquals(
+            Documents.difference(before, after),
+            Documents.sent(emissions),
+            "seed " + seed + ", batch " + batch);
         before = after;
       }
     }
@@ -103,19 +103,6 @@ class ThroughTest {
 
       assertEquals(standing.timelines(), held, "seed " + seed);
     }
-  }
-
-  private static Map<String, String> difference(
-      Map<String, String> before, Map<String, String> after) {
-    Map<String, String> changed = new TreeMap<>();
-    Collection<String> keys = new TreeSet<>(before.keySet());
-    keys.addAll(after.keySet());
-    for (String key : keys) {
-      if (!Objects.equals(before.get(key), after.get(key))) {
-        changed.put(key, after.get(key));
-      }
-    }
-    return changed;
   }
 
   /** The rows that stand, and the timelines that they are. */
