@@ -1,11 +1,11 @@
 """`joinery diff` beside changes that go on: how long it takes, and whether it is right.
 
-`python -m bench.databases.diff_beside [--rows 1000000] [--rate 2000] [--rounds 20]` has `joinery
-run` keep customers with their nine purchases, PostgreSQL to PostgreSQL, and changes purchases, a
-hundred per transaction. In each round it spoils some documents in the sink, altered, deleted, and
-one that is nobody's, and puts them right once all are compared. Those are of customers whose rows
-rest, so just these must be found; of all others, which change all the time, nothing may be called
-wrong.
+`python -m bench.databases.diff_beside [--documents 100000] [--purchases 9] [--rate 2000]
+[--rounds 20]` has `joinery run` keep customers with their purchases, PostgreSQL to PostgreSQL, and
+changes purchases, a hundred per transaction. In each round it spoils some documents in the sink,
+altered, deleted, and one that is nobody's, and puts them right once all are compared. Those are of
+customers whose rows rest, so just these must be found; of all others, which change all the time,
+nothing may be called wrong.
 """
 
 from __future__ import annotations
@@ -143,17 +143,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m bench.databases.diff_beside", description=__doc__
     )
-    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--documents", type=int, default=100_000)
+    parser.add_argument("--purchases", type=int, default=9, help="in each document")
     parser.add_argument("--rate", type=int, default=2_000)
     parser.add_argument("--rounds", type=int, default=20)
     told = parser.parse_args()
-    customers = told.rows // 10
+    customers, purchases = told.documents, told.documents * told.purchases
     with open_world() as world:
-        fill(world.link, told.rows)
+        fill(world.link, customers, purchases)
         world.link.execute("create index on purchase (customer_id)")
         with world.running():
             await_row(world.link, "select 1 from profile having count(*) = %s", customers)
-            _await_whole(world, told.rows - customers)
+            _await_whole(world, purchases)
             with Changes(world.address, customers, told.rate) as changes:
                 began_at = time.monotonic()
                 for seed in range(told.rounds):

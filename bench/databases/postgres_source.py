@@ -121,14 +121,14 @@ def _write(link: Link, changes: int) -> None:
     _shown(link, changes, _FIRST)
 
 
-def fill(link: Link, rows: int) -> None:
-    """Fill the tables: nine in ten rows are purchases."""
+def fill(link: Link, customers: int, purchases: int) -> None:
+    """Fill the tables; each customer has as many purchases as another, or one more."""
     link.execute(
-        "insert into customer select i, 'n' from generate_series(1001, %s) as i", (rows // 10,)
+        "insert into customer select i, 'n' from generate_series(1001, %s) as i", (customers,)
     )
     link.execute(
         "insert into purchase select i, i %% %s + 1, 1 from generate_series(1, %s) as i",
-        (rows // 10, rows - rows // 10),
+        (customers, purchases),
     )
 
 
@@ -298,7 +298,7 @@ def _export(world: World, rows: int) -> str:
 def first(rows: int, *options: str) -> None:
     """Print how long a first run over tables takes."""
     with open_world() as world:
-        fill(world.link, rows)
+        fill(world.link, rows // 10, rows - rows // 10)
         if options[-1:] == ("parquet",):
             options = (*options, _export(world, rows))
         _tell_run(world, rows, *options)
@@ -324,7 +324,7 @@ def stream(rows: int) -> None:
     with open_world() as world:
         with world.running("--once") as run:
             run.wait()
-        fill(world.link, rows)
+        fill(world.link, rows // 10, rows - rows // 10)
         _tell_run(world, rows, what="by the stream")
 
 
