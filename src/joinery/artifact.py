@@ -24,6 +24,7 @@ from pathlib import Path
 
 from joinery.errors import RunError
 from joinery.java import find_java
+from joinery.place.cache import cache_folder
 
 _log = logging.getLogger(__name__)
 
@@ -91,13 +92,6 @@ class Artifact:
 def version(name: str) -> str:
     """Return the version of one component: the environment's, else the one in `VERSIONS`."""
     return os.environ.get(f"JOINERY_VERSION_{name.upper().replace('-', '_')}", VERSIONS[name])
-
-
-def cache_folder() -> Path:
-    """Return where fetched files stay: `JOINERY_CACHE`, else `~/.cache/joinery`."""
-    if chosen := os.environ.get("JOINERY_CACHE"):
-        return Path(chosen)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "joinery"
 
 
 def fetch(name: str, *artifacts: Artifact) -> tuple[Path, ...]:

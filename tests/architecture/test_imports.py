@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -32,6 +33,12 @@ sources: {changes: {files: {path: data}}}
 relations: {customer: {key: [id], fields: {id: long, name: string}}}
 products: {profile: {root: customer, sink: {files: {path: out}}}}
 """
+NOT_FOR_OUTLINES = (
+    "ruamel.yaml",
+    "http.client",
+    "joinery.project.product",
+    "joinery.project.kinds",
+)
 FAR_FROM_STATUS = ("pydantic", "click", "joinery.plan", "joinery.expression", "joinery.semantics")
 
 
@@ -77,6 +84,19 @@ def probe() -> dict[str, object]:
         [sys.executable, "-c", PROBE], capture_output=True, text=True, check=True, cwd=ROOT / "src"
     )
     return dict(json.loads(done.stdout))
+
+
+def loaded_by_status(folder: Path) -> set[str]:
+    """Return the modules that `joinery status` loads for the project of a folder."""
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "joinery", "status"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=folder,
+        env={**os.environ, "JOINERY_CACHE": str(folder / "cache")},
+    )
+    return {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
 
 
 def test_the_layers_import_downwards_only() -> None:
@@ -133,12 +153,21 @@ def test_import_joinery_takes_less_than_a_fifth_of_a_second() -> None:
 
 def test_status_loads_neither_typer_nor_what_plans_and_runs(tmp_path: Path) -> None:
     (tmp_path / "joinery.yaml").write_text(PROJECT, encoding="utf-8")
-    command = [sys.executable, "-X", "importtime", "-m", "joinery", "status"]
 
-    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    loaded = loaded_by_status(tmp_path)
 
-    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     far = (*TAKES_LONG, *FAR_FROM_STATUS, "joinery.solutions", "joinery.spark")
     assert "joinery.cli.status" in loaded
     assert {each for each in loaded if each.startswith(tuple(f"{name}." for name in far))} == set()
     assert loaded.isdisjoint(far)
+
+
+def test_status_of_a_project_that_it_has_seen_loads_nothing_that_reads_projects(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "joinery.yaml").write_text(PROJECT, encoding="utf-8")
+
+    first, again = loaded_by_status(tmp_path), loaded_by_status(tmp_path)
+
+    assert "ruamel.yaml" in first
+    assert again.isdisjoint(NOT_FOR_OUTLINES)

@@ -16,7 +16,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from joinery.artifact import Artifact, cache_folder, fetch_unpacked
+from joinery.artifact import Artifact, fetch_unpacked
+from joinery.place.cache import cache_folder
 
 _ARCHIVE = "http://archive.ubuntu.com/ubuntu/"
 _PACKAGES = Path(__file__).with_name("mysql_packages.txt")

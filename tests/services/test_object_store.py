@@ -32,6 +32,7 @@ from joinery.delivery.store_hold import StoreHold
 from joinery.files import append_line, copy_folder, remove_folder, write_first, write_whole
 from joinery.model.type import LONG, Field, Struct
 from joinery.observe.kept_letters import kept_letters
+from joinery.observe.outline import letters_folder
 from joinery.place.guarded import Guarded
 from joinery.place.place import Place, matching
 from joinery.place.remote_path import RemotePath
@@ -171,7 +172,7 @@ def test_open_dead_letters_are_told_to_who_looks(
     part.write_text("".join(f"{json.dumps(each)}\n" for each in lines))
     dead_letter_writer(spec, "person").put([part], query_id="id", batch_id=3, check=lambda: None)
 
-    kept = kept_letters(spec)
+    kept = kept_letters(letters_folder(spec))
 
     assert kept is not None
     assert ["user", "user"] == [each.of for each in kept.open]

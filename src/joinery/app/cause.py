@@ -29,6 +29,7 @@ from joinery.audit.verdict import Difference, Open, same
 from joinery.errors import RunError
 from joinery.model.change import Change
 from joinery.observe.kept_letters import kept_letters
+from joinery.observe.outline import letters_folder
 from joinery.plan.product import Product
 from joinery.plan.relation import Relation
 from joinery.project.captured import CAPTURED, as_files
@@ -126,7 +127,7 @@ class Causes:
 
         None where letters are not read.
         """
-        kept, found = kept_letters(self._spec), dict[str, list[str | None]]()
+        kept, found = kept_letters(letters_folder(self._spec)), dict[str, list[str | None]]()
         if kept is None:
             return None
         for each in kept.open:

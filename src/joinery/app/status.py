@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from joinery.app.project import ProjectLike, project_of, unknown_name
-from joinery.observe.status import ProjectStatus, known_products, project_status
+from joinery.observe.outline import known_products
+from joinery.observe.status import ProjectStatus, project_status
 
 
 def status(project: ProjectLike, *products: str) -> ProjectStatus:

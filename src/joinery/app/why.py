@@ -14,7 +14,7 @@ from joinery.app.project import ProjectLike, project_of
 from joinery.delivery.query_paths import QueryPaths
 from joinery.model.change import Key
 from joinery.observe.frontier import Frontier, kept
-from joinery.observe.status import queries_of
+from joinery.observe.outline import queries_of
 from joinery.plan.build import examine
 from joinery.plan.product import DocumentForm, Product
 from joinery.plan.relation import Relation

@@ -1,7 +1,7 @@
 """`joinery status` and `joinery top`: how products stand, from what their runs have written.
 
 Invariant: nothing is asked but files beside the checkpoint, so an answer takes no server, no
-Spark and no Java, and changes nothing.
+Spark and no Java, and changes nothing but the outlines in the user's cache.
 """
 
 from __future__ import annotations
@@ -15,13 +15,10 @@ from pathlib import Path
 
 from joinery.cli.ending import DONE, FOUND
 from joinery.errors import SpecError
-from joinery.observe.status import (
-    known_products,
-    project_status,
-)
+from joinery.observe.kept_outline import load_outline
+from joinery.observe.outline import Outline
+from joinery.observe.status import outline_status
 from joinery.observe.status_text import status_lines
-from joinery.project.load import load_spec
-from joinery.project.product import ProjectSpec
 
 _SHOWN = 20
 _REDRAWN_S = 1.0
@@ -35,7 +32,7 @@ class StatusProductError(SpecError):
 
 def run_status(file: Path, names: Sequence[str], *, as_json: bool, check: bool, every: bool) -> int:
     """Print how products stand; with `check`, return 3 where one wants attention."""
-    found = project_status(_spec(file, names), names)
+    found = outline_status(_outline(file, names), names)
     if as_json:
         sys.stdout.write(f"{json.dumps(found.to_json(), ensure_ascii=False, indent=2)}\n")
     else:
@@ -50,13 +47,13 @@ def run_top(file: Path, names: Sequence[str]) -> int:
     from rich.live import Live
     from rich.text import Text
 
-    spec, console = _spec(file, names), Console()
+    project, console = _outline(file, names), Console()
     if not console.is_terminal:
         return run_status(file, names, as_json=False, check=False, every=False)
     try:
         with Live(console=console, screen=True, auto_refresh=False) as live:
             while True:
-                lines = status_lines(project_status(spec, names), max(1, console.height - 6))
+                lines = status_lines(outline_status(project, names), max(1, console.height - 6))
                 text = Text("\n".join(lines), no_wrap=True, overflow="ellipsis")
                 live.update(text, refresh=True)
                 time.sleep(_REDRAWN_S)
@@ -64,15 +61,17 @@ def run_top(file: Path, names: Sequence[str]) -> int:
         return DONE
 
 
-def _spec(file: Path, names: Sequence[str]) -> ProjectSpec:
-    spec = load_spec(file)
-    known = known_products(spec)
+def _outline(file: Path, names: Sequence[str]) -> Outline:
+    project = load_outline(file)
     for name in names:
-        if name not in known:
-            near = get_close_matches(name, known, 1)
+        if name not in project.queries:
+            from joinery.project.load import load_spec
+
+            near = get_close_matches(name, project.queries, 1)
             guess = f"Did you mean {near[0]}? " if near else ""
             raise StatusProductError(
-                spec.why_no_query(name) or f'there is no product or stream "{name}" to run',
-                hint=f"{guess}Known: {', '.join(known)}. Another project: --file FILE.",
+                load_spec(file).why_no_query(name)
+                or f'there is no product or stream "{name}" to run',
+                hint=f"{guess}Known: {', '.join(project.queries)}. Another project: --file FILE.",
             )
-    return spec
+    return project

@@ -5,14 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from joinery.dead_letters.folder import (
-    DeadLetterFolder,
-    DeadLetterFolderReader,
-    DeadLetterReader,
-    DeadLetterWriter,
-)
-from joinery.dead_letters.remote import RemoteDeadLetters, RemoteDeadLettersReader
+from joinery.dead_letters.folder import DeadLetterFolder, DeadLetterReader, DeadLetterWriter
+from joinery.dead_letters.reader import folder_reader
+from joinery.dead_letters.remote import RemoteDeadLetters
 from joinery.errors import SpecError
+from joinery.place.place import Place
 from joinery.place.remote_path import RemotePath
 from joinery.project.kafka import kafka_options
 from joinery.project.kind import SourceSpec
@@ -53,14 +50,24 @@ def dead_letter_reader(spec: ProjectSpec) -> DeadLetterReader:
     Raises:
         DeadLetterPlaceError: The project names no place that can hold them.
     """
-    if (folder := _beside_checkpoint(spec)) is not None:
-        return RemoteDeadLettersReader(folder)
-    kind, options = _place(spec)
-    if kind == "files":
-        return DeadLetterFolderReader(spec.path_of(str(options["path"])))
+    if (folder := dead_letter_folder(spec)) is not None:
+        return folder_reader(folder)
     from joinery.dead_letters.topic import DeadLetterTopicReader
 
+    _, options = _place(spec)
     return DeadLetterTopicReader(_brokers(spec, options), str(options["topic"]))
+
+
+def dead_letter_folder(spec: ProjectSpec) -> Place | None:
+    """Return the folder that has all dead letters of a project; None where a topic has them.
+
+    Raises:
+        DeadLetterPlaceError: The project names no place that can hold them.
+    """
+    if (folder := _beside_checkpoint(spec)) is not None:
+        return folder
+    kind, options = _place(spec)
+    return spec.path_of(str(options["path"])) if kind == "files" else None
 
 
 def dead_letter_topic(spec: ProjectSpec) -> tuple[Any, str]:

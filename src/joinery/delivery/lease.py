@@ -37,9 +37,8 @@ from joinery.delivery.lease_file import (
     this_machine,
 )
 from joinery.delivery.lease_request import ASKED, LeaseRequest
-from joinery.errors import RunError, SinkUnavailableError
+from joinery.errors import FencedError, RunError, SinkUnavailableError
 from joinery.place.place import Place, is_cheap_to_read, look_every_s, with_short_patience
-from joinery.sinks.protocol import FencedError
 
 RENEW_S = 2.0
 _SURE_S = LAPSE_S / 2

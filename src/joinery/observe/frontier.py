@@ -23,7 +23,8 @@ from typing import Any, Self
 from joinery.delivery.query_paths import QueryPaths
 from joinery.errors import RunError, SinkUnavailableError, SpecError
 from joinery.observe.connector import ConnectorLog, lsn_of
-from joinery.observe.status import known_products, project_status, queries_of
+from joinery.observe.outline import known_products, queries_of
+from joinery.observe.status import project_status
 from joinery.place.place import Place, matching, numbers_in
 from joinery.plan.product import Product
 from joinery.plan.relation import Relation

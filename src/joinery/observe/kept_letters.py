@@ -10,12 +10,9 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from joinery.dead_letters.dead_letter import DeadLetter, Resolution, State, sorted_out
-from joinery.dead_letters.folder import DeadLetterFolderReader
-from joinery.dead_letters.open import dead_letter_reader
-from joinery.dead_letters.remote import RemoteDeadLettersReader
-from joinery.project.product import ProjectSpec
+from joinery.dead_letters.reader import folder_reader
+from joinery.place.place import Place
 
-_Sized = DeadLetterFolderReader | RemoteDeadLettersReader
 _LARGEST_FOLDER = 32 << 20  # bytes of dead letters that are counted one by one
 
 
@@ -72,19 +69,17 @@ def _done(mark: Resolution) -> tuple[str, State, str]:
     return mark.at, mark.state, mark.by
 
 
-def kept_letters(spec: ProjectSpec) -> KeptLetters | None:
-    """Return the dead letters of a project.
+def kept_letters(folder: Place | None) -> KeptLetters | None:
+    """Return the dead letters of a project's folder of them.
 
     None where they are not read here: letters of a topic, more than 32 MB of them, more than 1,000
     objects of a store, and files that hold anything else than letters.
     """
-    if spec.run.dead_letters.use is None and spec.run.dead_letters.kind != "files":
+    if folder is None:
         return None
-    reader = dead_letter_reader(spec)
+    reader = folder_reader(folder)
     try:
-        if not isinstance(reader, _Sized) or reader.size > _LARGEST_FOLDER:
-            return None
-        return _read(reader.lines(), reader.marks())
+        return None if reader.size > _LARGEST_FOLDER else _read(reader.lines(), reader.marks())
     except (OSError, ValueError, TypeError):
         return None
 
@@ -92,15 +87,3 @@ def kept_letters(spec: ProjectSpec) -> KeptLetters | None:
 def _read(lines: Iterable[bytes], marks: Iterable[Resolution]) -> KeptLetters:
     made = tuple(marks)
     return KeptLetters(tuple(sorted_out(lines, made)), made)
-
-
-def dead_letter_names(spec: ProjectSpec, name: str, relations: Collection[str]) -> frozenset[str]:
-    """Return whose dead letters are those of a product: its own, and those of its topics.
-
-    Args:
-        spec: The project.
-        name: The product or stream.
-        relations: What it is made of.
-    """
-    topics = {each.topic or each.name for each in spec.relations if each.name in relations}
-    return frozenset({name, *topics})

@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from joinery.delivery.control import Action, ControlLog
 from joinery.delivery.lease_file import Holder
@@ -21,12 +21,15 @@ from joinery.model.hot_key import HotKey
 from joinery.model.progress import Silence, Waiting
 from joinery.model.status import LastBatch, ProductTotals, QueryStatus, moment_text
 from joinery.observe.audit_note import AuditNote, audited_at
-from joinery.observe.kept_letters import dead_letter_names, kept_letters
+from joinery.observe.kept_letters import kept_letters
+from joinery.observe.outline import Outline
 from joinery.observe.status_text import status_lines
 from joinery.place.place import Place
 from joinery.project.expect import Expectations
-from joinery.project.product import ProjectSpec
 from joinery.project.quantity import duration_text
+
+if TYPE_CHECKING:
+    from joinery.project.product import ProjectSpec
 
 State = Literal[
     "failed",
@@ -168,34 +171,40 @@ class ProjectStatus:
 def project_status(
     spec: ProjectSpec, names: Collection[str] = (), *, clock: Callable[[], float] = time.time
 ) -> ProjectStatus:
+    """Return how the products of a project stand; see `outline_status`. Its plan is not needed."""
+    return outline_status(Outline.of(spec), names, clock=clock)
+
+
+def outline_status(
+    project: Outline, names: Collection[str] = (), *, clock: Callable[[], float] = time.time
+) -> ProjectStatus:
     """Return how the products of a project stand.
 
     Args:
-        spec: The project; its plan is not needed.
+        project: The project.
         names: Those to look at; empty means all that have something to run.
         clock: Tells the seconds since 1970.
     """
-    root, now = spec.checkpoint, clock()
-    every = queries_of(spec)
+    root, now = project.checkpoint, clock()
+    every = project.queries
     queries = {each: query for each, query in every.items() if not names or each in names}
     runs = {query: _Run.read(root, query) for query in dict.fromkeys(every.values())}
     costs = {name: runs[query].cost_us(name) for name, query in every.items()}
-    kept = kept_letters(spec)
+    kept = kept_letters(project.letters)
     letters = None if kept is None else Counter(each.of for each in kept.open)
-    expected = {each.name: each.expect for each in spec.products}
     found = []
     for name, query in queries.items():
         status = runs[query].product(name, now)
         if letters is not None and not runs[query].live:  # whose letters are in a topic
-            status = replace(status, dead=_dead(spec, letters, name, runs[query]))
+            status = replace(status, dead=_dead(project, letters, name, runs[query]))
         status = _audited(status, root, runs[query], now)
         if costs[name]:
             status = replace(status, cost=costs[name] / sum(costs.values()))
-        found.append(_judged(status, expected.get(name) or Expectations()))
+        found.append(_judged(status, project.expected.get(name) or Expectations()))
     shown = dict.fromkeys(queries.values())
     warnings = dict.fromkeys(each for query in shown for each in runs[query].warnings)
     return ProjectStatus(
-        project=spec.name,
+        project=project.project,
         checkpoint=root,
         products=tuple(sorted(found, key=_urgency)),
         warnings=tuple(warnings),
@@ -216,18 +225,6 @@ def _audited(status: ProductStatus, root: Place, run: _Run, now: float) -> Produ
         audited_s=None if at is None else max(0.0, now - at),
         differ=sum(each.differ for each in notes),
     )
-
-
-def known_products(spec: ProjectSpec) -> tuple[str, ...]:
-    """Return the products and streams of a project that have something to run."""
-    return tuple(queries_of(spec))
-
-
-def queries_of(spec: ProjectSpec) -> dict[str, str]:
-    """Return the query of each product and stream that has one."""
-    products = {each.name: each.group or each.name for each in spec.products}
-    streams = {each.name: each.group or each.name for each in spec.running_streams}
-    return {**products, **streams}
 
 
 def _urgency(status: ProductStatus) -> tuple[bool, int, str]:
@@ -412,10 +409,10 @@ def _of_batch(spent_ms: int, batch: LastBatch) -> str:
     return f"{spent_ms:,} ms per batch ({share:.0%} of the batch)"
 
 
-def _dead(spec: ProjectSpec, letters: Mapping[str, int], name: str, run: _Run) -> int:
+def _dead(project: Outline, letters: Mapping[str, int], name: str, run: _Run) -> int:
     told = run.told.products.get(name) if run.told is not None else None
     relations = told.relations if told is not None else ()
-    return sum(letters.get(each, 0) for each in dead_letter_names(spec, name, relations))
+    return sum(letters.get(each, 0) for each in project.dead_letter_names(name, relations))
 
 
 def _judged(status: ProductStatus, expect: Expectations) -> ProductStatus:

@@ -25,11 +25,13 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, BinaryIO, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple, Self
 
 from joinery.place.hadoop_settings import hadoop_user, name_nodes
 from joinery.place.store import ConflictError, Found, Listed, StorageError
-from joinery.place.web_hdfs import WebHdfs
+
+if TYPE_CHECKING:
+    from joinery.place.web_hdfs import WebHdfs
 
 _ANSWER_S, _TRIES = 10.0, 5
 _ASIDE = ".joinery-"
@@ -107,6 +109,8 @@ class Hdfs:
 
     @property
     def _web(self) -> WebHdfs:
+        from joinery.place.web_hdfs import WebHdfs  # brings the HTTP client along
+
         told = self.options
         return WebHdfs(self.name, told.name_nodes, told.user, told.answer_s, told.tries)
 

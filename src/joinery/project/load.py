@@ -22,6 +22,7 @@ from ruamel.yaml.error import MarkedYAMLError, StringMark, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from joinery.errors import JoineryError, Location, SpecError
+from joinery.project.folder import yaml_files
 from joinery.project.mark import Mark
 from joinery.project.product import ProjectSpec
 from joinery.project.read import raise_all, read_parts
@@ -87,6 +88,14 @@ def load_parts(
         tree = _replace(tree, setting, problems)
     folder = Path(path) if Path(path).is_dir() else Path(path).parent
     return read_parts(tree, folder=folder, problems=tuple(problems))
+
+
+def variables_of(spec: ProjectSpec) -> frozenset[str]:
+    """Return the environment variables that the files of a project take."""
+    texts = (each.text for each in spec.locations.marks.values())
+    written = (each.written for each in texts if isinstance(each, FromEnvironment))
+    found = (each.group(1) for text in written for each in _VARIABLE.finditer(text))
+    return frozenset(name for name in found if name)
 
 
 def dump_spec(spec: ProjectSpec) -> str:
@@ -160,11 +169,7 @@ def project_files(path: str | Path, problems: list[JoineryError]) -> list[str]:
     """Return the files of a project, or note why there are none."""
     if not Path(path).is_dir():
         return [str(path)]
-    found = sorted(
-        str(each)
-        for each in Path(path).iterdir()
-        if each.suffix in (".yaml", ".yml") and not each.name.startswith(".") and each.is_file()
-    )
+    found = [str(each) for each in yaml_files(Path(path))]
     if not found:
         message = f'folder "{path}" has no *.yaml'
         problems.append(_problem("SPEC_FILE_MISSING", message, Location(str(path))))

@@ -20,13 +20,13 @@ from joinery.delivery.query_paths import QueryPaths
 from joinery.errors import JoineryError, SpecError
 from joinery.model.status import QueryStatus
 from joinery.observe.history_file import Minute, history_folder, minutes_of
-from joinery.observe.kept_letters import KeptLetters, dead_letter_names, kept_letters
+from joinery.observe.kept_letters import KeptLetters, kept_letters
+from joinery.observe.outline import Outline, queries_of
 from joinery.observe.status import (
     STATES,
     ProductStatus,
     ProjectStatus,
     project_status,
-    queries_of,
     read_status,
 )
 from joinery.plan.build import build_plan
@@ -175,13 +175,13 @@ class Fleet:
     def letters(self, standing: Standing) -> KeptLetters | None:
         """Return the dead letters of a product; None as `kept_letters`."""
         spec, name = standing.place.spec, standing.status.product
-        kept, told = kept_letters(spec), self.told(standing)
+        outline, told = Outline.of(spec), self.told(standing)
+        kept = kept_letters(outline.letters)
         if kept is None:
             return None
         totals = told.products.get(name) if told is not None else None
-        return kept.of(
-            dead_letter_names(spec, name, totals.relations if totals is not None else ())
-        )
+        relations = totals.relations if totals is not None else ()
+        return kept.of(outline.dead_letter_names(name, relations))
 
     def forget(self) -> None:
         """Look again at the next question, since something was changed."""

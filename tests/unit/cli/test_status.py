@@ -27,6 +27,7 @@ products:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "joinery.yaml").write_text(PROJECT)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("JOINERY_CACHE", str(tmp_path / "cache"))
     return tmp_path
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from joinery.observe.kept_letters import HandledLetters, KeptLetters, kept_letters
+from joinery.observe.outline import letters_folder
 from joinery.testing.conformance.project import load_text
 
 PROJECT = """
@@ -27,7 +28,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def kept(folder: Path) -> KeptLetters | None:
-    return kept_letters(replace(load_text(PROJECT), folder=folder.parents[1]))
+    return kept_letters(letters_folder(replace(load_text(PROJECT), folder=folder.parents[1])))
 
 
 def written(folder: Path, *topics: str) -> list[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from joinery.delivery.control import Action
-from joinery.observe.status import queries_of
+from joinery.observe.outline import queries_of
 from joinery.operate.pause import PauseError, PauseTimeoutError, ask, outcome, sharing
 from joinery.plan.build import build_plan
 from joinery.plan.explain.page import explain_stream
