@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from joinery.expression.coercion import integral
+from joinery.expression.evaluate import EvaluationError, compile_typed
 from joinery.expression.typed import Expression
 from joinery.model.type import STRING, DataType, parse_type
 from joinery.plan.build_aggregate import build_by
@@ -124,8 +125,19 @@ class _Builder:
             if each.initial is not None:
                 made = self.typed(each.initial, {}, ("state", each.name))
                 initial = self.value(made, each.name, kind, ("state", each.name))
+                self.check_initial(initial, each.name, kind)
             found.append(StateColumn(each.name, kind, initial))
         return tuple(found)
+
+    def check_initial(self, initial: Expression | None, name: str, kind: DataType) -> None:
+        """Refuse a value before the first event that every state would begin without."""
+        if initial is None or initial.typed is None:
+            return
+        try:
+            compile_typed(initial.typed)({})
+        except EvaluationError as error:
+            message = f'"{name}" of the state cannot begin with what is written: {error.message}'
+            self.mistyped(message, "state", name, hint=f"Write a {kind} after =.")
 
     def when(self, form: FoldForm) -> tuple[Transition, ...]:
         if not self.spec.when:

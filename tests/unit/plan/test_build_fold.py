@@ -56,6 +56,11 @@ def refused(fold: str, relation: str = "append: true") -> list[str]:
             'PLAN_TYPE_MISMATCH "kind" needs a text, and "amount" is int',
         ),
         (
+            f'sequence: no, state: {{sum: "long = 0", fee: "decimal(4,2) = 123.4"}}, {SUM}',
+            'PLAN_TYPE_MISMATCH "fee" of the state cannot begin with what is written:'
+            " the value does not fit decimal(4,2)",
+        ),
+        (
             f"{STATE}, {SUM}",
             'SPEC_MISSING_KEY product "total" needs "sequence"',
         ),
