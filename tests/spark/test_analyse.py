@@ -97,6 +97,19 @@ def test_a_difference_of_times_is_refused_with_what_gives_its_seconds(
     assert DOUBLE == build_expression(seconds, {"a": TIMESTAMP, "b": TIMESTAMP})[0].type
 
 
+def test_a_refusal_names_an_aggregate_as_it_was_written(analyser: SparkAnalyser) -> None:
+    text = "min(xs.`odd name`) > 0 and max(xs.`odd name`) < timestamp'2026-01-01' - at"
+    embeds = {"xs": Struct((Field("odd name", LONG),))}
+
+    with pytest.raises(ExpressionError) as caught:
+        build_expression(text, SCOPE, embeds=embeds, analyser=analyser)
+
+    assert "__agg" not in caught.value.message
+    assert "(max(xs.`odd name`) < " in caught.value.message
+    assert text.index("max(") == caught.value.offset
+    assert "unix_micros" in caught.value.hint
+
+
 def test_a_refusal_is_not_written_to_the_error_stream(
     analyser: SparkAnalyser, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -9,6 +9,7 @@ placeholders of aggregates.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from typing import Protocol
 
@@ -130,7 +131,7 @@ def build_match_expression(
         lifted, reads = lift_reads(text, tree, match, known, build)
         _refuse_aggregates(lifted.tree)
         wide = {**scope, **{each.name: each.type for each in reads}}
-        return _expression(in_seconds(lifted, wide), wide, analyser), reads
+        return _expression(in_seconds(lifted, wide), wide, analyser, text), reads
     except RecursionError:
         raise too_deep() from None
 
@@ -168,11 +169,11 @@ def _built(
     lifted = in_seconds(lifted, wide) if seconds else lifted
     for each in lifted.aggregates:
         refuse_personal(each.argument)
-    return _expression(lifted, wide, analyser), lifted.aggregates
+    return _expression(lifted, wide, analyser, text), lifted.aggregates
 
 
 def _expression(
-    lifted: Lifted, scope: Mapping[str, DataType], analyser: Analyser | None
+    lifted: Lifted, scope: Mapping[str, DataType], analyser: Analyser | None, text: str
 ) -> Expression:
     references = frozenset(each.name for each in free_names(lifted.tree))
     for each in free_names(lifted.tree):
@@ -196,6 +197,21 @@ def _expression(
         return Expression(lifted.sql, analyser.type_of(lifted.sql, scope), references)
     except NotPortableError:  # there is no session to ask
         raise outside from None
+    except ExpressionError as error:
+        _put_back(error, lifted, text)
+        raise
+
+
+def _put_back(error: ExpressionError, lifted: Lifted, text: str) -> None:
+    """Let an error about what was lifted name, and point to, what the user wrote."""
+    written = {
+        each.name: text[each.start : each.end]
+        for each in free_names(lifted.tree)
+        if _PLACEHOLDER.fullmatch(each.name)
+    }
+    before = _PLACEHOLDER.findall(lifted.sql[: error.offset])
+    error.offset += sum(len(written.get(each, each)) - len(each) for each in before)
+    error.message = _PLACEHOLDER.sub(lambda found: written.get(found[0], found[0]), error.message)
 
 
 def _unread(text: str, scope: Mapping[str, DataType], analyser: Analyser) -> Expression:
@@ -222,6 +238,7 @@ def _refuse_foreign(tree: Syntax) -> None:
             _refuse_function(node.function, node.start)
 
 
+_PLACEHOLDER = re.compile(r"__(?:agg|read)_\d+")
 _EQUALITIES = frozenset(("=", "<>", "<=>"))
 
 

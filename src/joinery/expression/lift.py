@@ -43,6 +43,17 @@ Build = Callable[[str, Mapping[str, DataType]], Expression]
 Span = tuple[int, int]
 _NAMES = AGGREGATES | GROUP_NAMES
 _KNOWN = FUNCTIONS.keys() | OPERATORS.keys()
+_QUANTILE = "approx_quantile(x, p)"
+_INSTEAD = {  # Spark's aggregates that groups have under another name
+    "any_value": "first(x)",
+    "approx_percentile": _QUANTILE,
+    "array_agg": "collect(x, n)",
+    "collect_list": "collect(x, n)",
+    "median": "approx_quantile(x, 0.5)",
+    "mode": "approx_top_k(x, 1)",
+    "percentile": _QUANTILE,
+    "percentile_approx": _QUANTILE,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +193,8 @@ def _group_aggregate(
     function = GROUP_AGGREGATES.get(name) or EMBED_AGGREGATES.get(name)
     if function is None:
         known = ", ".join((*EMBED_AGGREGATES, *GROUP_AGGREGATES))
-        hint = nearest_hint(name, GROUP_NAMES) or f"Known are {known}."
+        near = nearest_hint(name, GROUP_NAMES) or f"Known are {known}."
+        hint = f"Write {_INSTEAD[name]}." if name in _INSTEAD else near
         raise problem(f'the aggregate "{name}" is not kept over groups', hint)
     numbers = _numbers(function, call, problem)
     argument = call.arguments[0]

@@ -125,9 +125,10 @@ def _values(
     lost = {name for name, _ in spec.by} - scope.keys()
     values: list[Computed] = []
     aggregates: list[Aggregate] = []
+    later = {name: f'Move "{name}" up: a value sees those above it.' for name, _ in spec.values}
+    outside = {each: f"Put it into an aggregate, such as max({each})." for each in columns}
     for name, text in spec.values:
         place = (*path, "values", name)
-        outside = {each: f"Put it into an aggregate, such as max({each})." for each in columns}
         found = context.expression(
             text,
             place,
@@ -135,7 +136,7 @@ def _values(
             failed={*failed, *lost},
             rows=columns,
             first_aggregate=len(aggregates),
-            elsewhere=outside,
+            elsewhere=later | outside,
         )
         if found is None:
             lost.add(name)

@@ -163,7 +163,7 @@ class _NodeParts:
             found = None
         else:
             found = self.context.expression(
-                text, path, scope, failed=self.failed, elsewhere=self.led
+                text, path, scope, failed=self.failed, elsewhere=self.beside
             )
         if found is None:
             self.lost.add(name)
@@ -175,9 +175,12 @@ class _NodeParts:
         lists: dict[str, Struct] = {
             e.name: e.output for e in self.embeds if e.cardinality == "many"
         }
-        unshown = {
+        unseen = {
             each.name: f'List "{each.name}" in "fields": values see what the node shows.'
             for each in self.relation.row.fields
+        }
+        unseen |= {
+            name: f'Move "{name}" up: a value sees those above it.' for name, _ in self.spec.values
         }
         values: list[Computed] = []
         aggregates: tuple[Aggregate, ...] = ()
@@ -190,7 +193,7 @@ class _NodeParts:
                 failed=self.failed | self.lost,
                 embeds=lists,
                 first_aggregate=len(aggregates),
-                elsewhere=unshown,
+                elsewhere=unseen,
             )
             if found is None:
                 self.lost.add(name)
@@ -201,18 +204,28 @@ class _NodeParts:
         return tuple(values), aggregates
 
     @property
-    def led(self) -> dict[str, str]:
-        """Hints for the name of the relation that leads to the rows."""
-        if self.spec.through is None:
-            return {}
-        name = self.spec.through.relation
-        return {name: f'Columns of "{name}" can be used in "on" alone.'}
+    def beside(self) -> dict[str, str]:
+        """Hints for what "fields" do not see: lists, and the relation that leads to the rows."""
+        hints = {
+            each.name: f'Write it under "values", which alone see "{each.name}".'
+            for each in self.spec.embed
+            if each.cardinality == "many"
+        }
+        if self.spec.through is not None:
+            name = self.spec.through.relation
+            hints[name] = f'Columns of "{name}" can be used in "on" alone.'
+        return hints
 
     @property
     def renamed(self) -> dict[str, str]:
         """Hints for names that the document has, and `where` and `order` do not see."""
         computed = {name: f"Write {text}, which it is computed from." for name, text in self.pairs}
-        return computed | self.led
+        lists = {
+            each.name: f'Name what you need of "{each.name}" under "values", and write that name.'
+            for each in self.spec.embed
+            if each.cardinality == "many"
+        }
+        return computed | self.beside | lists
 
     @property
     def unseen(self) -> frozenset[str]:

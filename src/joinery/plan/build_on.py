@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from joinery.expression.problem import nearest_hint
 from joinery.model.type import TIMESTAMP, DataType, is_personal
 from joinery.plan.build_personal import blind_pair, joins_personal
 from joinery.plan.context import Context
@@ -161,7 +162,11 @@ def build_pair(
     for name, relation, key in ((names[0], child, True), (names[1], parent, False)):
         if name not in (row := _row(relation)):
             message = f'relation "{relation.name}" has no field "{name}"'
-            context.unknown("PLAN_UNKNOWN_FIELD", message, path, name=name, known=row, key=key)
+            if name.isidentifier() or nearest_hint(name, row):
+                context.unknown("PLAN_UNKNOWN_FIELD", message, path, name=name, known=row, key=key)
+            else:
+                hint = f'Write derive: {{NAME: {name}}} in "{relation.name}", and NAME here.'
+                context.refuse("PLAN_UNKNOWN_FIELD", message, path, key=key, hint=hint)
             known = False
     if not known:
         return None

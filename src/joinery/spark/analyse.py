@@ -158,6 +158,7 @@ def _explained(problem: AnalysisException, length: int) -> ExpressionError:
         code=_CODES.get(condition, "PLAN_EXPRESSION_TYPE"),
         offset=_offset(problem, length),
         detail="Spark's analyser refused the expression.",
+        hint=_SECONDS if "INTERVAL DAY" in text else "",
     )
 
 

@@ -154,6 +154,31 @@ def test_a_project_without_relations_is_told_once(tmp_path: Path) -> None:
             "Write id + 1, which it is computed from.",
         ),
         (
+            "p: {root: user, fields: {n: size(b)}, embed: {b: {many: user, on: {boss_id: id}}}}",
+            'there is no column "b" here',
+            'Write it under "values", which alone see "b".',
+        ),
+        (
+            "p: {root: user, where: size(b) > 1, embed: {b: {many: user, on: {boss_id: id}}}}",
+            'there is no column "b" here',
+            'Name what you need of "b" under "values", and write that name.',
+        ),
+        (
+            "p: {root: user, embed: {b: {many: user, on: {upper(id): boss_id}}}}",
+            'relation "user" has no field "upper(id)"',
+            'Write derive: {NAME: upper(id)} in "user", and NAME here.',
+        ),
+        (
+            "p: {aggregate: user, by: [id], values: {double: n * 2, n: count(*)}}",
+            'there is no column "n" here',
+            'Move "n" up: a value sees those above it.',
+        ),
+        (
+            "p: {root: user, values: {double: twice, twice: id * 2}}",
+            'there is no column "twice" here',
+            'Move "twice" up: a value sees those above it.',
+        ),
+        (
             "p: {root: user, embed: {b: {many: user, on: {boss_id: id}, limit: 99999999999}}}",
             '"limit" of embed "b" needs a whole number up to 2147483647, not "99999999999"',
             "",
