@@ -128,14 +128,9 @@ class Auditor(threading.Thread):
             log.info("documents compared", extra=told)
         self._tell(found.product, found.target, found)
         known = self._known(found.product, found.target)
-        self._put(
-            replace(
-                known,
-                differences=known.differences + wrong,
-                differing=wrong,
-                ended_at=time.time(),
-            )
-        )
+        if wrong or not found.late:
+            known = replace(known, differing=wrong, ended_at=time.time())
+        self._put(replace(known, differences=known.differences + wrong))
 
     def _tell(self, product: str, target: str, found: Found | ProductDiff) -> None:
         """Count the documents that were compared since the last call."""

@@ -178,13 +178,13 @@ class ProductComparison:
         begun = time.monotonic()
         options = self._options
         with self._against() as against, closing(self._reader()) as reader:
-            file, told = self._file(reader.target), partial(options.told, self.product.name)
+            file, tell = self._file(reader.target), partial(options.told, self.product.name)
             begun_with = (file.read() if options.resume else None) or Found()
-            told(reader.target, begun_with)
+            tell(reader.target, begun_with)
 
             def save(found: Found) -> None:
                 file.write(found)
-                told(reader.target, found)
+                tell(reader.target, found)
 
             comparison = Comparison(
                 KeyTexts(self.product.root.relation),
@@ -204,16 +204,7 @@ class ProductComparison:
                 found.differences = [_with_cause(each, wrong) for each in found.differences]
                 repaired, notes = outcome.sent, [*notes, *notes_of(outcome), *lasting(wrong)]
             file.write(found, "ended")
-        AuditNote(
-            product=self.product.name,
-            target=reader.target,
-            ended_at=time.time(),
-            share=options.share,
-            compared=found.compared,
-            differ=len(found.differences),
-            unsettled=len(found.unsettled),
-        ).write(self._checkpoint)
-        return ProductDiff(
+        told = ProductDiff(
             product=self.product.name,
             target=reader.target,
             against=against.shown,
@@ -228,6 +219,17 @@ class ProductComparison:
             notes=tuple(notes),
             seconds=time.monotonic() - begun,
         )
+        AuditNote(
+            product=told.product,
+            target=told.target,
+            ended_at=time.time(),
+            share=options.share,
+            compared=told.compared,
+            differ=len(told.differences),
+            unsettled=len(told.unsettled),
+            late=told.late,
+        ).write(self._checkpoint)
+        return told
 
     def _find_causes(self, found: Found, target: str) -> list[str]:
         if not found.differences:

@@ -132,7 +132,7 @@ class Comparison:
                 begun, waited = self._pace.clock(), self._waited_s
                 if late := self._look_again(some, left):
                     # What was not there in time for some would not be for others.
-                    self.found.unsettled += [Open(each, late) for each in chain(*chunks)]
+                    self.found.unsettled += [Open(each, late, late=True) for each in chain(*chunks)]
                     break
                 took, waited = self._pace.clock() - begun, self._waited_s - waited
                 at_once = _at_once(at_once, took, waited)
@@ -188,7 +188,9 @@ class Comparison:
 
     def _give_up(self, firsts: Sequence[_First], why: str) -> str:
         """Note documents as unsettled; return why, nothing where there are none."""
-        self.found.unsettled += [Open(text, why) for each in firsts for text in each.keys]
+        self.found.unsettled += [
+            Open(text, why, late=True) for each in firsts for text in each.keys
+        ]
         return why if firsts else ""
 
     def _reach(self, place: int) -> bool:

@@ -75,10 +75,12 @@ class Open:
     Attributes:
         key: Its root key, a JSON object.
         why: In words.
+        late: Whether the run, or the database, did not come far enough in time.
     """
 
     key: str
     why: str
+    late: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +116,11 @@ class ProductDiff:
     repaired: int | None = None
     seconds: float = 0.0
     notes: Sequence[str] = field(default=())
+
+    @property
+    def late(self) -> int:
+        """How many documents were not judged since something did not come in time."""
+        return sum(each.late for each in self.unsettled)
 
     @property
     def causes(self) -> Mapping[str, int]:

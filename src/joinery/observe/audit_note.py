@@ -26,6 +26,7 @@ class AuditNote:
         compared: How many documents.
         differ: How many of them are wrong still.
         unsettled: How many could not be judged.
+        late: How many of those since the run, or the database, did not come far enough in time.
     """
 
     product: str
@@ -35,6 +36,7 @@ class AuditNote:
     compared: int
     differ: int
     unsettled: int
+    late: int = 0
 
     @classmethod
     def of_product(cls, root: Place, product: str) -> tuple[Self, ...]:
@@ -60,11 +62,13 @@ class AuditNote:
     def write(self, root: Place) -> None:
         """Put the note in the place of the one before, unless that tells of more documents.
 
-        A sample does not take the place of a comparison of all.
+        A sample does not take the place of a comparison of all; nor does one that found nothing
+        wrong, but could not judge some documents in time.
         """
         file = _folder(root) / f"{self.product}-{crc32(self.target.encode()):08x}{_SUFFIX}"
         before = self._read(file) if file.is_file() else None
-        if before is not None and self.share < before.share and not self.differ:
+        tells_less = before is not None and (self.share < before.share or self.late)
+        if tells_less and not self.differ:
             return
         file.parent.mkdir(parents=True, exist_ok=True)
         write_whole(file, json.dumps(asdict(self)), synced=False)
@@ -80,7 +84,7 @@ def audited_at(notes: Collection[AuditNote]) -> float | None:
         >>> audited_at([note]) is None
         True
     """
-    if not notes or any(each.share < 1 for each in notes):
+    if not notes or any(each.share < 1 or each.late for each in notes):
         return None
     return min(each.ended_at for each in notes)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,9 @@ import pytest
 import joinery as jn
 from joinery.app.against import against_of
 from joinery.app.auditor import Auditor
-from joinery.app.comparison import DiffOptions, checked
+from joinery.app.comparison import DiffOptions, ProductComparison, checked
 from joinery.audit.error import DiffError
-from joinery.audit.verdict import DiffReport, NotCompared
+from joinery.audit.verdict import Difference, DiffReport, NotCompared, Open, ProductDiff
 from joinery.cli.diff import run_diff
 from joinery.cli.ending import FAILED, WRONG
 from joinery.delivery.query_paths import QueryPaths
@@ -46,9 +47,10 @@ class Run:
 
     def __init__(self, looks: int) -> None:
         self._looks = looks
+        self.told: AuditProgress | None = None
 
     def audits(self, told: AuditProgress) -> None:
-        pass
+        self.told = told
 
     def await_termination(self, timeout: float | None = None) -> bool:
         self._looks -= 1
@@ -167,6 +169,22 @@ def test_a_run_says_once_what_it_cannot_compare(
         auditor.run()
 
     assert ["documents cannot be compared"] == [each.message for each in caplog.records]
+
+
+def test_what_was_found_wrong_stays_so_where_a_later_comparison_came_too_early(
+    spec: ProjectSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    part = ProductDiff("person", "files out", "tables", "exact", compared=3)
+    late = replace(part, unsettled=(Open('{"id":1}', "not applied in time", late=True),))
+    wrong = replace(part, differences=(Difference('{"id":1}', "{}", None, None),))
+    rounds = iter((wrong, late))
+    monkeypatch.setattr(ProductComparison, "run", lambda self: next(rounds))
+    run = Run(3)
+
+    Auditor(spec, AuditSpec(), ["person"], run, between_s=0.0).run()
+
+    assert run.told is not None
+    assert (1, 1) == (run.told.differing, run.told.differences)
 
 
 def test_files_that_are_being_written_are_not_waited_for(spec: ProjectSpec) -> None:

@@ -100,7 +100,8 @@ def test_documents_that_change_all_the_time_are_waited_for_together() -> None:
 def test_a_standby_that_stays_behind_proves_nothing() -> None:
     found = compared(Database({1: '"a"'}, shows=False), Target({1: '"b"'}))
 
-    assert ["the database that was compared with is behind"] == [e.why for e in found.unsettled]
+    late = Open('{"id":1}', "the database that was compared with is behind", late=True)
+    assert [late] == found.unsettled
 
 
 def test_a_sample_has_the_same_keys_on_both_sides() -> None:

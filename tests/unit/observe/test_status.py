@@ -418,6 +418,36 @@ def test_documents_are_expected_to_be_compared(
     assert missed == found.missed
 
 
+@pytest.mark.parametrize(
+    ("before", "missed"),
+    [
+        (None, ("audited: never, expected 1d",)),
+        (2, ("audited: 2 differ; see joinery diff",)),
+        (0, ("audited: 2d ago, expected 1d",)),
+    ],
+)
+def test_a_comparison_that_the_run_was_too_late_for_proves_nothing(
+    spec: ProjectSpec, before: int | None, missed: tuple[str, ...]
+) -> None:
+    expected = [replace(each, expect=Expectations(audited_ms=86_400_000)) for each in spec.products]
+    note = AuditNote(
+        product="person",
+        target="files out",
+        ended_at=NOW - 2 * 86_400.0,
+        share=1.0,
+        compared=90,
+        differ=before or 0,
+        unsettled=0,
+    )
+    root = spec.path_of(spec.run.checkpoint)
+    if before is not None:
+        note.write(root)
+
+    replace(note, ended_at=NOW - 60.0, differ=0, unsettled=3, late=3).write(root)
+
+    assert missed == told(replace(spec, products=tuple(expected)), CAUGHT_UP).missed
+
+
 def test_documents_are_compared_once_they_are_in_all_sinks(spec: ProjectSpec) -> None:
     root = spec.path_of(spec.run.checkpoint)
     totals = replace(CAUGHT_UP.products["person"], targets=("files out", "a new one"))
