@@ -23,7 +23,7 @@ from joinery.project.product import ProjectSpec
 from joinery.provenance.live_rows import Record
 from joinery.provenance.logs import Ordered
 from joinery.provenance.sought import Search, sought_columns
-from joinery.provenance.told import Naming, file_names, key_named, key_text
+from joinery.provenance.told import Naming, file_names, key_text, keys_named
 from joinery.semantics.read_change import typed
 from joinery.semantics.render import map_key_text
 from joinery.solutions.spark_state.decoded import as_decoded, told_by_deletes
@@ -132,13 +132,19 @@ class Logs:
         """Return the key that a text names, of those that the logs tell of.
 
         Raises:
-            WhyError: They tell of none such.
+            WhyError: They tell of none such, or of several.
         """
         keys = dict.fromkeys(tuple(each.key.values()) for each in self._of(relation.name))
         asked = text if not relation.has_personal_key else _known_by(relation, text, self.blind)
-        found = key_named(relation, keys, text) or key_named(relation, keys, asked)
-        if found is not None:
-            return found
+        found = keys_named(relation, keys, text) or keys_named(relation, keys, asked)
+        if len(found) > 1:
+            named = [key_text(relation, each) for each in found[:3]]
+            raise WhyError(
+                f'"{text}" names {len(found)} keys of {relation.name}: {", ".join(named)}',
+                hint=f"Write one as a JSON array: '{named[0]}'.",
+            )
+        if found:
+            return found[0]
         known = ", ".join(key_text(relation, each) for each in [*keys][:3])
         raise WhyError(
             f"no record of {relation.name} has the key {text}",

@@ -30,7 +30,7 @@ from joinery.provenance.row_answer import RowAnswering
 from joinery.provenance.row_log import RowLog
 from joinery.provenance.row_maker import RowForm
 from joinery.provenance.sought import Search, Sought, can_seek
-from joinery.provenance.told import keys_meant
+from joinery.provenance.told import is_part_of_key, keys_meant
 
 if TYPE_CHECKING:
     from joinery.spark.source.search_process import SearchProcess
@@ -90,6 +90,7 @@ def why(
         if isinstance(form, SearchForm):
             return replace(_why_match(spec, plan, form, logs, text), ignored=logs.ignored)
         return replace(_why_row(spec, plan, form, logs, text), ignored=logs.ignored)
+    _refuse_part(plan.root.relation, text)
     asked = None if absent is None else _asked(plan, absent)
     root, beside = keys_meant(plan.root.relation, text), keys_meant(*asked) if asked else []
     about = None
@@ -271,7 +272,19 @@ def _asked(product: Product, row: str) -> tuple[Relation, str]:
         )
     if not key:
         raise WhyError(f'"{row}" has no key', hint=f"Write {name}:KEY.")
+    _refuse_part(known[name], key)
     return known[name], key
+
+
+def _refuse_part(relation: Relation, text: str) -> None:
+    """Refuse a text with too few values for the key of a relation."""
+    if is_part_of_key(relation, text):
+        columns = relation.key
+        raise WhyError(
+            f'"{text}" is only a part of a key of {relation.name}',
+            detail=f"Its key is {', '.join(columns)}.",
+            hint=f"Write the values of all {len(columns)} columns, with commas or as a JSON array.",
+        )
 
 
 def _with_documents(spec: ProjectSpec, names: Sequence[str]) -> dict[str, set[str]]:

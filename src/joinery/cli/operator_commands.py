@@ -85,8 +85,10 @@ Why = Annotated[
 ]
 
 
-@commands.command(rich_help_panel=PANEL)
+# What is not taken is refused here, with what takes it.
+@commands.command(rich_help_panel=PANEL, context_settings={"allow_extra_args": True})
 def why(
+    context: typer.Context,
     key: Annotated[
         str, typer.Argument(help="The document's key; commas separate its columns.")
     ] = "",
@@ -120,6 +122,10 @@ def why(
     from joinery.spark.jar import known_kafka_client
     from joinery.spark.source.search_process import SearchProcess
 
+    if context.args:
+        from joinery.cli.why import refuse_arguments
+
+        refuse_arguments(context.args)
     with SearchProcess(known_kafka_client()) as process:  # starts while the rest is imported
         from joinery.cli.why import run_why
 

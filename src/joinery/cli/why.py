@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from joinery.app.logs import WhyError
@@ -70,6 +70,20 @@ def run_why(
         sys.stdout.flush()
         sys.stderr.writelines(f"{line}\n" for line in _small_print(found))
     return FAILED if found.document is None else DONE
+
+
+def refuse_arguments(given: Sequence[str]) -> None:
+    """Refuse arguments behind the key: one of them may be a product, or a column of the key.
+
+    Raises:
+        WhyError: There is one.
+    """
+    if given:
+        raise WhyError(
+            f'why takes one key, and no argument "{given[0]}" behind it',
+            hint="Name the product with --product P; write the columns of a key as one, with"
+            " commas: de,42.",
+        )
 
 
 def _run_row(

@@ -13,7 +13,7 @@ from joinery.project.quantity import offset_text
 from joinery.provenance.document_log import DocumentLog
 from joinery.provenance.live_rows import Known, LiveRows
 from joinery.provenance.parts import Level, key_of, levels
-from joinery.provenance.told import Naming, key_named
+from joinery.provenance.told import Naming, keys_named
 from joinery.semantics.assemble import Assembler
 from joinery.semantics.rows import Findings, join_value, time_of
 from joinery.semantics.through import Reached
@@ -53,12 +53,15 @@ class Absence:
             relation: One that the product reads.
             text: Its key, as commands take it.
         """
-        key = key_named(relation, self.log.rows.keys(relation.name), text)
-        known = None if key is None else self.log.rows.known(relation.name, key)
-        if key is None or known is None:
+        keys = keys_named(relation, self.log.rows.keys(relation.name), text)
+        if not keys:
             yield f"no record in the logs is about {relation.name} {text}"
-            return
-        name = self.naming.row(relation, key)
+        for key in keys:
+            yield from self._of_key(relation, key)
+
+    def _of_key(self, relation: Relation, key: Key) -> Iterator[str]:
+        name, known = self.naming.row(relation, key), self.log.rows.known(relation.name, key)
+        assert known is not None
         yield from self._newer(known)
         if known.seen is None:
             yield unseen(self.log.rows, self.naming, relation, key)
@@ -90,8 +93,10 @@ class Absence:
             yield f"there is no document: {why}"
         elif self.log.document is None:
             where = self.product.root.where
-            text = "" if where is None else f" `{where.sql}` is not true"
-            yield f"there is no document: the product's where,{text} for {name}"
+            assert where is not None
+            values = self.naming.columns(relation, known.seen, where.references)
+            told = f"`{where.sql}`, is not true for {name}{values and f' with {values}'}"
+            yield f"there is no document: the product's where, {told}"
 
     def _nodes(self, relation: Relation) -> Iterator[Node]:
         for node in self.product.root.walk():
@@ -156,7 +161,7 @@ class Absence:
         if shown:
             return f"is in the document, at {path}{' (hidden)' if node.hidden else ''}"
         if not level.shown:
-            return f"is not shown: the row above it, at {path.rpartition('.')[0]}, is kept back"
+            return f"is not shown: the row above it, at {level.above}, is kept back"
         by = _order(node.order)
         if node.cardinality == "one":
             first = next(iter(level.gathered.objects))

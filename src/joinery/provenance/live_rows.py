@@ -54,7 +54,7 @@ class Known:
         standing: The newest state.
         by: The record that made it.
         seen: The row as products see it; None where they see none.
-        refused: The newest record that was out of date, or a repetition; None for none.
+        refused: The newest record that was out of date; None for none.
     """
 
     standing: KeptRow = field(default_factory=KeptRow)
@@ -76,8 +76,10 @@ class LiveRows:
         key = tuple(change.key.values())
         known = self._known[change.relation].setdefault(key, Known())
         merge, before = self._merges[change.relation], known.seen
-        if merge.apply(known.standing, change) != "applied":
+        outcome = merge.apply(known.standing, change)
+        if outcome == "stale":
             known.refused = Record.of(change)
+        if outcome != "applied":
             return Effect(before, before)
         known.by, known.refused = Record.of(change), None
         row = None if known.standing.row is None else merge.derived(known.standing.row)

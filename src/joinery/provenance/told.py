@@ -88,9 +88,14 @@ def key_text(relation: Relation, key: Key) -> str:
 
 
 def key_named(relation: Relation, keys: Collection[Key], text: str) -> Key | None:
-    """Return the key that a text names, of those that are known; None for none of them.
+    """Return the first of the keys that a text names; None for none of them: see `keys_named`."""
+    return next(iter(keys_named(relation, keys, text)), None)
 
-    Where it names several, as commas in their values may have it, the one of this very text counts.
+
+def keys_named(relation: Relation, keys: Collection[Key], text: str) -> list[Key]:
+    """Return the keys that a text names, of those that are known.
+
+    Commas in their values may have it name several; the one of this very text then counts alone.
 
     Args:
         relation: Whose keys they are.
@@ -98,8 +103,39 @@ def key_named(relation: Relation, keys: Collection[Key], text: str) -> Key | Non
         text: As `names_key` takes it.
     """
     types = [relation.type_of(column) for column in relation.key]
-    own = (each for each in keys if map_key_text(each, types) == text)
-    return next(own, None) or next((each for each in keys if names_key(text, each, types)), None)
+    own = next((each for each in keys if map_key_text(each, types) == text), None)
+    if own is not None:
+        return [own]
+    return [each for each in keys if names_key(text, each, types)]
+
+
+def is_part_of_key(relation: Relation, text: str) -> bool:
+    """Return whether a text has too few values for a key of several columns.
+
+    Args:
+        relation: Whose key is meant.
+        text: As `names_key` takes it.
+
+    Example:
+        >>> from joinery.model.type import STRING, Field
+        >>> columns = (Field("owner", STRING), Field("name", STRING))
+        >>> repo = Relation("repo", "s", "repo", "json", ("owner", "name"), columns)
+        >>> [is_part_of_key(repo, text) for text in ("ada", '["ada"]', "ada,x", '["ada","x"]')]
+        [True, True, False, False]
+    """
+    told = _values_in(text)
+    count = text.count(",") + 1 if told is None else len(told)
+    return count < len(relation.key)
+
+
+def _values_in(text: str) -> Sequence[Any] | None:
+    """Return the values of a JSON array; None for another text."""
+    if not text.lstrip().startswith("["):
+        return None
+    try:
+        return list(_DECODE(text))
+    except ValueError:
+        return None
 
 
 def keys_meant(relation: Relation, text: str) -> list[Key] | None:
@@ -119,11 +155,7 @@ def keys_meant(relation: Relation, text: str) -> list[Key] | None:
     if len(parts) == len(types):
         values = tuple(map(_meant, parts, types))
         found += [] if None in values else [values]
-    if text.lstrip().startswith("["):
-        try:
-            told = _DECODE(text)
-        except ValueError:
-            told = []
+    if (told := _values_in(text)) is not None:
         wanted = [str if each == "string" else int for each in types]
         found += [tuple(told)] if [type(each) for each in told] == wanted else []
     return found or None

@@ -482,6 +482,18 @@ def test_diff_names_the_option_that_an_argument_belongs_to(
     )
 
 
+def test_why_names_what_takes_an_argument_behind_its_key(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert joinery("why", "profile", "42") == 2
+
+    told = capsys.readouterr().err
+    assert told == (
+        'error: why takes one key, and no argument "42" behind it. Name the product with'
+        " --product P; write the columns of a key as one, with commas: de,42. [WHY]\n"
+    )
+
+
 def test_diff_takes_its_project_file_as_the_other_commands_do(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -68,3 +69,35 @@ products:
         where_to(tmp_path / "joinery.yaml", "meter:1", "plain")
 
     assert "They read reading." == refused.value.hint
+
+
+SHOPS = """\
+name: shops
+sources: {changes: {files: {path: data}}}
+relations:
+  shop: {key: [country, code], fields: {country: string, code: string}}
+products:
+  page: {root: shop, sink: {files: {path: out}}}
+"""
+
+
+@pytest.mark.parametrize("key", ["de", '["de"]', "[]"])
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda file, key: why(file, "page", key),
+        lambda file, key: why(file, "page", "de,b1", absent=f"shop:{key}"),
+        lambda file, key: where_to(file, f"shop:{key}"),
+    ],
+    ids=["key", "absent", "row"],
+)
+def test_a_part_of_a_key_is_told_to_be_one(
+    ask: Callable[[Path, str], object], key: str, tmp_path: Path
+) -> None:
+    (tmp_path / "joinery.yaml").write_text(SHOPS, encoding="utf-8")
+
+    with pytest.raises(WhyError) as refused:
+        ask(tmp_path, key)
+
+    assert f'"{key}" is only a part of a key of shop' == refused.value.message
+    assert "Its key is country, code." == refused.value.detail

@@ -10,7 +10,7 @@ from joinery.plan.build import build_plan
 from joinery.provenance.absence import Absence
 from joinery.provenance.document_log import DocumentLog
 from joinery.provenance.told import Naming
-from joinery.testing.changes import RowChange, delete, insert, update
+from joinery.testing.changes import RowChange, delete, insert, tombstone, update
 from joinery.testing.conformance.project import load_text
 
 PROJECT = """\
@@ -30,6 +30,7 @@ relations:
   follow: {key: [id], fields: {id: long, follower_id: long, followee_id: long}}
   post: {key: [id], fields: {id: long, author_id: long}}
   note: {key: [id], fields: {id: long}}
+  tag: {key: [name, kind], fields: {name: string, kind: string, customer_id: long}}
 products:
   profile:
     root: customer
@@ -47,6 +48,7 @@ products:
         embed:
           items: {many: item, on: {order_id: id}, fields: [name], hidden: true}
           visits: {many: visit, on: {customer_id: customer_id}, within: [0s, 1h], fields: [id]}
+      tags: {many: tag, on: {customer_id: id}}
       newest: {one: order, on: {customer_id: id}, order: [-id], fields: [id]}
       posts:
         many: post
@@ -133,7 +135,8 @@ CAUSES = [
     ("leads", 1, "follow:1",
      "follow 1 is used for posts, and not shown itself: it leads to followee_id = 3"),
     ("document left out", 2, "city:5",
-     "there is no document: the product's where, `not blocked` is not true for customer 2"),
+     "there is no document: the product's where, `not blocked`, is not true for customer 2 with"
+     " blocked = true"),
     ("no root", 9, "city:5", "there is no document: no record in the logs is about customer 9"),
     ("another root", 1, "customer:3", "customer 3 is the root of another document"),
     ("in it", 1, "order:3", "order 3 is in the document, at orders[0]"),
@@ -147,6 +150,18 @@ CAUSES = [
 )
 def test_a_cause_is_told(document: int, row: str, cause: str) -> None:
     assert cause in told(document, row)
+
+
+def test_a_tombstone_behind_a_delete_is_not_told_as_out_of_date() -> None:
+    assert ["order 8 was deleted at order"] == told(1, "order:8", tombstone("order", id=8))
+
+
+def test_each_row_that_commas_may_name_is_told() -> None:
+    rows = insert("tag", name="a,b", kind="c"), insert("tag", name="a", kind="b,c")
+
+    found = told(1, "tag:a,b,c", *rows)
+
+    assert ['tag ["a,b","c"]', 'tag ["a","b,c"]'] == [each.partition(" is")[0] for each in found]
 
 
 def test_a_record_that_is_out_of_date_is_told() -> None:

@@ -8,7 +8,7 @@ from joinery.model.change import Change, Key
 from joinery.model.type import LONG, STRING, Field
 from joinery.plan.relation import Relation
 from joinery.provenance.answer import last_of
-from joinery.provenance.told import Naming, key_named, key_text, keys_meant
+from joinery.provenance.told import Naming, key_named, key_text, keys_meant, keys_named
 
 FIELDS = (Field("owner", STRING), Field("name", STRING))
 REPO = Relation("repo", "s", "repo", "json", ("owner", "name"), FIELDS)
@@ -30,6 +30,11 @@ LOG = Relation("log", "s", "log", "json", ("id",), (Field("id", LONG),))
 )
 def test_a_text_names_the_key_with_its_values(text: str, key: Key | None) -> None:
     assert key == key_named(REPO, KEYS, text)
+
+
+def test_commas_in_values_may_have_a_text_name_several_keys() -> None:
+    assert [("x,y", "z"), ("x", "y,z")] == keys_named(REPO, KEYS, "x,y,z")
+    assert [("x", "y,z")] == keys_named(REPO, KEYS, '["x","y,z"]')
 
 
 @pytest.mark.parametrize(
