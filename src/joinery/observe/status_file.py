@@ -78,6 +78,11 @@ class StatusFiles:
     ) -> None:
         self._files, self._products, self._targets = files, products, targets
         self._progress = progress
+        self._relations = {
+            each.name: [(one.name, one.source) for one in each.relations]
+            for every in products.values()
+            for each in every
+        }
         self._began_at = time.time()
         self._recent = {each.name: Recent() for every in products.values() for each in every}
         self._caught_up_at: dict[str, float] = {}
@@ -146,7 +151,7 @@ class StatusFiles:
             ended_at = max(batch.ended_at, self._caught_up_at.get(query, 0.0))
             self._caught_up_at[query] = ended_at
         names = {query, *(each.name for each in products)}
-        sources = {source for each in products for source in _sources_of(each)}
+        sources = {source for each in products for source in self._sources_of(each)}
         return QueryStatus(
             query=query,
             state="running",
@@ -176,7 +181,7 @@ class StatusFiles:
     ) -> ProductTotals:
         sent = progress.documents.get(product.name, _UNCOUNTED)
         counters = progress.counters.get(product.name, _UNCOUNTED)
-        relations = [each.name for each in product.relations]
+        relations = [name for name, _ in self._relations[product.name]]
         read = [progress.relations.get(each, _UNCOUNTED) for each in relations]
         documents, tombstones = sent.get("upserts", 0), sent.get("tombstones", 0)
         timed, age_ms = (sum(each.get(name, 0) for each in read) for name in ("timed", "age_ms"))
@@ -184,7 +189,7 @@ class StatusFiles:
         recent.note((now, documents + tombstones, timed, age_ms))
         return ProductTotals(
             relations=tuple(relations),
-            sources=_sources_of(product),
+            sources=self._sources_of(product),
             targets=tuple(self._targets.get(product.name, ())),
             documents=documents,
             tombstones=tombstones,
@@ -195,6 +200,10 @@ class StatusFiles:
             cost_us=progress.costs.get(product.name, _UNCOUNTED).get("us", 0),
             hot_keys=self._keys[query].of(product.name),
         )
+
+    def _sources_of(self, product: Product) -> tuple[str, ...]:
+        read = self._relations[product.name]
+        return tuple(dict.fromkeys(source for _, source in read if source))
 
     def _note_minute(self, status: QueryStatus, *, last: bool) -> None:
         try:
@@ -212,7 +221,7 @@ class StatusFiles:
         known = self._written.get(status.query)
         if known is not None and _news(known) == _news(status):
             return
-        content = json.dumps(status.to_json(), indent=1, ensure_ascii=False) + "\n"
+        content = json.dumps(status.to_json(), ensure_ascii=False) + "\n"
         try:
             write_whole(self._files[status.query], content, synced=False)
         except OSError as error:
@@ -225,10 +234,6 @@ def _news(status: QueryStatus) -> QueryStatus:
     """Return what is worth writing: while a query is caught up, time alone is no news."""
     since = None if status.caught_up else status.caught_up_at
     return replace(status, written_at=0.0, caught_up_at=since)
-
-
-def _sources_of(product: Product) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(each.source for each in product.relations if each.source))
 
 
 def _left(batch: BatchProgress) -> bool:

@@ -14,8 +14,8 @@ from joinery.place.place import Place
 from joinery.place.remote_path import RemotePath
 from joinery.plan.relation import Relation
 from joinery.solutions.spark_state.addition import Telling
-from joinery.solutions.spark_state.busy_keys import busy_keys
-from joinery.solutions.spark_state.costs import product_costs
+from joinery.solutions.spark_state.busy_keys import BusyKeys
+from joinery.solutions.spark_state.costs import ProductCosts
 from joinery.solutions.spark_state.fingerprint import state_marks
 from joinery.solutions.spark_state.program import KernelProgram
 from joinery.spark.jvm import class_of, load_jar
@@ -93,6 +93,8 @@ class Kernel:
     program: KernelProgram
     relations: Sequence[Relation]
     _jvm_kernel: Any
+    _costs: ProductCosts
+    _busy_keys: BusyKeys
     vault: VaultAddress | None = None
     spools: frozenset[str] = frozenset()
     apart: PartsApart | None = None
@@ -184,8 +186,7 @@ class Kernel:
             self.session.sparkContext.setLocalProperty(_TELLING, "true" if now else "false")
         counts = self._staged(batch, folder)
         nodes, keys, left_out = (counts.pop(each, {}) for each in ("nodes", "keys", "left_out"))
-        costs = product_costs(self.program, nodes)
-        told = {"costs": costs, "keys": busy_keys(self.program, nodes, keys, left_out)}
+        told = {"costs": self._costs.of(nodes), "keys": self._busy_keys.of(nodes, keys, left_out)}
         return counts | {name: each for name, each in told.items() if each}
 
     def staging_apart(self, apart: PartsApart) -> Kernel:
@@ -318,7 +319,8 @@ def open_kernel(
     )
     by_name = {each.name: each for each in relations}
     ordered = [by_name[each.name] for each in program.decoded]
-    return Kernel(session, program, ordered, jvm_kernel)
+    costs, busy_keys = ProductCosts(program), BusyKeys(program)  # once, not with each batch
+    return Kernel(session, program, ordered, jvm_kernel, costs, busy_keys)
 
 
 def _sealing(kernel: Kernel, topics: Sequence[Collection[Topic]]) -> str:

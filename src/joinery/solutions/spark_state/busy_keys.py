@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from heapq import nlargest
 
 from joinery.model.hot_key import CountedKey, NodeKeys
-from joinery.solutions.spark_state.costs import Share, document_nodes, shares
+from joinery.solutions.spark_state.costs import document_nodes, shares
 from joinery.solutions.spark_state.node_key import NodeKey, node_keys
 from joinery.solutions.spark_state.program import KernelProgram
 from joinery.solutions.spark_state.words import node_title
@@ -20,40 +20,46 @@ _WHOLE_BYTES = 200
 """So much of an address the kernel tells; of what is as long something may be missing."""
 
 
-def busy_keys(
-    program: KernelProgram, nodes: Told, keys: Told, left_out: Told
-) -> tuple[NodeKeys, ...]:
-    """Return the keys with the most messages of each node; of streams nothing.
+class BusyKeys:
+    """Tells the keys with the most messages of each node; of a program with streams nothing.
 
     A node whose keys nobody could read is left out.
 
     Args:
         program: That of the query.
-        nodes: The `messages` of each node that had some.
-        keys: Those of addresses, in hexadecimal digits.
-        left_out: As `messages`, how many any other address had at most.
     """
-    counted = {int(node): each["messages"] for node, each in nodes.items() if "messages" in each}
-    mine = document_nodes(program)
-    if not counted or not mine:
-        return ()
-    named, parts = node_keys(program), shares(mine)
-    return tuple(
-        NodeKeys(
-            node=node_title(program.nodes[place]),
-            by=key.by,
-            products=_owners(program, parts[place]),
-            messages=messages,
-            left_out=_left_out(keys.get(str(place), {}), left_out.get(str(place), {})),
-            keys=_readable(key, keys.get(str(place), {})),
+
+    def __init__(self, program: KernelProgram) -> None:
+        nodes = document_nodes(program)
+        self._titles = [node_title(each) for each in nodes]
+        self._owners = [
+            tuple(program.products[product].name for product in part) for part in shares(nodes)
+        ]
+        self._keys = node_keys(program) if nodes else ()
+
+    def of(self, nodes: Told, keys: Told, left_out: Told) -> tuple[NodeKeys, ...]:
+        """Return the keys with the most messages of each node that had some.
+
+        Args:
+            nodes: The `messages` of each node that had some.
+            keys: Those of addresses, in hexadecimal digits.
+            left_out: As `messages`, how many any other address had at most.
+        """
+        counted = {
+            int(node): each["messages"] for node, each in nodes.items() if "messages" in each
+        }
+        return tuple(
+            NodeKeys(
+                node=self._titles[place],
+                by=key.by,
+                products=self._owners[place],
+                messages=messages,
+                left_out=_left_out(keys.get(str(place), {}), left_out.get(str(place), {})),
+                keys=_readable(key, keys.get(str(place), {})),
+            )
+            for place, messages in counted.items()
+            if self._keys and (key := self._keys[place]) is not None
         )
-        for place, messages in counted.items()
-        if (key := named[place]) is not None
-    )
-
-
-def _owners(program: KernelProgram, share: Share) -> tuple[str, ...]:
-    return tuple(program.products[each].name for each in share)
 
 
 def _left_out(keys: Mapping[str, int], told: Mapping[str, int]) -> int:

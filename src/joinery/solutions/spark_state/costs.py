@@ -27,26 +27,30 @@ Share = Mapping[int, float]
 _Owned = Fold | Root | Group | History | Search | EventFold | Pattern
 
 
-def product_costs(
-    program: KernelProgram, counts: Mapping[str, Mapping[str, int]]
-) -> dict[str, dict[str, int]]:
-    """Return what nodes took by product, in microseconds as `us`; of streams nothing.
+class ProductCosts:
+    """Tells what nodes took by product; of a program with streams nothing.
 
     Args:
         program: That of the query.
-        counts: By the place of a node in it, as text, its `nanos`, if it took any.
     """
-    nodes = document_nodes(program)
-    if not nodes:
-        return {}
-    parts = shares(nodes)
-    found: dict[int, float] = {}
-    for node, told in counts.items():
-        for product, part in parts[int(node)].items():
-            found[product] = found.get(product, 0.0) + part * told.get("nanos", 0) / 1000
-    return {
-        program.products[product].name: {"us": round(total)} for product, total in found.items()
-    }
+
+    def __init__(self, program: KernelProgram) -> None:
+        self._products = [each.name for each in program.products]
+        self._shares = shares(document_nodes(program))
+
+    def of(self, counts: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
+        """Return what nodes took by product, in microseconds as `us`.
+
+        Args:
+            counts: By the place of a node in the program, as text, its `nanos`, if it took any.
+        """
+        if not self._shares:
+            return {}
+        found: dict[int, float] = {}
+        for node, told in counts.items():
+            for product, part in self._shares[int(node)].items():
+                found[product] = found.get(product, 0.0) + part * told.get("nanos", 0) / 1000
+        return {self._products[product]: {"us": round(total)} for product, total in found.items()}
 
 
 def document_nodes(program: KernelProgram) -> list[DocumentNode]:

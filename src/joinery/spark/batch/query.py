@@ -151,6 +151,7 @@ class QueryRun:
         )
         self._letters = QueryLetters(patient if wait_for_letters else dead_letters, lease)
         self._retention_ms = tombstone_retention_ms
+        self._batches = {each.product.name: self._no_batch(each.product) for each in members}
         self._sinks = QuerySinks(
             make_outlet=outlets,
             tasks=tasks,
@@ -310,10 +311,12 @@ class QueryRun:
             counters = {name: dict(each) for name, each in summary.get("counters", {}).items()}
             letters = SinkDeadLetters(staging.path / _DEAD_LETTERS / "part-sinks.jsonl")
             by_tasks: Counter[str] = Counter()
+            with_parts = staging.staged()
             for member, outlet in self._outlets:
-                files = staging.parts(member.product.name)
+                name = member.product.name
+                files = staging.parts(name) if name in with_parts else ()
                 batch = self._batch_of(member, query_id=query_id, batch_id=batch_id, files=files)
-                apart = summary.get("parts", {}).get(member.product.name, ())
+                apart = summary.get("parts", {}).get(name, ())
                 for target, written in outlet.write(replace(batch, apart=apart)):
                     letters.add(batch.product, target, written.refused)
                     mine = counters.setdefault(batch.product, {})
@@ -466,21 +469,30 @@ class QueryRun:
         counted = {name: {**relations.get(name, {}), "lost": lost[name]} for name in lost}
         return {**relations, **counted}
 
+    def _no_batch(self, product: Product) -> StagedBatch:
+        """Return what all batches of a product have in common."""
+        return StagedBatch(
+            product=product.name,
+            query=self.name,
+            query_id="",
+            batch_id=-1,
+            files=(),
+            key=product.key,
+            value=product.output,
+            nullable_key=product.nullable_key,
+            check=self.lease.check,
+        )
+
     def _batch_of(
         self, member: ProductSinks, *, query_id: str, batch_id: int, files: tuple[Path, ...]
     ) -> StagedBatch:
-        return StagedBatch(
-            product=member.product.name,
-            query=self.name,
+        return replace(
+            self._batches[member.product.name],
             query_id=query_id,
             batch_id=batch_id,
             files=files,
-            key=member.product.key,
-            value=member.product.output,
-            nullable_key=member.product.nullable_key,
             epoch=self.lease.epoch,
             forget_before=_micros(time.time()) - self._retention_ms * 1000,
-            check=self.lease.check,
         )
 
     def fail(self, error: Exception) -> None:

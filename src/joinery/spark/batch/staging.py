@@ -106,6 +106,20 @@ class StagedFolder:
             StagingGoneError: Somebody has cleared the folder.
         """
         found = tuple(sorted((self.path / name).glob("part-*.jsonl")))
+        self._check()
+        return found
+
+    def staged(self) -> frozenset[str]:
+        """Return the products that have parts, and of dead letters the folder.
+
+        Raises:
+            StagingGoneError: Somebody has cleared the folder.
+        """
+        found = frozenset(each.name for each in self.path.glob("*/"))
+        self._check()
+        return found
+
+    def _check(self) -> None:
         if not self._mark.is_file():
             raise StagingGoneError(
                 "a batch that was staged and not yet written is gone",
@@ -113,7 +127,6 @@ class StagedFolder:
                 hint="Keep that folder from being cleaned up, and start the run again: the batch is"
                 " run again.",
             )
-        return found
 
     def remove(self) -> None:
         """Remove it, as far as it is there."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from joinery.plan.build import build_plan
-from joinery.solutions.spark_state.busy_keys import busy_keys
+from joinery.solutions.spark_state.busy_keys import BusyKeys
 from joinery.solutions.spark_state.lower import lower
 from joinery.solutions.spark_state.lower_stream import lower_streams
 from joinery.solutions.spark_state.node_key import NodeKey, node_keys
@@ -112,8 +112,7 @@ def test_the_keys_with_the_most_messages_are_told_as_a_user_writes_them(
 ) -> None:
     match, rows = place(program, "Match profile/purchases"), place(program, "Retract purchase")
 
-    found = busy_keys(
-        program,
+    found = BusyKeys(program).of(
         {str(match): {"nanos": 5, "messages": 900}, str(rows): {"messages": 70}},
         {
             str(match): {address(match, ADA): 600},
@@ -135,8 +134,7 @@ def test_of_many_keys_the_first_few_are_kept_and_the_next_is_told(program: Kerne
     home = place(program, "ToOne profile/home")
     keys = {address(home, f"01{2**63 + i:016x}"): 100 + i for i in range(20)}
 
-    [found] = busy_keys(
-        program,
+    [found] = BusyKeys(program).of(
         {str(home): {"messages": 9000}},
         {str(home): keys},
         {str(home): {"messages": 50}},
@@ -169,8 +167,7 @@ def test_a_personal_key_is_never_shown() -> None:
     program = lower(build_plan(load_text(PERSONAL)).products)
     match = place(program, "Match profile/topics")
 
-    [found] = busy_keys(
-        program,
+    [found] = BusyKeys(program).of(
         {str(match): {"messages": 900}},
         {str(match): {address(match, ADA): 600}},
         {},
@@ -183,8 +180,8 @@ def test_a_personal_key_is_never_shown() -> None:
 def test_of_nodes_whose_keys_nobody_could_read_nothing_is_told(program: KernelProgram) -> None:
     group = place(program, "Group every")
 
-    assert () == busy_keys(
-        program, {str(group): {"messages": 900}}, {str(group): {address(group, ""): 900}}, {}
+    assert () == BusyKeys(program).of(
+        {str(group): {"messages": 900}}, {str(group): {address(group, ""): 900}}, {}
     )
 
 
@@ -192,4 +189,4 @@ def test_of_streams_nothing_is_told() -> None:
     streams = build_plan(load_text(STREAM)).streams
     program = lower_streams(streams, tombstone_retention_micros=1, max_document_bytes=2).program
 
-    assert () == busy_keys(program, {"0": {"messages": 900}}, {"0": {address(0, ADA): 900}}, {})
+    assert () == BusyKeys(program).of({"0": {"messages": 900}}, {"0": {address(0, ADA): 900}}, {})

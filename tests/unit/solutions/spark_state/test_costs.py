@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from joinery.plan.build import build_plan
-from joinery.solutions.spark_state.costs import document_nodes, product_costs, shares
+from joinery.solutions.spark_state.costs import ProductCosts, document_nodes, shares
 from joinery.solutions.spark_state.lower import lower
 from joinery.solutions.spark_state.lower_stream import lower_streams
 from joinery.solutions.spark_state.program import KernelProgram
@@ -56,8 +56,7 @@ def test_every_node_belongs_to_products_and_no_more_than_once(program: KernelPro
 def test_what_nodes_took_is_told_by_product(program: KernelProgram) -> None:
     profile, customers = place(program, "fold", "profile"), place(program, "fold", "customers")
 
-    told = product_costs(
-        program,
+    told = ProductCosts(program).of(
         {
             str(profile): {"nanos": 2_000_000},
             str(customers): {"nanos": 9_000},
@@ -87,4 +86,4 @@ def test_of_the_nodes_of_streams_nothing_is_told() -> None:
 
     program = lower_streams(streams, tombstone_retention_micros=1, max_document_bytes=2).program
 
-    assert {} == product_costs(program, {"0": {"nanos": 5000}})
+    assert {} == ProductCosts(program).of({"0": {"nanos": 5000}})

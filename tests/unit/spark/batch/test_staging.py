@@ -35,6 +35,14 @@ def test_a_product_without_lines_has_no_parts(batch: StagedFolder) -> None:
     assert () == batch.parts("profile")
 
 
+def test_the_products_that_have_parts_are_told_in_one_look(batch: StagedFolder) -> None:
+    before = batch.staged()
+    staged(batch, "part-00001.jsonl")
+
+    assert frozenset() == before
+    assert frozenset({"profile"}) == batch.staged()
+
+
 def test_a_batch_that_somebody_cleared_is_gone_also_where_a_task_still_writes(
     batch: StagedFolder,
 ) -> None:
@@ -45,6 +53,8 @@ def test_a_batch_that_somebody_cleared_is_gone_also_where_a_task_still_writes(
 
     with pytest.raises(StagingGoneError, match="staged and not yet written is gone"):
         batch.parts("profile")
+    with pytest.raises(StagingGoneError):
+        batch.staged()
 
 
 def test_a_batch_that_runs_again_begins_empty(batch: StagedFolder) -> None:
