@@ -3,6 +3,7 @@ package dev.joinery.kernel.chain;
 import dev.joinery.kernel.message.Counters;
 import dev.joinery.kernel.node.Searches;
 import dev.joinery.kernel.program.CompiledProgram;
+import dev.joinery.kernel.program.Program;
 import java.io.Serializable;
 import java.nio.ByteBuffer;
 import java.util.Map;
@@ -26,6 +27,7 @@ public final class SharedProgram implements Serializable {
   private final byte[] program;
   private final StateMark mark;
   private final transient ConcurrentLinkedDeque<Nodes> idle = new ConcurrentLinkedDeque<>();
+  private transient volatile Program read;
   private final transient Searches searches = new Searches();
   private final transient Map<Long, Counters> counted = new ConcurrentHashMap<>();
 
@@ -44,6 +46,16 @@ public final class SharedProgram implements Serializable {
   /** What the state of the program is marked with. */
   StateMark mark() {
     return mark;
+  }
+
+  /** The program itself, a value that all threads of a worker may read. */
+  public Program program() {
+    if (read == null) {
+      Nodes nodes = take();
+      read = nodes.program();
+      giveBack(nodes);
+    }
+    return read;
   }
 
   /** Gives nodes that nobody else uses until they are given back. */

@@ -103,7 +103,7 @@ public final class Kernel {
   }
 
   private Ingress ingress(Reading reading) {
-    return reading.ingress(program).sendingTo(destinations(program, shared)).deriving(shared);
+    return reading.ingress(program).sendingTo(destinations()).sharing(shared);
   }
 
   /**
@@ -149,7 +149,7 @@ public final class Kernel {
         ((org.apache.spark.sql.classic.SparkSession) session).sparkContext(),
         program,
         shared,
-        Entrance.isNeeded(program) ? Entrance.unending(shared) : routed(program),
+        Entrance.isNeeded(program) ? Entrance.unending(shared) : routed(shared),
         this::unendingLevels);
   }
 
@@ -158,7 +158,7 @@ public final class Kernel {
     return new Frames(
         (org.apache.spark.sql.classic.SparkSession) session,
         program,
-        destinations(program, shared),
+        destinations(),
         this::levels);
   }
 
@@ -167,14 +167,13 @@ public final class Kernel {
     return new Streams(program, shared);
   }
 
-  /** Of a program alone: a kernel itself does not go to tasks. */
-  private static Ingress.Destinations routed(Program program) {
-    return origin -> new Ingress.Router(program);
+  /** Of what tasks share alone: neither a kernel nor a program goes to each of them. */
+  private static Ingress.Destinations routed(Broadcast<SharedProgram> shared) {
+    return origin -> new Ingress.Router(shared.value().program());
   }
 
-  private static Ingress.Destinations destinations(
-      Program program, Broadcast<SharedProgram> shared) {
-    return Entrance.isNeeded(program) ? Entrance.of(shared) : routed(program);
+  private Ingress.Destinations destinations() {
+    return Entrance.isNeeded(program) ? Entrance.of(shared) : routed(shared);
   }
 
   private Dataset<Tuple2<byte[], byte[]>> levels(Dataset<Tuple2<byte[], byte[]>> wire) {

@@ -113,7 +113,7 @@ public final class RealTime implements AutoCloseable {
     SinkRows sink = new SinkRows(program.products(), target, tally, new Fence(lease, owner));
     Column now = Calls.call(Calls.literal(new WallClock()), "micros", DataTypes.LongType);
     Ingress ingress =
-        reading.ingress(program).sendingTo(destinations).deriving(shared).countingInto(tally);
+        reading.ingress(program).sendingTo(destinations).sharing(shared).countingInto(tally);
     return levels
         .apply(PlanCut.teaching(reading.through(ingress, now)))
         .mapPartitions(sink, RECORD)

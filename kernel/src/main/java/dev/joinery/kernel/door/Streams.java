@@ -41,7 +41,7 @@ public final class Streams {
 
   /** Decodes raw records; each event goes through its first steps. */
   public Dataset<Row> decoded(Reading reading) {
-    Ingress ingress = reading.ingress(program).sendingTo(Entrance.of(shared)).deriving(shared);
+    Ingress ingress = reading.ingress(program).sendingTo(Entrance.of(shared)).sharing(shared);
     return PlanCut.teaching(reading.through(ingress, BatchTime.micros())).toDF();
   }
 

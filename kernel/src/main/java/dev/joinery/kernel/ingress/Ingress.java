@@ -45,7 +45,7 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
   /** Where Spark tells a task the number of its batch. */
   public static final String BATCH = "streaming.sql.batchId";
 
-  final Program program;
+  private Program own;
   final Format[] formats;
   final String[] sources;
   final String[] topics;
@@ -136,7 +136,7 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
       String[] sources,
       String[] topics,
       int[][] relationsOf) {
-    this.program = program;
+    this.own = program;
     this.formats = formats;
     this.sources = sources;
     this.topics = topics;
@@ -166,10 +166,18 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
     return this;
   }
 
-  /** Evaluates times that are derived from columns. */
-  public Ingress deriving(Broadcast<SharedProgram> program) {
+  /**
+   * Takes the program from what tasks share, and evaluates times that are derived from columns. A
+   * program of its own would be written and read again for each task of each batch.
+   */
+  public Ingress sharing(Broadcast<SharedProgram> program) {
     shared = program;
+    own = null;
     return this;
+  }
+
+  Program program() {
+    return shared == null ? own : shared.value().program();
   }
 
   /** Also tells pending roots, in one batch, from a file with a line each. */
@@ -192,7 +200,7 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
     RecordSender sender = new RecordSender(this, outbox, sealed);
     if (isTelling()) {
       told = true;
-      PendingRoots roots = new PendingRoots(program);
+      PendingRoots roots = new PendingRoots(program());
       Iterator<String> lines = lines(pending);
       outbox.later(new RowByRow<>(lines, each -> roots.read(each).tell(outbox), () -> {}));
     }
@@ -203,13 +211,13 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
 
   /** What seals for a task; a program with personal columns never runs without. */
   private Sealing.Task openSealing() {
-    if (!Sealing.isNeeded(program)) {
+    if (!Sealing.isNeeded(program())) {
       return null;
     }
     if (sealing == null) {
       throw new IllegalStateException("personal columns, and no vault to seal them with");
     }
-    Sealing.Task task = sealing.open(program, relationsOf);
+    Sealing.Task task = sealing.open(program(), relationsOf);
     TaskContext context = TaskContext.get();
     if (context != null) {
       context.addTaskCompletionListener(

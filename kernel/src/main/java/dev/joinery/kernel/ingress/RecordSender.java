@@ -50,7 +50,7 @@ final class RecordSender implements ChangeSink, Ingress.Origin {
 
   RecordSender(Ingress from, Outbox outbox, Sealing.Task sealed) {
     this.from = from;
-    this.program = from.program;
+    this.program = from.program();
     this.outbox = outbox;
     this.sealed = sealed;
     counts = new RecordCounts(program);

@@ -38,6 +38,15 @@ final class SharedProgramTest {
   }
 
   @Test
+  void theProgramIsThatOfTheNextTasksNodes() {
+    SharedProgram shared = shared();
+    Program program = shared.program();
+
+    assertSame(program, shared.program());
+    assertSame(program, shared.take().program());
+  }
+
+  @Test
   void whatATaskCountedIsCollectedOnceAndByTheSameTask() {
     SharedProgram shared = shared();
     Counters counters = new Counters();

@@ -1,6 +1,7 @@
 package dev.joinery.kernel.ingress;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -9,6 +10,8 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.joinery.kernel.bytes.BinaryRow;
 import dev.joinery.kernel.bytes.Slice;
+import dev.joinery.kernel.chain.SharedProgram;
+import dev.joinery.kernel.chain.StateMark;
 import dev.joinery.kernel.chain.Table;
 import dev.joinery.kernel.chain.Tree;
 import dev.joinery.kernel.chain.TreeProgram;
@@ -32,9 +35,12 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.apache.commons.lang3.SerializationUtils;
+import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.RowFactory;
 import org.junit.jupiter.api.Test;
+import scala.reflect.ClassTag$;
 
 /** What becomes of raw records: places, records that count whole or not at all. */
 class IngressTest {
@@ -80,6 +86,42 @@ class IngressTest {
     String[] topics = {topic};
     return new Ingress(PROGRAM, formats, new String[] {"s"}, topics, new int[][] {{0}})
         .sendingTo(origin -> new ChangeFeed.Changes(PROGRAM));
+  }
+
+  /** A program that stays where it is, as a broadcast does. */
+  private static final class Held extends Broadcast<SharedProgram> {
+    private final transient SharedProgram program;
+
+    Held(SharedProgram program) {
+      super(0, ClassTag$.MODULE$.apply(SharedProgram.class));
+      this.program = program;
+    }
+
+    @Override
+    public SharedProgram getValue() {
+      return program;
+    }
+
+    @Override
+    public void doUnpersist(boolean blocking) {}
+
+    @Override
+    public void doDestroy(boolean blocking) {}
+  }
+
+  @Test
+  void aProgramThatTasksShareDoesNotTravelWithThem() {
+    StateMark mark = StateMark.of(List.of("format 1"));
+    SharedProgram shared = SharedProgram.of(new Compiler(null).compile(PROGRAM), mark);
+    Ingress ingress = ingress(debezium(), "user");
+    String own = new String(SerializationUtils.serialize(ingress), StandardCharsets.ISO_8859_1);
+
+    ingress.sharing(new Held(shared));
+    String sharing = new String(SerializationUtils.serialize(ingress), StandardCharsets.ISO_8859_1);
+
+    assertTrue(own.contains("RelationProgram"));
+    assertFalse(sharing.contains("RelationProgram"));
+    assertEquals(PROGRAM.products(), ingress.program().products());
   }
 
   /** The counts of one kind that a task told, by relation. */
