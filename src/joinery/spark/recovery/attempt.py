@@ -25,6 +25,7 @@ from joinery.solutions.stored.state import StoreError
 from joinery.spark.source.kafka_client import lost_midway
 
 _LONGEST = 2000
+_AWAY = ("dev.joinery.kernel.format.RegistryError", "the vault does not answer")
 _KEPT = (
     "All batches before this one are kept; this one was not committed"
     " and runs again at the next start."
@@ -107,6 +108,11 @@ def _chain(failure: Any) -> Iterator[str]:
             failure = getattr(failure, "_cause", None)
 
 
+def is_away(failure: Exception) -> bool:
+    """Return whether a batch failed of what decoding asks, which is away: no record's fault."""
+    return any(word in each for each in reasons_of(failure) for word in _AWAY)
+
+
 ENOUGH = 2
 _LAST_WORDS_S = 3.0
 _POLL_S = 0.05
@@ -146,7 +152,8 @@ class Attempts:
     def at_work(self, batch_id: int, counts: Callable[[], bool]) -> Iterator[None]:
         """Do a batch's own work in a block: forget its failures, or count one.
 
-        A store that is away and a project that is wrong are not failures of the work.
+        A store, a schema registry or a vault that is away and a project that is wrong are not
+        failures of the work.
 
         Args:
             batch_id: The batch.
@@ -159,7 +166,7 @@ class Attempts:
             self._at_work = None
             raise
         except Exception as error:
-            self._ended(cause_of(error) if counts() else None)
+            self._ended(cause_of(error) if counts() and not is_away(error) else None)
             raise
         self._at_work = None
         self.passed()

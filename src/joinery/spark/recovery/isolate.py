@@ -145,6 +145,9 @@ def isolate(spec: ProjectSpec, suspect: Suspect) -> tuple[PoisonPlace, ...]:
     with _Prober(spec, suspect, failures) as prober:
         found = prober.search()
     Quarantine(suspect.root, suspect.query).add(found)
+    if prober.away:
+        log.warning("gave up the search of a batch", extra={**facts, "reason": prober.away})
+        return found
     attempts.searched(failures)
     log.warning("searched a batch", extra={**facts, "poison": len(found)})
     return found
@@ -167,6 +170,7 @@ class _Prober:
         self._count = 0
         self._tries = 0
         self._found: list[PoisonPlace] = []
+        self.away = ""
 
     def __enter__(self) -> Self:
         shutil.rmtree(self._folder, ignore_errors=True)
@@ -178,14 +182,22 @@ class _Prober:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def search(self) -> tuple[PoisonPlace, ...]:
-        """Return the places of all records that fail alone."""
+        """Return the places of all records that fail alone.
+
+        What decoding asks, such as a schema registry, may be away: `away` then says so, and the
+        search has ended before its time, since any record might fail of that.
+        """
         if not self._start():
             return ()
         waiting = [(0, self._count)]
         while waiting and self._tries < _MOST_TRIES:
             first, end = waiting.pop()
             self._tries += 1
-            if not self._ask([first, end, "try"]).get("why", _DIED):
+            answer = self._ask([first, end, "try"])
+            self.away = answer.get("away", "")
+            if self.away:
+                break
+            if not answer.get("why", _DIED):
                 continue
             if end - first > 1:
                 middle = (first + end) // 2

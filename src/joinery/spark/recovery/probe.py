@@ -43,6 +43,10 @@ class EnoughError(Exception):
     """The batch was copied; what follows it is not wanted."""
 
 
+class AwayError(Exception):
+    """What decoding asks is away, so that nothing is known of the records."""
+
+
 class Probe:
     """The records of one batch, ready to be tried.
 
@@ -77,16 +81,22 @@ class Probe:
         self.count = self._frame.count()
 
     def attempt(self, first: int, end: int) -> str:
-        """Try the records from `first` to before `end`; return why they fail, or nothing."""
+        """Try the records from `first` to before `end`; return why they fail, or nothing.
+
+        Raises:
+            AwayError: A schema registry or a vault is away.
+        """
         folder = self._folder / "documents"
         shutil.rmtree(folder, ignore_errors=True)
         try:
             chain = self._kernel.chain(self._range(first, end), self._topics)
             self._kernel.stage(chain, folder)
         except Exception as error:
-            from joinery.spark.recovery.attempt import cause_of
+            from joinery.spark.recovery.attempt import cause_of, is_away
 
             self._session.range(1).count()  # raises where the JVM has died of it
+            if is_away(error):
+                raise AwayError(cause_of(error)[:_LONGEST]) from error
             return cause_of(error)[:_LONGEST]
         return ""
 
@@ -202,8 +212,15 @@ def main() -> None:
             if what == "place":
                 _say(parent, {"place": asdict(probe.place(first))})
             else:
-                _say(parent, {"why": probe.attempt(first, end)})
+                _say(parent, _tried(probe, first, end))
     session.stop()
+
+
+def _tried(probe: Probe, first: int, end: int) -> dict[str, str]:
+    try:
+        return {"why": probe.attempt(first, end)}
+    except AwayError as away:
+        return {"away": str(away)}
 
 
 def _tree(text: str) -> Any:

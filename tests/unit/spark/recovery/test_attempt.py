@@ -55,6 +55,22 @@ def test_nothing_is_counted_when_spark_died_between_two_batches(tmp_path: Path) 
     assert attempts.read() is None
 
 
+@pytest.mark.parametrize(
+    "why",
+    [
+        "Job aborted: dev.joinery.kernel.format.RegistryError: could not get schema 7",
+        "java.io.UncheckedIOException: the vault does not answer",
+    ],
+)
+def test_what_decoding_asks_and_is_away_does_not_count(tmp_path: Path, why: str) -> None:
+    attempts = Attempts(tmp_path, "orders")
+
+    with pytest.raises(ValueError, match="not"), attempts.at_work(7, always):
+        raise ValueError(why)
+
+    assert attempts.read() is None
+
+
 def test_neither_a_store_that_is_away_nor_a_run_that_ends_counts(tmp_path: Path) -> None:
     attempts = Attempts(tmp_path, "orders")
 

@@ -108,6 +108,22 @@ def test_a_batch_is_searched_once(spec: ProjectSpec, suspect: Suspect) -> None:
     assert () == isolate(spec, suspect)
 
 
+def test_nothing_is_noted_while_a_registry_is_away_and_the_next_start_searches_again(
+    spec: ProjectSpec, suspect: Suspect, tmp_path: Path
+) -> None:
+    answer = 'say({"away": "no registry"} if first <= 7 < end else {"why":'
+    away = PROBE.replace('say({"why":', answer)
+    (tmp_path / "fake_probe.py").write_text(away)
+    for _ in range(2):
+        attempts(suspect).failed(4, "no memory")
+
+    assert () == isolate(spec, suspect)
+
+    told = attempts(suspect).read()
+    assert told is not None
+    assert not told.searched
+
+
 def test_a_batch_that_went_through_leaves_no_trace(suspect: Suspect) -> None:
     attempts(suspect).failed(4, "no memory")
 
