@@ -122,6 +122,26 @@ def test_a_wrong_password_is_told_without_showing_it(redis: Service) -> None:
     assert "writer:wrong" not in told
 
 
+def test_a_server_without_memory_is_waited_for_and_told_without_documents(
+    redis: Service, stage: Stage
+) -> None:
+    sink = sink_of(redis, "full")
+    sink.open()
+    batch = stage('{"key":{"id":1},"value":{"n":417},"version":1}')
+    with client(redis) as server:
+        server.config_set("maxmemory", 1)
+        try:
+            with pytest.raises(SinkUnavailableError) as full:
+                sink.write(batch)
+        finally:
+            server.config_set("maxmemory", 0)
+
+    sink.write(batch)
+    sink.close()
+    assert "OOM command not allowed" in full.value.detail
+    assert "417" not in full.value.detail
+
+
 def test_versions_beyond_what_a_double_holds_are_compared_exactly(
     redis: Service, stage: Stage
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -12,7 +13,10 @@ if TYPE_CHECKING:
     from redis import Redis
 
 _TIMEOUT_S = 30.0
-_PASSING = ("LOADING", "READONLY", "MISCONF", "MASTERDOWN", "NOREPLICAS", "OOM", "TRYAGAIN", "BUSY")
+# Of Redis before 7, what a script met comes last: "… @user_script: 9: -OOM command not allowed".
+_PASSING = re.compile(
+    r"(?:^-?|: -)(?:LOADING|READONLY|MISCONF|MASTERDOWN|NOREPLICAS|OOM|TRYAGAIN|BUSY)\b"
+)
 
 
 def open_redis(url: str, access: Mapping[str, str]) -> Redis:
@@ -52,16 +56,27 @@ def failure(error: Exception, target: str, what: str) -> SinkError:
         what: What could not be done: `could not write to`.
     """
     redis = _driver()
-    detail = f"{str(error).rstrip('.')}."
+    said = said_of(error)
+    detail = f"{said.rstrip('.')}."
     denied = isinstance(error, redis.AuthenticationError | redis.exceptions.NoPermissionError)
     passing = isinstance(error, redis.ConnectionError | redis.TimeoutError)
-    if not denied and (passing or str(error).lstrip("-").startswith(_PASSING)):
+    if not denied and (passing or _PASSING.search(said)):
         return SinkUnavailableError(f"{what} {target}", detail=detail)
     return SinkError(
         f"{target} refused a request",
         detail=detail,
         hint="Check the user, the password and the user's permissions.",
     )
+
+
+def said_of(error: Exception) -> str:
+    """Return what a server said, without the command that the driver puts in front: it holds data.
+
+    Example:
+        >>> said_of(ValueError("Command # 1 (SET a b) of pipeline caused error: OOM no room"))
+        'OOM no room'
+    """
+    return str(error).rpartition(" of pipeline caused error: ")[2]
 
 
 def shown(url: str) -> str:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
-from joinery.clients.redis import failure, open_redis, redis_errors, shown
+from joinery.clients.redis import failure, open_redis, redis_errors, said_of, shown
 from joinery.errors import SinkOptionError
 from joinery.model.type import Struct
 from joinery.project.option import Target, options, text
@@ -120,7 +120,7 @@ class RedisSink:
         try:
             return self._write(client, batch)
         except redis_errors() as error:
-            if "FENCED" in str(error):
+            if "FENCED by epoch" in said_of(error):
                 raise FencedError(f'another run of "{batch.query}" is writing to redis') from error
             raise failure(error, self.target, "could not write to") from error
 
