@@ -56,9 +56,7 @@ final class DebeziumJson implements RecordReader {
 
   @Override
   public void read(int relation, byte[] key, byte[] value, ChangeSink sink) {
-    if (!json.openObject(value)) {
-      return;
-    }
+    json.openObject(value);
     scan();
     json.finish();
     boolean wrapped = count == 2 && schemaFrom >= 0 && payloadFrom >= 0;

@@ -27,9 +27,7 @@ final class FlatJson implements RecordReader {
 
   @Override
   public void read(int relation, byte[] key, byte[] value, ChangeSink sink) {
-    if (!json.openObject(value)) {
-      return;
-    }
+    json.openObject(value);
     image.scan();
     json.finish();
     if (image.fields.known == 0 && isEvent(value)) {

@@ -9,7 +9,7 @@ public interface Format extends Serializable {
    *
    * @param relation handed on to the sink
    * @param key the record's key, or null
-   * @param value the record's value; null is a tombstone, blank is nothing
+   * @param value the record's value; null is a tombstone
    */
   void decode(int relation, byte[] key, byte[] value, ChangeSink sink);
 

@@ -40,18 +40,20 @@ final class JsonCursor extends Cursor {
 
   private byte[] scratch = new byte[256];
 
-  /** Starts at a text that has to be an object; false where it is blank. */
-  boolean openObject(byte[] text) {
+  /** Starts at a text that has to be an object. */
+  void openObject(byte[] text) {
     int invalid = Utf8.firstInvalid(text, 0, text.length);
     if (invalid >= 0) {
       throw Rejected.undecodable("not UTF-8 at byte " + invalid);
     }
     open(text, 0, text.length);
     int first = peek();
-    if (first >= 0 && first != '{') {
+    if (first < 0) {
+      throw Rejected.undecodable("the value is empty, which is no delete: a null value is");
+    }
+    if (first != '{') {
       throw Rejected.undecodable("the value is not a JSON object");
     }
-    return first >= 0;
   }
 
   /** Skips white space; returns the byte that comes, -1 at the end. */

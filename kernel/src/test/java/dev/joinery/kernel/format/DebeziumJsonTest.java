@@ -140,8 +140,10 @@ class DebeziumJsonTest {
   }
 
   @Test
-  void blankValueIsNothing() {
-    assertEquals(List.of(), pair.decode(null, " \r"));
+  void blankValueIsADeadLetter() {
+    assertEquals(
+        List.of("undecodable: the value is empty, which is no delete: a null value is"),
+        pair.decode("{\"id\":1}", " \r"));
   }
 
   @Test
