@@ -478,8 +478,10 @@ def test_the_columns_of_tables_that_are_there_are_told(url: str) -> None:
     customer, _ = database.tables
     with closing(connected(url)) as link:
         link.rows("alter table customer rename column name to full_name")
+        link.rows("alter table customer add born date, add at datetime")
 
-    assert {customer: TableColumns(frozenset(("id", "full_name")))} == database.columns_of(
+    columns = frozenset(("id", "full_name", "born", "at"))
+    assert {customer: TableColumns(columns, no_moments={"born": "date"})} == database.columns_of(
         database.tables
     )
 

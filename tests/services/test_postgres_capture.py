@@ -64,6 +64,7 @@ def capturing(
     once: bool = False,
     followed: bool = False,
     columns: Mapping[str, Collection[str]] | None = None,
+    moments: Mapping[str, Collection[str]] | None = None,
 ) -> Iterator[Capture]:
     options = CaptureOptions(
         name="t",
@@ -74,6 +75,7 @@ def capturing(
         once=once,
         followed=followed,
         columns=columns or {},
+        moments=moments or {},
     )
     capture = Capture(database, spool, options)
     capture.start()
@@ -490,6 +492,23 @@ def test_a_declared_column_that_is_renamed_is_warned_of(
         warned[0].about,
     )
     assert "It has full_name, which no relation declares." in warned[0].detail
+
+
+def test_a_date_that_a_relation_declares_as_a_moment_is_refused(
+    server: Service, link: Connection, spool: SpoolFolder
+) -> None:
+    link.execute("alter table customer add born date, add opens time, add at timestamp")
+
+    with capturing(database(server), spool, moments={TABLE: ("at", "born")}) as capture:
+        until(lambda: capture.error)
+
+    assert capture.error is not None
+    assert told(capture.error) == (
+        f'column "born" of table {TABLE} is of type date, and a relation declares it as timestamp',
+        "Declare it as date in the relation; derive can cast it.",
+    )
+    (found,) = database(server).columns_of((TABLE,)).values()
+    assert {"born": "date", "opens": "time without time zone"} == found.no_moments
 
 
 def test_the_columns_that_the_log_leaves_out_are_told_apart(

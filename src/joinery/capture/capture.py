@@ -28,6 +28,7 @@ from joinery.capture.bulk import BrokenOffError
 from joinery.capture.database import LogDatabase
 from joinery.capture.joining import Joining
 from joinery.capture.keep import Applied
+from joinery.capture.moments import check_moments
 from joinery.capture.postgres import PostgresDatabase
 from joinery.capture.program import Plugin, command
 from joinery.capture.sealing import LineSeal, Sealing
@@ -78,6 +79,7 @@ class CaptureOptions:
         applied: Says what those who read the spool have applied.
         max_wal: How much of its log the database may keep for us.
         columns: By table, the columns that relations declare, which it should have.
+        moments: By table, those of them that relations declare as timestamps.
         seal: Returns under which key lines of which tables are sealed on a day; None where none
             are.
         followed: Changes are read as they come, before their files are complete.
@@ -93,6 +95,7 @@ class CaptureOptions:
     applied: Applied = field(default=lambda reader: {})
     max_wal: WalLimit | None = None
     columns: Mapping[str, Collection[str]] = field(default_factory=dict)
+    moments: Mapping[str, Collection[str]] = field(default_factory=dict)
     seal: Callable[[date], LineSeal] | None = None
     followed: bool = False
 
@@ -273,6 +276,8 @@ class Capture:
             try:
                 seal = self._sealing.begin()
                 self._sealing.check(known.sealed)
+                if moments := self._options.moments:
+                    check_moments(moments, self._database.columns_of(tuple(moments)))
                 if self._begins and not beginning.run(self._database, seal):
                     self._closing.wait(_HELD_S)
                     continue

@@ -7,7 +7,7 @@ a large value that did not change.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 
 from joinery.model.warning import RunWarning
@@ -22,10 +22,12 @@ class TableColumns:
     Attributes:
         captured: Those whose values are in the log.
         generated: Those that the server computes, and leaves out of its log.
+        no_moments: Those with a date or a time of day, and their type.
     """
 
     captured: frozenset[str]
     generated: frozenset[str] = frozenset()
+    no_moments: Mapping[str, str] = field(default_factory=dict)
 
 
 def gone_warnings(

@@ -20,6 +20,7 @@ _CASCADE = re.compile(
     r"CONSTRAINT `((?:[^`]|``)+)` FOREIGN KEY .* ON (DELETE|UPDATE) (CASCADE|SET NULL|SET DEFAULT)"
 )
 
+_NO_MOMENTS = ("date", "time", "year")
 _INSTEAD = {
     "uuid": "char(36)",
     "inet4": "varchar(15)",
@@ -111,12 +112,15 @@ def columns_of_tables(link: MysqlLink, tables: Collection[str]) -> Mapping[str, 
     found: dict[str, TableColumns] = {}
     for table in tables:
         rows = link.rows(
-            "select column_name from information_schema.columns"
+            "select column_name, data_type from information_schema.columns"
             " where table_schema = %s and table_name = %s",
             *table.split(".", 1),
         )
         if rows:
-            found[table] = TableColumns(frozenset(str(name) for (name,) in rows))
+            found[table] = TableColumns(
+                frozenset(str(name) for name, _ in rows),
+                no_moments={str(name): str(type) for name, type in rows if type in _NO_MOMENTS},
+            )
     return found
 
 

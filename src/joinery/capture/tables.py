@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     Link = psycopg.Connection[tuple[Any, ...]]
 
+_NO_MOMENTS = ("date", "time without time zone")
+
 
 def table_exists(link: Link, table: str) -> bool:
     """Return whether a database that we are connected to has a table."""
@@ -109,13 +111,14 @@ def columns_of_tables(link: Link, tables: Collection[str]) -> Mapping[str, Table
 
 def _columns_of(link: Link, oid: int) -> TableColumns:
     rows = link.execute(
-        "select attname, attgenerated <> '' from pg_attribute"
+        "select attname, attgenerated <> '', atttypid::regtype::text from pg_attribute"
         " where attrelid = %s and attnum > 0 and not attisdropped",
         (oid,),
     ).fetchall()
     return TableColumns(
-        captured=frozenset(str(name) for name, generated in rows if not generated),
-        generated=frozenset(str(name) for name, generated in rows if generated),
+        captured=frozenset(str(name) for name, generated, _ in rows if not generated),
+        generated=frozenset(str(name) for name, generated, _ in rows if generated),
+        no_moments={str(name): str(type) for name, _, type in rows if type in _NO_MOMENTS},
     )
 
 

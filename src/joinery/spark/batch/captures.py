@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
@@ -48,6 +48,7 @@ _SILENT_S = 30.0
 _UNHEARD = "no heartbeat came from its database (see joinery source status)"
 _SEALED_BEFORE = timedelta(days=7)
 """So long before it was put in its place a file may have been begun: tables are read for days."""
+_MOMENTS = ("timestamp", "timestamp_ntz", "timestamp_ltz")
 Wait = Callable[[str, Waiting | None], None]
 Hear = Callable[[str, Waiting | Silence | None], None]
 Warn = Callable[[RunWarning], None]
@@ -91,12 +92,21 @@ def database_of(spec: ProjectSpec, source: SourceSpec) -> tuple[LogDatabase, Spo
     return PostgresDatabase(postgres_options(source).url, slot, tables), spool
 
 
-def columns_of(spec: ProjectSpec, source: SourceSpec) -> Mapping[str, frozenset[str]]:
-    """Return the columns that relations read of a source, by table."""
+def columns_of(
+    spec: ProjectSpec, source: SourceSpec, types: Collection[str] = ()
+) -> Mapping[str, frozenset[str]]:
+    """Return the columns that relations read of a source, by table.
+
+    Args:
+        spec: The project.
+        source: A database.
+        types: Only those declared as one of these; where none is named, all.
+    """
     found: dict[str, frozenset[str]] = {}
     for each in spec.changelogs_of(source):
         table = table_in(source, each.topic or each.name)
-        found[table] = found.get(table, frozenset()) | {name for name, _ in each.fields}
+        names = {name for name, type in each.fields if not types or type.strip().lower() in types}
+        found[table] = found.get(table, frozenset()) | names
     return found
 
 
@@ -188,6 +198,7 @@ def make_capture(
         applied=applied_files,
         max_wal=postgres_options(source).max_wal if source.kind == "postgres" else None,
         columns=columns_of(spec, source),
+        moments=columns_of(spec, source, _MOMENTS),
         seal=seal_of(spec, source),
         followed=spec.run.real_time,
     )
