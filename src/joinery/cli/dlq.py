@@ -195,10 +195,19 @@ def _edited(letters: list[DeadLetter], file: Path) -> list[DeadLetter]:
             hint="Name its id.",
         )
     try:
-        text = file.read_text(encoding="utf-8-sig").strip()
-    except (OSError, UnicodeDecodeError) as error:
+        raw = file.read_bytes()
+    except OSError as error:
         raise SpecError(f"cannot read {file}", detail=f"{error}.") from error
-    return [letters[0].with_value(text)]
+    return [letters[0].with_value(_text_of(raw))]
+
+
+def _text_of(raw: bytes) -> str | bytes:
+    """Return what a file holds as a text; as it is where it is none, such as Avro."""
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return raw
+    return raw if "\0" in text else text.strip()
 
 
 def _list_each(letters: list[DeadLetter], limit: int, after: str, *, as_json: bool) -> None:
@@ -289,11 +298,19 @@ def _shown(letter: DeadLetter) -> str:
         if name not in ("key", "value") and value is not None
     ]
     lines += [
-        f"  {name:10} {letter.facts[name]}"
+        f"  {name:10} {_visible(str(letter.facts[name]))}"
         for name in ("key", "value")
         if letter.facts.get(name) is not None
     ]
     return "\n".join(lines)
+
+
+def _visible(text: str) -> str:
+    """Return what a record holds with control characters spelled out: a terminal obeys them."""
+    return "".join(
+        each if each.isprintable() or each in "\n\t" else each.encode("unicode_escape").decode()
+        for each in text
+    )
 
 
 def _say(text: str) -> None:

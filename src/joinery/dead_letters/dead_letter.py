@@ -48,6 +48,7 @@ REASONS = (
 _PASSING = ("time", "detail")  # of a letter: they differ when the same is refused again
 _CONFLICT = "sequence_conflict"  # letters of before have no value: their detail tells the number
 _ID_DIGITS = 12
+_VALUE = ("value", "value_base64")
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,18 +149,26 @@ class DeadLetter:
         text = self.facts.get(name)
         return None if text is None else str(text).encode()
 
-    def with_value(self, text: str) -> DeadLetter:
+    def with_value(self, value: str | bytes) -> DeadLetter:
         """Return the letter with another value, as it is to be read.
 
+        Args:
+            value: A text; or bytes, which of a record are taken as they are.
+
         Raises:
-            SpecError: The text is empty, which would be read as nothing.
+            SpecError: It is empty, or bytes are to be a document.
         """
-        if not text:
+        if not value:
             hint = "Give the whole value; to give the record up, drop the dead letter."
             raise SpecError("the value is empty", hint=hint)
-        facts = {**self.facts, "value": text, "cut": False}
-        facts.pop("value_base64", None)
-        return replace(self, facts=facts)
+        lasting = {name: each for name, each in self.facts.items() if name not in _VALUE}
+        if isinstance(value, str):
+            return replace(self, facts={**lasting, "value": value, "cut": False})
+        if self.kind != "record":
+            hint = "Give the whole document, a JSON object."
+            raise SpecError("the value is not a text", hint=hint)
+        given = {"value_base64": base64.b64encode(value).decode(), "cut": False}
+        return replace(self, facts={**lasting, **given})
 
     def marked(self, mark: Resolution | None) -> DeadLetter:
         """Return the letter with what was done about it, if that was after it was written."""

@@ -187,10 +187,12 @@ class Actions:
 def fixable(letter: DeadLetter) -> bool:
     """Return whether a letter may be given another value on the page.
 
-    That is a record whose whole value is a text.
+    That is a record whose whole value is a text that a form sends as it is.
     """
     value = letter.facts.get("value")
-    return letter.kind == "record" and isinstance(value, str) and not letter.cut
+    return (
+        letter.kind == "record" and isinstance(value, str) and "\0" not in value and not letter.cut
+    )
 
 
 def _fixed(letter: DeadLetter, value: str) -> DeadLetter:

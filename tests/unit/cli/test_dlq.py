@@ -140,6 +140,34 @@ def test_a_letter_is_put_back_mended(
 
 
 @pytest.mark.usefixtures("letters")
+def test_bytes_that_are_no_text_are_put_back_as_they_are(
+    command: Command, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (id,) = ids(capsys, command, "--reason", "wrong_type")
+    (tmp_path / "mended.avro").write_bytes(b"\0\0\0\0\7\2\x20\t")
+
+    assert command("replay", id, "--value", "mended.avro") == 0
+
+    (file,) = (tmp_path / "data/customer").iterdir()
+    assert b"3\t\0\0\0\0\7\2\x20\t\n" == file.read_bytes()
+
+
+@pytest.mark.usefixtures("letters")
+def test_a_letter_is_shown_without_what_a_terminal_would_obey(
+    command: Command, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    facts = {"reason": "undecodable", "detail": "why", "topic": "customer", "line": 9}
+    letter = {**facts, "key": "\0\2", "value": "a\x1b[2J\ufeff é\n"}
+    file = tmp_path / ".joinery/dead_letters/profile-000002-0000000000.jsonl"
+    file.write_text(f"{json.dumps(letter)}\n")
+
+    assert command("show", "--reason", "undecodable") == 0
+
+    shown = capsys.readouterr().out
+    assert "  key        \\x00\\x02\n  value      a\\x1b[2J\\ufeff é\n" in shown
+
+
+@pytest.mark.usefixtures("letters")
 def test_a_letter_is_not_put_back_as_nothing(
     command: Command, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
