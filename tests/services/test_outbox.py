@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 from tests.services.log import Log, headers_of
 from tests.services.project_folder import ProjectFolder
 
@@ -116,7 +116,7 @@ def shop(spark: SparkSession, kafka: Service, tmp_path: Path) -> Shop:
     made = Shop(tmp_path, spark, Log(kafka.address, {}), f"t{uuid.uuid4().hex[:8]}")
     text = PROJECT.format(bootstrap=kafka.address, at=made.at)
     (tmp_path / "joinery.yaml").write_text(text, encoding="utf-8")
-    made.log.create(f"{made.at}.outbox")
+    made.log.create(f"{made.at}.outbox", settings={"max.message.bytes": "3000000"})
     return made
 
 
@@ -227,6 +227,24 @@ def test_a_refused_event_is_a_dead_letter_also_when_its_batch_runs_again(shop: S
 
     assert [0] == [number for _, number, _ in shop.sent("order")]
     assert ["document_refused"] == [each["reason"] for each in shop.letters()]
+
+
+def test_an_event_is_refused_by_its_own_size_not_by_that_of_its_batch(shop: Shop) -> None:
+    shop.log.create(f"{shop.at}.parcel", settings={"max.message.bytes": "1000"})
+    shop.log.create(f"{shop.at}.order", settings={"max.message.bytes": "3000000"})
+    for number in range(20):
+        shop.tell(100 + number, number, "parcel", "a")
+    large = shop.event(200, 20, "order", "a")
+    large["after"]["payload"] = json.dumps({"n": 20, "text": "x" * 1_500_000})
+    producer = Producer({"bootstrap.servers": shop.log.bootstrap, "message.max.bytes": 3_000_000})
+    producer.produce(f"{shop.at}.outbox", json.dumps(large).encode())
+    assert producer.flush(30) == 0
+
+    shop.once()
+
+    assert list(range(20)) == [number for _, number, _ in shop.sent("parcel")]
+    assert [20] == [number for _, number, _ in shop.sent("order")]
+    assert [] == shop.letters()
 
 
 def test_an_update_of_an_event_is_counted_and_not_sent(shop: Shop) -> None:

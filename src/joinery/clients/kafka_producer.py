@@ -255,15 +255,17 @@ class Producer:
         """
         self._flush()
         failed = self._undelivered
-        others = [each for each in failed.values() if each.name() not in _OF_THE_RECORD]
-        if others:
+        refused = {name: each for name, each in failed.items() if each.name() in _OF_THE_RECORD}
+        others = [each for label, each in failed.items() if label not in refused]
+        # In a transaction the others may have failed of the refusal alone.
+        if others and not (refused and self._transactional):
             self.abandon()
             raise self._failure(others[0], _WRITE)
         if failed and self._transactional:
             self.abandon()
         elif self._transactional:
             self._commit()
-        return {label: sentence_of(error) for label, error in failed.items()}
+        return {label: sentence_of(error) for label, error in refused.items()}
 
     def abandon(self) -> None:
         """Give up the batch, as far as the brokers can still be told."""
@@ -370,7 +372,7 @@ class Producer:
         It must not look into `message`, which cannot be read while a fatal error is raised.
         """
         if error is not None:
-            self._undelivered[label] = error
+            self._undelivered.setdefault(label, error)  # what comes next may follow from it
 
 
 def _weakly(method: Callable[..., None]) -> Callable[..., None]:

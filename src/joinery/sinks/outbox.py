@@ -26,6 +26,7 @@ from joinery.clients.kafka import (
     Brokers,
     NoAccessError,
     ProducerFencedError,
+    Topic,
     create_topic,
     describe_topic,
     numbers_of_group,
@@ -41,6 +42,7 @@ from joinery.sinks.protocol import Guarantee, Refusal, SinkError, StagedBatch, W
 
 POSITION_HEADER = "joinery.position"
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
+_LEAST = 1_000  # that the client takes for message.max.bytes
 _RESERVED = frozenset({".", ".."})
 _COLUMN = re.compile(r"\{([^{}]*)\}")
 
@@ -108,9 +110,9 @@ class OutboxSink:
         self._brokers, self._shape, self._marks = brokers, shape, marks
         self._create, self._one_log = create, one_log
         self._partitions, self._replication = partitions, replication
-        self._topics: set[str] = set()
+        self._largest: dict[str, int] = {}
         self._producer: Producer | None = None
-        self._producer_of = ""
+        self._producer_of: tuple[str, int, int] | None = None
         self._sent_before: tuple[str, SentEvents] | None = None
 
     def open(self) -> None:
@@ -123,6 +125,8 @@ class OutboxSink:
         events = list(reading)
         refused = {each.row.key: each for each in reading.refused}
         if events:
+            for topic in {event.topic for _, event in events} - self._largest.keys():
+                self._largest[topic] = self._found(topic)
             producer = self._producer_for(batch)
             try:
                 while not self._sent(producer, batch, events, refused):
@@ -159,12 +163,19 @@ class OutboxSink:
         return self._sent_before[1]
 
     def _producer_for(self, batch: StagedBatch) -> Producer:
-        """Return the producer of the batch's query; a fresh one fences those before it."""
-        if self._producer is None or self._producer_of != batch.query_id:
+        """Return the producer of the batch's query; a fresh one fences those before it.
+
+        It sends an event alone that, with others, would be more than a topic takes at once: the
+        brokers refuse all that comes together.
+        """
+        limits = min(self._largest.values()), max(self._largest.values())
+        this = (batch.query_id, *limits)
+        if self._producer is None or self._producer_of != this:
             self._close_producer()
+            settings = {"batch.size": limits[0], "message.max.bytes": max(limits[1], _LEAST)}
             name = f"joinery-{batch.query_id}-{batch.product}-outbox"
-            self._producer = Producer(self._brokers, transactional_id=name)
-            self._producer_of = batch.query_id
+            self._producer = Producer(self._brokers, transactional_id=name, **settings)
+            self._producer_of = this
         return self._producer
 
     def _sent(
@@ -183,8 +194,6 @@ class OutboxSink:
         left = [each for each in events if each[0].key not in refused]
         if not left:
             return True
-        for topic in {event.topic for _, event in left} - self._topics:
-            self._find(topic)
         note = Note(_group(batch), events[0][1].topic)
         if (producer.noted(note) or 0) > batch.batch_id:
             refused |= {each.row.key: each for each in kept.of(batch.batch_id)}
@@ -209,9 +218,10 @@ class OutboxSink:
                 refused[row.key] = Refusal(row, "document_refused", unsendable[row.key])
         return not unsendable
 
-    def _find(self, topic: str) -> None:
-        """Find a topic, or create it."""
-        if describe_topic(self._brokers, topic) is None:
+    def _found(self, topic: str) -> int:
+        """Find a topic, or create it; return how many bytes it takes at once."""
+        standing = describe_topic(self._brokers, topic)
+        if standing is None:
             if not self._create:
                 raise SinkError(
                     f'there is no topic "{topic}" at {self._brokers.bootstrap}',
@@ -224,7 +234,8 @@ class OutboxSink:
                 replication=self._replication,
                 settings={},
             )
-        self._topics.add(topic)
+            standing = describe_topic(self._brokers, topic) or Topic()
+        return standing.max_bytes
 
 
 def _group(batch: StagedBatch) -> str:
