@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from joinery.errors import FencedError, StateMismatchError
+from joinery.errors import FencedError, RunError, StateMismatchError
 from joinery.files import write_first, write_whole
 from joinery.place.place import Place, numbers_in
 from joinery.solutions.spark_state.addition import Telling
@@ -23,6 +23,12 @@ FILE_NAME = "joinery.sources.json"
 ENDED = "joinery.ended.json"
 _HEADER = 2  # Spark's version line, and the batch's settings
 _TIME = "batchTimestampMs"
+
+
+class DamagedCheckpointError(RunError):
+    """A file of a checkpoint is not what was written there."""
+
+    code = "RUN_DAMAGED"
 
 
 def committed_positions(checkpoint: Place) -> tuple[str, ...]:
@@ -163,8 +169,11 @@ def unbuilt(checkpoint: Place) -> frozenset[str]:
 
 def _settings(checkpoint: Place, batch_id: int) -> dict[str, Any]:
     """Return what Spark noted of a batch: its time, and settings of the session."""
-    text = (checkpoint / "offsets" / str(batch_id)).read_text(encoding="utf-8")
-    noted: dict[str, Any] = json.loads(text.splitlines()[1])
+    file = checkpoint / "offsets" / str(batch_id)
+    try:
+        noted: dict[str, Any] = json.loads(file.read_text(encoding="utf-8").splitlines()[1])
+    except (ValueError, IndexError) as error:
+        raise _damaged(file) from error
     return noted
 
 
@@ -199,7 +208,10 @@ def check_sources(checkpoint: Place, query: str, reads: Sequence[SourceRead]) ->
     file = checkpoint / FILE_NAME
     if not (numbers_in(checkpoint / "offsets") and file.exists()):
         return False
-    stored = json.loads(file.read_text(encoding="utf-8"))
+    try:
+        stored = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise _damaged(file) from error
     if stored != ours:
         if _names(stored) == _names(ours):
             raise _read_anew(query)
@@ -212,6 +224,15 @@ def _named(read: SourceRead) -> dict[str, str]:
     spool = dict(read.source.options).get("spool")
     log = {"spool": str(spool)} if spool else {}
     return {"name": read.source.name, "kind": read.source.kind, **log}
+
+
+def _damaged(file: Place) -> DamagedCheckpointError:
+    return DamagedCheckpointError(
+        f"the checkpoint is damaged: {file} is cut off, or somebody else wrote it",
+        detail="Nothing was read or written.",
+        hint="Put the checkpoint back from a backup; or joinery run --rebuild, which reads the"
+        " sources from their beginning.",
+    )
 
 
 def _names(sources: Sequence[dict[str, str]]) -> str:

@@ -9,10 +9,13 @@ import pytest
 from joinery.errors import FencedError, StateMismatchError
 from joinery.project.kind import SourceSpec
 from joinery.spark.recovery.checkpoint import (
+    FILE_NAME,
+    DamagedCheckpointError,
     begin_empty_batch,
     claim_sources,
     committed_positions,
     last_batch,
+    partitions_of,
     positions_after,
 )
 from joinery.spark.source.source import SourceRead
@@ -98,3 +101,22 @@ def test_sources_may_change_before_anything_was_read(tmp_path: Path) -> None:
     claim_sources(tmp_path, "q", reads("a"))
 
     claim_sources(tmp_path, "q", reads("a", kind="files"))
+
+
+@pytest.mark.parametrize("content", ["", "v1", 'v1\n{"batchTimestampMs":70,"conf":{"a'])
+def test_a_damaged_file_of_a_checkpoint_is_named(tmp_path: Path, content: str) -> None:
+    batch(tmp_path, 3, "three")
+    (tmp_path / "offsets" / "3").write_text(content)
+
+    with pytest.raises(DamagedCheckpointError) as refused:
+        partitions_of(tmp_path)
+
+    assert f"the checkpoint is damaged: {tmp_path / 'offsets' / '3'} " in refused.value.message
+
+
+def test_damaged_names_of_sources_are_told(tmp_path: Path) -> None:
+    batch(tmp_path, 3, "three")
+    (tmp_path / FILE_NAME).write_text('[{"na')
+
+    with pytest.raises(DamagedCheckpointError, match=FILE_NAME):
+        claim_sources(tmp_path, "q", reads("a"))
