@@ -410,7 +410,7 @@ AT = "customer: long, at: timestamp}, time: at"
             "customer: long}",
             "{root: order, embed: {a: {one: customer, on: {id: customer}, embed: {b:"
             " {many: order, on: {customer: id}, embed: {c: {many: visit, on: {customer: id}}}}}}}",
-            "needs more levels than the state has",
+            "is nested deeper, or read from further away, than the state was made for",
         ),
     ],
 )
@@ -593,6 +593,22 @@ def test_all_queries_are_judged_before_one_is_changed(
     assert 'the state of queries "core", "card" cannot be kept' in said
     assert 'Of core: relation "customer": where id > 5 was added' in said
     assert ' Of card: relation "customer": column "city" was added (string)' in said
+
+
+def test_a_relation_that_a_changed_product_reads_again_is_not_told_as_gone(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cities = next(line for line in PROJECT.splitlines(keepends=True) if "cities:" in line)
+    declare(folder, (cities, ""))
+    has_run(folder)
+    has_read(folder, customer=1200, order=100)
+    declare(folder, (cities, ""), ("embed: {orders", "fields: [name], embed: {orders"))
+
+    assert 3 == joinery(monkeypatch, "plan")
+
+    said = capsys.readouterr().out
+    assert "  changed   profile\n" in said
+    assert "is not read any more" not in said
 
 
 def test_a_relation_that_is_not_read_any_more_is_told_in_one_line(

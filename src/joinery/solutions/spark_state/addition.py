@@ -127,7 +127,7 @@ def read_again(program: KernelProgram, ledger: Ledger, products: Collection[str]
         if not _is_of_log(node):
             why.append(_by_time(node.name))
         if node.level + shift < 1 and not isinstance(node, Inserts):
-            why.append(f'"{node.name}" needs more levels than the state has')
+            why.append(_nested(node.name))
     if why:
         return Addition(None, why=tuple(dict.fromkeys(why)))
     numbers |= {place: len(ledger.nodes) + number for number, place in enumerate(new)}
@@ -233,6 +233,12 @@ def _unkept(relation: str) -> str:
 
 def _by_time(name: str) -> str:
     return f'"{name}" goes by the order or the times of its log, which the state does not have'
+
+
+def _nested(name: str) -> str:
+    """Return that a node of a part, such as `customer@2`, does not fit into a chain."""
+    of = name.partition("@")[0]
+    return f'"{of}" is nested deeper, or read from further away, than the state was made for'
 
 
 def _deep(name: str) -> str:

@@ -260,7 +260,8 @@ def _carried(found: QueryChange, group: _Group, stood: Standing) -> QueryChange:
     if others:
         return replace(found, why=tuple(others))
     own = (each for each in group.told if not _is_of(each, (*stood.removed, *stood.added)))
-    gone = {*group.ledger.relations} - {each.own_name for each in stood.program.relations}
+    read = {relation.name for each in group.products for relation in each.relations}
+    gone = {*group.ledger.relations} - read
     why = tuple(_by_relation(own, gone, all_of_them=bool(stood.changed)))
     folder = next_checkpoint(group.spec.checkpoint, found.query)
     hindrance = _hindrance(found.query, folder, group, stood)
