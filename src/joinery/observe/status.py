@@ -350,7 +350,13 @@ class _Run:
 
 
 def _since(each: Waiting | Silence, now: float) -> str:
-    return f"{each.target}: {each.reason.rstrip('.')}, for {now - each.since:.0f} s"
+    return f"{_named(each)}, for {now - each.since:.0f} s"
+
+
+def _named(each: Waiting | Silence) -> str:
+    """Return why something is waited for, with its name once: most reasons have it."""
+    reason = each.reason.rstrip(".")
+    return reason if each.target in reason else f"{each.target}: {reason}"
 
 
 def read_status(file: Place) -> tuple[QueryStatus | None, str]:
@@ -389,7 +395,7 @@ def _why_behind(told: QueryStatus, now: float, held_up: Sequence[Waiting]) -> st
     batch = told.batch
     away = next(iter(held_up), None)
     if away is not None:
-        return f"it waits for {away.target}: {away.reason.rstrip('.')}"
+        return f"it waits{':' if away.target in away.reason else ' for'} {_named(away)}"
     if batch is None:
         return f"its first batch has been running for {now - told.began_at:.0f} s"
     if (lasts := now - batch.ended_at) > 2 * batch.seconds + _BEHIND_S:

@@ -305,6 +305,18 @@ def test_a_batch_that_does_not_end_is_named(spec: ProjectSpec) -> None:
     assert "the batch after 7 has been running for 90 s" == told(spec, stuck).because
 
 
+def test_a_target_that_its_reason_names_is_told_once(spec: ProjectSpec) -> None:
+    reason = "could not write to redis shop. Connection refused."
+    away = Waiting(product="person", target="redis shop", reason=reason, attempts=2, since=NOW - 60)
+    behind = replace(CAUGHT_UP, caught_up=False, caught_up_at=NOW - 20)
+
+    waits = told(spec, replace(CAUGHT_UP, waiting=(away,)))
+    soon = told(spec, replace(behind, waiting=(replace(away, since=NOW - 12),)))
+
+    assert "could not write to redis shop. Connection refused, for 60 s" == waits.because
+    assert "it waits: could not write to redis shop. Connection refused" == soon.because
+
+
 def test_products_that_are_built_first_are_named(spec: ProjectSpec) -> None:
     status = replace(CAUGHT_UP, caught_up_at=None, batch=None, building=("cards", "cities"))
 
