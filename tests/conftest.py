@@ -8,11 +8,12 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from _pytest.doctest import DoctestModule
 
 from joinery.model.warning import log as warnings_log
 from joinery.spark.session import open_session
@@ -70,6 +71,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for each in terminalreporter.getreports("rerun"):
         terminalreporter.write_sep("_", f"failed at first: {each.nodeid}")
         terminalreporter.write_line(each.longreprtext)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Look for no examples in the docstrings of tests: only those of `src` have any."""
+    found = yield
+    return [each for each in found if not isinstance(each, DoctestModule)]
 
 
 @pytest.hookimpl(optionalhook=True)
