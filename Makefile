@@ -124,7 +124,7 @@ oracle: setup ## Compare N random projects with the reference: make oracle N=300
 	@JOINERY_ORACLE=$(N) JOINERY_ORACLE_SEED=$(SEED) $(PYTEST) -q tests/oracle
 
 exhaustive: setup ## The seeds, variants and kills that make test leaves out: every solution on Spark, all random projects
-	@JDK_JAVA_OPTIONS=-Dseeds.times=5 $(BIN)/python -m joinery.spark.jar --test
+	@JDK_JAVA_OPTIONS="-Dseeds.times=5 -Drows=1500" $(BIN)/python -m joinery.spark.jar --test
 	@$(PYTEST) $(SHARED) -m exhaustive tests
 
 time: setup ## Run aggregates in eight settings (batches, kills, partitions); what they hold must be the same

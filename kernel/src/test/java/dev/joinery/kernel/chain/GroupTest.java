@@ -23,7 +23,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 /** Groups against a recomputation, under random changes and random order. */
 class GroupTest {
-  private static final int SEEDS = Seeds.of(40);
+  private static final int SEEDS = Seeds.of(20);
   private static final long START = 1_700_000_000_000_000L;
   private static final long MINUTE = 60_000_000L;
 

@@ -31,7 +31,7 @@ import org.junit.jupiter.api.Test;
 /** What an index of stored queries finds, against trying every query on every row. */
 class QuerySetTest {
   private static final int QUERIES = Integer.getInteger("queries", 600);
-  private static final int ROWS = Integer.getInteger("rows", 1_500);
+  private static final int ROWS = Integer.getInteger("rows", 500);
   private static final StructType ROW =
       new StructType()
           .add("city", "string")
