@@ -1,0 +1,236 @@
+"""Some of the fleet's products beside Flink SQL: what they take, and how soon they are back.
+
+`python -m bench.fleet.flink [--changes 200000] [--products 20]` has Joinery keep the products in
+one group, and Flink as one job with a statement for each, over the same records; with `--jobs each`
+as a job for each. Every document of both is compared with DuckDB's (Flink's in a run of its own
+that prints them). Then Flink is killed while it prints, and begins again from its newest
+checkpoint.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any
+
+from bench.compare.contenders import FLINK, Flink
+from bench.fleet.flink_sql import query, table
+from bench.fleet.run import WORK, Bench, compare, relation_of, say, tell_run
+from bench.fleet.shape import Fleet, Product, make_fleet
+from bench.fleet.truth import Truth
+from bench.harness.builds import BENCH
+
+PEER = Flink("flink-rocksdb", FLINK[0], "flink_fleet.py", ("--backend", "rocksdb"))
+PRINTED = re.compile(r"(\w+):\d+> ([+-])[IUD]\[([^(]*), (\(.*\))\]$", re.DOTALL)
+CHECKPOINT_S = 10
+
+
+def statements(fleet: Fleet, data: Path, work: Path) -> Path:
+    """Write tables and queries into a file, and each log as one file; return the former.
+
+    Flink reads several files of a table in no order.
+    """
+    for each in fleet.relations:
+        folder = work / "data" / each.name
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / "all.jsonl").open("wb") as out:
+            for part in sorted((data / each.name).glob("*.jsonl")):
+                out.write(part.read_bytes())
+    told = {
+        "tables": [
+            table(each, (work / "data" / each.name).absolute().as_uri()) for each in fleet.relations
+        ],
+        "queries": {each.name: query(each) for each in fleet.products},
+    }
+    path = work / "statements.json"
+    path.write_text(json.dumps(told), encoding="utf-8")
+    return path
+
+
+def wrong(fleet: Fleet, rows: Path, log: Path) -> dict[str, str]:
+    """Return what is wrong with the documents that Flink printed, by product."""
+    standing = {each.name: Counter[tuple[str, Any]]() for each in fleet.products}
+    with log.open(encoding="utf-8") as lines:
+        for line in lines:
+            if found := PRINTED.match(line.rstrip("\n")):
+                name, sign, key, text = found.groups()
+                standing[name][key, _parsed(text)] += 1 if sign == "+" else -1
+    truth = Truth(fleet, rows)
+    try:
+        told = {each.name: _difference(truth, each, standing[each.name]) for each in fleet.products}
+    finally:
+        truth.close()
+    return {name: text for name, text in told.items() if text}
+
+
+def _difference(truth: Truth, product: Product, standing: Counter[tuple[str, Any]]) -> str:
+    left = +standing
+    if any(count != 1 for count in left.values()):
+        return "documents stand more than once"
+    for key, wanted in truth.documents(product):
+        plain = ",".join(str(each) for each in json.loads(key).values())
+        document = plain, _meant(json.loads(wanted))
+        if not left.pop(document, 0):
+            others = [each for each in left if each[0] == plain]
+            return f"{key} is {others[:1]}, wanted {document[1]}"
+    return f"{len(left)} too many, such as {next(iter(left))}" if left else ""
+
+
+def _parsed(text: str) -> Any:
+    """Read what Flink prints of nested rows and arrays: `(1, a, [(2, b)], NULL)`."""
+    tokens = iter(re.findall(r"[(\[]|[)\]]|, |[^(\[)\],]+|,", text))
+    return _group(tokens, next(tokens))
+
+
+def _group(tokens: Iterator[str], opened: str) -> Any:
+    parts: list[Any] = []
+    held: Any = ""
+    for token in tokens:
+        if token in "([":
+            held = _group(tokens, token)
+        elif token in (", ", ")", "]"):
+            parts.append(_meant(held) if isinstance(held, str) else held)
+            held = ""
+            if token != ", ":
+                break
+        else:
+            held = token
+    return tuple(parts) if opened == "(" else tuple(sorted(parts, key=repr)) or None
+
+
+def _meant(value: Any) -> Any:
+    """Return a value in a form that both have: names of fields, order of lists left out."""
+    match value:
+        case dict():
+            return tuple(_meant(each) for each in value.values())
+        case list():
+            return tuple(sorted((_meant(each) for each in value), key=repr)) or None
+        case None:
+            return None
+        case bool():
+            return str(value).upper()
+    text = str(value).strip()
+    try:
+        return None if text == "NULL" else f"{Decimal(text).normalize():f}"
+    except InvalidOperation:
+        return text
+
+
+def flink(path: Path, work: Path, *options: str) -> Path:
+    """Run Flink to its end, and tell its cost; return the file of what it printed."""
+    measured, told = PEER.start(path, work, "--work", str(work), *options)
+    say(
+        f"Flink {' '.join(options)}: {told['seconds']:.1f} s, whole {measured.seconds:.1f} s;"
+        f" {measured.cpu_seconds:.0f} s of processor time; peak {measured.peak_bytes / 1e9:.2f} GB"
+    )
+    return work / f"{PEER.name}.log"
+
+
+def restart_s(path: Path, work: Path) -> float:
+    """Kill a run after its second checkpoint, begin again; return the seconds to its first line."""
+    shutil.rmtree(work / "checkpoints", ignore_errors=True)
+    interval = f"--set=execution.checkpointing.interval={CHECKPOINT_S} s"
+    options = ("--work", str(work), "--print", interval)
+    with started(path, work / "killed.log", *options) as run:
+        while len(done := checkpoints(work)) < 2:
+            if run.poll() is not None:
+                raise SystemExit("Flink ended before its second checkpoint: give it more changes")
+            time.sleep(0.2)
+    begun = time.monotonic()
+    log = work / "again.log"
+    with started(path, log, *options, "--restore", done[-1].absolute().as_uri()) as run:
+        while b"> " not in log.read_bytes():
+            if run.poll() is not None:
+                raise SystemExit(log.read_text(errors="replace")[-2000:])
+            time.sleep(0.1)
+        return time.monotonic() - begun
+
+
+def checkpoints(work: Path) -> list[Path]:
+    """Return the complete checkpoints, oldest first."""
+    found = (work / "checkpoints").glob("*/chk-*/_metadata")
+    return sorted((each.parent for each in found), key=lambda each: each.stat().st_mtime)
+
+
+@contextmanager
+def started(path: Path, log: Path, *options: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Start Flink; kill it and all its processes in the end."""
+    script = str(BENCH / "peers" / PEER.script)
+    command = [str(PEER.python), script, "--input", str(path), *PEER.options, *options]
+    with log.open("wb") as out:
+        run = subprocess.Popen(command, stdout=out, stderr=out, start_new_session=True)
+    try:
+        yield run
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(run.pid, signal.SIGKILL)
+        run.wait()
+
+
+def arguments() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(prog="python -m bench.fleet.flink", description=__doc__)
+    parser.add_argument("--changes", type=int, default=200_000)
+    parser.add_argument("--relations", type=int, default=40)
+    parser.add_argument("--of", type=int, default=100, help="products of the fleet")
+    parser.add_argument("--products", type=int, default=20, help="of them, evenly spread")
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--jobs", choices=("one", "each"), default="one")
+    parser.add_argument("--only", choices=("ours", "flink"))
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Measure; return how many products were wrong."""
+    chosen = arguments()
+    whole = make_fleet(chosen.seed, relations=chosen.relations, products=chosen.of)
+    fleet = whole.alone(*whole.products[:: chosen.of // chosen.products][: chosen.products])
+    bench = Bench(whole, changes=chosen.changes, settings=[])
+    bench.write()
+    bad = 0
+    if chosen.only != "ours":
+        bad += theirs(bench, fleet, chosen.jobs)
+    if chosen.only != "flink":
+        bad += ours(bench, fleet)
+    return bad
+
+
+def ours(bench: Bench, fleet: Fleet) -> int:
+    """Run Joinery over the products in one group; return how many were wrong."""
+    folder = bench.declare("some", fleet)
+    tell_run("Joinery", bench.once(folder), bench, len(fleet.products))
+    bad = compare("Joinery", fleet, folder)
+    told = bench.small(folder, relation_of(fleet, 5), 0)
+    say(f"Joinery: restart to the end of its first batch {told.restart_s:.1f} s")
+    return bad
+
+
+def theirs(bench: Bench, fleet: Fleet, jobs: str) -> int:
+    """Run Flink over the products; return how many were wrong."""
+    PEER.install()
+    work = WORK / "flink"
+    path = statements(fleet, bench.data, work)
+    flink(path, work, "--jobs", jobs)
+    log = flink(path, work, "--jobs", jobs, "--print")
+    bad = wrong(fleet, WORK / "rows", log)
+    say(f"Flink: {len(fleet.products) - len(bad)} of {len(fleet.products)} products are right")
+    for product, text in bad.items():
+        say(f"  {product}: {text[:600]}")
+    say(f"Flink: restart to its first document {restart_s(path, work):.1f} s")
+    return len(bad)
+
+
+if __name__ == "__main__":
+    sys.exit(1 if main() else 0)
