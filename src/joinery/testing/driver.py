@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, Protocol
@@ -17,6 +17,7 @@ from joinery.errors import JoineryError
 from joinery.model.change import Change, DocumentChange, Row
 from joinery.plan.product import Product
 from joinery.plan.relation import Relation
+from joinery.plan.support import missing
 from joinery.project.declare_embed import Document
 from joinery.semantics.reference import ReferenceSolution
 from joinery.solutions.choose import SolutionPlace, open_solution, store_solutions
@@ -84,6 +85,9 @@ class Driver:
             memory), a store-backed solution by name, or a solution made for this product.
         options: Of a solution by name, as in a project file.
         folder: Where a solution by name keeps what is embedded; a temporary one by default.
+
+    Raises:
+        DriverError: There is no such solution, or it cannot run the product.
     """
 
     def __init__(
@@ -185,6 +189,20 @@ def _plan(product: object) -> Product:
     )
 
 
+def _refuse_missing(product: Product, solution: str, *, told: str) -> None:
+    """Refuse a product of which a solution would leave something out.
+
+    Raises:
+        DriverError: It cannot run the product yet.
+    """
+    found = missing(replace(product, solution=solution))
+    if found is not None:
+        raise DriverError(
+            f'the solution {told} cannot run "{product.name}" yet: {found.what}',
+            hint='Leave solution out: "reference" computes it.',
+        )
+
+
 def _plain_key(key: Row) -> Any:
     """Return a key's only column's value, or a tuple of several; so too of an object in it."""
     values = tuple(_plain_key(e) if isinstance(e, Mapping) else e for e in key.values())
@@ -202,6 +220,7 @@ def _solution(
     if any(each.personal is not None for each in product.relations):
         raise DriverError(f'product "{product.name}" has personal columns, only for the reference')
     if solution == "memory":
+        _refuse_missing(product, "dynamodb", told=solution)  # which keeps documents alone, too
         return StoreBacked(StoreDriver([product], MemoryState([product])), [product])
     if isinstance(solution, str):
         if solution not in store_solutions():
@@ -211,6 +230,7 @@ def _solution(
                 detail=f"It has {known}.",
                 hint="Or pass the solution itself.",
             )
+        _refuse_missing(product, solution, told=solution)
         place = SolutionPlace(Path(folder or mkdtemp(prefix="joinery-")), product.query)
         return StoreBacked(open_solution(solution, [product], options, place), [product])
     if isinstance(solution, StoreSolution):

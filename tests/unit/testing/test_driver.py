@@ -14,10 +14,12 @@ import joinery.testing as kit
 from joinery.expression.typed import column_expression
 from joinery.model.change import Change
 from joinery.model.type import LONG, STRING, TIMESTAMP, Decimal, Field
+from joinery.plan.build import build_plan
 from joinery.plan.node import Node
 from joinery.plan.product import DocumentForm, Product
 from joinery.plan.relation import Computed, JoinPair, Relation
 from joinery.testing import ChangeError, Driver, delete, gone, insert, tombstone, update, upsert
+from joinery.testing.conformance.project import load_text
 from joinery.testing.driver import DriverError
 
 USER = Relation(
@@ -193,6 +195,37 @@ def test_a_change_of_a_relation_that_is_not_read_is_refused(driver: Driver) -> N
 def test_another_solution_is_passed_as_itself() -> None:
     with pytest.raises(DriverError, match='the driver has no solution "spark-state"'):
         Driver(PROFILE, solution="spark-state")
+
+
+@pytest.mark.parametrize("solution", ["memory", "rdbms-store", "rdbms-trigger", "kv"])
+@pytest.mark.parametrize(
+    ("product", "what"),
+    [
+        (
+            "p: {root: a, embed: {b: {one: a, on: [id], as_of: at}}}",
+            "embeds of versions",
+        ),
+        (
+            "p: {root: a, embed: {b: {many: a, on: [id], within: [0s, 1h]}}}",
+            "embeds of an interval",
+        ),
+        (
+            "p: {root: a, embed: {b: {many: a, through: {a: {id: id}}, on: {id: a.id}}}}",
+            "through another relation",
+        ),
+        ("p: {aggregate: a, window: {session: 1h}, values: {n: count(*)}}", ""),
+        ("p: {history: a, valid: at}", ""),
+    ],
+)
+def test_a_solution_is_not_driven_with_what_it_would_leave_out(
+    product: str, what: str, solution: str
+) -> None:
+    relation = "relations: {a: {key: [id], fields: {id: long, at: timestamp}, time: at}}"
+    plan = build_plan(load_text(f"{relation}\nproducts: {{{product}}}\n")).products[0]
+
+    told = f'the solution {solution} cannot run "p" yet: .*{what}'
+    with pytest.raises(DriverError, match=told):
+        Driver(plan, solution=solution)
 
 
 def test_a_product_of_a_loaded_project_is_driven(tmp_path: Path) -> None:
