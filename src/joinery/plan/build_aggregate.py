@@ -18,7 +18,7 @@ from joinery.plan.aggregate import (
     group_scope,
     window_bounds,
 )
-from joinery.plan.context import Context
+from joinery.plan.context import Context, later_values
 from joinery.plan.join import comparable
 from joinery.plan.relation import Computed, Relation
 from joinery.project.form import AggregateSpec
@@ -125,7 +125,6 @@ def _values(
     lost = {name for name, _ in spec.by} - scope.keys()
     values: list[Computed] = []
     aggregates: list[Aggregate] = []
-    later = {name: f'Move "{name}" up: a value sees those above it.' for name, _ in spec.values}
     outside = {each: f"Put it into an aggregate, such as max({each})." for each in columns}
     for name, text in spec.values:
         place = (*path, "values", name)
@@ -136,7 +135,7 @@ def _values(
             failed={*failed, *lost},
             rows=columns,
             first_aggregate=len(aggregates),
-            elsewhere=later | outside,
+            elsewhere=later_values(spec.values, name) | outside,
         )
         if found is None:
             lost.add(name)

@@ -17,7 +17,7 @@ from joinery.plan.build_on import (
     check_as_of,
     check_within,
 )
-from joinery.plan.context import Context
+from joinery.plan.context import Context, later_values
 from joinery.plan.join import comparable
 from joinery.plan.node import Node, Through, types_of
 from joinery.plan.relation import LOG_TIME, Computed, JoinPair, OrderKey, Relation
@@ -179,9 +179,6 @@ class _NodeParts:
             each.name: f'List "{each.name}" in "fields": values see what the node shows.'
             for each in self.relation.row.fields
         }
-        unseen |= {
-            name: f'Move "{name}" up: a value sees those above it.' for name, _ in self.spec.values
-        }
         values: list[Computed] = []
         aggregates: tuple[Aggregate, ...] = ()
         for name, text in self.spec.values:
@@ -193,7 +190,7 @@ class _NodeParts:
                 failed=self.failed | self.lost,
                 embeds=lists,
                 first_aggregate=len(aggregates),
-                elsewhere=unseen,
+                elsewhere=unseen | later_values(self.spec.values, name),
             )
             if found is None:
                 self.lost.add(name)

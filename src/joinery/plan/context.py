@@ -20,6 +20,7 @@ from joinery.expression.typed import Aggregate, Expression
 from joinery.model.type import DataType, Struct, quoted
 from joinery.project.mark import Path
 from joinery.project.product import ProjectSpec
+from joinery.project.value import Pairs
 
 _WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _SPELLED = re.compile(r"`((?:[^`]|``)+)`|([^\W\d]\w*)")
@@ -221,6 +222,13 @@ def named(text: str, scope: Mapping[str, DataType]) -> str:
     """Return `text`, quoted where it is the name of an awkwardly named column."""
     simple = _WORD.fullmatch(text) and text.lower() not in _RESERVED
     return quoted(text) if text in scope and not simple else text
+
+
+def later_values(values: Pairs, name: str) -> dict[str, str]:
+    """Return hints for the values that are declared below one of them, which it does not see."""
+    names = [each for each, _ in values]
+    below = names[names.index(name) + 1 :]
+    return {each: f'Move "{each}" up: a value sees those above it.' for each in below}
 
 
 def _mentions(text: str, names: Collection[str]) -> bool:

@@ -179,6 +179,11 @@ def test_a_project_without_relations_is_told_once(tmp_path: Path) -> None:
             'Move "twice" up: a value sees those above it.',
         ),
         (
+            "p: {root: user, fields: [id], values: {boss_id: boss_id + 1}}",
+            'there is no column "boss_id" here',
+            'List "boss_id" in "fields": values see what the node shows.',
+        ),
+        (
             "p: {root: user, embed: {b: {many: user, on: {boss_id: id}, limit: 99999999999}}}",
             '"limit" of embed "b" needs a whole number up to 2147483647, not "99999999999"',
             "",
