@@ -1,7 +1,7 @@
 """The fleet's products in Flink SQL: nested rows, arrays, Top-N for lists with a limit.
 
-Flink's arrays have no order, and a list without rows is null: `compare` of `flink.py` takes both
-for what they mean. A time is the text that the record has.
+Flink's arrays have no order, and a list without rows is null: `wrong` of `flink.py` takes both for
+what they mean, so it does not see an order that is wrong. A time is the text that the record has.
 """
 
 from __future__ import annotations
