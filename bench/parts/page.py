@@ -4,7 +4,7 @@
 
 The files are what a run of ten groups writes, with every tenth product behind. It prints JSON:
 the median and the worst of 20 requests to the server, the bytes that are transferred, and of
-`joinery status` as a process the fastest of seven.
+`joinery status` as a process the first, which reads the project file, and the median of six more.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -142,11 +143,13 @@ def main() -> None:
     joinery = str(Path(sys.executable).with_name("joinery"))
     with tempfile.TemporaryDirectory() as folder:
         file = lay_out(Path(folder), asked.products)
-        cold = []
+        env = {**os.environ, "JOINERY_CACHE": str(Path(folder) / "cache")}
+        status = []
         for _ in range(7):
             began = time.perf_counter()
-            subprocess.run([joinery, "status", "--file", file], check=True, capture_output=True)
-            cold.append((time.perf_counter() - began) * 1000)
+            command = [joinery, "status", "--file", str(file)]
+            subprocess.run(command, check=True, capture_output=True, env=env)
+            status.append((time.perf_counter() - began) * 1000)
         command = [joinery, "ui", str(file), "--listen", "127.0.0.1:0"]
         server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         try:
@@ -161,8 +164,8 @@ def main() -> None:
             server.wait()
     found = {
         "products": asked.products,
-        "status_cold_ms": round(min(cold)),
-        "status_cold_median_ms": round(statistics.median(cold)),
+        "status_first_ms": round(status[0]),
+        "status_median_ms": round(statistics.median(status[1:])),
         "page_first_ms": round(first[0]),
         "page_median_ms": round(statistics.median(took)),
         "page_worst_ms": round(max(took)),
