@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from redis import Redis
 
 _TIMEOUT_S = 30.0
-# Of Redis before 7, what a script met comes last: "… @user_script: 9: -OOM command not allowed".
+# The driver takes the first word away where it has a class for it, as for OOM; but of Redis before
+# 7, what a script met comes last: "… @user_script: 9: -OOM command not allowed".
 _PASSING = re.compile(
     r"(?:^-?|: -)(?:LOADING|READONLY|MISCONF|MASTERDOWN|NOREPLICAS|OOM|TRYAGAIN|BUSY)\b"
 )
@@ -55,11 +56,19 @@ def failure(error: Exception, target: str, what: str) -> SinkError:
         target: Where it happened.
         what: What could not be done: `could not write to`.
     """
-    redis = _driver()
+    errors = _driver().exceptions
     said = said_of(error)
     detail = f"{said.rstrip('.')}."
-    denied = isinstance(error, redis.AuthenticationError | redis.exceptions.NoPermissionError)
-    passing = isinstance(error, redis.ConnectionError | redis.TimeoutError)
+    denied = isinstance(error, errors.AuthenticationError | errors.NoPermissionError)
+    passing = isinstance(
+        error,
+        errors.ConnectionError
+        | errors.TimeoutError
+        | errors.OutOfMemoryError
+        | errors.ReadOnlyError
+        | errors.MasterDownError
+        | errors.TryAgainError,
+    )
     if not denied and (passing or _PASSING.search(said)):
         return SinkUnavailableError(f"{what} {target}", detail=detail)
     return SinkError(
