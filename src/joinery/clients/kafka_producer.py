@@ -39,6 +39,7 @@ _AGAIN_S = 0.1
 _POLL_EVERY = 2_000
 UNNAMED = ""
 Record = tuple[bytes, bytes | None, list[tuple[str, bytes]]]
+_MESSAGE_BYTES = (1_000, 1_000_000_000)  # that the client takes; a topic may say less, or more
 _OF_THE_RECORD = (
     "MSG_SIZE_TOO_LARGE",
     "INVALID_MSG_SIZE",
@@ -85,18 +86,15 @@ class Producer:
         self._longest_s = _seconds(brokers, settings, "transaction.timeout.ms")
         self._begun_at = 0.0
         fixed: dict[str, Any] = {"delivery.report.only.error": True, "enable.idempotence": True}
+        bounds = {"message.max.bytes": _MESSAGE_BYTES}
         if transactional_id is not None:
             fixed["transactional.id"] = transactional_id
             # The client takes no record that may come after the end of its transaction.
-            longest_ms = int(self._longest_s * 1_000)
-            settings = {
-                name: min(each, longest_ms) if name == "message.timeout.ms" else each
-                for name, each in settings.items()
-            }
+            bounds["message.timeout.ms"] = (0, int(self._longest_s * 1_000))
         self._report = _weakly(self._delivered)
         self._client = make_producer(
             brokers,
-            defaults=settings,
+            defaults={name: _within(each, bounds.get(name)) for name, each in settings.items()},
             **fixed,
             error_cb=_weakly(self._heard),
             on_delivery=partial(self._report, UNNAMED),
@@ -387,6 +385,10 @@ def _weakly(method: Callable[..., None]) -> Callable[..., None]:
             standing(*given)
 
     return call
+
+
+def _within(value: Any, bounds: tuple[int, int] | None) -> Any:
+    return value if bounds is None else min(max(bounds[0], value), bounds[1])
 
 
 def _seconds(brokers: Brokers, defaults: Mapping[str, Any], name: str) -> float:

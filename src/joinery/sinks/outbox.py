@@ -42,7 +42,6 @@ from joinery.sinks.protocol import Guarantee, Refusal, SinkError, StagedBatch, W
 
 POSITION_HEADER = "joinery.position"
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
-_LEAST = 1_000  # that the client takes for message.max.bytes
 _RESERVED = frozenset({".", ".."})
 _COLUMN = re.compile(r"\{([^{}]*)\}")
 
@@ -172,7 +171,7 @@ class OutboxSink:
         this = (batch.query_id, *limits)
         if self._producer is None or self._producer_of != this:
             self._close_producer()
-            settings = {"batch.size": limits[0], "message.max.bytes": max(limits[1], _LEAST)}
+            settings = {"batch.size": limits[0], "message.max.bytes": limits[1]}
             name = f"joinery-{batch.query_id}-{batch.product}-outbox"
             self._producer = Producer(self._brokers, transactional_id=name, **settings)
             self._producer_of = this

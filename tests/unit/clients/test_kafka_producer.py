@@ -85,6 +85,15 @@ def test_properties_of_a_sink_go_before_the_settings_of_its_producer(
     assert "zstd" == taken[0]["compression.type"]
 
 
+@pytest.mark.parametrize("most", [1, 2**31 - 1])
+def test_a_topic_may_take_less_or_more_than_its_client_may_be_told(most: int) -> None:
+    settings: dict[str, Any] = {"message.max.bytes": most}
+    producer = Producer(Brokers("127.0.0.1:9", {}), **settings)
+
+    assert producer.send("t", None, b"x" * 100, [])
+    assert producer.send("t", None, b"x" * 2_000, []) == (most > 2_000)
+
+
 def test_a_shorter_transaction_has_no_record_outlive_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kafka_producer, "ANSWER_S", 0.1)
     brokers = Brokers("127.0.0.1:9", {"transaction.timeout.ms": "30000"})
