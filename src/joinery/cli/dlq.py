@@ -250,7 +250,7 @@ def _write_groups(groups: list[DeadLetterGroup]) -> None:
     _say("\n".join(aligned(rows)))
     _say("\nThe newest of each:")
     for each in groups:
-        _say(f"  {each.newest.id}  {each.newest.place}: {_short(each.newest.detail)}")
+        _say(f"  {each.newest.id}  {each.newest.place}: {_short(_visible(each.newest.detail))}")
     if any(each.count > 1 for each in groups):
         _say("\nThe id of every one: joinery dlq list --all")
 
@@ -292,21 +292,20 @@ def _shown(letter: DeadLetter) -> str:
     done = f" at {letter.at}" if letter.at else ""
     done += f" by {letter.by}" if letter.by else ""
     lines = [f"{letter.id}  {letter.state}{done}"]
+    last = ("key", "value")
+    facts = {name: each for name, each in letter.facts.items() if name not in last}
+    facts |= {name: letter.facts.get(name) for name in last}
     lines += [
-        f"  {name:10} {value}"
-        for name, value in letter.facts.items()
-        if name not in ("key", "value") and value is not None
-    ]
-    lines += [
-        f"  {name:10} {_visible(str(letter.facts[name]))}"
-        for name in ("key", "value")
-        if letter.facts.get(name) is not None
+        f"  {name:10} {_visible(str(each))}" for name, each in facts.items() if each is not None
     ]
     return "\n".join(lines)
 
 
 def _visible(text: str) -> str:
-    """Return what a record holds with control characters spelled out: a terminal obeys them."""
+    """Return what a record holds, or is told of it, with control characters spelled out.
+
+    A terminal would obey them.
+    """
     return "".join(
         each if each.isprintable() or each in "\n\t" else each.encode("unicode_escape").decode()
         for each in text

@@ -156,15 +156,18 @@ def test_bytes_that_are_no_text_are_put_back_as_they_are(
 def test_a_letter_is_shown_without_what_a_terminal_would_obey(
     command: Command, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    facts = {"reason": "undecodable", "detail": "why", "topic": "customer", "line": 9}
+    facts = {"reason": "poison", "detail": "not \x1b[2J", "topic": "customer", "line": 9}
     letter = {**facts, "key": "\0\2", "value": "a\x1b[2J\ufeff é\n"}
     file = tmp_path / ".joinery/dead_letters/profile-000002-0000000000.jsonl"
     file.write_text(f"{json.dumps(letter)}\n")
 
-    assert command("show", "--reason", "undecodable") == 0
+    assert command("show", "--reason", "poison") == 0
 
     shown = capsys.readouterr().out
     assert "  key        \\x00\\x02\n  value      a\\x1b[2J\\ufeff é\n" in shown
+    assert "  detail     not \\x1b[2J\n" in shown
+    assert command("list") == 0
+    assert ": not \\x1b[2J\n" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("letters")
