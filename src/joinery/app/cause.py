@@ -159,7 +159,8 @@ class Causes:
         hidden = next((e for e in told.newest if not self._is_shown(e, wrong, logs)), None)
         if hidden is not None:
             at = logs.naming.place(hidden)
-            return Open(wrong.key, f"the database does not show a change of it yet ({at})")
+            why = f"the database does not show a change of it yet ({at})"
+            return Open(wrong.key, why, late=True)
         if not same(text, wrong.expected):
             if not self._placed:
                 return Open(wrong.key, "its logs have gone on since it was compared")

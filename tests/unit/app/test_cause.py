@@ -97,6 +97,7 @@ def test_a_change_that_the_database_does_not_show_is_waited_for_also_below_other
     assert isinstance(found, Open)
     assert "the database does not show a change of it yet" in found.why
     assert found.why.endswith("/1.jsonl/2)")
+    assert found.late
 
 
 def test_logs_without_their_beginning_blame_nobody_for_what_they_lack(spec: ProjectSpec) -> None:
