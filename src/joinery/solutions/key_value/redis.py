@@ -17,7 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
-from joinery.clients.redis import failure, open_redis, redis_errors, shown
+from joinery.clients.redis import failure, open_redis, redis_errors, said_of, shown
 from joinery.errors import StoreOptionError
 from joinery.project.option import options, text
 from joinery.sinks.protocol import SinkError, SinkUnavailableError
@@ -251,24 +251,31 @@ class RedisStore:
         try:
             yield from found
         except self._errors as error:
-            raise self._told("read", error) from error
+            raise store_error(error, self._target, "read") from error
 
     def _asked(self, what: str, ask: Any, *arguments: Any) -> Any:
         try:
             return ask(*arguments)
         except self._errors as error:
-            raise self._told(what, error) from error
+            raise store_error(error, self._target, what) from error
 
-    def _told(self, what: str, error: Exception) -> StoreError:
-        if "FENCED" in str(error):
-            return StoreFencedError(
-                "another run has taken over the store", hint="Stop one of the two."
-            )
-        if "EMPTIED" in str(error):
-            return emptied(self._target)
-        told = failure(error, self._target, f"could not {what}")
-        kind = StoreUnavailableError if isinstance(told, SinkUnavailableError) else StoreError
-        return kind(told.message, detail=told.detail, hint=told.hint)
+
+def store_error(error: Exception, target: str, what: str) -> StoreError:
+    """Return the error of a store that tells a failure of the driver, or what our script refused.
+
+    Args:
+        error: The driver's.
+        target: The store.
+        what: What could not be done: `read`.
+    """
+    said = said_of(error)
+    if "FENCED" in said:
+        return StoreFencedError("another run has taken over the store", hint="Stop one of the two.")
+    if "EMPTIED" in said:
+        return emptied(target)
+    told = failure(error, target, f"could not {what}")
+    kind = StoreUnavailableError if isinstance(told, SinkUnavailableError) else StoreError
+    return kind(told.message, detail=told.detail, hint=told.hint)
 
 
 @options
