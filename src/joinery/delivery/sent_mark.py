@@ -10,6 +10,9 @@ from pathlib import Path
 from joinery.files import write_whole
 from joinery.model.warning import RunWarning
 from joinery.place.place import Place
+from joinery.plan.product import Product
+from joinery.plan.stream import Stream
+from joinery.sinks.protocol import Sink, StagedBatch, StandingSink, notes_of
 
 _FOLDER = "joinery.sent"
 
@@ -50,6 +53,22 @@ class SentMark:
         known = mark.read_text(encoding="utf-8") if mark.is_file() else ""
         return self._relative(target) in json.loads(known) if known else None
 
+    def lost(self, product: Product, sink: Sink, batch: StagedBatch) -> RunWarning | None:
+        """Return the warning of a target that got a product's documents and is not there any more.
+
+        Args:
+            product: The product.
+            sink: Of it, open; nothing was written to it yet.
+            batch: Names the product.
+
+        Raises:
+            SinkUnavailableError: It cannot be reached now.
+        """
+        standing: object = notes_of(sink)
+        if not isinstance(standing, StandingSink) or not self.has(product.name, sink.target):
+            return None
+        return None if standing.stands(batch) else gone_warning(described(product), sink.target)
+
     def knows(self, product: str) -> bool:
         """Return whether documents of a product were sent since the checkpoint began."""
         return (self._marks / product).is_file()
@@ -61,12 +80,27 @@ class SentMark:
         return target.replace(f"{self._folder}{os.sep}", "")
 
 
+def described(product: Product) -> str:
+    """Return what a product or a stream is called in a warning."""
+    kind = "stream" if isinstance(product.form, Stream) else "product"
+    return f'{kind} "{product.name}"'
+
+
+def gone_warning(about: str, target: str) -> RunWarning:
+    """Return the warning of a target elsewhere that was sent documents and is not there."""
+    return _lost_warning(f"{about}, {target}", f"{about}: {target} is not there any more")
+
+
 def emptied_warning(about: str, place: Path) -> RunWarning:
     """Return the warning of a target that has lost the documents of a product or stream."""
+    return _lost_warning(about, f"{about}: {place} is empty")
+
+
+def _lost_warning(about: str, what: str) -> RunWarning:
     return RunWarning(
         code="WARN_SINK_EMPTIED",
         about=about,
-        message=f"{about}: {place} is empty, although documents were sent there",
+        message=f"{what}, although documents were sent there",
         detail="The checkpoint is kept, so only documents that change from now on are sent.",
         hint="joinery run --rebuild sends all of them again.",
     )

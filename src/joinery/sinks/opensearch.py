@@ -195,6 +195,10 @@ class OpenSearchSink:
             if not id.startswith(HASHED):
                 yield listed_key(id, batch.key, self.target)
 
+    def stands(self, batch: StagedBatch) -> bool:
+        """Return whether there is an index, or an alias, of the name."""
+        return bool(self._opened().ask(lambda client: client.indices.exists(index=self._index)))
+
     def last_batch(self, batch: StagedBatch) -> int | None:
         """Return the highest batch of the checkpoint that was begun here."""
         server = self._opened()

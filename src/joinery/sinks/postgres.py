@@ -154,6 +154,13 @@ class PostgresSink:
                 for values in cursor.execute(query):
                     yield key_of_stored(batch.key, values)
 
+    def stands(self, batch: StagedBatch) -> bool:
+        """Return whether the table is there."""
+        if not self._parts:
+            raise SinkError(f'sink "postgres" for table "{self._name}" is not open')
+        with self._told():
+            return self._described(batch).stands(self._connections[0])
+
     def last_batch(self, batch: StagedBatch) -> int | None:
         """Return the highest batch of the checkpoint that is noted beside the table."""
         from psycopg.errors import UndefinedTable

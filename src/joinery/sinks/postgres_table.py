@@ -133,6 +133,10 @@ class PostgresTable:
             replicate_whole_rows(connection, (self._at(), self._side))
         connection.execute(self.fence.create())
 
+    def stands(self, connection: psycopg.Connection[Any]) -> bool:
+        """Return whether the table is there."""
+        return bool(self._standing(connection, self._at()))
+
     @property
     def _side(self) -> Composable:
         return self._at(f"{self.name}__deleted")

@@ -204,6 +204,24 @@ class NotingSink(Protocol):
         """
 
 
+@runtime_checkable
+class StandingSink(Protocol):
+    """A sink that can tell whether its target is there, before a batch creates it."""
+
+    def stands(self, batch: StagedBatch) -> bool:
+        """Return whether the target, such as a table or an index, is there.
+
+        Called while the sink is open, from the thread that opened it, before anything else.
+
+        Args:
+            batch: Names the product; its files are not read.
+
+        Raises:
+            SinkUnavailableError: The target cannot be reached now.
+            SinkError: It cannot be asked.
+        """
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogVersions:
     """What a log holds of some root keys.

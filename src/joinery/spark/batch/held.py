@@ -13,10 +13,9 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 
-from joinery.delivery.sent_mark import SentMark, emptied_warning, new_warning
+from joinery.delivery.sent_mark import SentMark, described, emptied_warning, new_warning
 from joinery.model.warning import RunWarning
 from joinery.place.place import Place, local
-from joinery.plan.stream import Stream
 from joinery.project.product import ProjectSpec
 from joinery.sinks.protocol import emptied
 from joinery.spark.batch.captures import Captures
@@ -188,8 +187,7 @@ def _target_warnings(spec: ProjectSpec, query: QueryRun, checkpoint: Place) -> I
     members = [each for each in query.members if each.product.name not in built]
     members = [each for each in members if not each.product.outbox]  # has no rebuild
     for product, sinks in ((each.product, each.sinks) for each in members):
-        kind = "stream" if isinstance(product.form, Stream) else "product"
-        about = f'{kind} "{product.name}"'
+        about = described(product)
         for declared, sink in zip(product.sinks, sinks, strict=True):
             has = sent.has(product.name, sink.target)
             if has is False:

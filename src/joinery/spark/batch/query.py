@@ -233,9 +233,11 @@ class QueryRun:
             self.lookups.open()
 
     def _examine(self, member: ProductSinks, sink: Sink) -> None:
-        """See that a sink was not sent more than this checkpoint knows."""
+        """See that a sink was not sent more than this checkpoint knows, nor lost what it was."""
         if (begun := self._begun) is not None:
             batch = self._batch_of(member, query_id=begun.id, batch_id=begun.batch, files=())
+            if (warning := self._sent.lost(member.product, sink, batch)) is not None:
+                self._board.warn(warning)
             begun.check(sink, batch)
 
     def drain(self) -> None:
