@@ -55,8 +55,11 @@ def last_batch(checkpoint: Place) -> tuple[int | None, bool]:
 
 def positions_after(checkpoint: Place, batch_id: int) -> tuple[str, ...]:
     """Return the position of each source after a batch, which is logged before the batch runs."""
-    text = (checkpoint / "offsets" / str(batch_id)).read_text(encoding="utf-8")
-    return tuple(text.splitlines()[_HEADER:])
+    file = checkpoint / "offsets" / str(batch_id)
+    positions = tuple(file.read_text(encoding="utf-8").splitlines()[_HEADER:])
+    if not positions:  # as where nothing was read yet
+        raise _damaged(file)
+    return positions
 
 
 def last_batch_time_ms(checkpoint: Place) -> int:
@@ -147,7 +150,10 @@ def last_ended_batch(checkpoint: Place) -> int | None:
     file = checkpoint / ENDED
     if not file.exists():
         return None
-    return int(json.loads(file.read_text(encoding="utf-8"))["batch"])
+    try:
+        return int(json.loads(file.read_text(encoding="utf-8"))["batch"])
+    except (ValueError, LookupError, TypeError) as error:
+        raise _damaged(file) from error
 
 
 def untold(checkpoint: Place) -> Telling | None:

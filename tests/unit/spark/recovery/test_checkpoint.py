@@ -9,12 +9,14 @@ import pytest
 from joinery.errors import FencedError, StateMismatchError
 from joinery.project.kind import SourceSpec
 from joinery.spark.recovery.checkpoint import (
+    ENDED,
     FILE_NAME,
     DamagedCheckpointError,
     begin_empty_batch,
     claim_sources,
     committed_positions,
     last_batch,
+    last_ended_batch,
     partitions_of,
     positions_after,
 )
@@ -112,6 +114,25 @@ def test_a_damaged_file_of_a_checkpoint_is_named(tmp_path: Path, content: str) -
         partitions_of(tmp_path)
 
     assert f"the checkpoint is damaged: {tmp_path / 'offsets' / '3'} " in refused.value.message
+
+
+@pytest.mark.parametrize("content", ["", 'v1\n{"batchTimestampMs":70}', 'v1\n{"batchTimes'])
+def test_a_file_without_positions_is_not_taken_for_a_query_that_read_nothing(
+    tmp_path: Path, content: str
+) -> None:
+    batch(tmp_path, 3, "three")
+    (tmp_path / "offsets" / "3").write_text(content)
+
+    with pytest.raises(DamagedCheckpointError):
+        positions_after(tmp_path, 3)
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}"])
+def test_a_damaged_note_of_the_ends_of_logs_is_named(tmp_path: Path, content: str) -> None:
+    (tmp_path / ENDED).write_text(content)
+
+    with pytest.raises(DamagedCheckpointError, match=ENDED):
+        last_ended_batch(tmp_path)
 
 
 def test_damaged_names_of_sources_are_told(tmp_path: Path) -> None:
