@@ -19,6 +19,7 @@ from typing import Any
 
 from joinery.errors import JoineryError, RunError, SpecError
 from joinery.files import write_whole
+from joinery.lookups.protocol import LookupUnavailableError
 from joinery.place.place import Place
 from joinery.sinks.protocol import FencedError
 from joinery.solutions.stored.state import StoreError
@@ -109,8 +110,10 @@ def _chain(failure: Any) -> Iterator[str]:
 
 
 def is_away(failure: Exception) -> bool:
-    """Return whether a batch failed of what decoding asks, which is away: no record's fault."""
-    return any(word in each for each in reasons_of(failure) for word in _AWAY)
+    """Return whether a batch failed of something that it asks and is away: no record's fault."""
+    return isinstance(failure, LookupUnavailableError) or any(
+        word in each for each in reasons_of(failure) for word in _AWAY
+    )
 
 
 ENOUGH = 2
@@ -152,8 +155,8 @@ class Attempts:
     def at_work(self, batch_id: int, counts: Callable[[], bool]) -> Iterator[None]:
         """Do a batch's own work in a block: forget its failures, or count one.
 
-        A store, a schema registry or a vault that is away and a project that is wrong are not
-        failures of the work.
+        A store, a schema registry or a vault that is away, also the store of a lookup, and a
+        project that is wrong are not failures of the work.
 
         Args:
             batch_id: The batch.

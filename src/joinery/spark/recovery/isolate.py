@@ -184,7 +184,7 @@ class _Prober:
     def search(self) -> tuple[PoisonPlace, ...]:
         """Return the places of all records that fail alone.
 
-        What decoding asks, such as a schema registry, may be away: `away` then says so, and the
+        What a batch asks, such as a schema registry, may be away: `away` then says so, and the
         search has ended before its time, since any record might fail of that.
         """
         if not self._start():

@@ -44,7 +44,7 @@ class EnoughError(Exception):
 
 
 class AwayError(Exception):
-    """What decoding asks is away, so that nothing is known of the records."""
+    """What a batch asks is away, so that nothing is known of the records."""
 
 
 class Probe:
@@ -84,7 +84,7 @@ class Probe:
         """Try the records from `first` to before `end`; return why they fail, or nothing.
 
         Raises:
-            AwayError: A schema registry or a vault is away.
+            AwayError: A schema registry, a vault or the store of a lookup is away.
         """
         folder = self._folder / "documents"
         shutil.rmtree(folder, ignore_errors=True)

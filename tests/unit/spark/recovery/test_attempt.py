@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from joinery.lookups.protocol import LookupUnavailableError
 from joinery.solutions.stored.state import StoreError
 from joinery.spark.recovery.attempt import Attempts, Failures
 
@@ -67,6 +68,15 @@ def test_what_decoding_asks_and_is_away_does_not_count(tmp_path: Path, why: str)
 
     with pytest.raises(ValueError, match="not"), attempts.at_work(7, always):
         raise ValueError(why)
+
+    assert attempts.read() is None
+
+
+def test_a_lookup_whose_store_is_away_does_not_count(tmp_path: Path) -> None:
+    attempts = Attempts(tmp_path, "orders")
+
+    with pytest.raises(LookupUnavailableError), attempts.at_work(7, always):
+        raise LookupUnavailableError("redis shop is not available: waited 60 s")
 
     assert attempts.read() is None
 
