@@ -55,11 +55,8 @@ def last_batch(checkpoint: Place) -> tuple[int | None, bool]:
 
 def positions_after(checkpoint: Place, batch_id: int) -> tuple[str, ...]:
     """Return the position of each source after a batch, which is logged before the batch runs."""
-    file = checkpoint / "offsets" / str(batch_id)
-    positions = tuple(file.read_text(encoding="utf-8").splitlines()[_HEADER:])
-    if not positions:  # as where nothing was read yet
-        raise _damaged(file)
-    return positions
+    text = (checkpoint / "offsets" / str(batch_id)).read_text(encoding="utf-8")
+    return tuple(text.splitlines()[_HEADER:])
 
 
 def last_batch_time_ms(checkpoint: Place) -> int:
