@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from confluent_kafka import KafkaError
 
 DEFAULT_MAX_BYTES = 1_048_588
-_LARGEST_BYTES = 1_000_000_000  # that the client takes for message.max.bytes
 _DAY_MS = 86_400_000  # Kafka's own default of delete.retention.ms
 ANSWER_S = 10.0
 _JAAS = re.compile(r'(username|password)\s*=\s*"((?:[^"\\]|\\.)*)"')
@@ -102,7 +101,7 @@ class Topic:
     """A topic as it stands.
 
     Attributes:
-        max_bytes: The largest record batch that it takes, and that can be sent.
+        max_bytes: The largest record batch it takes.
         compacted: Whether it keeps the newest record of each key.
         deletes_ms: How long it keeps the record of a delete at least, in milliseconds; None for
             ever.
@@ -192,24 +191,10 @@ def describe_topic(brokers: Brokers, name: str) -> Topic | None:
             return Topic()  # one may write where one may not look
         raise failure(brokers, error, f'could not describe topic "{name}" of') from error
     return Topic(
-        max_bytes=taken_bytes(settings),
+        max_bytes=int(settings.get("max.message.bytes") or DEFAULT_MAX_BYTES),
         compacted="compact" in (settings.get("cleanup.policy") or ""),
         deletes_ms=kept_deletes_ms(settings),
     )
-
-
-def taken_bytes(settings: Mapping[str, str | None]) -> int:
-    """Return the largest record batch that a topic takes, and that our client can send.
-
-    Args:
-        settings: Of the topic, as the brokers tell them.
-
-    Example:
-        >>> taken_bytes({"max.message.bytes": "2147483647"})
-        1000000000
-    """
-    told = int(settings.get("max.message.bytes") or DEFAULT_MAX_BYTES)
-    return min(told, _LARGEST_BYTES)
 
 
 def kept_deletes_ms(settings: Mapping[str, str | None]) -> int | None:

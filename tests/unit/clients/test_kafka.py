@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import KafkaError, KafkaException
 
 from joinery.clients import kafka as kafka_client
 from joinery.clients.kafka import (
@@ -16,7 +16,6 @@ from joinery.clients.kafka import (
     kept_deletes_ms,
     make_consumer,
     sentence_of,
-    taken_bytes,
 )
 from joinery.errors import SinkOptionError
 from joinery.sinks.protocol import make_sink
@@ -114,17 +113,6 @@ def test_how_long_deletes_stay_follows_from_a_topics_settings(
     settings: dict[str, str], expected: int | None
 ) -> None:
     assert expected == kept_deletes_ms(settings)
-
-
-@pytest.mark.parametrize(
-    ("told", "expected"),
-    [(None, 1_048_588), ("3000000", 3_000_000), (str(2**31 - 1), 1_000_000_000)],
-)
-def test_no_topic_takes_more_than_a_producer_can_send(told: str | None, expected: int) -> None:
-    found = taken_bytes({"max.message.bytes": told})
-
-    assert expected == found
-    assert Producer({"message.max.bytes": found}) is not None
 
 
 @pytest.mark.parametrize(
