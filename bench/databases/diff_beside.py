@@ -150,7 +150,7 @@ def main() -> None:
     told = parser.parse_args()
     customers, purchases = told.documents, told.documents * told.purchases
     with open_world() as world:
-        fill(world.link, customers, purchases)
+        fill(world.link, customers + purchases, purchases=told.purchases)
         world.link.execute("create index on purchase (customer_id)")
         with world.running():
             await_row(world.link, "select 1 from profile having count(*) = %s", customers)

@@ -206,7 +206,7 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, help="where the output of the runs is left")
     chosen = parser.parse_args()
     with open_world() as world:
-        fill(world.link, chosen.rows // 10, chosen.rows - chosen.rows // 10)
+        fill(world.link, chosen.rows)
         writers = Writers(world.address, chosen.rows, chosen.rate, chosen.seed)
         began_at = time.monotonic()
         try:

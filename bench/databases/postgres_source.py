@@ -121,14 +121,15 @@ def _write(link: Link, changes: int) -> None:
     _shown(link, changes, _FIRST)
 
 
-def fill(link: Link, customers: int, purchases: int) -> None:
-    """Fill the tables; each customer has as many purchases as another, or one more."""
+def fill(link: Link, rows: int, *, purchases: int = 9) -> None:
+    """Fill the tables with so many rows, customers that have so many purchases each."""
+    customers = rows // (1 + purchases)
     link.execute(
         "insert into customer select i, 'n' from generate_series(1001, %s) as i", (customers,)
     )
     link.execute(
         "insert into purchase select i, i %% %s + 1, 1 from generate_series(1, %s) as i",
-        (customers, purchases),
+        (customers, rows - customers),
     )
 
 
@@ -298,7 +299,7 @@ def _export(world: World, rows: int) -> str:
 def first(rows: int, *options: str) -> None:
     """Print how long a first run over tables takes."""
     with open_world() as world:
-        fill(world.link, rows // 10, rows - rows // 10)
+        fill(world.link, rows)
         if options[-1:] == ("parquet",):
             options = (*options, _export(world, rows))
         _tell_run(world, rows, *options)
@@ -324,7 +325,7 @@ def stream(rows: int) -> None:
     with open_world() as world:
         with world.running("--once") as run:
             run.wait()
-        fill(world.link, rows // 10, rows - rows // 10)
+        fill(world.link, rows)
         _tell_run(world, rows, what="by the stream")
 
 

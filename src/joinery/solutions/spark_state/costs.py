@@ -47,9 +47,9 @@ class ProductCosts:
         if not self._shares:
             return {}
         found: dict[int, float] = {}
-        for node, told in counts.items():
+        for node, counted in counts.items():
             for product, part in self._shares[int(node)].items():
-                found[product] = found.get(product, 0.0) + part * told.get("nanos", 0) / 1000
+                found[product] = found.get(product, 0.0) + part * counted.get("nanos", 0) / 1000
         return {self._products[product]: {"us": round(total)} for product, total in found.items()}
 
 
