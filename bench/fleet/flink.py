@@ -12,28 +12,23 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Any
 
 from bench.compare.contenders import FLINK, Flink
+from bench.fleet.flink_printed import printed, wrong
 from bench.fleet.flink_sql import query, table
 from bench.fleet.run import WORK, Bench, compare, relation_of, say, tell_run
-from bench.fleet.shape import Fleet, Product, make_fleet
-from bench.fleet.truth import Truth
+from bench.fleet.shape import Fleet, make_fleet
 from bench.harness.builds import BENCH
 
 PEER = Flink("flink-rocksdb", FLINK[0], "flink_fleet.py", ("--backend", "rocksdb"))
-PRINTED = re.compile(r"(\w+):\d+> ([+-])[IUD]\[([^(]*), (\(.*\))\]$", re.DOTALL)
 INTERVAL = "--set=execution.checkpointing.interval=10 s"
 RETAINED = "--set=execution.checkpointing.num-retained=3"  # of one alone, no second is ever seen
 
@@ -60,75 +55,6 @@ def statements(fleet: Fleet, data: Path, work: Path) -> Path:
     return path
 
 
-def wrong(fleet: Fleet, rows: Path, log: Path) -> dict[str, str]:
-    """Return what is wrong with the documents that Flink printed, by product."""
-    standing = {each.name: Counter[tuple[str, Any]]() for each in fleet.products}
-    with log.open(encoding="utf-8") as lines:
-        for line in lines:
-            if found := PRINTED.match(line.rstrip("\n")):
-                name, sign, key, text = found.groups()
-                standing[name][key, _parsed(text)] += 1 if sign == "+" else -1
-    truth = Truth(fleet, rows)
-    try:
-        told = {each.name: _difference(truth, each, standing[each.name]) for each in fleet.products}
-    finally:
-        truth.close()
-    return {name: text for name, text in told.items() if text}
-
-
-def _difference(truth: Truth, product: Product, standing: Counter[tuple[str, Any]]) -> str:
-    left = +standing
-    if odd := next((each for each, count in standing.items() if count not in (0, 1)), None):
-        return f"{odd} stands {standing[odd]} times"
-    for key, wanted in truth.documents(product):
-        plain = ",".join(str(each) for each in json.loads(key).values())
-        document = plain, _meant(json.loads(wanted))
-        if not left.pop(document, 0):
-            others = [each for each in left if each[0] == plain]
-            return f"{key} is {others[:1]}, wanted {document[1]}"
-    return f"{len(left)} too many, such as {next(iter(left))}" if left else ""
-
-
-def _parsed(text: str) -> Any:
-    """Read what Flink prints of nested rows and arrays: `(1, a, [(2, b)], NULL)`."""
-    tokens = iter(re.findall(r"[(\[]|[)\]]|, |[^(\[)\],]+|,", text))
-    return _group(tokens, next(tokens))
-
-
-def _group(tokens: Iterator[str], opened: str) -> Any:
-    parts: list[Any] = []
-    held: Any = ""
-    for token in tokens:
-        if token in "([":
-            held = _group(tokens, token)
-        elif token in (", ", ")", "]"):
-            parts.append(_meant(held) if isinstance(held, str) else held)
-            held = ""
-            if token != ", ":
-                break
-        else:
-            held = token
-    return tuple(parts) if opened == "(" else tuple(sorted(parts, key=repr)) or None
-
-
-def _meant(value: Any) -> Any:
-    """Return a value in a form that both have: names of fields, order of lists left out."""
-    match value:
-        case dict():
-            return tuple(_meant(each) for each in value.values())
-        case list():
-            return tuple(sorted((_meant(each) for each in value), key=repr)) or None
-        case None:
-            return None
-        case bool():
-            return str(value).upper()
-    text = str(value).strip()
-    try:
-        return None if text == "NULL" else f"{Decimal(text).normalize():f}"
-    except InvalidOperation:
-        return text
-
-
 def flink(path: Path, work: Path, *options: str) -> Path:
     """Run Flink to its end, and tell its cost; return the file of what it printed."""
     measured, told = PEER.start(path, work, "--work", str(work), *options)
@@ -152,7 +78,7 @@ def restart_s(path: Path, work: Path) -> float:
     begun = time.monotonic()
     log = work / "again.log"
     with started(path, log, *options, "--restore", newest) as run:
-        while not any(map(PRINTED.match, log.read_text(errors="replace").splitlines())):
+        while next(printed(log), None) is None:
             if run.poll() is not None:
                 raise SystemExit(log.read_text(errors="replace")[-2000:])
             time.sleep(0.1)

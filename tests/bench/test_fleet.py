@@ -10,6 +10,7 @@ import pytest
 
 import joinery as jn
 from bench.fleet.compare import Sent, difference
+from bench.fleet.flink_printed import wrong
 from bench.fleet.log import History, LogFiles
 from bench.fleet.shape import Fleet, declared, make_fleet
 from bench.fleet.truth import Truth
@@ -97,3 +98,51 @@ def test_a_fleet_of_a_hundred_has_all_that_it_is_to_have() -> None:
         for node in nodes
         for each in node.embeds
     )
+
+
+def as_flink_prints(value: Any) -> str:
+    match value:
+        case dict():
+            return f"({', '.join(map(as_flink_prints, value.values()))})"
+        case [_, *_]:
+            return f"[{', '.join(map(as_flink_prints, reversed(value)))}]"
+        case None | []:
+            return "NULL"
+        case bool():
+            return str(value).upper()
+        case _:
+            return str(value)
+
+
+@pytest.fixture
+def printed(tmp_path: Path) -> tuple[Fleet, list[str]]:
+    """A fleet whose rows are in a folder, and the lines that Flink would print of it."""
+    fleet = make_fleet(7, relations=12, products=8)
+    history = History(fleet)
+    assert list(history.lines(CHANGES))
+    history.write_rows(tmp_path / "rows")
+    truth, lines = Truth(fleet, tmp_path / "rows"), []
+    for product in fleet.products:
+        for key, document in truth.documents(product):
+            plain = ",".join(str(each) for each in json.loads(key).values())
+            text = as_flink_prints(json.loads(document))
+            lines.append(f"{product.name}:1> +I[{plain}, {text}]")
+    truth.close()
+    return fleet, lines
+
+
+def test_what_flink_prints_is_compared(printed: tuple[Fleet, list[str]], tmp_path: Path) -> None:
+    fleet, lines = printed
+    log, rows = tmp_path / "log", tmp_path / "rows"
+    name = lines[0].partition(":")[0]
+    taken_back = lines[0].replace("+I", "-D", 1)
+
+    def found(*printed: str) -> dict[str, str]:
+        log.write_text("\n".join(("WARNING: something", *printed)), encoding="utf-8")
+        return wrong(fleet, rows, log)
+
+    assert {} == found(*lines)
+    assert {} == found(lines[0], taken_back, *lines)
+    assert [name] == [*found(*lines[1:])]
+    assert "stands 2 times" in found(lines[0], *lines)[name]
+    assert "too many" in found(lines[0].replace("[", "[999999", 1), *lines)[name]
