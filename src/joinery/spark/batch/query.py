@@ -38,12 +38,13 @@ from joinery.model.watermark import EventTimes
 from joinery.place.remote_path import RemotePath
 from joinery.plan.product import Product
 from joinery.sinks.line import StagedRow
-from joinery.sinks.protocol import FencedError, Sink, SinkUnavailableError, StagedBatch
+from joinery.sinks.protocol import FencedError, Sink, SinkUnavailableError
 from joinery.solutions.stored.state import StoreUnavailableError
 from joinery.spark.batch.letters import QueryLetters
 from joinery.spark.batch.progress import ProgressBoard
 from joinery.spark.batch.query_sinks import ProductSinks, QuerySinks
 from joinery.spark.batch.repairs import Repairs
+from joinery.spark.batch.sink_batches import SinkBatches
 from joinery.spark.batch.staging import Staging
 from joinery.spark.batch.watermarks import QueryTimes
 from joinery.spark.kernel import PartsApart
@@ -150,14 +151,15 @@ class QueryRun:
             dead_letters, ended=self.ended, tell=partial(board.wait, dead_letters.target)
         )
         self._letters = QueryLetters(patient if wait_for_letters else dead_letters, lease)
-        self._retention_ms = tombstone_retention_ms
-        self._batches = {each.product.name: self._no_batch(each.product) for each in members}
+        self._batches = SinkBatches(
+            name, self.products, lease=lease, retention_ms=tombstone_retention_ms
+        )
         self._sinks = QuerySinks(
             make_outlet=outlets,
             tasks=tasks,
             board=board,
             lease=lease,
-            batch_of=self._batch_of,
+            batch_of=self._batches.of,
             letters=self._letters,
             ended=self.ended,
             one_attempt=self._one_attempt,
@@ -235,7 +237,7 @@ class QueryRun:
     def _examine(self, member: ProductSinks, sink: Sink) -> None:
         """See that a sink was not sent more than this checkpoint knows, nor lost what it was."""
         if (begun := self._begun) is not None:
-            batch = self._batch_of(member, query_id=begun.id, batch_id=begun.batch, files=())
+            batch = self._batches.of(member.product.name, query_id=begun.id, batch_id=begun.batch)
             if (warning := self._sent.lost(member.product, sink, batch)) is not None:
                 self._board.warn(warning)
             begun.check(sink, batch)
@@ -279,23 +281,22 @@ class QueryRun:
         """Serve all requests; a sink that is away is tried once, since the watch must go on."""
         if self._repairs is None:
             return
-        remembered_us = self._retention_ms * 1000
+        remembered_us = self._batches.retention_us
         with self._one_attempt.here():
             self._repairs.serve_all(self.products, self._send_again, remembered_us=remembered_us)
 
     def _send_again(self, request: Request, rows: Sequence[StagedRow]) -> int:
         """Send documents as a batch of their own; return how many were refused."""
         assert self._repairs is not None  # it has told of the request
-        member, outlet = next(
-            each for each in self._outlets if each[0].product.name == request.product
-        )
+        name = request.product
+        outlet = next(each for member, each in self._outlets if member.product.name == name)
         with tempfile.TemporaryDirectory(prefix="joinery-repair-") as folder:
             part = Path(folder, "part-00000.jsonl")
             part.write_text("".join(each.line() for each in rows), encoding="utf-8")
             query_id, batch_id = self._repairs.stood_at()
-            batch = self._batch_of(member, query_id=query_id, batch_id=batch_id, files=(part,))
+            batch = self._batches.of(name, query_id=query_id, batch_id=batch_id, files=(part,))
             outcomes = outlet.write(replace(batch, after=round(time.time() * 1000)))
-            self._letters.keep_refused(request.product, outcomes)
+            self._letters.keep_refused(name, outcomes)
         return sum(len(each.written.refused) for each in outcomes)
 
     def run_batch(self, kernel: BatchKernel, frame: DataFrame, batch_id: int) -> None:
@@ -317,7 +318,7 @@ class QueryRun:
             for member, outlet in self._outlets:
                 name = member.product.name
                 files = staging.parts(name) if name in with_parts else ()
-                batch = self._batch_of(member, query_id=query_id, batch_id=batch_id, files=files)
+                batch = self._batches.of(name, query_id=query_id, batch_id=batch_id, files=files)
                 apart = summary.get("parts", {}).get(name, ())
                 for target, written in outlet.write(replace(batch, apart=apart)):
                     letters.add(batch.product, target, written.refused)
@@ -350,8 +351,8 @@ class QueryRun:
                 product = member.product.name
                 if (file := handed.documents.get(product)) is None:
                     continue
-                batch = self._batch_of(
-                    member, query_id=query_id, batch_id=handed.last_batch, files=(file,)
+                batch = self._batches.of(
+                    product, query_id=query_id, batch_id=handed.last_batch, files=(file,)
                 )
                 outcomes = outlet.write(replace(batch, after=at, by_driver=True))
                 self._letters.keep_refused(product, outcomes)
@@ -471,32 +472,6 @@ class QueryRun:
         counted = {name: {**relations.get(name, {}), "lost": lost[name]} for name in lost}
         return {**relations, **counted}
 
-    def _no_batch(self, product: Product) -> StagedBatch:
-        """Return what all batches of a product have in common."""
-        return StagedBatch(
-            product=product.name,
-            query=self.name,
-            query_id="",
-            batch_id=-1,
-            files=(),
-            key=product.key,
-            value=product.output,
-            nullable_key=product.nullable_key,
-            check=self.lease.check,
-        )
-
-    def _batch_of(
-        self, member: ProductSinks, *, query_id: str, batch_id: int, files: tuple[Path, ...]
-    ) -> StagedBatch:
-        return replace(
-            self._batches[member.product.name],
-            query_id=query_id,
-            batch_id=batch_id,
-            files=files,
-            epoch=self.lease.epoch,
-            forget_before=_micros(time.time()) - self._retention_ms * 1000,
-        )
-
     def fail(self, error: Exception) -> None:
         """Note why the query cannot go on, and let it end."""
         if self.ending.is_set() and isinstance(error, SinkUnavailableError):
@@ -525,10 +500,6 @@ def _count(counts: dict[str, int], name: str, more: int) -> None:
 
 def _documents(counts: Counts) -> int:
     return counts.get("upserts", 0) + counts.get("tombstones", 0)
-
-
-def _micros(seconds: float) -> int:
-    return int(seconds * 1_000_000)
 
 
 def _count_lines(part: Path) -> int:

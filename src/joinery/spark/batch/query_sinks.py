@@ -86,7 +86,7 @@ class QuerySinks:
     def outlet(self, member: ProductSinks) -> Outlet:
         """Return the way to sinks that wait for their targets until the run ends."""
         delaying = Delaying(
-            make=partial(self._batch_of, member),
+            make=partial(self._batch_of, member.product.name),
             tell=partial(self._letters.keep_refused, member.product.name),
             on_error=self._on_error,
             ended=self._ended,
