@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from joinery.plan.product import Plan
-    from joinery.project.product import ProjectSpec
+    from joinery.project.product import ProductSpec, ProjectSpec
+    from joinery.project.stream import StreamSpec
     from joinery.spark.batch.captures import Captures
     from joinery.spark.batch.run import Run
 
@@ -141,7 +142,7 @@ def _early_driver(spec: ProjectSpec, arguments: RunArguments) -> Driver | None:
                 _spark_log(spec),
                 master=arguments.master,
                 settings={**checkpoint_settings(spec), **dict(spec.run.spark)},
-                short=arguments.once and _is_short(spec),
+                short=arguments.once and _is_short(spec, arguments.products),
             ),
             _spark_log(spec),
         )
@@ -151,11 +152,16 @@ def _early_driver(spec: ProjectSpec, arguments: RunArguments) -> Driver | None:
 _SHORT_BYTES = 64_000_000  # of up to which runs were measured: docs/design/performance.md
 
 
-def _is_short(spec: ProjectSpec) -> bool:
-    """Return whether all that the sources hold is some hundred thousand changes in files."""
-    if any(each.kind != "files" for each in spec.sources):
-        return False
-    folders = [spec.path_of(str(dict(each.options)["path"])) for each in spec.sources]
+def _is_short(spec: ProjectSpec, names: Sequence[str]) -> bool:
+    """Return whether all that some products read is some hundred thousand changes in files."""
+    known: tuple[ProductSpec | StreamSpec, ...] = (*spec.products, *spec.streams)
+    read = {each for one in known if not names or one.name in names for each in one.reads}
+    folders: set[Path] = set()
+    for source in spec.sources:
+        topics = [e.topic or e.name for e in spec.changelogs_of(source) if e.name in read]
+        if topics and source.kind != "files":
+            return False
+        folders |= {spec.path_of(str(dict(source.options)["path"])) / each for each in topics}
     sizes = (
         each.stat().st_size for folder in folders for each in folder.rglob("*") if each.is_file()
     )

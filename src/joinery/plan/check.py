@@ -92,7 +92,7 @@ def _part(spec: ProjectSpec, place: Location | None) -> SpecPath:
 
 
 def _read(product: ProductSpec) -> set[str]:
-    return {*product.relations_read, *product.ready}
+    return {*product.reads, *product.ready}
 
 
 Severity = Literal["error", "warning"]

@@ -115,7 +115,7 @@ class ProductSpec(Part):
     form: FormSpec = DOCUMENTS
 
     @property
-    def relations_read(self) -> tuple[str, ...]:
+    def reads(self) -> tuple[str, ...]:
         """The names of the relations and products that it reads."""
         names = (each for node in self.root.walk() for each in node.relations)
         return (*names, *(name for name, _ in relations_beside(self.form)))
@@ -156,7 +156,7 @@ class ProjectSpec:
     def read_products(self) -> frozenset[str]:
         """The products that others read as relations."""
         named = {each.name: each.product or "" for each in self.relations}
-        read = {name for each in self.products for name in each.relations_read}
+        read = {name for each in self.products for name in each.reads}
         return frozenset(named.get(each, each) for each in read)
 
     @property
@@ -192,7 +192,7 @@ class ProjectSpec:
             name = left.pop()
             if name in specs and name not in kept:
                 kept.add(name)
-                left += [named.get(each, each) for each in specs[name].relations_read]
+                left += [named.get(each, each) for each in specs[name].reads]
         return replace(
             self,
             products=tuple(each for each in self.products if each.name in kept),

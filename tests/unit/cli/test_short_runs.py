@@ -16,8 +16,11 @@ sources: {{changes: {source}}}
 defaults: {{source: changes, format: json}}
 relations:
   customer: {{key: [id], fields: {{id: long, name: string}}}}
+  visit: {{append: true, key: [id], fields: {{id: long, customer_id: long}}}}
 products:
   page: {{root: customer, fields: [id, name], sink: {{files: {{path: out}}}}}}
+streams:
+  visits: {{from: visit, sink: {{files: {{path: out}}}}}}
 """
 
 
@@ -34,17 +37,33 @@ def test_a_run_over_some_hundred_thousand_changes_in_files_is_short(
         (folder / name).touch()
         os.truncate(folder / name, each)  # sparse
 
-    assert short == run._is_short(load_spec(tmp_path / "joinery.yaml"))
+    assert short == run._is_short(load_spec(tmp_path / "joinery.yaml"), ())
+
+
+@pytest.mark.parametrize(
+    ("names", "short"),
+    [((), False), (("visits",), False), (("page", "visits"), False), (("page",), True)],
+)
+def test_what_the_products_to_run_do_not_read_does_not_count(
+    names: tuple[str, ...], short: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "joinery.yaml").write_text(PROJECT.format(source="{files: {path: data}}"))
+    folder = tmp_path / "data" / "visit"
+    folder.mkdir(parents=True)
+    (folder / "1.jsonl").touch()
+    os.truncate(folder / "1.jsonl", 90_000_000)
+
+    assert short == run._is_short(load_spec(tmp_path / "joinery.yaml"), names)
 
 
 def test_a_run_whose_files_are_not_there_yet_is_short(tmp_path: Path) -> None:
     (tmp_path / "joinery.yaml").write_text(PROJECT.format(source="{files: {path: data}}"))
 
-    assert run._is_short(load_spec(tmp_path / "joinery.yaml"))
+    assert run._is_short(load_spec(tmp_path / "joinery.yaml"), ())
 
 
 def test_nobody_knows_how_long_a_run_over_topics_is(tmp_path: Path) -> None:
     source = '{kafka: {bootstrap: "localhost:9092"}}'
     (tmp_path / "joinery.yaml").write_text(PROJECT.format(source=source))
 
-    assert not run._is_short(load_spec(tmp_path / "joinery.yaml"))
+    assert not run._is_short(load_spec(tmp_path / "joinery.yaml"), ())
