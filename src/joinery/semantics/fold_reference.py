@@ -172,8 +172,8 @@ class FoldReference:
 
     def _put(self, number: int, event: _Event) -> str:
         """Put an event under its number; return the counter that tells of it."""
-        shown = {name: evaluate(event.row) for name, evaluate in self._by}
-        key = tuple(equal_value(each) for each in shown.values())
+        shown = {name: equal_value(evaluate(event.row)) for name, evaluate in self._by}
+        key = tuple(shown.values())
         log = self._logs.setdefault(key, _Log(shown))
         standing = log.events.setdefault(number, event)
         if standing is event:

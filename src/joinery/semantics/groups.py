@@ -63,7 +63,6 @@ class Groups:
         self.limited = False
         """Whether a value of the last group is null, as it counts too many different ones."""
         self._members: dict[Slot, Members] = {}
-        self._shown: dict[Key, Row] = {}
         kinds = [(form.relation.type_of(each), False) for each in form.relation.key]
         self._rank = row_key(kinds)
 
@@ -225,7 +224,7 @@ class Groups:
         """Return what a group shows."""
         form = self._form
         rows = self._in_order(members)
-        shown = dict(self._shown[group])
+        shown = dict(zip((name for name, _ in self._by), group, strict=True))
         if bounds is not None:
             shown |= {
                 WINDOW_START.name: moment_of(bounds[0]),
@@ -262,10 +261,7 @@ class Groups:
         return sorted(members.items(), key=rank)
 
     def _group(self, row: Row) -> Key:
-        values = {name: evaluate(row) for name, evaluate in self._by}
-        group = tuple(equal_value(each) for each in values.values())
-        self._shown.setdefault(group, values)
-        return group
+        return tuple(equal_value(evaluate(row)) for _, evaluate in self._by)
 
 
 def _within(members: Members, watermark: int | None, size_us: int) -> Members:

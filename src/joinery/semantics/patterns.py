@@ -56,7 +56,6 @@ class Patterns:
         self._reading = _Reading(form, findings)
         self._fields = [(each.name, guarded(each.expression, findings)) for each in form.fields]
         self._members: dict[Slot, dict[Any, _Member]] = {}
-        self._shown: dict[Key, Row] = {}
         self._reached: int | None = None
         self._looked_up: Matching = Rows({})
         self._from: dict[Key, tuple[Any, ...]] = {}
@@ -76,9 +75,7 @@ class Patterns:
         time_us = self.time_of(row)
         if self._form.relation.time is not None and time_us is None:
             return ()
-        values = {name: evaluate(row) for name, evaluate in self._by}
-        group = tuple(equal_value(each) for each in values.values())
-        self._shown.setdefault(group, values)
+        group = tuple(equal_value(evaluate(row)) for _, evaluate in self._by)
         return (Slot(group, time_us=time_us),)
 
     def lifetimes(self, time_us: int) -> Sequence[Bounds]:
@@ -218,7 +215,7 @@ class Patterns:
         return KeyObject((name, equal_value(row[name])) for name in self._form.relation.key)
 
     def _value(self, group: Key, start: KeyObject, told: _Told, last: Taken) -> dict[str, Any]:
-        shown = dict(self._shown[group])
+        shown = dict(zip((name for name, _ in self._by), group, strict=True))
         scope = shown | self._reading.of(told, last)
         shown[START] = start
         return shown | {name: evaluate(scope) for name, evaluate in self._fields}

@@ -153,3 +153,15 @@ def test_what_stands_does_not_depend_on_how_the_log_is_cut(tmp_path: Path, cut: 
     assert {10: 2, 11: 2, 12: 1, 13: 1} == {
         key.hour: value["n"] for key, value in made.documents().items()
     }
+
+
+def test_a_zero_that_groups_are_made_by_has_no_sign_whichever_row_was_first() -> None:
+    reading = jn.relation(
+        "reading", key="id", fields={"id": "long", "t": "string"}, derive={"c": "cast(t as double)"}
+    )
+    made = Driver(jn.aggregate("p", reading, by=["c"], values={"n": "count(*)"}))
+
+    made.send(insert("reading", id=1, t="-0.0"))
+    made.send(insert("reading", id=2, t="0.0"))
+
+    assert "{0.0: {'c': 0.0, 'n': 2}}" == str(made.documents())
