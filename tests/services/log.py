@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     NewTopic,
     ResourceType,
 )
+from tests.looking import rest
 
 Data = Mapping[str, Any] | str | bytes | None
 
@@ -40,6 +42,15 @@ class Log:
         """Give a topic more partitions."""
         client = AdminClient(self._settings())
         client.create_partitions([NewPartitions(topic, partitions)])[topic].result(30)
+
+    def drop(self, topic: str) -> None:
+        """Delete a topic, and wait until it is gone."""
+        client = AdminClient(self._settings())
+        client.delete_topics([topic])[topic].result(30)
+        begun = time.monotonic()
+        while topic in client.list_topics(timeout=30).topics:
+            rest(begun, 0.05)
+            begun = time.monotonic()
 
     def set(self, topic: str, **settings: str) -> None:
         """Change settings of a topic."""

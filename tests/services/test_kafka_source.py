@@ -404,6 +404,31 @@ def test_a_run_that_may_lose_records_counts_them(shop: Shop) -> None:
     assert f'Topic "{shop.at}.customer" partition 0 lacks offsets 1 to 2.' == told.detail
 
 
+def test_a_topic_that_was_created_again_and_is_longer_than_before_is_not_read_on(
+    shop: Shop,
+) -> None:
+    topic = f"{shop.at}.customer"
+    shop.customer(1, "Ada")
+    shop.once()
+    shop.log.drop(topic)
+    shop.log.create(topic)
+    for number in (2, 3):
+        shop.customer(number, f"n{number}")
+
+    for _ in range(2):
+        with pytest.raises(RecordsLostError) as told:
+            run(shop.spark, shop, once=True)
+
+    assert f'Topic "{topic}" partition 0 was deleted, or created again, after offset 0 was' in (
+        told.value.detail
+    )
+
+    shop.declare(options="fail_on_data_loss: false")
+    ended, _ = shop.once()
+    assert {1: "Ada", 3: "n3"} == shop.documents()
+    assert ["WARN_RECORDS_LOST"] == [each.code for each in ended.progress.warnings]
+
+
 def test_a_record_that_is_too_large_is_a_dead_letter(shop: Shop) -> None:
     shop.declare(PROJECT.replace("run: {{", "run: {{max_record_bytes: 100, "))
     shop.customer(1, "Ada")

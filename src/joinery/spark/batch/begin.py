@@ -34,6 +34,7 @@ from joinery.spark.source.file_watch import FileWatch
 from joinery.spark.source.kafka_groups import KafkaGroups
 from joinery.spark.source.kafka_watch import KafkaWatch
 from joinery.spark.source.source import sources_of
+from joinery.spark.source.topic_ids import TopicIds
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -96,7 +97,12 @@ class Beginning:
             vault=self.held.door,
             ended=ended,
         )
-        topics = KafkaWatch(spark, self.spec, reads, checkpoints, self.board.warn, self.board.wait)
+        ids = {
+            each.name: TopicIds(checkpoints[each.name], each.lease.check) for each in self.queries
+        }
+        topics = KafkaWatch(
+            spark, self.spec, reads, checkpoints, ids, self.board.warn, self.board.wait
+        )
         files = FileWatch(self.spec, reads, checkpoints, self.board.warn, self.board.ignore)
         overdue = {
             each.name: OverdueTimers(checkpoints[each.name], each.lease.check)

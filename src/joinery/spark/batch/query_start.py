@@ -40,6 +40,7 @@ from joinery.spark.source.feed import open_change_feed
 from joinery.spark.source.kafka_again import edges_in
 from joinery.spark.source.open import open_sources
 from joinery.spark.source.source import BatchRoom, SourceRead, sources_of
+from joinery.spark.source.topic_ids import TopicIds
 from joinery.spark.streams.kernel import StreamKernel
 
 if TYPE_CHECKING:
@@ -179,7 +180,9 @@ class QueryStarter:
             query.built_in = None if telling is None else telling.batch
         if self.mode.needs_ends(query.products):
             Ends(checkpoint, reads).take(spark, spec)
-        raw = open_sources(spark, spec, reads, committed_positions(checkpoint), self._room(query))
+        ids = TopicIds(checkpoint, query.lease.check)
+        at = committed_positions(checkpoint)
+        raw = open_sources(spark, spec, reads, at, self._room(query), ids)
         query.lost = raw.lost
         for warning in raw.warnings:
             self.warn(warning)

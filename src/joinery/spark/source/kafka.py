@@ -25,11 +25,13 @@ from joinery.spark.source.kafka_client import (
     KafkaClient,
     check_committed,
     check_loss,
+    lost_error,
     lost_warning,
     records_lost,
 )
 from joinery.spark.source.record_bytes import mean_record_bytes
 from joinery.spark.source.source import BatchRoom, RawStream, batch_options, positions
+from joinery.spark.source.topic_ids import TopicIds
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -49,6 +51,7 @@ def open_kafka(
     topics: Sequence[str],
     begun: str | None,
     room: BatchRoom,
+    ids: TopicIds | None = None,
 ) -> RawStream:
     """Return the raw stream of some topics.
 
@@ -59,6 +62,7 @@ def open_kafka(
         topics: As relations name them.
         begun: The checkpoint's positions, as Spark writes them; None for a fresh one.
         room: What a batch may count on.
+        ids: Those of the topics that the query has read.
 
     Raises:
         ConnectorMissingError: The session has no Kafka connector.
@@ -76,6 +80,16 @@ def open_kafka(
         else:
             gaps = check_loss(client, source.name, options, positions(begun))
             check_committed(client, source.name, options, positions(begun))
+        if ids is not None:
+            again = ids.compare(
+                source.name,
+                client.ids(pattern),
+                positions(begun),
+                goes_on=not options.fail_on_data_loss,
+            )
+            if again and options.fail_on_data_loss:
+                raise lost_error(source.name, again)
+            gaps = [*dict.fromkeys((*gaps, *again))]
         # Real-time mode has no batches, and Spark takes only its own source there.
         bounded = spec.run.max_rows_per_batch != 0
         bounds = batch_options(spec.run, room) if bounded else {}

@@ -25,6 +25,7 @@ from joinery.spark.source.source import Positions
 Answer = TypeVar("Answer")
 _TIMEOUT_MS = 20_000
 _ADMIN = "org.apache.kafka.clients.admin"
+_NO_ID = "A" * 22
 _ANSWER, _REQUEST = "default.api.timeout.ms", "request.timeout.ms"
 _SECURITY = ("AuthenticationException", "SslException", "SSL", "AuthorizationException")
 
@@ -135,6 +136,12 @@ class KafkaClient:
         """Return (topic, partition), first offset and end of the topics that are there."""
         return self._edges(self._described([each for each in self.names() if each in topics]))
 
+    def ids(self, pattern: str) -> dict[str, str]:
+        """Return the ids of the topics that match; brokers before Kafka 2.8 give none."""
+        found = self._topics([each for each in self.names() if re.fullmatch(pattern, each)])
+        told = {name: str(each.topicId()) for name, each in found.items()}
+        return {name: id_ for name, id_ in told.items() if id_ != _NO_ID}
+
     def committed_ends(self, topics: Collection[str]) -> dict[tuple[str, int], int]:
         """Return, by (topic, partition), where what is committed ends: at an open transaction."""
         found = self._described([each for each in self.names() if each in topics])
@@ -148,14 +155,18 @@ class KafkaClient:
         return [str(each) for each in elements(topics)]
 
     def _described(self, names: Iterable[str]) -> list[tuple[str, tuple[int, ...]]]:
+        return [
+            (name, tuple(int(each.partition()) for each in elements(topic.partitions())))
+            for name, topic in self._topics(names).items()
+        ]
+
+    def _topics(self, names: Iterable[str]) -> dict[str, Any]:
+        """Return the descriptions of topics, by their names in order."""
         wanted = self._java.list()
         for name in names:
             wanted.add(name)
         found = self._ask(lambda: self._admin.describeTopics(wanted).allTopicNames().get())
-        return [
-            (name, tuple(int(each.partition()) for each in elements(found.get(name).partitions())))
-            for name in sorted(map(str, elements(found.keySet())))
-        ]
+        return {name: found.get(name) for name in sorted(map(str, elements(found.keySet())))}
 
     def ends(self, pattern: str) -> dict[str, dict[str, int]]:
         """Return the next offset of each partition, by topic, of topics that match."""

@@ -26,6 +26,7 @@ from joinery.place.place import Place
 from joinery.project.kafka import KafkaOptions, kafka_options
 from joinery.project.product import ProjectSpec
 from joinery.spark.recovery.checkpoint import committed_positions
+from joinery.spark.source.kafka import subscription
 from joinery.spark.source.kafka_client import (
     Gap,
     KafkaClient,
@@ -37,6 +38,7 @@ from joinery.spark.source.kafka_client import (
 )
 from joinery.spark.source.silence import SourceSilence
 from joinery.spark.source.source import SourceRead, positions
+from joinery.spark.source.topic_ids import TopicIds
 from joinery.spark.source.warning import TopicNames
 
 if TYPE_CHECKING:
@@ -64,6 +66,7 @@ class KafkaWatch:
         spec: The project.
         reads: By query, what it reads, in the order of its streams.
         checkpoints: By query, where its positions are kept.
+        ids: By query, those of the topics that it has read.
         warn: Takes what someone should look at.
         wait: Called by target with a source that is silent, and with None once it is heard again.
     """
@@ -74,13 +77,20 @@ class KafkaWatch:
         spec: ProjectSpec,
         reads: Mapping[str, Sequence[SourceRead]],
         checkpoints: Mapping[str, Place],
+        ids: Mapping[str, TopicIds],
         warn: Callable[[RunWarning], None],
         wait: Callable[[str, Silence | None], None],
     ) -> None:
         self._wait = wait
         self._spark = spark
         self._warn = warn
-        self._checkpoints = checkpoints
+        self._checkpoints, self._ids = checkpoints, ids
+        self._patterns = {
+            (query, place): subscription(tuple(read.relations))
+            for query, every in reads.items()
+            for place, read in enumerate(every)
+            if read.source.kind == "kafka"
+        }
         self._sources: Mapping[str, Mapping[int, tuple[str, KafkaOptions]]] = {
             query: {
                 place: (read.source.name, kafka_options(read.source))
@@ -199,7 +209,16 @@ class KafkaWatch:
         for place, (source, options) in self._sources[query].items():
             if place >= len(read) or source in self._away:
                 continue
-            gaps = gone(self._client(source, options), positions(read[place]))
+            client, at = self._client(source, options), positions(read[place])
+            again = self._ids[query].compare(
+                source,
+                client.ids(self._patterns[query, place]),
+                at,
+                goes_on=not options.fail_on_data_loss,
+            )
+            if again:
+                self._note(query, source, options, again)
+            gaps = gone(client, at)
             # Twice the same, since a broker that starts may not know all its topics yet.
             if gaps and self._suspected.get((query, source)) == gaps:
                 self._note(query, source, options, gaps)
