@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -93,32 +93,50 @@ def test_a_topic_written_without_transactions(case: SinkCase, kafka: Service) ->
     keep(case, target(kafka, transactions=False))
 
 
-def test_a_document_that_the_brokers_refuse_is_told_by_its_key(
-    kafka: Service, tmp_path: Path
+@pytest.mark.parametrize("transactions", [True, False])
+def test_a_topic_that_takes_less_or_more_during_a_run_is_asked_again(
+    kafka: Service, tmp_path: Path, transactions: bool
 ) -> None:
-    topic = f"lowered_{uuid.uuid4().hex[:8]}"
-    sink = target(kafka).make(topic)
+    topic = f"limits_{uuid.uuid4().hex[:8]}"
+    sink = target(kafka, transactions=transactions).make(topic)
     sink.open()
-    lower(kafka, topic, most_bytes=2_000)
-    staged = tmp_path / "part-00000.jsonl"
-    text = "".join(uuid.uuid4().hex for _ in range(200))  # which nothing compresses
-    large = StagedRow('{"id":1}', json.dumps({"id": 1, "text": text}), 7)
-    staged.write_text(large.line(), encoding="utf-8")
-    batch = StagedBatch(
+    small = [document(number, 500) for number in range(100)]
+    large = document(100, 6_000)
+
+    limit(kafka, topic, most_bytes=2_000)  # less than small documents have together
+    lowered = sink.write(batch_of(tmp_path, topic, 1, [*small, large]))
+    limit(kafka, topic, most_bytes=50_000)
+    raised = sink.write(batch_of(tmp_path, topic, 2, [large]))
+
+    sink.close()
+    assert [(large, "document_too_large")] == [(each.row, each.reason) for each in lowered.refused]
+    assert f'Topic "{topic}" takes at most 2000 bytes (max.message.bytes).' == (
+        lowered.refused[0].detail
+    )
+    assert () == raised.refused
+    assert {each.key for each in (*small, large)} == {
+        each.key for each in committed(kafka.address, topic)
+    }
+
+
+def document(number: int, size: int) -> StagedRow:
+    """Return a document of a text that nothing compresses."""
+    text = "".join(uuid.uuid4().hex for _ in range(size // 32))
+    return StagedRow(f'{{"id":{number}}}', json.dumps({"id": number, "text": text}), 7)
+
+
+def batch_of(folder: Path, topic: str, number: int, rows: Sequence[StagedRow]) -> StagedBatch:
+    staged = folder / f"part-{number}.jsonl"
+    staged.write_text("".join(each.line() for each in rows), encoding="utf-8")
+    return StagedBatch(
         product=topic,
         query=topic,
         query_id="q",
-        batch_id=1,
+        batch_id=number,
         files=(staged,),
         key=Struct((Field("id", LONG),)),
         value=Struct((Field("id", LONG), Field("text", STRING))),
     )
-
-    written = sink.write(batch)
-
-    sink.close()
-    assert [(large, "document_refused")] == [(each.row, each.reason) for each in written.refused]
-    assert [] == committed(kafka.address, topic)
 
 
 def test_a_part_that_was_committed_is_not_sent_again(kafka: Service, tmp_path: Path) -> None:
@@ -147,8 +165,8 @@ def test_a_part_that_was_committed_is_not_sent_again(kafka: Service, tmp_path: P
     assert 2 == len(committed(kafka.address, topic))
 
 
-def lower(kafka: Service, topic: str, *, most_bytes: int) -> None:
-    """Let the brokers take smaller records than the sink was told."""
+def limit(kafka: Service, topic: str, *, most_bytes: int) -> None:
+    """Let the brokers take other records than the sink was told."""
     admin = AdminClient({"bootstrap.servers": kafka.address})
     entry = ConfigEntry(
         "max.message.bytes",

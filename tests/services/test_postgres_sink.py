@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -245,6 +246,60 @@ DOCUMENTS = (
     """"list":[],"map":{},"none":null}""",
 )
 ODD_NUMBERS = ("NaN", "Infinity", "-Infinity")
+
+
+@pytest.mark.parametrize(("options", "least_s"), [("", 9), ("?options=-clock_timeout%3D200", 0)])
+def test_a_table_that_somebody_has_locked_is_told_and_waited_for(
+    postgres: Service, tmp_path: Path, options: str, least_s: float
+) -> None:
+    table = f"l_{uuid.uuid4().hex[:8]}"
+    sink = make_sink("postgres", "p", {"url": postgres.address + options, "table": table}, tmp_path)
+    sink.open()
+    first, second = (
+        staged(
+            tmp_path, "id", f'{{"key":{{"id":"1"}},"value":{{"id":"{at}"}},"version":{at}}}\n', at
+        )
+        for at in (1, 2)
+    )
+    sink.write(first)
+    with psycopg.connect(postgres.address) as other:
+        other.execute(SQL("LOCK TABLE {}").format(Identifier(table)))
+        begun = time.monotonic()
+        with pytest.raises(SinkUnavailableError) as told:
+            sink.write(second)
+        waited_s = time.monotonic() - begun
+
+    written = sink.write(second)
+
+    sink.close()
+    assert "canceling statement due to lock timeout." == told.value.detail
+    assert least_s <= waited_s
+    assert () == written.refused
+
+
+@pytest.mark.parametrize("mode", ["jsonb", "columns"])
+def test_a_document_with_a_character_of_zero_is_refused_by_its_column(
+    postgres: Service, tmp_path: Path, mode: str
+) -> None:
+    options = {"url": postgres.address, "table": f"z_{uuid.uuid4().hex[:8]}", "mode": mode}
+    value = parse_type("struct<id string, name string, tags array<struct<text string>>>")
+    assert isinstance(value, Struct)
+    lines = (
+        r'{"key":{"id":"1"},"value":{"id":"1","name":"ann","tags":[{"text":"a\u0000"}]},"version":7}',
+        r'{"key":{"id":"2"},"value":{"id":"2","name":"\\u0000","tags":[]},"version":7}',
+        r'{"key":{"id":"3\u0000"},"value":{"id":"3\u0000","name":"","tags":[]},"version":7}',
+    )
+    sink = make_sink("postgres", "p", options, tmp_path)
+    sink.open()
+    batch = staged(tmp_path, "id", "".join(f"{each}\n" for each in lines), 0)
+
+    written = sink.write(replace(batch, value=value))
+
+    sink.close()
+    assert [("1", "tags[0].text"), ("3\0", "id")] == [
+        (each.row.key_values()["id"], each.detail.split('"')[1]) for each in written.refused
+    ]
+    assert all("holds the character U+0000" in each.detail for each in written.refused)
 
 
 def test_documents_are_made_again_from_a_column_a_field(postgres: Service, tmp_path: Path) -> None:

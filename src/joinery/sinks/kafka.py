@@ -72,6 +72,10 @@ _NEITHER = {
 }
 
 
+class _LimitChangedError(Exception):
+    """A topic takes larger records than it did, or no more such large ones."""
+
+
 class KafkaSink:
     """Appends the documents of one product to a topic."""
 
@@ -118,9 +122,14 @@ class KafkaSink:
         """Produce all documents of `batch`, and wait until the brokers have them."""
         self._encoding.prepare(batch)
         with self._unless_replaced(batch):
-            producer = self._producer_for(batch)
-            noted = self._transactions and self._run.refused is None
-            return self._written(producer, batch, self._batch_note(batch) if noted else None)
+            while True:
+                producer = self._producer_for(batch)
+                noted = self._transactions and self._run.refused is None
+                note = self._batch_note(batch) if noted else None
+                try:
+                    return self._written(producer, batch, note)
+                except _LimitChangedError:
+                    self.close()  # the next producer has the limit that the topic has now
 
     def begin(self, batch: StagedBatch) -> None:
         """Note which run writes, where every part looks for it; it fences earlier runs."""
@@ -141,19 +150,22 @@ class KafkaSink:
             return self.write(batch)
         self._encoding.prepare(batch)
         note = Note(f"{producer_name(batch, self._topic)}-{part}", self._topic)
-        # A fresh producer fences every earlier attempt at the part, whichever run made it.
-        producer = self._producer_named(note.group)
-        try:
-            self._run.refuse_older(producer, batch)
-            if producer.noted(note) == _note_of(batch, refused=False):
-                return Written()
-            return self._written(producer, batch, note)
-        except ProducerFencedError:
-            batch.check()
-            self._run.refuse_older(producer, batch)
-            raise
-        finally:
-            producer.close()
+        while True:
+            # A fresh producer fences every earlier attempt at the part, whichever run made it.
+            producer = self._producer_named(note.group)
+            try:
+                self._run.refuse_older(producer, batch)
+                if producer.noted(note) == _note_of(batch, refused=False):
+                    return Written()
+                return self._written(producer, batch, note)
+            except _LimitChangedError:
+                continue
+            except ProducerFencedError:
+                batch.check()
+                self._run.refuse_older(producer, batch)
+                raise
+            finally:
+                producer.close()
 
     def end(self, batch: StagedBatch) -> None:
         """Nothing is left to be done."""
@@ -280,13 +292,19 @@ class KafkaSink:
         Returns:
             False where nothing was taken because of documents that are in `refused` now, or
             would be if they were named.
+
+        Raises:
+            _LimitChangedError: Some are too large for a limit that is not the topic's any more.
         """
+        known = len(refused)
         producer.begin()
         try:
             if isinstance(self._encoding, JsonEncoding):
                 self._queue_parts(producer, batch, refused, named=named)
             else:
                 self._queue_rows(producer, batch, refused)
+            if len(refused) > known:
+                self._look_at_limit()
             if note is not None:
                 producer.note(note, _note_of(batch, refused=bool(refused)))
             batch.check()
@@ -294,6 +312,8 @@ class KafkaSink:
             producer.abandon()
             raise
         unsendable = producer.finish()
+        if unsendable:
+            self._look_at_limit()
         if UNNAMED in unsendable:
             return False
         if unsendable:
@@ -359,6 +379,13 @@ class KafkaSink:
         if producer.send(self._topic, key, value, headers, label=row.key):
             return None
         return Refusal(row, "document_too_large", self._limit())
+
+    def _look_at_limit(self) -> None:
+        """Ask the topic for its limit again, which anybody may change while a run goes on."""
+        standing = describe_topic(self._brokers, self._topic) or Topic()
+        known, self._standing = self._standing or Topic(), standing
+        if standing.max_bytes != known.max_bytes:
+            raise _LimitChangedError
 
     def _limit(self) -> str:
         most = (self._standing or Topic()).max_bytes

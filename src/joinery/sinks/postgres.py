@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 _CHUNK_ROWS = 10_000
 _AHEAD = 2
 _FORGET_EVERY_S = 60.0
+# A table that somebody has locked is then told as what is waited for.
+_TELL_OF_LOCKS = """SELECT set_config('lock_timeout', '10s', false)
+    WHERE current_setting('lock_timeout') = '0'"""
 _ONE = Guarantee(
     summary="The table holds the newest document of each key; a batch is one transaction."
 )
@@ -86,6 +89,8 @@ class PostgresSink:
             for number in range(self._wanted):
                 connection = connect(self._url)
                 self._connections.append(connection)
+                with self._told(), connection.transaction():
+                    connection.execute(_TELL_OF_LOCKS)
                 self._parts.append(PostgresPart(connection, self._url, number))
         except BaseException:
             self.close()

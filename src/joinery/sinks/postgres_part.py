@@ -12,10 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from joinery.clients.postgres import database_errors, reason, refuses_document
+from joinery.clients.postgres import database_errors, refuses_document
 from joinery.model.type import BINARY, Struct
 from joinery.sinks.key import key_json, stored_key, stored_values
 from joinery.sinks.line import StagedRow
+from joinery.sinks.postgres_refusal import why_refused
 from joinery.sinks.postgres_table import PostgresTable, Statements
 from joinery.sinks.protocol import FencedError, Refusal, SinkError, StagedBatch
 
@@ -149,11 +150,12 @@ class PostgresPart:
             self._apply(rows[:half], statements)
             self._apply(rows[half:], statements)
             return
-        self.refused.append(Refusal(rows[0], "document_refused", reason(error, self._url)))
+        why = why_refused(error, rows[0], self._url)
+        self.refused.append(Refusal(rows[0], "document_refused", why))
         if len(self.refused) > _MOST_REFUSED:
             raise SinkError(
                 f"the table refuses more than {_MOST_REFUSED} documents of one batch",
-                detail=reason(error, self._url),
+                detail=why,
                 hint="Check the table's constraints.",
             ) from error
 
