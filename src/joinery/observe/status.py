@@ -24,6 +24,7 @@ from joinery.observe.audit_note import AuditNote, audited_at
 from joinery.observe.kept_letters import kept_letters
 from joinery.observe.outline import Outline
 from joinery.observe.status_text import status_lines
+from joinery.place.full_disk import full_disk
 from joinery.place.place import Place
 from joinery.project.expect import Expectations
 from joinery.project.quantity import duration_text
@@ -236,6 +237,7 @@ class _Run:
     """What is known of the run of one query."""
 
     query: str
+    root: Place
     told: QueryStatus | None
     unreadable: str
     holder: Holder | None
@@ -249,7 +251,7 @@ class _Run:
             paused = ControlLog(paths.control_file).paused
         except OSError as error:
             paused, unreadable = None, f"{paths.control_file.name} cannot be read: {error}"
-        return cls(query, told, unreadable, paths.lease.holder, paused)
+        return cls(query, root, told, unreadable, paths.lease.holder, paused)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -336,17 +338,21 @@ class _Run:
         if told.caught_up:
             return "live", ""
         if told.caught_up_at is None and told.batch is None:
-            return "starting", ""
+            return "starting", _waits_for(held_up)
         if told.caught_up_at is not None and now - told.caught_up_at < _BEHIND_S:
             return "live", ""
         return "behind", _why_behind(told, now, held_up)
 
     def _gone(self) -> str:
+        full = full_disk(self.root)
+        begin = (
+            f"{full}: make room there, then start the run again" if full else "start the run again"
+        )
         if self.holder is None:
-            return "its lease is gone; start the run again"
+            return f"its lease is gone; {begin}"
         process, host = self.holder.processes[0], self.holder.host
         seen = moment_text(self.holder.renewed_at)
-        return f"process {process} on {host} was last seen at {seen}; start the run again"
+        return f"process {process} on {host} was last seen at {seen}; {begin}"
 
 
 def _since(each: Waiting | Silence, now: float) -> str:
@@ -390,12 +396,19 @@ def _fresh_s(state: State, mine: ProductTotals, told: QueryStatus, now: float) -
     return max(since_s, age_s or 0.0) if state in ("behind", "waiting") else since_s
 
 
+def _waits_for(held_up: Sequence[Waiting]) -> str:
+    """Return what is waited for, though not for long yet; empty where nothing is."""
+    away = next(iter(held_up), None)
+    if away is None:
+        return ""
+    return f"it waits{':' if away.target in away.reason else ' for'} {_named(away)}"
+
+
 def _why_behind(told: QueryStatus, now: float, held_up: Sequence[Waiting]) -> str:
     """Return where the time goes, in words."""
     batch = told.batch
-    away = next(iter(held_up), None)
-    if away is not None:
-        return f"it waits{':' if away.target in away.reason else ' for'} {_named(away)}"
+    if held_up:
+        return _waits_for(held_up)
     if batch is None:
         return f"its first batch has been running for {now - told.began_at:.0f} s"
     if (lasts := now - batch.ended_at) > 2 * batch.seconds + _BEHIND_S:
