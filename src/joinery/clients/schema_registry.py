@@ -43,7 +43,7 @@ class SchemaRegistry:
     def __init__(self, options: RegistryOptions) -> None:
         self._options = options
         self.id_bytes = options.id_bytes
-        self._urls = [each.strip().rstrip("/") for each in options.url.split(",")]
+        self._urls = options.addresses
 
     def latest(self, subject: str) -> Any:
         """Return the newest schema of a subject, parsed; None where there is no such subject.

@@ -245,7 +245,8 @@ def _waiting(progress: Progress) -> Iterator[Metric]:
 
     waiting = GaugeMetricFamily(
         "joinery_sink_waiting_seconds",
-        "How long the run has waited for a sink; absent while it waits for none.",
+        "How long the run has waited for a sink, or for what it reads, such as a vault or a schema"
+        " registry; absent while it waits for nothing.",
         labels=["product", "target"],
     )
     silent = GaugeMetricFamily(

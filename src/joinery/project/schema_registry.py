@@ -90,6 +90,11 @@ class RegistryOptions(Part):
         default=4,
     )
 
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """The addresses in its URL, without the slashes at their ends."""
+        return tuple(each.strip().rstrip("/") for each in self.url.split(","))
+
 
 def registry_options(value: object) -> RegistryOptions | None:
     """Return the options given under `registry`, a URL or a map; None where there are none."""

@@ -33,6 +33,7 @@ from joinery.spark.recovery.checkpoint import keeps_state, partitions_of
 from joinery.spark.source.file_watch import FileWatch
 from joinery.spark.source.kafka_groups import KafkaGroups
 from joinery.spark.source.kafka_watch import KafkaWatch
+from joinery.spark.source.registry_watch import RegistryWatch
 from joinery.spark.source.source import sources_of
 from joinery.spark.source.topic_ids import TopicIds
 
@@ -104,6 +105,10 @@ class Beginning:
             spark, self.spec, reads, checkpoints, ids, self.board.warn, self.board.wait
         )
         files = FileWatch(self.spec, reads, checkpoints, self.board.warn, self.board.ignore)
+        relations = [
+            one for query in self.queries for each in query.products for one in each.relations
+        ]
+        registries = RegistryWatch(spark, relations, self.board.wait)
         overdue = {
             each.name: OverdueTimers(checkpoints[each.name], each.lease.check)
             for each in self.queries
@@ -117,6 +122,7 @@ class Beginning:
             self.board,
             topics,
             files,
+            registries,
             overdue,
             ended,
             Pauses(self._switches(), ends=self.once),

@@ -14,6 +14,7 @@ from datetime import timedelta
 from functools import partial
 
 from joinery.delivery.sent_mark import SentMark, described, emptied_warning, new_warning
+from joinery.model.progress import Waiting
 from joinery.model.warning import RunWarning
 from joinery.place.place import Place, local
 from joinery.project.product import ProjectSpec
@@ -159,7 +160,7 @@ class Held:
         if not any(each.is_personal for each in self.queries):
             return
         target, ended = vault_store(self.spec).target, self.asked.is_set
-        tell = partial(self.board.wait, f"vault: {target}")
+        tell = partial(self._wait_for_vault, f"the vault, {target}")
         waiting = waiting_for(target, ended=ended, tell=tell)
         vault = waiting.until_done(partial(open_vault, self.spec), SILENT)
         retention = timedelta(milliseconds=self.spec.run.tombstone_retention_ms)
@@ -169,6 +170,14 @@ class Held:
                 self._claim_vault(query, vault)
         root = local(self.spec.checkpoint, "a vault")
         waiting.until_done(partial(keep_erased, root, vault), SILENT)
+
+    def _wait_for_vault(self, target: str, waiting: Waiting | None) -> None:
+        """Tell that the queries with personal columns wait for the vault, or no more."""
+        names = [each.name for each in self.queries if each.is_personal]
+        for name in names:
+            held_up = target if len(names) == 1 else f"{target}, for {name}"
+            told = waiting and replace(waiting, product=name, target=held_up)
+            self.board.wait(held_up, told)
 
     def _claim_vault(self, query: QueryRun, vault: Vault) -> None:
         """Make the vault that of a query; a rebuild that another sealed begins anew."""

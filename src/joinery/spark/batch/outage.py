@@ -9,15 +9,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from joinery.model.progress import Waiting
-from joinery.spark.recovery.attempt import reasons_of
+from joinery.spark.recovery.attempt import links_of, reasons_of
 from joinery.spark.source.kafka_client import KafkaUnreachableError
 
 log = logging.getLogger("joinery.run")
 _OUTAGE = re.compile(
     r"org\.apache\.kafka\.common\.errors\.(Timeout|Disconnect|Network|BrokerNotAvailable"
     r"|LeaderNotAvailable|NotLeaderOrFollower|CoordinatorNotAvailable)Exception"
-    r"|Cannot fetch record for offset"
 )
+_UNREAD = "java.util.concurrent.TimeoutException: Cannot fetch record for offset"
 _INTERRUPT = re.compile(r"\b(ClosedByInterrupt|InterruptedIO|Interrupted)Exception\b")
 _AGAIN_S = 2.0
 _FRUITLESS = 5
@@ -108,7 +108,10 @@ def is_outage(failure: Exception) -> bool:
     """Return whether a query ended because brokers do not answer."""
     if isinstance(failure, KafkaUnreachableError):
         return True
-    return any(_OUTAGE.search(each) for each in reasons_of(failure))
+    return any(
+        _OUTAGE.fullmatch(kind) is not None or text.startswith(_UNREAD)
+        for kind, text in links_of(failure)
+    )
 
 
 def is_interrupt(failure: Exception) -> bool:

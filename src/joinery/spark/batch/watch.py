@@ -36,6 +36,7 @@ from joinery.spark.recovery.attempt import (
 from joinery.spark.source.file_watch import FileWatch
 from joinery.spark.source.kafka_client import KafkaUnreachableError
 from joinery.spark.source.kafka_watch import KafkaWatch
+from joinery.spark.source.registry_watch import RegistryWatch
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -54,6 +55,7 @@ class Watch:
         board: Notified of what is waited for.
         topics: Tells what the sources of a query have lost for good; closed with this.
         files: Compares change files with what was read of them; closed with this.
+        registries: Tells which schema registries are waited for.
         overdue: By query, what came due before it was started, where something can.
         ended: By query, the end of its logs, where the run is to close what is open then.
         pauses: Tells which queries somebody paused; those of real time rest until they go on, and
@@ -72,6 +74,7 @@ class Watch:
         board: ProgressBoard,
         topics: KafkaWatch,
         files: FileWatch,
+        registries: RegistryWatch,
         overdue: Mapping[str, OverdueTimers],
         ended: Mapping[str, LogsEnded],
         pauses: Pauses,
@@ -81,6 +84,7 @@ class Watch:
         self._ended = ended
         self._topics = topics
         self._files = files
+        self._registries = registries
         self._queries = queries
         self._start = start
         self._states = states
@@ -142,6 +146,7 @@ class Watch:
 
     def running(self) -> bool:
         """Look after every query once; return whether one still runs or is waited for."""
+        self._registries.look()
         found = self._found = self._states(self._active)
         running = [each for each in self._queries if self._still_running(each, each.name in found)]
         return bool(running)

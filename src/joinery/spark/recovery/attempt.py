@@ -26,7 +26,10 @@ from joinery.solutions.stored.state import StoreError
 from joinery.spark.source.kafka_client import lost_midway
 
 _LONGEST = 2000
-_AWAY = ("dev.joinery.kernel.format.RegistryError", "the vault does not answer")
+_AWAY = {
+    "dev.joinery.kernel.format.RegistryError",
+    "dev.joinery.kernel.ingress.VaultError",
+}
 _KEPT = (
     "All batches before this one are kept; this one was not committed"
     " and runs again at the next start."
@@ -92,27 +95,37 @@ def reasons_of(failure: Exception) -> Iterator[str]:
     if isinstance(failure, JoineryError):
         yield f"{failure.message}: {failure.detail}"
         return
-    told = [" ".join(each.split())[:_LONGEST] for each in _chain(failure)]
+    told = [" ".join(text.split())[:_LONGEST] for _, text in links_of(failure)]
     yield from reversed(told)
 
 
-def _chain(failure: Any) -> Iterator[str]:
-    """Yield why something failed, and why that, as texts: PySpark's errors, then the JVM's."""
+def links_of(failure: Any) -> Iterator[tuple[str, str]]:
+    """Yield the kind of a failure and what it says, then those of its cause, to the innermost.
+
+    The kind is the name of a class: what a failure says may quote anybody's words.
+    """
     while failure is not None:
         java = getattr(failure, "_origin", None) or getattr(failure, "java_exception", None)
         while java is not None:
-            yield str(java.toString())
+            yield _told(str(java.toString()))
             java = java.getCause()
             failure = None
-        if failure is not None:
-            yield str(getattr(failure, "_desc", None) or failure)
-            failure = getattr(failure, "_cause", None)
+        if (text := getattr(failure, "_desc", None)) is not None:  # PySpark's, of one of Java's
+            yield _told(str(text))
+        elif failure is not None:
+            yield type(failure).__name__, str(failure)
+        failure = getattr(failure, "_cause", None)
+
+
+def _told(text: str) -> tuple[str, str]:
+    """Return the class that the text of an exception of Java begins with, and the text."""
+    return text.partition(":")[0], text
 
 
 def is_away(failure: Exception) -> bool:
     """Return whether a batch failed of something that it asks and is away: no record's fault."""
     return isinstance(failure, LookupUnavailableError) or any(
-        word in each for each in reasons_of(failure) for word in _AWAY
+        kind in _AWAY for kind, _ in links_of(failure)
     )
 
 

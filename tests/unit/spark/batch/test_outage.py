@@ -9,7 +9,16 @@ from joinery.spark.batch.outage import Outage, is_interrupt, is_outage
 from joinery.spark.recovery.attempt import reasons_of
 from joinery.spark.source.kafka_client import KafkaUnreachableError, lost_midway
 
-AWAY = RuntimeError("org.apache.kafka.common.errors.TimeoutException: Timed out waiting")
+
+class Captured(Exception):
+    """As PySpark tells an exception of the JVM."""
+
+    def __init__(self, desc: str, cause: Exception | None = None) -> None:
+        super().__init__(desc)
+        self._desc, self._cause = desc, cause
+
+
+AWAY = Captured("org.apache.kafka.common.errors.TimeoutException: Timed out waiting")
 
 
 @pytest.mark.parametrize(
@@ -18,23 +27,18 @@ AWAY = RuntimeError("org.apache.kafka.common.errors.TimeoutException: Timed out 
         (AWAY, True),
         (KafkaUnreachableError("nobody is there"), True),
         (
-            RuntimeError("java.util.concurrent.TimeoutException: Cannot fetch record for offset"),
+            Captured("java.util.concurrent.TimeoutException: Cannot fetch record for offset"),
             True,
         ),
-        (RuntimeError("org.apache.kafka.common.errors.SaslAuthenticationException: no"), False),
+        (Captured("[STREAM_FAILED] Query ended", Captured(str(AWAY))), True),
+        (RuntimeError(str(AWAY)), False),
+        (Captured(f"java.lang.IllegalStateException: no column {AWAY}"), False),
+        (Captured("org.apache.kafka.common.errors.SaslAuthenticationException: no"), False),
         (RuntimeError("java.lang.OutOfMemoryError"), False),
     ],
 )
 def test_brokers_that_do_not_answer_are_an_outage(failure: Exception, outage: bool) -> None:
     assert outage == is_outage(failure)
-
-
-class Captured(Exception):
-    """As PySpark tells an exception of the JVM."""
-
-    def __init__(self, desc: str, cause: Exception | None = None) -> None:
-        super().__init__(desc)
-        self._desc, self._cause = desc, cause
 
 
 def test_the_innermost_reason_comes_first() -> None:

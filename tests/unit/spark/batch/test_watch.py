@@ -68,13 +68,16 @@ def watch(
     switches: dict[str, PauseSwitch] | None = None,
     board: ProgressBoard | None = None,
 ) -> Watch:
-    unwatched: Any = SimpleNamespace(found=lambda name: None, unreachable=lambda name: None)
+    unwatched: Any = SimpleNamespace(
+        found=lambda name: None, unreachable=lambda name: None, look=lambda: None
+    )
     return Watch(
         cast("Any", queries),
         start,
         lambda started: {name: False for name, each in started.items() if each.isActive},
         cast("Any", SimpleNamespace(after=after, live=lambda name: True)),
         board or ProgressBoard(),
+        unwatched,
         unwatched,
         unwatched,
         {},

@@ -11,6 +11,14 @@ from joinery.solutions.stored.state import StoreError
 from joinery.spark.recovery.attempt import Attempts, Failures
 
 
+class Captured(Exception):
+    """As PySpark tells an exception of the JVM."""
+
+    def __init__(self, desc: str, cause: Exception | None = None) -> None:
+        super().__init__(desc)
+        self._desc, self._cause = desc, cause
+
+
 def always() -> bool:
     return True
 
@@ -59,17 +67,36 @@ def test_nothing_is_counted_when_spark_died_between_two_batches(tmp_path: Path) 
 @pytest.mark.parametrize(
     "why",
     [
-        "Job aborted: dev.joinery.kernel.format.RegistryError: could not get schema 7",
-        "java.io.UncheckedIOException: the vault does not answer",
+        "dev.joinery.kernel.format.RegistryError: could not get schema 7",
+        "dev.joinery.kernel.ingress.VaultError: the vault does not answer",
     ],
 )
 def test_what_decoding_asks_and_is_away_does_not_count(tmp_path: Path, why: str) -> None:
     attempts = Attempts(tmp_path, "orders")
 
-    with pytest.raises(ValueError, match="not"), attempts.at_work(7, always):
-        raise ValueError(why)
+    with pytest.raises(Captured, match="aborted"), attempts.at_work(7, always):
+        raise Captured("org.apache.spark.SparkException: Job aborted", Captured(why))
 
     assert attempts.read() is None
+
+
+@pytest.mark.parametrize(
+    "why",
+    [
+        "dev.joinery.kernel.format.RegistryError",
+        'a note says "the vault does not answer"',
+        "java.lang.IllegalStateException: dev.joinery.kernel.format.RegistryError: away",
+    ],
+)
+def test_words_of_a_record_are_no_outage(tmp_path: Path, why: str) -> None:
+    attempts = Attempts(tmp_path, "orders")
+
+    with pytest.raises(Captured), attempts.at_work(7, always):
+        raise Captured("org.apache.spark.SparkException: Job aborted", ValueError(why))
+
+    told = attempts.read()
+    assert told is not None
+    assert told.count == 1
 
 
 def test_a_lookup_whose_store_is_away_does_not_count(tmp_path: Path) -> None:

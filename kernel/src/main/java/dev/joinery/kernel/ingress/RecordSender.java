@@ -104,7 +104,7 @@ final class RecordSender implements ChangeSink, Ingress.Origin {
 
   /**
    * Decodes one record; whatever a decoder trips over is that record's own affair, but a registry
-   * that is away is everyone's.
+   * or a vault that is away is everyone's.
    */
   private void decode(int relation, byte[] key, byte[] value) {
     try {
@@ -115,7 +115,7 @@ final class RecordSender implements ChangeSink, Ingress.Origin {
       Format format = erasing ? sealed.erasure(relation) : from.formats[relation];
       format.loggedAt(logged);
       format.decode(relation, key, value, this);
-    } catch (RegistryError away) {
+    } catch (RegistryError | VaultError away) {
       throw away;
     } catch (RuntimeException | StackOverflowError error) {
       // What an error says may quote the record.

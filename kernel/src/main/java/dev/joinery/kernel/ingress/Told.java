@@ -31,7 +31,7 @@ final class Told implements ChangeSink {
   Told of(Format format, int relation, byte[] key, byte[] value) {
     try {
       format.decode(relation, key, value, this);
-    } catch (RegistryError away) {
+    } catch (RegistryError | VaultError away) {
       throw away;
     } catch (RuntimeException error) {
       failure = error;

@@ -7,7 +7,6 @@ import java.io.Closeable;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.Socket;
 import java.nio.ByteBuffer;
@@ -94,7 +93,7 @@ final class VaultLink implements Closeable {
         throw error;
       }
     } catch (IOException away) {
-      throw new UncheckedIOException("the vault does not answer", away);
+      throw new VaultError(away);
     } catch (GeneralSecurityException broken) {
       throw new IllegalStateException("the vault gave a key that is none", broken);
     }
@@ -141,7 +140,7 @@ final class VaultLink implements Closeable {
         askAll(unknown.subList(from, Math.min(unknown.size(), from + MOST_ASKED)));
       }
     } catch (IOException away) {
-      throw new UncheckedIOException("the vault does not answer", away);
+      throw new VaultError(away);
     } catch (GeneralSecurityException broken) {
       throw new IllegalStateException("the vault gave a key that is none", broken);
     }
@@ -201,7 +200,7 @@ final class VaultLink implements Closeable {
       }
       return new SecretKeySpec(in.readNBytes(LINE_KEY_BYTES), "AES");
     } catch (IOException away) {
-      throw new UncheckedIOException("the vault does not answer", away);
+      throw new VaultError(away);
     }
   }
 

@@ -19,6 +19,7 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Map;
 import java.util.Queue;
 import org.apache.avro.Schema;
 import org.junit.jupiter.api.AfterEach;
@@ -32,8 +33,11 @@ class RegistryTest {
 
   private record Reply(int status, String body) {}
 
+  private static final String SUBJECTS = "[\"t-value\"]";
+
   private final Queue<Reply> replies = new ArrayDeque<>();
   private final List<String> asked = Collections.synchronizedList(new ArrayList<>());
+  private volatile Runnable onRequest = () -> {};
   private HttpServer server;
 
   @BeforeEach
@@ -52,6 +56,7 @@ class RegistryTest {
     String authorization = exchange.getRequestHeaders().getFirst("Authorization");
     asked.add(
         exchange.getRequestURI().getRawPath() + (authorization == null ? "" : " " + authorization));
+    onRequest.run();
     Reply reply = replies.remove();
     byte[] body = reply.body.getBytes(StandardCharsets.UTF_8);
     exchange.sendResponseHeaders(reply.status, body.length);
@@ -151,6 +156,8 @@ class RegistryTest {
   void aWrongUrlIsNoMissingSchema() throws IOException {
     replies.add(new Reply(404, "{\"error_code\":404,\"message\":\"HTTP 404 Not Found\"}"));
     replies.add(new Reply(404, "<html>nothing here</html>"));
+    replies.add(new Reply(404, "<html>nothing here</html>"));
+    replies.add(new Reply(200, "<html>a page of the proxy</html>"));
     Registry registry = registry();
 
     assertThrows(RegistryError.class, () -> registry.schema(7));
@@ -158,6 +165,52 @@ class RegistryTest {
     assertEquals(
         "no schema registry answers at " + url() + " (status 404): check its url",
         error.getMessage());
+    assertEquals("/subjects", asked.get(1));
+  }
+
+  @Test
+  void anIdAtWhichTheRegistryFailsAloneIsRejectedAndNamed() throws IOException {
+    replies.add(new Reply(404, "<html>nothing here</html>"));
+    replies.add(new Reply(200, SUBJECTS));
+    for (int i = 0; i <= 8; i++) {
+      replies.add(new Reply(500, "{\"error_code\":50001}"));
+    }
+    replies.add(new Reply(200, SUBJECTS));
+    Registry registry = registry();
+
+    assertEquals(
+        "undecodable: the schema registry answers with status 404 where it is asked for schema 7",
+        assertThrows(Rejected.class, () -> registry.schema(7)).getMessage());
+    assertEquals(
+        "undecodable: the schema registry answers with status 500 where it is asked for schema 8",
+        assertThrows(Rejected.class, () -> registry.schema(8)).getMessage());
+  }
+
+  @Test
+  void aRegistryWhoseStoreIsDownIsAwayThoughItAnswers() throws IOException {
+    replies.add(new Reply(500, "{\"error_code\":50001}"));
+    replies.add(new Reply(500, "{\"error_code\":50001}"));
+    Registry registry = registry(url(), 0);
+
+    RegistryError error = assertThrows(RegistryError.class, () -> registry.schema(7));
+
+    assertTrue(error.getMessage().endsWith("within 0 s: it answers with status 500"));
+    assertEquals(List.of("/schemas/ids/7", "/subjects"), asked);
+  }
+
+  @Test
+  void aWaitIsToldWhileItLasts() throws Exception {
+    List<Map<String, Map<String, Object>>> told = new ArrayList<>();
+    replies.add(new Reply(503, ""));
+    replies.add(new Reply(200, found(SCHEMA, "")));
+    onRequest = () -> told.add(RegistryWait.open());
+
+    registry().schema(7);
+
+    assertFalse(told.get(0).containsKey(url()));
+    assertEquals(url() + ": it answers with status 503", told.get(1).get(url()).get("reason"));
+    assertEquals(1, told.get(1).get(url()).get("attempts"));
+    assertFalse(RegistryWait.open().containsKey(url()));
   }
 
   @Test
