@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 from datetime import UTC, datetime
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
@@ -34,6 +35,14 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(told, ensure_ascii=False, default=str)
 
 
+class _QuietHandler(RotatingFileHandler):
+    """Loses what a full disk does not take: the run's last line tells it, without a trace each."""
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        if not isinstance(sys.exception(), OSError):
+            super().handleError(record)
+
+
 def log_to(file: Path) -> None:
     """Let everything under the logger `joinery` go to `file`; warnings to nowhere else.
 
@@ -42,7 +51,7 @@ def log_to(file: Path) -> None:
     """
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        handler = RotatingFileHandler(file, maxBytes=_KEPT_BYTES, backupCount=2, encoding="utf-8")
+        handler = _QuietHandler(file, maxBytes=_KEPT_BYTES, backupCount=2, encoding="utf-8")
     except OSError as error:
         raise RunError(
             f"could not write into {file.parent}: {error.strerror}",

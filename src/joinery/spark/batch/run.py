@@ -5,9 +5,11 @@ Invariant: however a run ends, what it had committed stays, and the next run goe
 
 from __future__ import annotations
 
+import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self
 
 from joinery.dead_letters.open import dead_letter_reader
@@ -18,6 +20,7 @@ from joinery.model.phase import Phase, Phases
 from joinery.model.progress import Progress, Silence, Waiting
 from joinery.model.warning import RunWarning, Warnings
 from joinery.observe.status_file import StatusFiles
+from joinery.place.place import Place
 from joinery.plan.product import Plan
 from joinery.plan.stream import outputs_of
 from joinery.plan.support import refuse_unsupported
@@ -47,6 +50,7 @@ from joinery.spark.jvm import require_classic
 from joinery.spark.launch import RUN_SETTINGS, checkpoint_settings
 from joinery.spark.real_time.rules import RealTimeRefusedError
 from joinery.spark.real_time.run import RealTimeRun
+from joinery.spark.recovery.disk import of_full_disk
 from joinery.spark.session import clone_session
 from joinery.spark.source.source import sources_of
 from joinery.spark.source.warning import ColumnWatch, declared_columns
@@ -255,11 +259,13 @@ class Run:
             watch, times = self._beginning.begin(spark)
             self._observer.started()
         except BaseException as error:
-            failure = error if isinstance(error, Exception) else None
+            failure = of_full_disk(error, self._folders) if isinstance(error, Exception) else None
             self._status.end(failure)
             self._held.close()
             self._observer.close(failure)
-            raise
+            if failure is None or failure is error:
+                raise
+            raise failure from error
         self._watch = watch
         if self._limit is not None:
             self._limit.open()
@@ -345,6 +351,8 @@ class Run:
             self.request_stop()  # of whatever waits for a target
         finally:
             watch.close()
+            if watch.error is not None:
+                watch.error = of_full_disk(watch.error, self._folders)
             if self._limit is not None:
                 self._limit.close()
             self._status.end(watch.error)
@@ -353,6 +361,11 @@ class Run:
             finally:
                 self._observer.close(watch.error)
                 self._ended.set()
+
+    @property
+    def _folders(self) -> tuple[Place, ...]:
+        """Where a run keeps what it needs, whatever it reads and writes."""
+        return self._spec.checkpoint, self._spec.scratch, Path(tempfile.gettempdir())
 
     def _drain(self) -> None:
         """At the end of `--once`, send what waits; one that is asked to end may not wait."""
