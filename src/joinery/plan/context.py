@@ -16,7 +16,7 @@ from joinery.expression.expression import (
 )
 from joinery.expression.match_read import MatchRead, MatchScope
 from joinery.expression.problem import ExpressionError, UnknownColumnError, nearest_hint
-from joinery.expression.typed import Aggregate, Expression
+from joinery.expression.typed import Aggregate, Apply, Constant, Convert, Expression, Typed, parts
 from joinery.model.type import DataType, Struct, quoted
 from joinery.project.mark import Path
 from joinery.project.product import ProjectSpec
@@ -24,6 +24,7 @@ from joinery.project.value import Pairs
 
 _WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _SPELLED = re.compile(r"`((?:[^`]|``)+)`|([^\W\d]\w*)")
+_COMPARISONS = frozenset({"=", "<", "<=", ">", ">="})  # A <> is the negation of an =.
 _RESERVED = frozenset(
     "all and any array as asc between binary both by case cast create cross current_date"
     " current_timestamp date decimal desc distinct div else end escape except exists false filter"
@@ -125,6 +126,7 @@ class Context:
             self._note(error, text, path, elsewhere or {})
             return None
         self.check_portable(expression, aggregates, path)
+        self._check_nulls(_asked(expression, aggregates), text, path)
         return expression, aggregates
 
     def _note(
@@ -167,6 +169,7 @@ class Context:
             self._note(error, text, path, elsewhere or {})
             return None
         self.check_portable(expression, (), path)
+        self._check_nulls((expression,), text, path)
         reads += [each for each in found if each not in reads]
         return expression
 
@@ -180,9 +183,8 @@ class Context:
         self, expression: Expression, aggregates: Sequence[Aggregate], path: Path
     ) -> None:
         """Warn of what only spark-state can evaluate; refuse it under another solution."""
-        parts = [expression, *(each.argument for each in aggregates)]
-        parts += [each.filter for each in aggregates]
-        odd = next((each for each in parts if each is not None and not each.portable), None)
+        asked = _asked(expression, aggregates)
+        odd = next((each for each in asked if not each.portable), None)
         if odd is None:
             return
         self.refuse(
@@ -193,6 +195,19 @@ class Context:
             hint="Use what docs/expressions.md lists, where another solution is to run it.",
             warning=self.solution == "spark-state",
         )
+
+    def _check_nulls(self, asked: Sequence[Expression], text: str, path: Path) -> None:
+        """Warn of what is compared with null: the answer is null, whatever the row has."""
+        trees = (each.typed for each in asked if each.typed is not None)
+        if any(_meets_null(part) for tree in trees for part in parts(tree)):
+            self.refuse(
+                "PLAN_NULL_COMPARISON",
+                f'"{text}" compares with null, which is never true',
+                path,
+                detail="SQL neither finds anything equal to null nor different from it.",
+                hint="Write is null, or is not null.",
+                warning=True,
+            )
 
     def condition(
         self,
@@ -222,6 +237,25 @@ def named(text: str, scope: Mapping[str, DataType]) -> str:
     """Return `text`, quoted where it is the name of an awkwardly named column."""
     simple = _WORD.fullmatch(text) and text.lower() not in _RESERVED
     return quoted(text) if text in scope and not simple else text
+
+
+def _asked(expression: Expression, aggregates: Sequence[Aggregate]) -> list[Expression]:
+    """Return an expression, and those that its aggregates have."""
+    inner = [one for each in aggregates for one in (each.argument, each.filter)]
+    return [expression, *(each for each in inner if each is not None)]
+
+
+def _meets_null(node: Typed) -> bool:
+    return (
+        isinstance(node, Apply)
+        and node.function in _COMPARISONS
+        and any(_is_null(each) for each in node.arguments)
+    )
+
+
+def _is_null(node: Typed) -> bool:
+    plain = node.argument if isinstance(node, Convert) else node
+    return isinstance(plain, Constant) and plain.value is None
 
 
 def later_values(values: Pairs, name: str) -> dict[str, str]:
