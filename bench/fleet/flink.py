@@ -24,7 +24,7 @@ from pathlib import Path
 from bench.compare.contenders import FLINK, Flink
 from bench.fleet.flink_printed import printed, wrong
 from bench.fleet.flink_sql import query, table
-from bench.fleet.run import WORK, Bench, compare, relation_of, say, tell_run
+from bench.fleet.run import DATA, WORK, Bench, compare, emptied, relation_of, say, tell_run
 from bench.fleet.shape import Fleet, make_fleet
 from bench.harness.builds import BENCH
 
@@ -125,14 +125,15 @@ def main() -> int:
     whole = make_fleet(chosen.seed, relations=chosen.relations, products=chosen.of)
     apart = max(1, chosen.of // chosen.products)
     fleet = whole.alone(*whole.products[::apart][: chosen.products])
-    bench = Bench(whole, changes=chosen.changes, settings=[])
-    bench.write()
-    bad = 0
-    if chosen.only != "ours":
-        bad += theirs(bench, fleet, chosen.jobs)
-    if chosen.only != "flink":
-        bad += ours(bench, fleet)
-    return bad
+    with emptied(whole, topics=False) as log:
+        bench = Bench(whole, log, changes=chosen.changes, settings=[])
+        bench.write()
+        bad = 0
+        if chosen.only != "ours":
+            bad += theirs(fleet, chosen.jobs)
+        if chosen.only != "flink":
+            bad += ours(bench, fleet)
+        return bad
 
 
 def ours(bench: Bench, fleet: Fleet) -> int:
@@ -145,11 +146,11 @@ def ours(bench: Bench, fleet: Fleet) -> int:
     return bad
 
 
-def theirs(bench: Bench, fleet: Fleet, jobs: str) -> int:
+def theirs(fleet: Fleet, jobs: str) -> int:
     """Run Flink over the products; return how many were wrong."""
     PEER.install()
     work = WORK / "flink"
-    path = statements(fleet, bench.data, work)
+    path = statements(fleet, DATA, work)
     flink(path, work, "--jobs", jobs)
     log = flink(path, work, "--jobs", jobs, "--print")
     bad = wrong(fleet, WORK / "rows", log)

@@ -8,12 +8,15 @@ relation one in ten is to its hot row.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, Protocol
+
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from bench.fleet.shape import HOT_REFERENCES, Fleet, Relation
 
@@ -147,13 +150,29 @@ class History:
         return json.dumps({"op": op, "before": before, "after": after, "source": source})
 
 
+class Log(Protocol):
+    """Where the changes are written, and how a project file calls it."""
+
+    @property
+    def source(self) -> Mapping[str, Any]:
+        """The source of a project file."""
+
+    def write(self, lines: Iterable[tuple[str, str]], *, files: int, total: int) -> None:
+        """Write `total` lines, each relation's over at most so many files, where it has files."""
+
+
 class LogFiles:
     """Change files, a folder a relation, in the order in which lines are taken."""
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._number = folder, 0
 
-    def write(self, lines: Iterator[tuple[str, str]], *, files: int, total: int) -> None:
+    @property
+    def source(self) -> Mapping[str, Any]:
+        """The source of a project file."""
+        return {"files": {"path": str(self._folder)}}
+
+    def write(self, lines: Iterable[tuple[str, str]], *, files: int, total: int) -> None:
         """Write `total` lines, each relation's over at most so many files."""
         each = -(-total // files)
         held: dict[str, list[str]] = {}
@@ -172,3 +191,35 @@ class LogFiles:
             part.write_text("\n".join(lines) + "\n", encoding="utf-8")
             part.rename(folder / f"{self._number:06d}.jsonl")
         held.clear()
+
+
+class LogTopics:
+    """A topic a relation, each record with the key of its row, as Debezium sends it."""
+
+    def __init__(self, fleet: Fleet, bootstrap: str) -> None:
+        self._keys = {each.name: each.key for each in fleet.relations}
+        self._bootstrap = bootstrap
+
+    @property
+    def source(self) -> Mapping[str, Any]:
+        """The source of a project file."""
+        return {"kafka": {"bootstrap": self._bootstrap}}
+
+    def create(self, partitions: int) -> None:
+        """Create all topics, those that nothing is written to, too."""
+        admin = AdminClient({"bootstrap.servers": self._bootstrap})
+        topics = [NewTopic(each, partitions, 1) for each in self._keys]
+        for created in admin.create_topics(topics).values():
+            created.result()
+
+    def write(self, lines: Iterable[tuple[str, str]], *, files: int, total: int) -> None:
+        """Write all lines; how many files there would be makes no difference."""
+        producer = Producer({"bootstrap.servers": self._bootstrap, "linger.ms": 20})
+        for count, (name, line) in enumerate(lines, 1):
+            record = json.loads(line)
+            row = record["after"] or record["before"]
+            key = json.dumps({each: row[each] for each in self._keys[name]})
+            producer.produce(name, value=line, key=key)
+            if count % 10_000 == 0:
+                producer.flush()
+        producer.flush()

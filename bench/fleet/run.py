@@ -18,6 +18,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -25,14 +26,17 @@ from typing import Any, Self
 import psutil
 
 from bench.fleet.compare import differences
-from bench.fleet.log import History, LogFiles
+from bench.fleet.log import History, Log, LogFiles, LogTopics
 from bench.fleet.shape import Fleet, Product, declared, make_fleet
 from bench.harness.builds import BENCH, ROOT
 from bench.harness.measure import Measured, Tree, measure
+from joinery.dev.kafka import kafka
 
 JOINERY = ROOT / ".venv" / "bin" / "joinery"
 WORK = BENCH / ".runs" / "fleet"
+DATA = WORK / "data"
 FILES = 8
+PARTITIONS = 2  # of each topic
 SMALL = 100
 IDLE_AFTER_S = 60.0  # when compilers are through
 TIMEOUT_S = 3 * 3600.0
@@ -80,18 +84,29 @@ def documents_of(batch: Mapping[str, Any]) -> dict[str, int]:
     }
 
 
+@contextmanager
+def emptied(fleet: Fleet, *, topics: bool) -> Iterator[Log]:
+    """Empty the folder; yield where changes are written, a broker's topics or change files."""
+    shutil.rmtree(WORK, ignore_errors=True)
+    if not topics:
+        yield LogFiles(DATA)
+        return
+    with kafka(WORK / "kafka").started() as broker:
+        log = LogTopics(fleet, broker.address)
+        log.create(PARTITIONS)
+        yield log
+
+
 class Bench:
     """The files of one fleet, and runs over them."""
 
-    def __init__(self, fleet: Fleet, *, changes: int, settings: Sequence[str]) -> None:
-        self.fleet, self.changes, self.settings = fleet, changes, settings
-        self.history, self.data = History(fleet), WORK / "data"
-        self.log = LogFiles(self.data)
+    def __init__(self, fleet: Fleet, log: Log, *, changes: int, settings: Sequence[str]) -> None:
+        self.fleet, self.log, self.changes, self.settings = fleet, log, changes, settings
+        self.history = History(fleet)
         self.written: Counter[str] = Counter()
 
     def write(self) -> None:
         """Write the changes."""
-        shutil.rmtree(WORK, ignore_errors=True)
         self.log.write(self._counted(self.changes), files=FILES, total=self.changes)
         self.history.write_rows(WORK / "rows")
 
@@ -105,7 +120,7 @@ class Bench:
         folder = WORK / name
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        text = declared(fleet, data=str(self.data), out=str(folder), groups=groups)
+        text = declared(fleet, out=str(folder), groups=groups, source=self.log.source)
         (folder / "joinery.yaml").write_text(text, encoding="utf-8")
         return folder
 
@@ -282,6 +297,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--small", type=int, default=30, help="batches of 100 changes; 0 for none")
     parser.add_argument("--idle", type=float, default=0, help="seconds without changes to measure")
+    parser.add_argument("--kafka", action="store_true", help="topics instead of change files")
     parser.add_argument("--set", action="append", default=[], help="dotted.key=value of the run")
     return parser.parse_args()
 
@@ -290,28 +306,34 @@ def main() -> int:
     """Measure; return how many products were wrong."""
     chosen = arguments()
     fleet = make_fleet(chosen.seed, relations=chosen.relations, products=chosen.products)
-    bench = Bench(fleet, changes=chosen.changes, settings=chosen.set)
-    bench.write()
-    say(f"{chosen.changes:,} changes written")
+    with emptied(fleet, topics=chosen.kafka) as log:
+        bench = Bench(fleet, log, changes=chosen.changes, settings=chosen.set)
+        bench.write()
+        say(f"{chosen.changes:,} changes written")
+        return whole(bench, chosen.groups, small_batches=chosen.small, idle_s=chosen.idle)
+
+
+def whole(bench: Bench, groups_of: Sequence[int], *, small_batches: int, idle_s: float) -> int:
+    """Measure the products together and one of them alone; return how many were wrong."""
     wrong, sent = 0, Counter[str]()
-    for groups in chosen.groups:
+    for groups in groups_of:
         name = f"{groups} group{'s' if groups > 1 else ''}"
-        folder = bench.declare(f"groups{groups}", fleet, groups=groups)
+        folder = bench.declare(f"groups{groups}", bench.fleet, groups=groups)
         cold(f"{name}: check", "check", str(folder / "joinery.yaml"))
         ran = bench.once(folder)
-        tell_run(name, ran, bench, len(fleet.products))
+        tell_run(name, ran, bench, len(bench.fleet.products))
         sent = ran.sent
-        wrong += compare(name, fleet, folder)
+        wrong += compare(name, bench.fleet, folder)
         cold(f"{name}: status", "status", "--file", str(folder / "joinery.yaml"))
-        if chosen.idle:
-            cores = bench.idle(folder, chosen.idle)
-            say(f"{name}: {cores:.3f} cores while nothing comes, for {chosen.idle:.0f} s")
-    alone = fleet.alone(middle(fleet, sent))
+        if idle_s:
+            cores = bench.idle(folder, idle_s)
+            say(f"{name}: {cores:.3f} cores while nothing comes, for {idle_s:.0f} s")
+    alone = bench.fleet.alone(middle(bench.fleet, sent))
     folder = bench.declare("alone", alone)
     tell_run("alone", bench.once(folder), bench, 1)
     wrong += compare("alone", alone, folder)
-    if chosen.small:
-        wrong += small(bench, chosen.groups, chosen.small)
+    if small_batches:
+        wrong += small(bench, groups_of, small_batches)
     return wrong
 
 

@@ -10,7 +10,7 @@ Invariant: the same seed and sizes give the same fleet, on any machine.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any, Literal
@@ -39,6 +39,7 @@ COMPUTED = {
     "size": ("n", "case when {} > 50 then 'high' else 'low' end"),
 }
 HOT_KEYS = 5
+FILES = {"files": {"path": "data"}}
 HOT_REFERENCES = 0.1
 """How many of a hot relation's references go to its hot row."""
 
@@ -365,19 +366,21 @@ def _product(random: Random, relations: tuple[Relation, ...], name: str) -> Prod
             return Product(name, root)
 
 
-def declared(fleet: Fleet, *, data: str, out: str, groups: int = 1, **run: Any) -> str:
+def declared(
+    fleet: Fleet, *, out: str, groups: int = 1, source: Mapping[str, Any] = FILES, **run: Any
+) -> str:
     """Return the project file, as JSON, which is YAML.
 
     Args:
         fleet: What it declares.
-        data: The folder of the change files.
         out: The folder for documents and the checkpoint.
         groups: Over how many groups the products are dealt.
+        source: Where the changes are, as a project file says it.
         run: Settings of the run.
     """
     project = {
         "name": "fleet",
-        "sources": {"changes": {"files": {"path": data}}},
+        "sources": {"changes": source},
         "defaults": {"source": "changes", "format": "debezium-json"},
         "relations": {
             each.name: {"key": list(each.key), "fields": each.columns} for each in fleet.relations

@@ -22,7 +22,7 @@ CHANGES = 1_000
 
 def left_by_the_reference(fleet: Fleet, folder: Path) -> dict[str, dict[str, str]]:
     """Return the documents of each product once the rows that stand were inserted, as text."""
-    (folder / "joinery.yaml").write_text(declared(fleet, data="data", out="out"), encoding="utf-8")
+    (folder / "joinery.yaml").write_text(declared(fleet, out="out"), encoding="utf-8")
     project = jn.load(folder / "joinery.yaml")
     found = {}
     for product in fleet.products:

@@ -31,7 +31,7 @@ def test_every_document_of_a_fleet_is_what_a_statement_over_the_rows_says(
     fleet = make_fleet(1, relations=14, products=12)
     history, log = History(fleet), LogFiles(tmp_path / "data")
     project = tmp_path / "joinery.yaml"
-    project.write_text(declared(fleet, data="data", out="out", groups=2), encoding="utf-8")
+    project.write_text(declared(fleet, out="out", groups=2), encoding="utf-8")
 
     for _ in range(2):
         log.write(history.lines(HALF), files=2, total=HALF)

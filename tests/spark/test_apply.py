@@ -63,7 +63,7 @@ def test_products_of_a_group_are_removed_and_reordered_and_the_others_go_on(
 
     for left in (9, 4):
         fleet = replace(fleet, products=tuple(random.sample(fleet.products, left)))
-        project.write_text(declared(fleet, data="data", out="out"), encoding="utf-8")
+        project.write_text(declared(fleet, out="out"), encoding="utf-8")
         if left < 9:
             with pytest.raises(StateMismatchError):
                 run_once(spark, tmp_path)
@@ -103,7 +103,7 @@ def test_products_that_are_added_are_built_from_the_rows_of_the_others(
 
     def declare_all(products: Sequence[Product]) -> Fleet:
         fleet = replace(every, products=tuple(products))
-        project.write_text(declared(fleet, data="data", out="out"), encoding="utf-8")
+        project.write_text(declared(fleet, out="out"), encoding="utf-8")
         return fleet
 
     declare_all(members)
@@ -165,7 +165,7 @@ def test_products_are_added_changed_and_removed_as_a_group_goes_on(
 
     def declare_all(products: Sequence[Product]) -> Fleet:
         fleet = replace(every, products=tuple(products))
-        project.write_text(declared(fleet, data="data", out="out"), encoding="utf-8")
+        project.write_text(declared(fleet, out="out"), encoding="utf-8")
         return fleet
 
     def write_more() -> None:

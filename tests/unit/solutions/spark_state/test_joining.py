@@ -24,7 +24,7 @@ from joinery.spark.batch.query_kernel import lower_products
 
 def fleet(tmp_path: Path, seed: int) -> list[Product]:
     made = make_fleet(seed, relations=12, products=12)
-    (tmp_path / "joinery.yaml").write_text(declared(made, data="data", out="out"))
+    (tmp_path / "joinery.yaml").write_text(declared(made, out="out"))
     return list(jn.load(tmp_path / "joinery.yaml").plan.products)
 
 

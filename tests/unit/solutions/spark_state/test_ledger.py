@@ -31,7 +31,7 @@ HEAD = RELATIONS.partition("products:")[0] + "products:\n"
 
 def fleet(tmp_path: Path, seed: int) -> list[Product]:
     (tmp_path / "joinery.yaml").write_text(
-        declared(make_fleet(seed, relations=12, products=12), data="data", out="out")
+        declared(make_fleet(seed, relations=12, products=12), out="out")
     )
     return list(jn.load(tmp_path / "joinery.yaml").plan.products)
 
