@@ -94,6 +94,10 @@ def _values(
         elif found is None:
             lost.add(name)
         else:
+            if name in columns:
+                message = f'rolling replaces the column "{name}" of the event'
+                hint = "Give the value another name if what the event has is needed later."
+                context.refuse("PLAN_DUPLICATE_OUTPUT", message, place, hint=hint, warning=True)
             values[name] = Computed(name, found[0])
             aggregates += (replace(each, goes=True) for each in found[1])
             scope[name] = found[0].type

@@ -456,12 +456,16 @@ def test_the_nearest_name_and_the_place_are_told(tmp_path: Path) -> None:
     assert (21, 17, 'Use "quantity".') == (row.line, row.column, row.hint)
 
 
-def test_a_field_that_replaces_a_column_is_a_warning(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "step",
+    [
+        "{lookup: customers, on: {id: customer_id}, fields: [name]}",
+        "{rolling: {by: [sku], over: 1m, values: {quantity: sum(quantity)}}}",
+    ],
+)
+def test_a_field_that_replaces_a_column_is_a_warning(tmp_path: Path, step: str) -> None:
     file = tmp_path / "joinery.yaml"
-    text = (
-        "  s: {from: orders, steps: [{lookup: customers, on: {id: customer_id}, fields: [name]}]}"
-    )
-    file.write_text(RELATIONS + text, encoding="utf-8")
+    file.write_text(f"{RELATIONS}  s: {{from: orders, steps: [{step}]}}", encoding="utf-8")
 
     (row,) = check(file)
 
