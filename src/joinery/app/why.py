@@ -177,6 +177,12 @@ def _why_match(spec: ProjectSpec, product: Product, form: SearchForm, logs: Logs
     most = spec.run.max_document_bytes
     log = MatchLog(product, form, logs.naming, max_document_bytes=most)
     told = log.tell(logs.changes, text)
+    if log.several:
+        raise WhyError(
+            f'"{text}" names {len(log.several)} pairs of a row of {form.queries.name} and one of'
+            f" {form.documents.name}: {', '.join(log.several[:3])}",
+            hint=f"Write one as a JSON array: '{log.several[0]}'.",
+        )
     if told is None:
         told_of = (line for each in form.relations for line in logs.unread(each))
         known = f", such as {log.known[0]}" if log.known else ""

@@ -15,6 +15,7 @@ from typing import Any
 from joinery.expression.condition import build_condition
 from joinery.expression.problem import EvaluationError
 from joinery.model.change import Change, Key, KeyObject
+from joinery.model.type import Struct
 from joinery.plan.product import Product
 from joinery.plan.relation import Relation
 from joinery.plan.search import DOCUMENT, QUERY, SearchForm
@@ -23,7 +24,7 @@ from joinery.provenance.grouping import SHOWN, records
 from joinery.provenance.live_rows import LiveRows, Record
 from joinery.provenance.row_log import Following, ToldRow
 from joinery.provenance.row_maker import RowPart, Sending
-from joinery.provenance.told import Naming, json_values, key_named
+from joinery.provenance.told import Naming, json_values, keys_named
 from joinery.semantics.render import map_key_text
 from joinery.semantics.rows import Rows, join_value
 from joinery.semantics.search_reference import SearchReference
@@ -42,6 +43,7 @@ class MatchLog:
 
     Attributes:
         known: Some keys, for those who name none.
+        several: The keys that the text named, where it named more than one.
     """
 
     def __init__(
@@ -55,6 +57,7 @@ class MatchLog:
         self._product, self._form, self._naming = product, form, naming
         self._most = max_document_bytes
         self.known: Sequence[str] = ()
+        self.several: Sequence[str] = ()
 
     def tell(self, changes: Sequence[Change], text: str) -> ToldRow | None:
         """Return what the logs tell of the match that a text names.
@@ -65,12 +68,13 @@ class MatchLog:
                 as a JSON array, or the key of the match as it is sent.
 
         Returns:
-            None where the logs do not tell of both.
+            None where the logs do not tell of both, or the text names several.
         """
-        found = self._named(changes, text)
-        if found is None:
+        pairs = self._named(changes, text)
+        if len(pairs) != 1:
+            self.several = [_pair_text(self._product, *each) for each in pairs]
             return None
-        query, document = found
+        ((query, document),) = pairs
         rows = {self._form.queries.name: query, self._form.documents.name: document}
         reference = SearchReference(self._product, self._form, self._most)
         maker = _MatchMaker(reference, self._form, self._naming, query, document)
@@ -86,8 +90,11 @@ class MatchLog:
         notes = () if there else tuple(maker.against())
         return replace(told, parts=tuple(maker.parts(maker.key)), notes=notes)
 
-    def _named(self, changes: Sequence[Change], text: str) -> tuple[Key, Key] | None:
-        """Return the keys of the query and the document that a text names."""
+    def _named(self, changes: Sequence[Change], text: str) -> list[tuple[Key, Key]]:
+        """Return the keys of the query and the document that a text names.
+
+        Commas in their values may have it name several.
+        """
         form = self._form
         keys: dict[str, dict[Key, None]] = {each.name: {} for each in form.relations}
         for change in changes:
@@ -102,14 +109,16 @@ class MatchLog:
             count = len(form.queries.key)
             query = _valued(form.queries, queries, values[:count])
             document = _valued(form.documents, documents, values[count:])
-            return None if query is None or document is None else (query, document)
-        for each in queries:
-            begin = "".join(f"{part}," for part in _texts(form.queries, each))
-            if text.startswith(begin):
-                document = key_named(form.documents, documents, text[len(begin) :])
-                if document is not None:
-                    return each, document
-        return None
+            return [] if query is None or document is None else [(query, document)]
+        begins = {
+            each: "".join(f"{part}," for part in _texts(form.queries, each)) for each in queries
+        }
+        return [
+            (query, document)
+            for query, begin in begins.items()
+            if text.startswith(begin)
+            for document in keys_named(form.documents, documents, text[len(begin) :])
+        ]
 
 
 class _MatchMaker:
@@ -211,6 +220,13 @@ class _MatchMaker:
 
 def _key(change: Change) -> Key:
     return tuple(change.key.values())
+
+
+def _pair_text(product: Product, query: Key, document: Key) -> str:
+    """Return the values of both keys as a JSON array."""
+    parts = (each.type for each in product.key.fields)
+    types = [one.type for each in parts if isinstance(each, Struct) for one in each.fields]
+    return map_key_text((*query, *document), types)
 
 
 def _texts(relation: Relation, key: Key) -> list[str]:

@@ -87,11 +87,6 @@ def key_text(relation: Relation, key: Key) -> str:
     return map_key_text(key, [relation.type_of(column) for column in relation.key])
 
 
-def key_named(relation: Relation, keys: Collection[Key], text: str) -> Key | None:
-    """Return the first of the keys that a text names; None for none of them: see `keys_named`."""
-    return next(iter(keys_named(relation, keys, text)), None)
-
-
 def keys_named(relation: Relation, keys: Collection[Key], text: str) -> list[Key]:
     """Return the keys that a text names, of those that are known.
 

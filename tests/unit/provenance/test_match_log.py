@@ -42,6 +42,12 @@ def saved(condition: object, **columns: object) -> RowChange:
 def told(
     made: Sequence[RowChange], text: str = "a,Ulm, old,7", project: str = PROJECT
 ) -> ToldRow | None:
+    return asked(made, text, project)[1]
+
+
+def asked(
+    made: Sequence[RowChange], text: str, project: str = PROJECT
+) -> tuple[MatchLog, ToldRow | None]:
     (product,) = build_plan(load_text(project)).products
     assert isinstance(product.form, SearchForm)
     relations = {each.name: each for each in product.form.relations}
@@ -50,7 +56,7 @@ def told(
         for number, each in enumerate(made)
     ]
     log = MatchLog(product, product.form, Naming(), max_document_bytes=None)
-    return log.tell(changes, text)
+    return log, log.tell(changes, text)
 
 
 @pytest.mark.parametrize(
@@ -74,6 +80,15 @@ def test_a_match_is_named_in_many_ways(text: str) -> None:
 @pytest.mark.parametrize("text", ["", "a", "a,", "b,Ulm, old,7", "[]", "7", "null", '{"query":1}'])
 def test_a_text_that_names_no_pair_has_no_answer(text: str) -> None:
     assert told([saved("price < 500"), listing()], text) is None
+
+
+def test_a_text_that_names_several_pairs_has_no_answer_but_their_arrays() -> None:
+    made = [saved("true"), saved("true", id="a,Ulm"), listing(city="Ulm,x"), listing(city="x")]
+    log, found = asked(made, "a,Ulm,x,7")
+
+    assert found is None
+    assert ['["a","Ulm,x",7]', '["a,Ulm","x",7]'] == log.several
+    assert all(told(made, each) is not None for each in log.several)
 
 
 @pytest.mark.parametrize(

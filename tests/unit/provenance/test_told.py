@@ -8,7 +8,7 @@ from joinery.model.change import Change, Key
 from joinery.model.type import LONG, STRING, Field
 from joinery.plan.relation import Relation
 from joinery.provenance.answer import last_of
-from joinery.provenance.told import Naming, key_named, key_text, keys_meant, keys_named
+from joinery.provenance.told import Naming, key_text, keys_meant, keys_named
 
 FIELDS = (Field("owner", STRING), Field("name", STRING))
 REPO = Relation("repo", "s", "repo", "json", ("owner", "name"), FIELDS)
@@ -29,7 +29,7 @@ LOG = Relation("log", "s", "log", "json", ("id",), (Field("id", LONG),))
     ],
 )
 def test_a_text_names_the_key_with_its_values(text: str, key: Key | None) -> None:
-    assert key == key_named(REPO, KEYS, text)
+    assert ([] if key is None else [key]) == keys_named(REPO, KEYS, text)
 
 
 def test_commas_in_values_may_have_a_text_name_several_keys() -> None:
@@ -57,7 +57,7 @@ def test_a_text_may_mean_several_keys(
 
 
 def test_one_column_is_named_by_its_text() -> None:
-    assert (7,) == key_named(LOG, [(70,), (7,)], "7")
+    assert [(7,)] == keys_named(LOG, [(70,), (7,)], "7")
 
 
 def test_a_row_of_a_log_without_key_is_called_by_its_relation() -> None:
