@@ -1,4 +1,4 @@
-"""The newest documents of one product in a folder of files of JSON lines.
+"""The newest documents of one product in a folder of files of JSON lines, whoever wrote them.
 
 Limits: the place of each key's newest line is in memory, some 250 bytes per key.
 """
@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from joinery.errors import SinkError
-from joinery.sinks.batch_folder import BatchFolder
 from joinery.sinks.key import canonical_key
 from joinery.sinks.line import parse_line
 from joinery.sinks.reader import Held
@@ -62,7 +61,7 @@ class FilesReader:
     def _look(self) -> Mapping[str, _Line]:
         """Read the files that came since the last look; all of them where one was altered."""
         try:
-            standing = {each: _seen(each) for each in BatchFolder(self._path).standing()}
+            standing = {each: _seen(each) for each in self._files()}
             if any(standing.get(each) != seen for each, seen in self._read.items()):
                 self._newest, self._read = {}, {}
             for file, seen in standing.items():
@@ -71,11 +70,24 @@ class FilesReader:
                     self._read[file] = seen
         except FileNotFoundError:
             return {}
-        except (OSError, ValueError, KeyError) as error:
+        except OSError as error:
             raise SinkError(f"could not read {self._path}", detail=f"{error}.") from error
         return self._newest
 
+    def _files(self) -> list[Path]:
+        """Return all files of lines, in the order of their names: a reader takes any for ours."""
+        return sorted(each for each in self._path.glob("*.jsonl") if not each.name.startswith("."))
+
     def _take(self, file: Path) -> None:
+        try:
+            self._take_lines(file)
+        except (ValueError, LookupError, TypeError) as error:
+            raise SinkError(
+                f"could not read {file}: it has a line that is no document",
+                hint="Move the file elsewhere if Joinery did not write it.",
+            ) from error
+
+    def _take_lines(self, file: Path) -> None:
         offset = 0
         with file.open("rb") as lines:
             for line in lines:

@@ -122,3 +122,21 @@ def test_what_somebody_wrote_into_sqlite_is_read_all_the_same(tmp_path: Path) ->
 
     assert {ONE: Held(str(b"\x00"), 0)} == held
     assert [["b", "none", "2.00"]] == [each for each in keys if isinstance(each, list)]
+
+
+def test_documents_that_somebody_else_put_into_the_folder_are_read_too(tmp_path: Path) -> None:
+    write("files", tmp_path, 1, StagedRow(ONE, '{"a":1}', 10), StagedRow(TWO, '{"a":2}', 10))
+    folder, reader = tmp_path / "out" / "item", reader_of("files", tmp_path)
+    (folder / "by-hand.jsonl").write_text(StagedRow(ONE, '{"a":9}', 99).line())
+    (folder / ".by-hand.jsonl").write_text("nothing that a reader sees")
+
+    assert {ONE: Held('{"a":9}', 99), TWO: Held('{"a":2}', 10)} == reader.read([ONE, TWO])
+
+
+@pytest.mark.parametrize("line", ["by hand", "[]", "{}", '{"key":{},"value":{}}'])
+def test_a_file_of_another_kind_in_the_folder_is_named(tmp_path: Path, line: str) -> None:
+    write("files", tmp_path, 1, StagedRow(ONE, '{"a":1}', 10))
+    (tmp_path / "out" / "item" / "notes.jsonl").write_text(line)
+
+    with pytest.raises(SinkError, match=r"notes\.jsonl: it has a line that is no document"):
+        reader_of("files", tmp_path).read([ONE])
