@@ -54,9 +54,16 @@ def last_batch(checkpoint: Place) -> tuple[int | None, bool]:
 
 
 def positions_after(checkpoint: Place, batch_id: int) -> tuple[str, ...]:
-    """Return the position of each source after a batch, which is logged before the batch runs."""
-    text = (checkpoint / "offsets" / str(batch_id)).read_text(encoding="utf-8")
-    return tuple(text.splitlines()[_HEADER:])
+    """Return the position of each source after a batch, which is logged before the batch runs.
+
+    Raises:
+        DamagedCheckpointError: It has none, and every query has a source.
+    """
+    file = checkpoint / "offsets" / str(batch_id)
+    positions = tuple(file.read_text(encoding="utf-8").splitlines()[_HEADER:])
+    if not positions:
+        raise _damaged(file)
+    return positions
 
 
 def last_batch_time_ms(checkpoint: Place) -> int:

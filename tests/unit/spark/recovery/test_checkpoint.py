@@ -116,6 +116,17 @@ def test_a_damaged_file_of_a_checkpoint_is_named(tmp_path: Path, content: str) -
     assert f"the checkpoint is damaged: {tmp_path / 'offsets' / '3'} " in refused.value.message
 
 
+@pytest.mark.parametrize("content", ["", "v1", 'v1\n{"batchTimestampMs":70}'])
+def test_a_file_without_positions_is_not_taken_for_a_query_that_read_nothing(
+    tmp_path: Path, content: str
+) -> None:
+    batch(tmp_path, 3, "three")
+    (tmp_path / "offsets" / "3").write_text(content)
+
+    with pytest.raises(DamagedCheckpointError):
+        committed_positions(tmp_path)
+
+
 @pytest.mark.parametrize("content", ["", "[]", "{}"])
 def test_a_damaged_note_of_the_ends_of_logs_is_named(tmp_path: Path, content: str) -> None:
     (tmp_path / ENDED).write_text(content)
