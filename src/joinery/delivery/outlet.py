@@ -32,6 +32,7 @@ from joinery.sinks.protocol import (
     StagedBatch,
     WrappingSink,
     Written,
+    waits_for_disk,
 )
 
 
@@ -91,6 +92,11 @@ class DirectOutlet:
 
     def __init__(self, sinks: Sequence[Sink]) -> None:
         self._sinks = tuple(sinks)
+
+    @property
+    def waits_for_disk(self) -> bool:
+        """Whether all its sinks do."""
+        return all(map(waits_for_disk, self._sinks))
 
     def open(self) -> None:
         """Open all sinks."""
@@ -192,6 +198,11 @@ class PatientSink(WrappingSink):
             tell=tell,
             patience=patience,
         )
+
+    @property
+    def waits_for_disk(self) -> bool:
+        """Whether the sink does."""
+        return waits_for_disk(self._sink)
 
     def open(self) -> None:
         """Open the sink; one whose target is not there now is opened with the first batch."""

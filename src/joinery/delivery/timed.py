@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable
 
 from joinery.model.batch import Counts
-from joinery.sinks.protocol import Sink, StagedBatch, WrappingSink, Written
+from joinery.sinks.protocol import Sink, StagedBatch, WrappingSink, Written, waits_for_disk
 
 
 class SinkTimes:
@@ -44,6 +44,11 @@ class TimedSink(WrappingSink):
     ) -> None:
         super().__init__(sink)
         self._times, self._clock = times, clock
+
+    @property
+    def waits_for_disk(self) -> bool:
+        """Whether the sink does."""
+        return waits_for_disk(self._sink)
 
     def write(self, batch: StagedBatch) -> Written:
         """Write `batch`."""

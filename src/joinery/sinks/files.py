@@ -29,6 +29,7 @@ class FilesSink:
     """Keeps every emission of one product, batch by batch."""
 
     guarantee = _GUARANTEE
+    waits_for_disk = True
 
     def __init__(self, path: Path) -> None:
         self.target = f"files {path}"

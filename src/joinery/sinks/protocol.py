@@ -294,6 +294,20 @@ class TaskSink(Protocol):
         """
 
 
+@runtime_checkable
+class DiskSink(Protocol):
+    """A sink that mostly waits for a disk, and may be written from any thread, one at a time."""
+
+    @property
+    def waits_for_disk(self) -> bool:
+        """Whether it is one."""
+
+
+def waits_for_disk(sink: Sink) -> bool:
+    """Return whether a sink mostly waits for a disk, and may be written from any thread."""
+    return isinstance(sink, DiskSink) and sink.waits_for_disk
+
+
 class WrappingSink:
     """Stands in front of another sink; what a subclass does not change is that one's.
 

@@ -31,6 +31,7 @@ from joinery.delivery.outlet import (
 from joinery.delivery.repair import Request
 from joinery.delivery.restored import Begun, unknown_run
 from joinery.delivery.sent_mark import SentMark
+from joinery.delivery.side_by_side import write_all
 from joinery.delivery.task_sink import Tasks
 from joinery.errors import JoineryError, RunError
 from joinery.model.batch import BatchProgress, Counts, split_columns, with_ages
@@ -38,7 +39,7 @@ from joinery.model.watermark import EventTimes
 from joinery.place.remote_path import RemotePath
 from joinery.plan.product import Product
 from joinery.sinks.line import StagedRow
-from joinery.sinks.protocol import FencedError, Sink, SinkUnavailableError
+from joinery.sinks.protocol import FencedError, Sink, SinkUnavailableError, StagedBatch
 from joinery.solutions.stored.state import StoreUnavailableError
 from joinery.spark.batch.letters import QueryLetters
 from joinery.spark.batch.progress import ProgressBoard
@@ -315,17 +316,21 @@ class QueryRun:
             letters = SinkDeadLetters(staging.path / _DEAD_LETTERS / "part-sinks.jsonl")
             by_tasks: Counter[str] = Counter()
             with_parts = staging.staged()
-            for member, outlet in self._outlets:
-                name = member.product.name
+
+            def staged_of(name: str) -> StagedBatch:
                 files = staging.parts(name) if name in with_parts else ()
                 batch = self._batches.of(name, query_id=query_id, batch_id=batch_id, files=files)
-                apart = summary.get("parts", {}).get(name, ())
-                for target, written in outlet.write(replace(batch, apart=apart)):
-                    letters.add(batch.product, target, written.refused)
-                    mine = counters.setdefault(batch.product, {})
+                return replace(batch, apart=summary.get("parts", {}).get(name, ()))
+
+            names = [each.product.name for each in self.members]
+            ways = [(each, partial(staged_of, one.product.name)) for one, each in self._outlets]
+            for name, outcomes in zip(names, write_all(ways), strict=True):
+                for target, written in outcomes:
+                    letters.add(name, target, written.refused)
+                    mine = counters.setdefault(name, {})
                     _count(mine, "refused", len(written.refused))
                     _count(mine, "older", written.older)
-                    by_tasks[batch.product] += written.by_tasks
+                    by_tasks[name] += written.by_tasks
             dead = staging.parts(_DEAD_LETTERS)
             self._letters.keep(dead, query_id=query_id, batch_id=batch_id)
             reached = self.times.end(batch_id, summary)
