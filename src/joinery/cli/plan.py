@@ -56,7 +56,8 @@ def run_apply(file: Path, names: Sequence[str]) -> int:
             built = (
                 f", reads {_read_again(change)} again, and builds {', and '.join(_built(change))}"
             )
-        sys.stdout.write(f"{change.query}: {done[change.outcome]}{built}\n")
+        back = _taken_back(change) if carried else ""
+        sys.stdout.write(f"{change.query}: {back}{done[change.outcome]}{built}\n")
     return DONE
 
 
@@ -95,12 +96,18 @@ def _commands(change: QueryChange) -> Iterator[str]:
             yield f"run: reads {', '.join(change.relations)} from the beginning"
         case "carried":
             yield "run: refuses the checkpoint (STATE_MISMATCH)"
-            yield f"apply: {_carried(change)}"
+            yield f"apply: {_taken_back(change)}{_carried(change)}"
         case "rebuilt":
             yield "run: refuses the checkpoint (STATE_MISMATCH), and so does apply"
             yield f"run --rebuild: {_rebuild(change)}"
         case "left":
             yield "no query of the project has this name; its checkpoint stays until you delete it"
+
+
+def _taken_back(change: QueryChange) -> str:
+    """Return what was applied and will not be built after all; empty where nothing was."""
+    names = ", ".join(change.taken_back)
+    return f"takes back what was applied of {names} and is not built yet; " if names else ""
 
 
 def _carried(change: QueryChange) -> str:
@@ -164,6 +171,7 @@ def _to_json(change: QueryChange) -> dict[str, object]:
         "apply": change.outcome == "carried" and change.hindrance is None,
         "first": None if change.hindrance is None else change.hindrance.hint,
         "unbuilt": list(change.unbuilt),
+        "taken_back": list(change.taken_back),
         "reads_again": list(change.relations) if rebuilt else again,
         "documents_sent": change.documents,
     }

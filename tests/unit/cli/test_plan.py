@@ -208,9 +208,6 @@ def test_what_was_changed_is_named_and_built_anew_from_the_log(
     assert f" again, and builds {product} anew\n" in capsys.readouterr().out
     noted = json.loads((folder / ".joinery/checkpoint/core/joinery.json").read_text())
     assert [product] == noted["telling"]["anew"]
-    declare(folder)
-    assert 1 == joinery(monkeypatch, "apply", *selected("profile", "cities", "totals"))
-    assert 'added to query "core" are not built yet' in capsys.readouterr().err
 
 
 def selected(*names: str) -> list[str]:
@@ -273,13 +270,13 @@ def test_an_added_product_is_built_by_the_next_run_before_another_is(
     assert "run: builds sums first, and continues from its state\n" in capsys.readouterr().out
     declare(folder, (TOTALS, SUMS))
     partitions = '{"conf": {"spark.sql.shuffle.partitions": "2"}}'
-    (folder / ".joinery/checkpoint/core/offsets/0").write_text(f"v1\n{partitions}")
-    assert 1 == joinery(monkeypatch, "apply")
-    assert 'added to query "core" are not built yet' in capsys.readouterr().err
+    (folder / ".joinery/checkpoint/core/offsets/0").write_text(f"v1\n{partitions}\n-")
     assert 1 == joinery(monkeypatch, "rescale", "--partitions", "3")
     assert 'added to query "core" are not built yet' in capsys.readouterr().err
-    for each in ("offsets", "commits"):
-        (folder / ".joinery/checkpoint/core" / each / "1").write_text("v1")
+    begin(folder)
+    assert 1 == joinery(monkeypatch, "apply")
+    assert 'added to query "core" are not built yet' in capsys.readouterr().err
+    built(folder)
     assert 0 == joinery(monkeypatch, "apply")
 
 
@@ -293,7 +290,7 @@ def test_an_added_product_that_is_not_built_yet_is_taken_out_again(
     assert 0 == joinery(monkeypatch, "apply")
     checkpoint = folder / ".joinery/checkpoint/core"
     if begun:
-        (checkpoint / "offsets/1").write_text("v1")
+        (checkpoint / "offsets/1").write_text("v1\n{}\n-")
     declare(folder)
 
     assert 0 == joinery(monkeypatch, "apply")
@@ -353,19 +350,99 @@ def test_an_added_product_whose_rows_nobody_kept_is_built_from_the_log(
     assert f"{told}, and builds seen\n" in capsys.readouterr().out
     assert 0 == joinery(monkeypatch, "plan")
     assert "run: builds seen first, and continues" in capsys.readouterr().out
+    begin(folder)
     declare(folder, VISIT)
     assert 0 == joinery(monkeypatch, "apply"), "it is taken out again"
+    built(folder)
     declare(folder, VISIT, adding(SEEN))
     assert 0 == joinery(monkeypatch, "apply"), "and comes back, under a number of its own"
     noted = json.loads((folder / ".joinery/checkpoint/core/joinery.json").read_text())
     assert ({"seen": 2}, 2) == (noted["ledger"]["parts"], noted["telling"]["part"])
 
 
+def begin(folder: Path) -> None:
+    """Leave what a run notes that begins the batch which builds products."""
+    log = folder / ".joinery/checkpoint/core/offsets"
+    (log / "1").write_text((log / "0").read_text())
+
+
 def built(folder: Path) -> None:
     """Leave what a run notes of the batch that builds products."""
-    for each in ("offsets", "commits"):
-        log = folder / ".joinery/checkpoint/core" / each
-        (log / "1").write_text((log / "0").read_text())
+    begin(folder)
+    log = folder / ".joinery/checkpoint/core/commits"
+    (log / "1").write_text((log / "0").read_text())
+
+
+COUNTED = ("[city], values: {n:", "[city], values: {m:")
+
+
+def test_what_was_applied_to_a_product_is_taken_back_where_nothing_is_built_of_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    has_run(folder)
+    has_read(folder, customer=1200, order=7)
+    noted = folder / ".joinery/checkpoint/core/joinery.json"
+    before = noted.read_text()
+    declare(folder, COUNTED)
+    assert 0 == joinery(monkeypatch, "apply")
+    declare(folder)
+    project = load(folder / "joinery.yaml")
+    with pytest.raises(StateMismatchError, match=r"^.*another plan wrote") as refused:
+        Run(project.spec, project.plan, RunOptions(once=True)).prepare()
+    told = "The project is as it was before the last joinery apply, which nothing is built of yet."
+    assert refused.value.detail.startswith(told)
+    capsys.readouterr()
+
+    assert 3 == joinery(monkeypatch, "plan")
+
+    said = capsys.readouterr().out
+    assert "core: 3 unchanged\n  run: refuses" in said
+    told = "  apply: takes back what was applied of cities and is not built yet; keeps the state;"
+    assert f"{told} nothing is read again, nothing is sent\n" in said
+    assert 0 == joinery(monkeypatch, "apply")
+    assert "core: takes back what was applied of cities" in capsys.readouterr().out
+    assert before == noted.read_text()
+    assert 0 == joinery(monkeypatch, "plan")
+
+
+def test_a_product_that_is_changed_twice_before_a_run_is_compared_with_what_is_built(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    has_run(folder)
+    has_read(folder, customer=1200, order=7)
+    declare(folder, COUNTED)
+    assert 0 == joinery(monkeypatch, "apply")
+    declare(folder, (COUNTED[0], "[city], values: {k:"), (TOTALS, ""))
+    capsys.readouterr()
+
+    assert 3 == joinery(monkeypatch, "plan", "--json")
+
+    core = json.loads(capsys.readouterr().out)[0]
+    wanted = {"profile": "unchanged", "cities": "changed", "totals": "removed"}
+    assert (wanted, [], True) == (core["products"], core["taken_back"], core["apply"])
+    assert core["why"]
+    assert all(each.startswith('product "cities": field "') for each in core["why"])
+    assert 0 == joinery(monkeypatch, "apply")
+    noted = json.loads((folder / ".joinery/checkpoint/core/joinery.json").read_text())
+    assert {"cities": 1} == noted["ledger"]["parts"]
+    assert "telling" in noted["before"]
+    assert None is noted["before"]["before"]
+
+
+def test_what_was_applied_is_not_taken_back_once_its_batch_has_begun(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Sinks may have some of its documents, which nobody would take back."""
+    has_run(folder)
+    has_read(folder, customer=1200, order=7)
+    declare(folder, COUNTED)
+    assert 0 == joinery(monkeypatch, "apply")
+    begin(folder)
+    declare(folder)
+
+    assert 1 == joinery(monkeypatch, "apply")
+
+    assert 'added to query "core" are not built yet' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("also", ["", "totals"])
@@ -543,7 +620,7 @@ def test_nothing_is_applied_beside_a_run_or_between_its_batches(
     finally:
         lease.release()
     assert "[RUN_LEASE" in capsys.readouterr().err
-    (folder / ".joinery/checkpoint/core/offsets/1").write_text("v1")
+    (folder / ".joinery/checkpoint/core/offsets/1").write_text("v1\n{}\n-")
     assert 1 == joinery(monkeypatch, "apply")
     assert "the last batch of query" in capsys.readouterr().err
     assert 3 == joinery(monkeypatch, "plan")

@@ -38,6 +38,7 @@ _FIRST = 1
 FILE_NAME = "joinery.json"
 SPARK_STATE = "spark-state"
 _TOLD = 4
+_BEFORE = "the project is as it was before the last joinery apply, which nothing is built of yet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,7 @@ class Fingerprint:
             was not noted.
         ledger: The numbers of its nodes; None where there are none, or they were not noted.
         telling: The rows that a batch tells to nodes which came after them; None where none does.
+        before: What was noted before it was to be told; None where nothing was.
     """
 
     format: int
@@ -67,10 +69,15 @@ class Fingerprint:
     append: tuple[str, ...] | None = None
     ledger: Ledger | None = None
     telling: Telling | None = None
+    before: Fingerprint | None = None
 
     def to_json(self) -> str:
         """Return the text of the file."""
-        told = {
+        return json.dumps(self.to_plain(), indent=1, ensure_ascii=False) + "\n"
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return it as values of JSON."""
+        return {
             "format": self.format,
             "kinds": dict(self.kinds),
             "solution": self.solution,
@@ -80,8 +87,8 @@ class Fingerprint:
             "append": self.append,
             "ledger": None if self.ledger is None else self.ledger.to_plain(),
             "telling": None if self.telling is None else asdict(self.telling),
+            "before": None if self.before is None else self.before.to_plain(),
         }
-        return json.dumps(told, indent=1, ensure_ascii=False) + "\n"
 
 
 def fingerprint(
@@ -198,11 +205,12 @@ def claim_checkpoint(
         program = former
     ours = fingerprint(program, solution, statements)
     if begun:
-        differences = list(_differences(file, ours, _first_format(program)))
+        differences = list(_differences(folder, ours, _first_format(program)))
         if differences:
             raise _mismatch(folder, query, differences, solution)
         stored = _stored(file)
         ours = replace(ours, ledger=stored.ledger, telling=stored.telling)
+        ours = replace(ours, before=_before(folder, stored))
         if stored == ours and (stored.ledger is not None or solution != SPARK_STATE):
             return program
     if ours.ledger is None and solution == SPARK_STATE:
@@ -233,7 +241,19 @@ def differences(
     if not _has_begun(folder):
         return []
     ours = fingerprint(program, solution, statements)
-    return list(_differences(folder / FILE_NAME, ours, _first_format(program)))
+    return list(_differences(folder, ours, _first_format(program)))
+
+
+def differences_from(
+    stored: Fingerprint,
+    program: KernelProgram,
+    solution: str = SPARK_STATE,
+    *,
+    statements: str = "",
+) -> list[str]:
+    """Return in words how a program differs from what was noted; see `differences`."""
+    ours = fingerprint(program, solution, statements)
+    return list(_between(stored, ours, _first_format(program)))
 
 
 def carried_fingerprint(
@@ -277,6 +297,31 @@ def standing_fingerprint(folder: Place) -> Fingerprint | None:
         return None
 
 
+def built_fingerprint(folder: Place, stored: Fingerprint) -> Fingerprint:
+    """Return what is noted of the state that there is.
+
+    What no batch has begun to build yet leaves no trace but the note.
+
+    Args:
+        folder: The checkpoint of one query.
+        stored: What is noted of it.
+    """
+    before = _before(folder, stored)
+    begun = max(numbers_in(folder / "offsets"), default=-1)
+    if before is None or stored.telling is None or begun >= stored.telling.batch:
+        return stored
+    return before
+
+
+def _before(folder: Place, stored: Fingerprint) -> Fingerprint | None:
+    """Return what was noted before products were to be built; None once these are, or none are."""
+    if stored.telling is None:
+        return None
+    begun = max(numbers_in(folder / "offsets"), default=-1)
+    told = stored.telling.batch in numbers_in(folder / "commits") or begun > stored.telling.batch
+    return None if told else stored.before
+
+
 def standing_solution(folder: Place) -> str | None:
     """Return the solution of a checkpoint that has begun; None where there is none."""
     if not _has_begun(folder):
@@ -292,19 +337,23 @@ def _has_begun(folder: Place) -> bool:
     return bool(numbers_in(folder / "offsets"))
 
 
-def _differences(file: Place, ours: Fingerprint, first: int) -> Iterator[str]:
+def _differences(folder: Place, ours: Fingerprint, first: int) -> Iterator[str]:
     """Yield what differs, in words; nothing where the state fits.
 
-    `first` is the format that its program had before kinds had their own.
+    `first` is the format that its program had before kinds had their own. What products that are
+    not built yet make of the program is not told where the project is another by now.
     """
     try:
-        stored = _stored(file)
+        stored = _stored(folder / FILE_NAME)
     except FileNotFoundError:
         yield f"it has no {FILE_NAME}, which describes its state"
     except (ValueError, KeyError, TypeError):
         yield f"its {FILE_NAME} cannot be read"
     else:
-        yield from _between(stored, ours, first)
+        found, before = list(_between(stored, ours, first)), _before(folder, stored)
+        if found and before is not None:
+            found = list(_between(before, ours, first)) or [_BEFORE]
+        yield from found
 
 
 def _between(stored: Fingerprint, ours: Fingerprint, first: int) -> Iterator[str]:
@@ -340,7 +389,10 @@ def _other_kinds(stored: Mapping[str, int], ours: Mapping[str, int]) -> Iterator
 
 def _stored(file: Place) -> Fingerprint:
     """Return the fingerprint in a file; raises what tells that there is none."""
-    told: Any = json.loads(file.read_text(encoding="utf-8"))
+    return _from_plain(json.loads(file.read_text(encoding="utf-8")))
+
+
+def _from_plain(told: Any) -> Fingerprint:
     return Fingerprint(
         int(told["format"]),
         str(told["program"]),
@@ -351,6 +403,7 @@ def _stored(file: Place) -> Fingerprint:
         None if told.get("append") is None else tuple(map(str, told["append"])),
         _ledger(told.get("ledger")),
         _telling(told.get("telling")),
+        None if told.get("before") is None else _from_plain(told["before"]),
     )
 
 

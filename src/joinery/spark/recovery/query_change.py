@@ -36,6 +36,7 @@ class QueryChange:
         hindrance: What is in the way of that for now; None where nothing is.
         unbuilt: The products that were added to it and that its next run is to build.
         again: What the next run reads again to build what was added.
+        taken_back: The products of which something was applied that is not built, and will not be.
     """
 
     query: str
@@ -48,3 +49,4 @@ class QueryChange:
     hindrance: RunError | None = None
     unbuilt: tuple[str, ...] = ()
     again: tuple[LogAgain, ...] = ()
+    taken_back: tuple[str, ...] = ()

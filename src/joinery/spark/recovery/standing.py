@@ -23,8 +23,10 @@ from joinery.solutions.spark_state.addition import Telling, add, read_again
 from joinery.solutions.spark_state.fingerprint import (
     SPARK_STATE,
     Fingerprint,
+    built_fingerprint,
     carried_fingerprint,
     differences,
+    differences_from,
     standing_fingerprint,
 )
 from joinery.solutions.spark_state.joining import relations_of
@@ -32,7 +34,12 @@ from joinery.solutions.spark_state.ledger import Ledger, Standing, stand
 from joinery.solutions.spark_state.needed import needed_columns, products_read
 from joinery.solutions.spark_state.program import KernelProgram
 from joinery.spark.batch.mode import HeldBackError, check_held
-from joinery.spark.batch.query_kernel import lower_products, lower_query
+from joinery.spark.batch.query_kernel import (
+    LoweredQuery,
+    lower_products,
+    lower_query,
+    streams_of,
+)
 from joinery.spark.batch.setup import spooled_products
 from joinery.spark.batch.stores import solution_of, statements_of
 from joinery.spark.real_time.uncommitted import RealTimeMark
@@ -43,7 +50,7 @@ from joinery.spark.recovery.checkpoint import (
     unbuilt,
     untold,
 )
-from joinery.spark.recovery.query_change import ApplyError, ProductChange, QueryChange
+from joinery.spark.recovery.query_change import ApplyError, Outcome, ProductChange, QueryChange
 from joinery.spark.recovery.replacement import next_checkpoint
 from joinery.spark.source.again import logs_again
 from joinery.spark.source.kafka import subscription
@@ -87,14 +94,74 @@ def compare(spec: ProjectSpec, query: str, products: Sequence[Product]) -> Query
     statements = statements_of(products)
     told, *others = (differences(folder, each, solution, statements=statements) for each in ours)
     if not all((told, *others)):
-        same: dict[str, ProductChange] = {each.name: "unchanged" for each in products}
-        moved = tuple(_other_sources(spec, query, products))
-        found = replace(found, products=same, why=moved, unbuilt=tuple(sorted(unbuilt(folder))))
-        return replace(found, outcome="rebuilt" if moved else "unchanged")
+        found = replace(found, unbuilt=tuple(sorted(unbuilt(folder))))
+        return _same(found, spec, products, "unchanged")
+    if standing is not None and (built := built_fingerprint(folder, standing)) is not standing:
+        return _from_before(found, spec, products, built)
+    return _other(found, spec, products, standing, told)
+
+
+def _same(
+    found: QueryChange, spec: ProjectSpec, products: Sequence[Product], outcome: Outcome
+) -> QueryChange:
+    """Return what was found where the products are those of the state; sources may be others."""
+    same: dict[str, ProductChange] = {each.name: "unchanged" for each in products}
+    moved = tuple(_other_sources(spec, found.query, products))
+    return replace(found, products=same, why=moved, outcome="rebuilt" if moved else outcome)
+
+
+def _from_before(
+    found: QueryChange, spec: ProjectSpec, products: Sequence[Product], built: Fingerprint
+) -> QueryChange:
+    """Return what was found where the project is no longer what was applied, and nothing is built.
+
+    Args:
+        found: What was found so far.
+        spec: The project.
+        products: Those of the query as they are now.
+        built: What is noted of the state that there is.
+    """
+    left = unbuilt(next_checkpoint(spec.checkpoint, found.query))
+    lowered = lower_query(products, spec.run, built)
+    told, *others = _differences_from(built, lowered, products)
+    if not all((told, *others)):
+        found = replace(found, noted=built, taken_back=tuple(sorted(left)))
+        return _same(found, spec, products, "carried")
+    found = _other(found, spec, products, built, told)
+    stay = {name for name, what in found.products.items() if what != "unchanged"}
+    return replace(found, taken_back=tuple(sorted(left - stay)))
+
+
+def _differences_from(
+    standing: Fingerprint, lowered: LoweredQuery, products: Sequence[Product]
+) -> list[list[str]]:
+    """Return how a query differs from what was noted, by each program that it may have."""
+    solution, statements = solution_of(products), statements_of(products)
+    ours = [each for each in (lowered.program, lowered.former) if each is not None]
+    return [differences_from(standing, each, solution, statements=statements) for each in ours]
+
+
+def _other(
+    found: QueryChange,
+    spec: ProjectSpec,
+    products: Sequence[Product],
+    standing: Fingerprint | None,
+    told: Sequence[str],
+) -> QueryChange:
+    """Return what was found where the products are others than those of the state.
+
+    Args:
+        found: What was found so far.
+        spec: The project.
+        products: Those of the query as they are now.
+        standing: What is noted of the state that there is; None where nothing can be read.
+        told: How they differ.
+    """
     found = replace(found, outcome="rebuilt", why=tuple(told), products=_named(products, standing))
     if standing is None:
         return found
-    if (kept := {solution, standing.solution} - {SPARK_STATE}) or lowered.streams:
+    solution = solution_of(products)
+    if (kept := {solution, standing.solution} - {SPARK_STATE}) or streams_of(products):
         whose = f"of solution {min(kept)}" if kept else "of streams"
         return replace(found, why=(*told, f"the state {whose} cannot be carried over"))
     if standing.ledger is None:
@@ -155,7 +222,7 @@ def _added(found: QueryChange, group: _Group, stood: Standing) -> QueryChange:
     assert last is not None, "it has begun"
     anew = _sent_before(group.spec, folder, stood.added)
     telling = Telling(last + 1, addition.retracts, len(group.ledger.nodes), anew=anew)
-    return replace(found, noted=replace(found.noted, telling=telling))
+    return replace(found, noted=_telling(found.noted, telling, group))
 
 
 def _read_again(found: QueryChange, group: _Group, stood: Standing) -> QueryChange:
@@ -192,7 +259,12 @@ def _read_again(found: QueryChange, group: _Group, stood: Standing) -> QueryChan
         return _refused_for(found, stood, why)
     before = _sent_before(group.spec, folder, stood.added)
     telling = Telling(last + 1, (), len(group.ledger.nodes), part, (*anew, *before))
-    return replace(carried, noted=replace(carried.noted, telling=telling), again=logs)
+    return replace(carried, noted=_telling(carried.noted, telling, group), again=logs)
+
+
+def _telling(noted: Fingerprint, telling: Telling, group: _Group) -> Fingerprint:
+    """Return what is to be noted where a batch to come builds products."""
+    return replace(noted, telling=telling, before=replace(group.standing, before=None))
 
 
 def _sent_before(spec: ProjectSpec, folder: Place, added: Sequence[str]) -> tuple[str, ...]:
@@ -287,6 +359,8 @@ def _by_relation(told: Iterable[str], gone: Collection[str], *, all_of_them: boo
 def _hindrance(query: str, folder: Place, group: _Group, stood: Standing) -> RunError | None:
     """Return why a checkpoint whose state fits cannot be gone on with for now."""
     telling = untold(folder)
+    if telling != group.standing.telling:
+        telling = None  # Nothing of it was begun, and it is taken back.
     if telling is not None and not _takes_back(telling, stood, group.ledger):
         return ApplyError(
             f'products that were added to query "{query}" are not built yet',
