@@ -487,7 +487,7 @@ AT = "customer: long, at: timestamp}, time: at"
             "customer: long}",
             "{root: order, embed: {a: {one: customer, on: {id: customer}, embed: {b:"
             " {many: order, on: {customer: id}, embed: {c: {many: visit, on: {customer: id}}}}}}}",
-            "is nested deeper, or read from further away, than the state was made for",
+            '"seen" needs 5 levels of joins, and the state was made for 2: an embed below another',
         ),
     ],
 )
@@ -513,6 +513,24 @@ def test_a_product_that_cannot_be_built_from_the_log_either_is_refused(
     assert why in said
     assert 1 == joinery(monkeypatch, "apply")
     assert 'Or give "seen" a group of its own' in capsys.readouterr().err
+
+
+def test_a_list_that_gets_a_limit_is_told_to_need_a_level_more(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    has_run(folder)
+    has_read(folder, customer=1200, order=7)
+    declare(
+        folder, ("{many: order, on: {customer: id}}", "{many: order, on: {customer: id}, limit: 2}")
+    )
+
+    assert 3 == joinery(monkeypatch, "plan", "--json")
+
+    (why,) = json.loads(capsys.readouterr().out)[0]["why"]
+    assert why.startswith(
+        '"profile" needs 3 levels of joins, and the state was made for 2: an embed'
+    )
+    assert why.endswith("and so does a list with a limit")
 
 
 def test_products_that_cannot_be_built_from_the_log_may_have_a_group_of_their_own(

@@ -123,11 +123,14 @@ def read_again(program: KernelProgram, ledger: Ledger, products: Collection[str]
     others = {name for each in new for name in ours.nodes[each].products} - {*products}
     shift = ledger.levels - program.levels
     why = [_changed(each) for each in sorted(others)]
-    for node in (program.nodes[each] for each in new):
-        if not _is_of_log(node):
-            why.append(_by_time(node.name))
-        if node.level + shift < 1 and not isinstance(node, Inserts):
-            why.append(_nested(node.name))
+    why += [
+        _by_time(program.nodes[each].name) for each in new if not _is_of_log(program.nodes[each])
+    ]
+    deep = [each for each in new if not isinstance(program.nodes[each], Inserts)]
+    if (first := min((program.nodes[each].level + shift for each in deep), default=1)) < 1:
+        too_deep = (each for each in deep if program.nodes[each].level + shift < 1)
+        names = sorted({name for each in too_deep for name in ours.nodes[each].products})
+        why.append(_nested(names, needed=ledger.levels + 1 - first, levels=ledger.levels))
     if why:
         return Addition(None, why=tuple(dict.fromkeys(why)))
     numbers |= {place: len(ledger.nodes) + number for number, place in enumerate(new)}
@@ -235,10 +238,13 @@ def _by_time(name: str) -> str:
     return f'"{name}" goes by the order or the times of its log, which the state does not have'
 
 
-def _nested(name: str) -> str:
-    """Return that a node of a part, such as `customer@2`, does not fit into a chain."""
-    of = name.partition("@")[0]
-    return f'"{of}" is nested deeper, or read from further away, than the state was made for'
+def _nested(products: Sequence[str], *, needed: int, levels: int) -> str:
+    names = ", ".join(f'"{each}"' for each in products)
+    verb = "need" if len(products) > 1 else "needs"
+    return (
+        f"{names} {verb} {needed} levels of joins, and the state was made for {levels}: an embed"
+        " below another takes one more, and so does a list with a limit"
+    )
 
 
 def _deep(name: str) -> str:
