@@ -515,6 +515,25 @@ def test_a_product_that_cannot_be_built_from_the_log_either_is_refused(
     assert 'Or give "seen" a group of its own' in capsys.readouterr().err
 
 
+def test_only_what_changed_is_told_of_a_product_beside_one_that_was_built_from_the_log(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    declare(folder, VISIT)
+    has_run(folder)
+    has_read(folder, customer=1200, order=7)
+    declare(folder, VISIT, adding(SEEN))
+    assert 0 == joinery(monkeypatch, "apply")
+    built(folder)
+    declare(folder, VISIT, adding(SEEN), COUNTED)
+    capsys.readouterr()
+
+    assert 3 == joinery(monkeypatch, "plan", "--json")
+
+    why = json.loads(capsys.readouterr().out)[0]["why"]
+    assert why
+    assert all(each.startswith('product "cities": field "') for each in why)
+
+
 def test_a_list_that_gets_a_limit_is_told_to_need_a_level_more(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

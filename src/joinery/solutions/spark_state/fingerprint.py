@@ -292,9 +292,10 @@ def standing_fingerprint(folder: Place) -> Fingerprint | None:
     if not _has_begun(folder):
         return None
     try:
-        return _stored(folder / FILE_NAME)
+        stored = _stored(folder / FILE_NAME)
     except (OSError, ValueError, KeyError, TypeError):
         return None
+    return replace(stored, before=_before(folder, stored))
 
 
 def built_fingerprint(folder: Place, stored: Fingerprint) -> Fingerprint:

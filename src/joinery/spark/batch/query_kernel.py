@@ -104,9 +104,23 @@ def lower_query(
         return LoweredQuery(members, program, former=former)
     if not wrote:
         stood = (stand(each, ledger).program for each in lower_products(members, run, ledger))
-        # What has no state there is refused in the words of the plain program.
-        program, former = next((each for each in stood if each is not None), program), None
+        fits = next((each for each in stood if each is not None), None)
+        program, former = fits or _as_it_stood(members, run, standing) or program, None
     return LoweredQuery(members, program, former=former, earlier=ledger.earlier)
+
+
+def _as_it_stood(
+    members: Sequence[Product], run: RunSpec, standing: Fingerprint | None
+) -> KernelProgram | None:
+    """Return products with no state there, lowered to keep of it what they can.
+
+    They are refused in its words: what was built from logs has other names, and what nobody needs
+    any more is not missed.
+    """
+    built = None if standing is None else standing.before or standing
+    if built is None or built.ledger is None:
+        return None
+    return lower_products(members, run, built.ledger)[0]
 
 
 def lower_products(
