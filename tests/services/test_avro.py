@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,9 +14,11 @@ import pytest
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
+from tests.looking import rest
 from tests.services.log import Log
 from tests.services.project_folder import ProjectFolder
 
+import joinery as jn
 from joinery.dev.service import Service
 from joinery.sinks.line import read_rows
 from joinery.spark.batch.run import Run, run
@@ -159,6 +162,37 @@ def test_a_registry_that_is_down_fails_the_run_and_loses_nothing(
     assert "it cannot be connected to" in caught.value.message
     assert ['{"id":1,"name":"Ada","born":null}'] == shop.documents()
     assert [] == shop.letters()
+
+
+def test_a_registry_that_is_down_is_told_while_it_is_waited_for(
+    shop: Shop, registry: Service
+) -> None:
+    shop.put(record(ID, NAME), {"id": 1, "name": "Ada"})
+    target = 'the schema registry of source "changes"'
+
+    registry.stop()
+    try:
+        begun = run(shop.spark, shop, once=True)
+        waits(begun, lambda: target in begun.progress.waiting)
+        waits(begun, lambda: target in jn.status(shop.folder / "joinery.yaml").products[0].because)
+        (status,) = jn.status(shop.folder / "joinery.yaml").products
+    finally:
+        registry.start()
+    assert begun.await_termination(300)
+
+    assert ("starting", "it waits for ") == (status.state, status.because[:13])
+    assert status.because.endswith("it cannot be connected to")
+    assert ['{"id":1,"name":"Ada","born":null}'] == shop.documents()
+
+
+def waits(begun: Run, condition: Callable[[], bool]) -> None:
+    """Wait until something holds of a run under way."""
+    deadline = time.monotonic() + 60
+    while not condition():
+        looked = time.monotonic()
+        assert not begun.ended
+        assert looked < deadline
+        rest(looked, 0.1)
 
 
 def test_a_wrong_path_is_no_missing_schema(shop: Shop) -> None:
