@@ -30,6 +30,7 @@ _PATTERN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+_DURATION = re.compile(r"\d+(?:ms|[smhd]|min)\b")
 _ESCAPE = re.compile(
     r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2})|(.))|(\"\"|'')", re.DOTALL
 )
@@ -111,6 +112,8 @@ def _replacement(match: re.Match[str], quote: str) -> str:
 def _why_not(text: str, at: int) -> str:
     if text[at] in "'\"`":
         return f"the quote {text[at]} is not closed"
+    if found := _DURATION.match(text, at):
+        return f"a duration stands in quotes: '{found.group()}'"
     if text[at].isalnum():
         return "a name with other letters than a-z, or a digit in front, needs backticks"
     return f"the character {text[at]} has no meaning here"

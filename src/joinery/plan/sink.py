@@ -82,9 +82,12 @@ def _no_sink(context: Context, name: str, path: Path) -> None:
     message, known = f'there is no sink "{name}"', dict(context.spec.sinks)
     if name in SINKS.built_in:
         hint = f"Write {{{name}: {{…}}}} for a sink of this kind, with its options."
-        context.refuse("PLAN_UNKNOWN_SINK", message, path, hint=hint)
+    elif not known:
+        hint = f"Declare it beside the products: sinks: {{{name}: {{files: {{path: out}}}}}}."
+    else:
+        context.unknown("PLAN_UNKNOWN_SINK", message, path, name=name, known=known)
         return
-    context.unknown("PLAN_UNKNOWN_SINK", message, path, name=name, known=known)
+    context.refuse("PLAN_UNKNOWN_SINK", message, path, hint=hint)
 
 
 def _path(owner: Owner, index: int) -> Path:

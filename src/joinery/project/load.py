@@ -229,6 +229,8 @@ def _syntax(error: YAMLError, file: str) -> SpecError:
     hint = "Put a text with ${…} in quotes." if "'{'" in told else ""
     if "mapping values are not allowed" in told:
         hint = "Put a text with a colon in quotes."
+    if "but got" in told and not hint:
+        hint = "Put a text with brackets, braces, a comma or a colon in quotes."
     place = Location(file, mark.line + 1, mark.column + 1)
     return _problem("SPEC_SYNTAX", f"not YAML: {told}", place, hint)
 

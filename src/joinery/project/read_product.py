@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import get_args
 
 from joinery.project import grammar
-from joinery.project.emit import AS_CHANGED, Emit
+from joinery.project.emit import AS_CHANGED, Emit, When
 from joinery.project.form import (
     FORMS,
     DocumentSpec,
@@ -20,7 +21,7 @@ from joinery.project.node import NodeSpec, Parts, read_root
 from joinery.project.part import keys_of, made_of
 from joinery.project.product import ProductSpec
 from joinery.project.reader import Reader
-from joinery.project.tree import Entry, MapTree, Tree
+from joinery.project.tree import Entry, MapTree, Scalar, Tree
 
 _OTHERS = tuple(word for word in FORMS if word != DocumentSpec.word)
 """The words of forms but documents; a product with two of them is of the first."""
@@ -105,7 +106,11 @@ def _emit(declared: _Declared, kind: type[FormSpec]) -> Emit:
     reader, parts = declared.reader, declared.parts
     if "emit" not in parts:
         return AS_CHANGED
-    found = reader.named(parts["emit"], f'"emit" of {declared.what}', keys_of(Emit))
+    what, tree = f'"emit" of {declared.what}', parts["emit"]
+    if isinstance(tree, Scalar) and tree.text in get_args(When):
+        reader.shape(tree, what, "a map", f"Write {{when: {tree.text}}}.")
+        return AS_CHANGED
+    found = reader.named(tree, what, keys_of(Emit))
     if not issubclass(kind, TimedSpec):
         if not is_below(kind):
             _refuse_untimed(reader, found)
