@@ -105,7 +105,7 @@ class DirectOutlet:
 
     def write(self, batch: StagedBatch) -> Sequence[SinkResult]:
         """Write `batch` to each sink in turn."""
-        if not (batch.files or batch.apart):
+        if batch.is_empty:
             return ()
         results: list[SinkResult] = []
         for sink in self._sinks:

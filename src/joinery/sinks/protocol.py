@@ -102,6 +102,11 @@ class StagedBatch:
     apart: tuple[tuple[int, RemotePath], ...] = ()
     by_driver: bool = False
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has no documents."""
+        return not (self.files or self.apart)
+
 
 @dataclass(frozen=True, slots=True)
 class Refusal:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -59,46 +59,51 @@ def outlet_of(sink: Sink) -> DirectOutlet:
 
 
 @pytest.fixture
-def make(tmp_path: Path) -> Callable[[], StagedBatch]:
-    made = batch(tmp_path, 3, ROW)
-    return lambda: made
+def made(tmp_path: Path) -> StagedBatch:
+    return batch(tmp_path, 3, ROW)
 
 
-def test_sinks_that_wait_for_a_disk_are_written_at_a_time(make: Callable[[], StagedBatch]) -> None:
+def test_sinks_that_wait_for_a_disk_are_written_at_a_time(made: StagedBatch) -> None:
     """In turn the first of them would wait for the second for ever."""
     together = threading.Barrier(2)
     targets = [DiskTarget(together), Target(), DiskTarget(together)]
 
-    written = write_all([(outlet_of(each), make) for each in targets])
+    written = write_all([(outlet_of(each), made) for each in targets])
 
     assert [1, 1, 1] == [len(each) for each in written]
     assert all([(3, [ROW])] == each.batches for each in targets)
 
 
-def test_what_fails_is_raised_once_no_write_goes_on(make: Callable[[], StagedBatch]) -> None:
+def test_what_fails_is_raised_once_no_write_goes_on(made: StagedBatch) -> None:
     together = threading.Barrier(2)
     failing, other = DiskTarget(together), DiskTarget(together)
     failing.failure = SinkError("full")
 
     with pytest.raises(SinkError, match="full"):
-        write_all([(outlet_of(each), make) for each in (failing, other)])
+        write_all([(outlet_of(each), made) for each in (failing, other)])
 
     assert [(3, [ROW])] == other.batches
 
 
-def test_other_sinks_are_written_by_the_thread_that_opened_them(
-    make: Callable[[], StagedBatch],
-) -> None:
+@pytest.mark.parametrize("disk", [False, True])
+def test_all_else_is_written_by_the_thread_that_opened_it(made: StagedBatch, disk: bool) -> None:
+    """Also the one sink that waits for a disk and has documents: no thread is made for it."""
     threads: list[threading.Thread] = []
 
     class Bound(Target):
+        waits_for_disk = disk
+
         def write(self, batch: StagedBatch) -> Written:
             threads.append(threading.current_thread())
             return super().write(batch)
 
-    write_all([(outlet_of(Bound()), make), (outlet_of(Bound()), make)])
+    ways = [
+        (outlet_of(Bound()), each) for each in (made, replace(made, files=()) if disk else made)
+    ]
+    written = write_all(ways)
 
-    assert [threading.current_thread()] * 2 == threads
+    assert {threading.current_thread()} == {*threads}
+    assert [1, int(not disk)] == [len(each) for each in written]
 
 
 def test_files_wait_for_a_disk(tmp_path: Path) -> None:

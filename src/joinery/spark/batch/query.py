@@ -12,7 +12,6 @@ from __future__ import annotations
 import tempfile
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -24,18 +23,14 @@ from pyspark.sql import DataFrame
 
 from joinery.dead_letters.folder import DeadLetterWriter, PatientDeadLetters
 from joinery.delivery.lease import Lease
-from joinery.delivery.outlet import (
-    OneAttempt,
-    SinkDeadLetters,
-)
+from joinery.delivery.outlet import OneAttempt, Outlet, SinkDeadLetters
 from joinery.delivery.repair import Request
 from joinery.delivery.restored import Begun, unknown_run
 from joinery.delivery.sent_mark import SentMark
 from joinery.delivery.side_by_side import write_all
 from joinery.delivery.task_sink import Tasks
 from joinery.errors import JoineryError, RunError
-from joinery.model.batch import BatchProgress, Counts, split_columns, with_ages
-from joinery.model.watermark import EventTimes
+from joinery.model.batch import Counts
 from joinery.place.remote_path import RemotePath
 from joinery.plan.product import Product
 from joinery.sinks.line import StagedRow
@@ -46,7 +41,8 @@ from joinery.spark.batch.progress import ProgressBoard
 from joinery.spark.batch.query_sinks import ProductSinks, QuerySinks
 from joinery.spark.batch.repairs import Repairs
 from joinery.spark.batch.sink_batches import SinkBatches
-from joinery.spark.batch.staging import Staging
+from joinery.spark.batch.staging import StagedFolder, Staging
+from joinery.spark.batch.tally import BatchTally
 from joinery.spark.batch.watermarks import QueryTimes
 from joinery.spark.kernel import PartsApart
 from joinery.spark.recovery.attempt import Attempts
@@ -312,40 +308,44 @@ class QueryRun:
             label = BatchLabel(query_id, batch_id, self.lease.epoch)
             summary = self._stage(kernel, frame, staging.path, label)
             staged = time.monotonic()
-            counters = {name: dict(each) for name, each in summary.get("counters", {}).items()}
             letters = SinkDeadLetters(staging.path / _DEAD_LETTERS / "part-sinks.jsonl")
-            by_tasks: Counter[str] = Counter()
-            with_parts = staging.staged()
-
-            def staged_of(name: str) -> StagedBatch:
-                files = staging.parts(name) if name in with_parts else ()
-                batch = self._batches.of(name, query_id=query_id, batch_id=batch_id, files=files)
-                return replace(batch, apart=summary.get("parts", {}).get(name, ()))
-
-            names = [each.product.name for each in self.members]
-            ways = [(each, partial(staged_of, one.product.name)) for one, each in self._outlets]
-            for name, outcomes in zip(names, write_all(ways), strict=True):
+            tally, ways = BatchTally(summary), [*self._ways(staging, summary, label)]
+            for (_, batch), outcomes in zip(ways, write_all(ways), strict=True):
                 for target, written in outcomes:
-                    letters.add(name, target, written.refused)
-                    mine = counters.setdefault(name, {})
-                    _count(mine, "refused", len(written.refused))
-                    _count(mine, "older", written.older)
-                    by_tasks[name] += written.by_tasks
+                    letters.add(batch.product, target, written.refused)
+                    tally.add(batch.product, written)
             dead = staging.parts(_DEAD_LETTERS)
             self._letters.keep(dead, query_id=query_id, batch_id=batch_id)
             reached = self.times.end(batch_id, summary)
             times = (started, staged, time.monotonic())
-            self.note_sent(summary.get("documents", {}))
-            self._count_batch(
-                summary,
-                counters,
-                dead,
-                batch_id=batch_id,
-                times=times,
-                reached=reached,
-                through_driver=self._through_driver(summary.get("documents", {}), by_tasks),
+            self.note_sent(tally.documents)
+            lost, self.lost = self.lost, {}
+            self._board.add(
+                tally.progress(
+                    self.name,
+                    batch_id,
+                    sinks={each.product.name: len(each.sinks) for each in self.members},
+                    lost=lost,
+                    dead=dead,
+                    times=times,
+                    sinks_ms=self._sinks.times.take(),
+                    event_times=reached,
+                )
             )
             staging.remove()
+
+    def _ways(
+        self, staging: StagedFolder, summary: Mapping[str, Any], label: BatchLabel
+    ) -> Iterator[tuple[Outlet, StagedBatch]]:
+        """Yield the outlet of each product, and what was staged of it."""
+        with_parts = staging.staged()
+        for member, outlet in self._outlets:
+            name = member.product.name
+            files = staging.parts(name) if name in with_parts else ()
+            batch = self._batches.of(
+                name, query_id=label.query_id, batch_id=label.number, files=files
+            )
+            yield outlet, replace(batch, apart=summary.get("parts", {}).get(name, ()))
 
     def send_live(self, handed: Handed, query_id: str) -> Mapping[str, Counts]:
         """Send what real time has handed over, beside the last commit; see `Sender`."""
@@ -411,53 +411,6 @@ class QueryRun:
             hint="Start the run again once it is available: the batch runs again.",
         )
 
-    def _count_batch(
-        self,
-        summary: Mapping[str, Any],
-        counters: Mapping[str, Counts],
-        dead: Sequence[Path],
-        *,
-        batch_id: int,
-        times: tuple[float, float, float],
-        reached: Mapping[str, EventTimes],
-        through_driver: Counts,
-    ) -> None:
-        """Tell the board of a batch; `times` are when it began, was staged and was sent."""
-        started, staged, written = times
-        relations, columns = split_columns(summary.get("relations", {}))
-        self._board.add(
-            BatchProgress(
-                query=self.name,
-                batch_id=batch_id,
-                relations=self._with_lost(with_ages(relations, round(time.time() * 1000))),
-                columns=columns,
-                documents=summary.get("documents", {}),
-                counters={product: counts for product, counts in counters.items() if counts},
-                costs=summary.get("costs", {}),
-                keys=summary.get("keys", ()),
-                dead=sum(_count_lines(part) for part in dead),
-                store=summary.get("store", {}),
-                seconds=written - started,
-                ended_at=time.time(),
-                durations_ms={
-                    "stage": round((staged - started) * 1000),
-                    "sinks": round((written - staged) * 1000),
-                },
-                sinks_ms=self._sinks.times.take(),
-                lookups=summary.get("lookups", {}),
-                event_times=reached,
-                through_driver=through_driver,
-            )
-        )
-
-    def _through_driver(self, documents: Mapping[str, Counts], by_tasks: Counts) -> Counts:
-        """Return by product how many documents the driver wrote or held, once a sink."""
-        return {
-            each.product.name: _documents(documents.get(each.product.name, {})) * len(each.sinks)
-            - by_tasks.get(each.product.name, 0)
-            for each in self.members
-        }
-
     def _stage(
         self, kernel: BatchKernel, frame: DataFrame, folder: Path, label: BatchLabel
     ) -> Mapping[str, Any]:
@@ -470,12 +423,6 @@ class QueryRun:
         """Count the batch at work as failed, since Spark's process is gone."""
         if not self.ended():
             self._attempts.died()
-
-    def _with_lost(self, relations: Mapping[str, Counts]) -> Mapping[str, Counts]:
-        """Return the counts with what the log lost before the run, which is counted once."""
-        lost, self.lost = self.lost, {}
-        counted = {name: {**relations.get(name, {}), "lost": lost[name]} for name in lost}
-        return {**relations, **counted}
 
     def fail(self, error: Exception) -> None:
         """Note why the query cannot go on, and let it end."""
@@ -496,17 +443,3 @@ def _names(members: Iterable[ProductSinks]) -> frozenset[str]:
 
 def _query_id(frame: DataFrame) -> str:
     return frame.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId") or ""
-
-
-def _count(counts: dict[str, int], name: str, more: int) -> None:
-    if more:
-        counts[name] = counts.get(name, 0) + more
-
-
-def _documents(counts: Counts) -> int:
-    return counts.get("upserts", 0) + counts.get("tombstones", 0)
-
-
-def _count_lines(part: Path) -> int:
-    with part.open("rb") as lines:
-        return sum(1 for _ in lines)
