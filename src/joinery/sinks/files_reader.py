@@ -6,6 +6,7 @@ Limits: the place of each key's newest line is in memory, some 250 bytes per key
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,40 +40,48 @@ class FilesReader:
 
     def keys(self) -> Iterator[str]:
         """Yield the root keys of all documents."""
-        yield from [each.key for each in self._look().values() if each.file is not None]
+        with self._told():
+            self._look()
+        yield from [each.key for each in self._newest.values() if each.file is not None]
 
     def read(self, keys: Sequence[str]) -> Mapping[str, Held]:
         """Return the documents of some root keys."""
-        newest = self._look()
         found: dict[str, Held] = {}
-        for key in keys:
-            line = newest.get(canonical_key(key))
-            if line is not None and line.file is not None:
-                with line.file.open("rb") as lines:
-                    lines.seek(line.offset)
-                    value = parse_line(lines.readline().decode()).value
-                if value is not None:
-                    found[key] = Held(value, line.version)
+        with self._told():
+            self._look()
+            for key in keys:
+                line = self._newest.get(canonical_key(key))
+                if line is not None and line.file is not None:
+                    with line.file.open("rb") as lines:
+                        lines.seek(line.offset)
+                        value = parse_line(lines.readline().decode()).value
+                    if value is not None:
+                        found[key] = Held(value, line.version)
         return found
 
     def close(self) -> None:
         """Nothing is held open."""
 
-    def _look(self) -> Mapping[str, _Line]:
-        """Read the files that came since the last look; all of them where one was altered."""
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Tell what the folder raises as errors of a sink; all is read again after one."""
         try:
-            standing = {each: _seen(each) for each in self._files()}
-            if any(standing.get(each) != seen for each, seen in self._read.items()):
-                self._newest, self._read = {}, {}
-            for file, seen in standing.items():
-                if file not in self._read:
-                    self._take(file)
-                    self._read[file] = seen
-        except FileNotFoundError:
-            return {}
-        except OSError as error:
+            yield
+        except (OSError, SinkError) as error:
+            self._newest, self._read = {}, {}
+            if isinstance(error, SinkError):
+                raise
             raise SinkError(f"could not read {self._path}", detail=f"{error}.") from error
-        return self._newest
+
+    def _look(self) -> None:
+        """Read the files that came since the last look; all of them where one was altered."""
+        standing = {each: _seen(each) for each in self._files()}
+        if any(standing.get(each) != seen for each, seen in self._read.items()):
+            self._newest, self._read = {}, {}
+        for file, seen in standing.items():
+            if file not in self._read:
+                self._take(file)
+                self._read[file] = seen
 
     def _files(self) -> list[Path]:
         """Return all files of lines, in the order of their names: a reader takes any for ours."""

@@ -140,3 +140,26 @@ def test_a_file_of_another_kind_in_the_folder_is_named(tmp_path: Path, line: str
 
     with pytest.raises(SinkError, match=r"notes\.jsonl: it has a line that is no document"):
         reader_of("files", tmp_path).read([ONE])
+
+
+def test_nothing_of_a_file_that_could_not_be_read_to_its_end_is_kept(tmp_path: Path) -> None:
+    write("files", tmp_path, 1, StagedRow(ONE, '{"a":1}', 10))
+    reader, notes = reader_of("files", tmp_path), tmp_path / "out" / "item" / "notes.jsonl"
+    notes.write_text(f"{StagedRow(ONE, '{}', 99).line()}by hand")
+
+    with pytest.raises(SinkError):
+        reader.read([ONE])
+    notes.unlink()
+
+    assert {ONE: Held('{"a":1}', 10)} == reader.read([ONE])
+
+
+def test_a_file_that_is_gone_between_two_looks_is_no_folder_without_documents(
+    tmp_path: Path,
+) -> None:
+    """As a link to nowhere: it is listed, and there is nothing behind it."""
+    write("files", tmp_path, 1, StagedRow(ONE, '{"a":1}', 10))
+    (tmp_path / "out" / "item" / "gone.jsonl").symlink_to(tmp_path / "gone")
+
+    with pytest.raises(SinkError, match="could not read"):
+        reader_of("files", tmp_path).read([ONE])
