@@ -154,9 +154,7 @@ _SHORT_BYTES = 64_000_000  # of up to which runs were measured: docs/design/perf
 
 def _is_short(spec: ProjectSpec, names: Sequence[str]) -> bool:
     """Return whether all that some products read is some hundred thousand changes in files."""
-    known: tuple[ProductSpec | StreamSpec, ...] = (*spec.products, *spec.streams)
-    read = {each for one in known if not names or one.name in names for each in one.reads}
-    folders: set[Path] = set()
+    read, folders = _read_by(spec, names), set[Path]()
     for source in spec.sources:
         topics = [e.topic or e.name for e in spec.changelogs_of(source) if e.name in read]
         if topics and source.kind != "files":
@@ -166,6 +164,19 @@ def _is_short(spec: ProjectSpec, names: Sequence[str]) -> bool:
         each.stat().st_size for folder in folders for each in folder.rglob("*") if each.is_file()
     )
     return not any(total > _SHORT_BYTES for total in accumulate(sizes))
+
+
+def _read_by(spec: ProjectSpec, names: Sequence[str]) -> set[str]:
+    """Return what products and streams read, all where none is named, also through each other."""
+    known: dict[str, ProductSpec | StreamSpec] = {}
+    known |= {each.name: each for each in (*spec.products, *spec.streams)}
+    read, left = set[str](), [*(names or known)]
+    while left:
+        one = known.pop(left.pop(), None)
+        if one is not None:
+            read |= {*one.reads}
+            left += one.reads
+    return read
 
 
 def _spark_log(spec: ProjectSpec) -> Path:

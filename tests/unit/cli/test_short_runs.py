@@ -21,6 +21,7 @@ products:
   page: {{root: customer, fields: [id, name], sink: {{files: {{path: out}}}}}}
 streams:
   visits: {{from: visit, sink: {{files: {{path: out}}}}}}
+  late: {{from: visits, sink: {{files: {{path: out}}}}}}
 """
 
 
@@ -42,7 +43,13 @@ def test_a_run_over_some_hundred_thousand_changes_in_files_is_short(
 
 @pytest.mark.parametrize(
     ("names", "short"),
-    [((), False), (("visits",), False), (("page", "visits"), False), (("page",), True)],
+    [
+        ((), False),
+        (("visits",), False),
+        (("late",), False),
+        (("page", "visits"), False),
+        (("page",), True),
+    ],
 )
 def test_what_the_products_to_run_do_not_read_does_not_count(
     names: tuple[str, ...], short: bool, tmp_path: Path
