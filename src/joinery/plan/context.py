@@ -246,16 +246,22 @@ def _asked(expression: Expression, aggregates: Sequence[Aggregate]) -> list[Expr
 
 
 def _meets_null(node: Typed) -> bool:
-    return (
-        isinstance(node, Apply)
-        and node.function in _COMPARISONS
-        and any(_is_null(each) for each in node.arguments)
-    )
+    """Return whether a node is null for any row, as it compares with null.
+
+    What is `in (null, 1)` may be 1; nothing is `not in (null, 1)`.
+    """
+    if not isinstance(node, Apply):
+        return False
+    inner = node.arguments[0] if node.function == "not" else None
+    if isinstance(inner, Apply) and inner.function == "in":
+        return any(map(_is_null, inner.arguments))
+    return node.function in _COMPARISONS and any(map(_is_null, node.arguments))
 
 
 def _is_null(node: Typed) -> bool:
-    plain = node.argument if isinstance(node, Convert) else node
-    return isinstance(plain, Constant) and plain.value is None
+    while isinstance(node, Convert):
+        node = node.argument
+    return isinstance(node, Constant) and node.value is None
 
 
 def later_values(values: Pairs, name: str) -> dict[str, str]:

@@ -34,6 +34,9 @@ def warned(folder: Path, product: str) -> list[str]:
         "id < null",
         "case name when null then true end",
         "name = cast(null as string)",
+        "id = cast(null as int)",
+        "name not in ('a', null)",
+        "id between null and 3",
     ],
 )
 def test_a_comparison_with_null_is_a_warning(tmp_path: Path, where: str) -> None:
@@ -42,7 +45,15 @@ def test_a_comparison_with_null_is_a_warning(tmp_path: Path, where: str) -> None
 
 @pytest.mark.parametrize(
     "where",
-    ["name is not null", "not (name <=> null)", "coalesce(name, null) = 'a'", "name = 'null'"],
+    [
+        "name is not null",
+        "not (name <=> null)",
+        "coalesce(name, null) = 'a'",
+        "name = 'null'",
+        "name is distinct from null",
+        "id in (1, null)",
+        "name not in ('a', 'null')",
+    ],
 )
 def test_null_elsewhere_is_no_warning(tmp_path: Path, where: str) -> None:
     assert [] == warned(tmp_path, f'  p: {{root: user, where: "{where}"}}\n')
