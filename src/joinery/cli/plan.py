@@ -96,7 +96,7 @@ def _commands(change: QueryChange) -> Iterator[str]:
             yield f"run: reads {', '.join(change.relations)} from the beginning"
         case "carried":
             yield "run: refuses the checkpoint (STATE_MISMATCH)"
-            yield f"apply: {_taken_back(change)}{_carried(change)}"
+            yield f"apply: {_carried(change)}"
         case "rebuilt":
             yield "run: refuses the checkpoint (STATE_MISMATCH), and so does apply"
             yield f"run --rebuild: {_rebuild(change)}"
@@ -113,12 +113,13 @@ def _taken_back(change: QueryChange) -> str:
 def _carried(change: QueryChange) -> str:
     if (first := change.hindrance) is not None:
         return f"would keep the state, and refuses for now: {first.message}. {first.hint}"
+    keeps = f"{_taken_back(change)}keeps the state"
     if change.again:
         built, read = ", and ".join(_built(change)), _read_again(change)
-        return f"keeps the state; the next run builds {built} first, and reads {read} again for it"
+        return f"{keeps}; the next run builds {built} first, and reads {read} again for it"
     if not (added := ", ".join(_added(change))):
-        return "keeps the state; nothing is read again, nothing is sent"
-    return f"keeps the state; the next run builds {added} from it, and reads nothing again"
+        return f"{keeps}; nothing is read again, nothing is sent"
+    return f"{keeps}; the next run builds {added} from it, and reads nothing again"
 
 
 def _read_again(change: QueryChange) -> str:

@@ -126,11 +126,16 @@ def read_again(program: KernelProgram, ledger: Ledger, products: Collection[str]
     why += [
         _by_time(program.nodes[each].name) for each in new if not _is_of_log(program.nodes[each])
     ]
-    deep = [each for each in new if not isinstance(program.nodes[each], Inserts)]
-    if (first := min((program.nodes[each].level + shift for each in deep), default=1)) < 1:
-        too_deep = (each for each in deep if program.nodes[each].level + shift < 1)
-        names = sorted({name for each in too_deep for name in ours.nodes[each].products})
-        why.append(_nested(names, needed=ledger.levels + 1 - first, levels=ledger.levels))
+    deepest: dict[str, int] = {}
+    for each in (one for one in new if not isinstance(program.nodes[one], Inserts)):
+        for name in ours.nodes[each].products:
+            level = program.nodes[each].level + shift
+            deepest[name] = min(level, deepest.get(name, level))
+    why += [
+        _nested(name, needed=ledger.levels + 1 - level, levels=ledger.levels)
+        for name, level in sorted(deepest.items())
+        if level < 1
+    ]
     if why:
         return Addition(None, why=tuple(dict.fromkeys(why)))
     numbers |= {place: len(ledger.nodes) + number for number, place in enumerate(new)}
@@ -238,11 +243,9 @@ def _by_time(name: str) -> str:
     return f'"{name}" goes by the order or the times of its log, which the state does not have'
 
 
-def _nested(products: Sequence[str], *, needed: int, levels: int) -> str:
-    names = ", ".join(f'"{each}"' for each in products)
-    verb = "need" if len(products) > 1 else "needs"
+def _nested(product: str, *, needed: int, levels: int) -> str:
     return (
-        f"{names} {verb} {needed} levels of joins, and the state was made for {levels}: an embed"
+        f'"{product}" needs {needed} levels of joins, and the state was made for {levels}: an embed'
         " below another takes one more, and so does a list with a limit"
     )
 

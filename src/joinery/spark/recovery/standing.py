@@ -128,6 +128,8 @@ def _from_before(
         found = replace(found, noted=built, taken_back=tuple(sorted(left)))
         return _same(found, spec, products, "carried")
     found = _other(found, spec, products, built, told)
+    if found.outcome != "carried":
+        return found
     stay = {name for name, what in found.products.items() if what != "unchanged"}
     return replace(found, taken_back=tuple(sorted(left - stay)))
 
