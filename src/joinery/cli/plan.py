@@ -85,6 +85,8 @@ def _lines(change: QueryChange) -> Iterator[str]:
     if len(change.why) > _TOLD:
         yield f"    and {len(change.why) - _TOLD} more, which --json lists"
     yield from (f"  {line}" for line in _commands(change))
+    for name, target in change.new_sinks:
+        yield f"  {target} is a new sink of {name}: without run --rebuild it gets only what changes"
 
 
 def _commands(change: QueryChange) -> Iterator[str]:
@@ -173,6 +175,7 @@ def _to_json(change: QueryChange) -> dict[str, object]:
         "first": None if change.hindrance is None else change.hindrance.hint,
         "unbuilt": list(change.unbuilt),
         "taken_back": list(change.taken_back),
+        "new_sinks": [{"product": name, "sink": target} for name, target in change.new_sinks],
         "reads_again": list(change.relations) if rebuilt else again,
         "documents_sent": change.documents,
     }

@@ -178,6 +178,30 @@ def test_a_solution_whose_state_is_never_kept_is_named(
     assert "the state of solution rdbms-store cannot be carried over" in said
 
 
+def test_a_new_sink_of_a_product_that_stays_is_told_to_lack_what_was_sent(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Not where nothing was sent yet, as of the card."""
+    has_run(folder)
+    sent = folder / ".joinery/checkpoint/core/joinery.sent"
+    sent.mkdir()
+    for each in ("profile", "totals"):
+        (sent / each).write_text(json.dumps([f"files out/{each}"]))
+    declare(folder, (TOTALS, TOTALS.replace("path: out", "path: new")))
+
+    assert 0 == joinery(monkeypatch, "plan")
+
+    target = f"files {folder / 'new/totals'}"
+    told = [each for each in capsys.readouterr().out.splitlines() if "new sink" in each]
+    assert [f"  {target} is a new sink of totals: without run --rebuild"] == [
+        each.partition(" it gets")[0] for each in told
+    ]
+    assert 0 == joinery(monkeypatch, "plan", "--json")
+    core, card = json.loads(capsys.readouterr().out)
+    assert [{"product": "totals", "sink": target}] == core["new_sinks"]
+    assert [] == card["new_sinks"]
+
+
 def test_a_query_that_the_project_has_no_more_is_told(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -37,6 +37,7 @@ class QueryChange:
         unbuilt: The products that were added to it and that its next run is to build.
         again: What the next run reads again to build what was added.
         taken_back: The products of which something was applied that is not built, and will not be.
+        new_sinks: Products that stay, with targets that were not there when they were sent.
     """
 
     query: str
@@ -50,3 +51,4 @@ class QueryChange:
     unbuilt: tuple[str, ...] = ()
     again: tuple[LogAgain, ...] = ()
     taken_back: tuple[str, ...] = ()
+    new_sinks: tuple[tuple[str, str], ...] = ()

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 
 from joinery.delivery.query_paths import QueryPaths
 from joinery.delivery.sent_mark import SentMark
-from joinery.errors import RunError, StateMismatchError
 from joinery.observe.status import read_status
 from joinery.place.place import Place, numbers_in
 from joinery.plan.product import Product
@@ -33,28 +32,24 @@ from joinery.solutions.spark_state.joining import relations_of
 from joinery.solutions.spark_state.ledger import Ledger, Standing, stand
 from joinery.solutions.spark_state.needed import needed_columns, products_read
 from joinery.solutions.spark_state.program import KernelProgram
-from joinery.spark.batch.mode import HeldBackError, check_held
 from joinery.spark.batch.query_kernel import (
     LoweredQuery,
     lower_products,
     lower_query,
     streams_of,
 )
-from joinery.spark.batch.setup import spooled_products
 from joinery.spark.batch.stores import solution_of, statements_of
-from joinery.spark.real_time.uncommitted import RealTimeMark
 from joinery.spark.recovery.checkpoint import (
-    check_sources,
     last_batch,
     positions_after,
     unbuilt,
-    untold,
 )
-from joinery.spark.recovery.query_change import ApplyError, Outcome, ProductChange, QueryChange
+from joinery.spark.recovery.hindrance import hindrance, in_the_way, other_sources
+from joinery.spark.recovery.new_sinks import new_sinks
+from joinery.spark.recovery.query_change import Outcome, ProductChange, QueryChange
 from joinery.spark.recovery.replacement import next_checkpoint
 from joinery.spark.source.again import logs_again
-from joinery.spark.source.kafka import subscription
-from joinery.spark.source.source import SourceRead, positions, sources_of
+from joinery.spark.source.source import sources_of
 
 _LEADS = re.compile(r": changes go to \w+ ([^/ ]+)")
 
@@ -80,6 +75,16 @@ def compare_all(
 
 def compare(spec: ProjectSpec, query: str, products: Sequence[Product]) -> QueryChange:
     """Return what the products of a query, as they are now, mean for its checkpoint."""
+    found = _compared(spec, query, products)
+    if found.outcome not in ("unchanged", "carried"):
+        return found
+    sent_anew = {name for name, what in found.products.items() if what != "unchanged"}
+    stay = [each for each in products if each.name not in sent_anew | {*found.unbuilt}]
+    lacking = new_sinks(spec, next_checkpoint(spec.checkpoint, query), stay)
+    return replace(found, new_sinks=tuple(lacking))
+
+
+def _compared(spec: ProjectSpec, query: str, products: Sequence[Product]) -> QueryChange:
     folder = next_checkpoint(spec.checkpoint, query)
     relations = tuple(dict.fromkeys(each.name for one in products for each in one.relations))
     found = QueryChange(
@@ -106,7 +111,7 @@ def _same(
 ) -> QueryChange:
     """Return what was found where the products are those of the state; sources may be others."""
     same: dict[str, ProductChange] = {each.name: "unchanged" for each in products}
-    moved = tuple(_other_sources(spec, found.query, products))
+    moved = tuple(other_sources(spec, found.query, products))
     return replace(found, products=same, why=moved, outcome="rebuilt" if moved else outcome)
 
 
@@ -327,7 +332,7 @@ def _carried(found: QueryChange, group: _Group, stood: Standing) -> QueryChange:
     """Return what was found, with what is to be noted, or what is in the way."""
     assert stood.program is not None
     noted, others = carried_fingerprint(group.standing, group.ledger, stood.program)
-    others += _in_the_way(found.query, group, stood)
+    others += in_the_way(group.spec, found.query, group.products, stood)
     again = lower_query(group.products, group.spec.run, noted).program
     if again.to_json() != stood.program.to_json():
         others.append("the next run would number the nodes in another way")
@@ -338,8 +343,8 @@ def _carried(found: QueryChange, group: _Group, stood: Standing) -> QueryChange:
     gone = {*group.ledger.relations} - read
     why = tuple(_by_relation(own, gone, all_of_them=bool(stood.changed)))
     folder = next_checkpoint(group.spec.checkpoint, found.query)
-    hindrance = _hindrance(found.query, folder, group, stood)
-    return replace(found, outcome="carried", why=why, noted=noted, hindrance=hindrance)
+    first = hindrance(found.query, folder, group.products, group.standing, stood)
+    return replace(found, outcome="carried", why=why, noted=noted, hindrance=first)
 
 
 def _by_relation(told: Iterable[str], gone: Collection[str], *, all_of_them: bool) -> Iterator[str]:
@@ -356,84 +361,6 @@ def _by_relation(told: Iterable[str], gone: Collection[str], *, all_of_them: boo
     for line in dict.fromkeys(lines):
         if all_of_them or line in heads.values() or not line.startswith('relation "'):
             yield line
-
-
-def _hindrance(query: str, folder: Place, group: _Group, stood: Standing) -> RunError | None:
-    """Return why a checkpoint whose state fits cannot be gone on with for now."""
-    telling = untold(folder)
-    if telling != group.standing.telling:
-        telling = None  # Nothing of it was begun, and it is taken back.
-    if telling is not None and not _takes_back(telling, stood, group.ledger):
-        return ApplyError(
-            f'products that were added to query "{query}" are not built yet',
-            hint="Have them built first, with the project as it was: joinery run --once."
-            " Or apply the project without them.",
-        )
-    _, committed = last_batch(folder)
-    if not committed and telling is None:
-        return ApplyError(
-            f'the last batch of query "{query}" is not finished',
-            hint="Finish it first, with the project as it was: joinery run --once.",
-        )
-    try:
-        check_held(folder, group.products)
-    except HeldBackError as error:
-        return error
-    try:
-        check_held(folder, [each for each in group.products if each.name not in stood.changed])
-    except HeldBackError as error:
-        return ApplyError(
-            f'documents of query "{query}" wait, of products that changed meanwhile',
-            detail=error.detail,
-            hint="Have them sent first, with the project as it was: joinery run --once.",
-        )
-    return None
-
-
-def _takes_back(telling: Telling, stood: Standing, ledger: Ledger) -> bool:
-    """Return whether what is removed is what was added last, and nothing else changes.
-
-    The batch that was to build it reads nothing, and nobody else hears of it: it may be begun.
-    """
-    others = stood.added or stood.changed
-    return not others and {*stood.removed} == telling.products(ledger)
-
-
-def _in_the_way(query: str, group: _Group, stood: Standing) -> list[str]:
-    """Return what beside the state keeps a checkpoint from being gone on with."""
-    assert stood.program is not None
-    spec, products = group.spec, group.products
-    found, folder = _other_sources(spec, query, products), next_checkpoint(spec.checkpoint, query)
-    found += _topics_left(folder, sources_of(spec, products))
-    if RealTimeMark(folder).is_there:
-        found.append("real-time mode ran last: run once without it")
-    replaced = (*stood.removed, *stood.changed)
-    spooled = (each for each in spooled_products(folder) if each in replaced)
-    found += [
-        f'a spool of product "{each}" has documents that are not sent yet' for each in spooled
-    ]
-    return found
-
-
-def _topics_left(folder: Place, reads: Sequence[SourceRead]) -> Iterator[str]:
-    """Yield which topics of Kafka would not be read any more: Spark takes them for lost."""
-    last, _ = last_batch(folder)
-    for read, at in zip(reads, positions_after(folder, last or 0), strict=False):
-        if read.source.kind == "kafka":
-            pattern = subscription([*read.relations])
-            left = sorted(each for each in positions(at) if not re.fullmatch(pattern, each))
-            if left:
-                yield f"topics in Kafka would not be read any more: {', '.join(left)}"
-
-
-def _other_sources(spec: ProjectSpec, query: str, products: Sequence[Product]) -> list[str]:
-    """Return why the positions of a checkpoint are not those of the sources that are read."""
-    folder = next_checkpoint(spec.checkpoint, query)
-    try:
-        check_sources(folder, query, sources_of(spec, products))
-    except StateMismatchError as error:
-        return [error.message]
-    return []
 
 
 def _has_begun(folder: Place) -> bool:
