@@ -168,8 +168,8 @@ def _is_short(spec: ProjectSpec, names: Sequence[str]) -> bool:
 
 def _read_by(spec: ProjectSpec, names: Sequence[str]) -> set[str]:
     """Return what products and streams read, all where none is named, also through each other."""
-    known: dict[str, ProductSpec | StreamSpec] = {}
-    known |= {each.name: each for each in (*spec.products, *spec.streams)}
+    known: dict[str, ProductSpec | StreamSpec] = {each.name: each for each in spec.products}
+    known |= {each.name: each for each in spec.streams}
     read, left = set[str](), [*(names or known)]
     while left:
         one = known.pop(left.pop(), None)
