@@ -235,7 +235,7 @@ def test_what_was_applied_to_a_product_is_taken_back_where_nothing_is_built_of_i
     project = load(folder / "joinery.yaml")
     with pytest.raises(StateMismatchError, match=r"^.*another plan wrote") as refused:
         Run(project.spec, project.plan, RunOptions(once=True)).prepare()
-    told = "The project is as it was before the last joinery apply, which nothing is built of yet."
+    told = "The project is as it was before the last joinery apply, which is not built yet."
     assert refused.value.detail.startswith(told)
     capsys.readouterr()
 

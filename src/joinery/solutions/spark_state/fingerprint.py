@@ -38,7 +38,7 @@ _FIRST = 1
 FILE_NAME = "joinery.json"
 SPARK_STATE = "spark-state"
 _TOLD = 4
-_BEFORE = "the project is as it was before the last joinery apply, which nothing is built of yet"
+_BEFORE = "the project is as it was before the last joinery apply, which is not built yet"
 
 
 @dataclass(frozen=True, slots=True)
