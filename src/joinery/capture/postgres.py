@@ -50,8 +50,8 @@ _HINTS = {
     "53200": "Give it more memory, or close sessions.",
     "58030": "See the server's log: its disk cannot be read or written.",
     "53300": "Close connections, or: alter system set max_connections = …; then restart it.",
-    "42501": "grant select on its tables to its user; or, with row-level security: alter role …"
-    " bypassrls;",
+    "42501": "Its user lacks a right: grant select on the tables; or alter role … replication, or,"
+    " with row-level security, bypassrls;",
 }
 _CLIENT_SETTINGS = {
     "host": "database.hostname",

@@ -31,3 +31,12 @@ def test_a_failure_is_an_outage_a_lack_or_a_refusal(
     error: psycopg.Error, kind: type[CaptureError]
 ) -> None:
     assert type(DATABASE.failure(error)) is kind
+
+
+def test_a_right_that_is_lacking_may_be_that_to_replicate() -> None:
+    told = DATABASE.failure(
+        errors.InsufficientPrivilege("permission denied to use replication slots")
+    )
+
+    assert "permission denied to use replication slots" == told.detail
+    assert "alter role … replication" in told.hint
