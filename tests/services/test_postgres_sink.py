@@ -277,6 +277,23 @@ def test_a_table_that_somebody_has_locked_is_told_and_waited_for(
     assert () == written.refused
 
 
+@pytest.mark.parametrize(
+    ("options", "waits"),
+    [("", "10s"), ("?options=-clock_timeout%3D0", "0"), ("?options=-clock_timeout%3D7s", "7s")],
+)
+def test_how_long_a_lock_is_waited_for_is_what_the_url_says(
+    postgres: Service, tmp_path: Path, options: str, waits: str
+) -> None:
+    sink = make_sink("postgres", "p", {"url": postgres.address + options}, tmp_path)
+    assert isinstance(sink, PostgresSink)
+    sink.open()
+
+    told = sink._connections[0].execute("SHOW lock_timeout").fetchone()
+
+    sink.close()
+    assert (waits,) == told
+
+
 @pytest.mark.parametrize("mode", ["jsonb", "columns"])
 def test_a_document_with_a_character_of_zero_is_refused_by_its_column(
     postgres: Service, tmp_path: Path, mode: str

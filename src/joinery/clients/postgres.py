@@ -113,7 +113,8 @@ _SETTINGS: dict[str, Any] = {
 # By SQLSTATE: no connection, no resources, an operator's doing, a conflict, a read-only standby,
 # a session that stood still in a transaction for too long.
 _PASSING_CLASSES = ("08", "53", "57", "58")
-_PASSING = ("40001", "40P01", "55P03", "25006", "25P03", "XX000")
+_LOCKED = "55P03"
+_PASSING = ("40001", "40P01", _LOCKED, "25006", "25P03", "XX000")
 # What a server that starts, stops or is full says before it has given a SQLSTATE.
 _PASSING_WORDS = (
     "starting up",
@@ -173,6 +174,8 @@ def failure(error: Exception, url: str, what: str) -> SinkError:
     message = f"{what} postgres at {shown(url)}"
     if passes(error):
         hint = "Check that the server is up, and has free disk space."
+        if sqlstate(error) == _LOCKED:
+            hint = "Another session has locked the table: end its transaction; see pg_locks."
         return SinkUnavailableError(message, detail=reason(error, url), hint=hint)
     hint = "Check the URL, its user's permissions, and the table."
     return SinkError(message, detail=reason(error, url), hint=hint)

@@ -43,9 +43,10 @@ if TYPE_CHECKING:
 _CHUNK_ROWS = 10_000
 _AHEAD = 2
 _FORGET_EVERY_S = 60.0
-# A table that somebody has locked is then told as what is waited for.
-_TELL_OF_LOCKS = """SELECT set_config('lock_timeout', '10s', false)
-    WHERE current_setting('lock_timeout') = '0'"""
+# A table that somebody has locked is then told as what is waited for; 0 may be meant by a user.
+_TELL_OF_LOCKS = """SELECT set_config('lock_timeout', '10s', false) FROM pg_settings
+    WHERE name = 'lock_timeout' AND setting = '0'
+    AND source NOT IN ('client', 'user', 'database', 'database user')"""
 _ONE = Guarantee(
     summary="The table holds the newest document of each key; a batch is one transaction."
 )

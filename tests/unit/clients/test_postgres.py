@@ -5,7 +5,8 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from joinery.clients.postgres import passes, reason, redacted, shown
+from joinery.clients.postgres import failure, passes, reason, redacted, shown
+from joinery.errors import SinkUnavailableError
 
 URLS = [
     "postgresql://ada:s3cret%2Fword@db:5433/shop",
@@ -19,6 +20,13 @@ URLS = [
 )
 def test_a_session_that_the_server_ended_is_opened_again(sqlstate: str, waited: bool) -> None:
     assert waited == passes(psycopg.errors.lookup(sqlstate)())
+
+
+def test_a_table_that_is_locked_is_waited_for_and_who_has_to_act_is_told() -> None:
+    told = failure(psycopg.errors.LockNotAvailable("lock timeout"), URLS[0], "could not write")
+
+    assert isinstance(told, SinkUnavailableError)
+    assert "Another session has locked the table: end its transaction; see pg_locks." == told.hint
 
 
 @pytest.mark.parametrize("url", URLS)
