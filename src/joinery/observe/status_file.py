@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -93,6 +94,8 @@ class StatusFiles:
         self._due_at = 0.0
         self._paused: frozenset[str] = frozenset()
         self._broken = False
+        self._writing = threading.Lock()
+        self._over = False
 
     def begin(self) -> None:
         """Tell that the run has begun."""
@@ -105,7 +108,7 @@ class StatusFiles:
             self._keys[batch.query].note(batch.keys)
 
     def look(self, caught_up: Mapping[str, bool], paused: Collection[str] = ()) -> None:
-        """Write what has changed, at most twice a second.
+        """Write what has changed, at most twice a second, until the run has ended.
 
         Args:
             caught_up: By query, whether nothing is left to read, now.
@@ -127,11 +130,15 @@ class StatusFiles:
     def _write_all(
         self, caught_up: Mapping[str, bool], state: RunState, why: str = "", code: str = ""
     ) -> None:
-        progress, now = self._progress(), time.time()
-        for query, products in self._products.items():
-            status = self._status(query, products, progress, now, caught_up.get(query, False))
-            self._write(replace(status, state=state, why=why, code=code))
-            self._note_minute(status, last=state != "running")
+        with self._writing:  # what is waited for before the queries start, any thread tells
+            if self._over:
+                return
+            self._over = state != "running"
+            progress, now = self._progress(), time.time()
+            for query, products in self._products.items():
+                status = self._status(query, products, progress, now, caught_up.get(query, False))
+                self._write(replace(status, state=state, why=why, code=code))
+                self._note_minute(status, last=state != "running")
 
     def _status(
         self,

@@ -73,23 +73,29 @@ class Held:
     stores: dict[str, StoreThread] = field(default_factory=dict)
     door: VaultDoor | None = None
 
-    def take(self) -> None:
-        """Take the leases and checkpoints of all queries, open their stores and sinks.
+    def claim(self) -> None:
+        """Take the leases and checkpoints of all queries.
 
         Raises:
             LeaseHeldError: Another run has one of the queries.
             CaptureError: A spool has changes of another slot, or of other tables, or no longer
                 all that a query needs that begins.
             StateMismatchError: A checkpoint holds state that another plan wrote.
-            VaultError: The vault is not the one that a checkpoint was sealed with.
             HeldBackError: Documents wait for what their product does not declare any more.
-            SinkError: A sink cannot be opened.
         """
         for query in self.queries:
             query.lease.take()
         self.captures.claim()
         for query in self.queries:
             self._claim(query)
+
+    def open(self) -> None:
+        """Open the vault, the stores and the sinks; what is away may be waited for without end.
+
+        Raises:
+            VaultError: The vault is not the one that a checkpoint was sealed with.
+            SinkError: A sink cannot be opened.
+        """
         self._open_door()
         self.captures.start()  # under keys of a vault that is the right one
         for query in self.queries:

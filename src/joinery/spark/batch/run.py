@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self
@@ -133,12 +134,13 @@ class Run:
         self._once = options.once
         kept = spec.checkpoint, spec.scratch
         self._mode: RunMode = Rebuild(*kept) if options.rebuild else KeepCurrent(*kept)
-        self._board = ProgressBoard(self._note_batch, options.on_wait, options.warnings)
-        self._on_batch = options.on_batch
+        self._board = ProgressBoard(self._note_batch, self._note_wait, options.warnings)
+        self._on_batch, self._on_wait = options.on_batch, options.on_wait
         self._on_phase = options.on_phase
         self._columns = ColumnWatch(declared_columns(spec))
         self._ended = threading.Event()
         self._asked = threading.Event()
+        self._begun = False
         self._watch: Watch | None = None
         live = spec.run.real_time and not options.rebuild
         self._real_time = RealTimeRun(spec, self._board) if live else None
@@ -239,17 +241,17 @@ class Run:
         """
         for warning in start_warnings(self._spec, self._plan, self._names):
             self._board.warn(warning)
-        try:
-            self._held.take()
-            self._observer.open()
+        with self._giving_back(lambda failure: self._held.close()):
+            self._held.claim()
+        with self._giving_back(self.abandon):
             self._status.begin()
-        except BaseException:
-            self._held.close()
-            raise
+            self._begun = True
+            self._observer.open()
+            self._held.open()
 
     def start(self, spark: SparkSession) -> None:
         """Start all queries in `spark`, once the run is prepared."""
-        try:
+        with self._giving_back(self._break_off):
             if self._held.door is not None:
                 check_one_machine(spark.sparkContext.master or "")
             if self._once or self._rebuild:  # whose ends are those of the spools
@@ -258,14 +260,6 @@ class Run:
                 self._captures.await_tables(self._asked.is_set)
             watch, times = self._beginning.begin(spark)
             self._observer.started()
-        except BaseException as error:
-            failure = of_full_disk(error, self._folders) if isinstance(error, Exception) else None
-            self._status.end(failure)
-            self._held.close()
-            self._observer.close(failure)
-            if failure is None or failure is error:
-                raise
-            raise failure from error
         self._watch = watch
         if self._limit is not None:
             self._limit.open()
@@ -322,9 +316,27 @@ class Run:
 
     def abandon(self, failure: Exception | None = None) -> None:
         """Give back what a run that never started has taken; `failure` says why it did not."""
-        self._status.end(failure)
+        self._status.end(None if self._asked.is_set() else failure)
         self._observer.abandon()
         self._held.close()
+
+    @contextmanager
+    def _giving_back(self, give_back: Callable[[Exception | None], None]) -> Iterator[None]:
+        """Give back what was taken where a block fails; `give_back` is told why."""
+        try:
+            yield
+        except BaseException as error:
+            failure = of_full_disk(error, self._folders) if isinstance(error, Exception) else None
+            give_back(failure)
+            if failure is None or failure is error:
+                raise
+            raise failure from error
+
+    def _break_off(self, failure: Exception | None) -> None:
+        """Give back what a run has taken that could not be started."""
+        self._status.end(failure)
+        self._held.close()
+        self._observer.close(failure)
 
     def _follow(self, watch: Watch, times: BatchTimes) -> None:
         """Wait for all queries, then give back what the run has."""
@@ -374,6 +386,11 @@ class Run:
                 query.drain()
             elif self._asked.is_set() and not query.replaced.is_set():
                 query.drain_spools()
+
+    def _note_wait(self, target: str, waiting: Waiting | Silence | None) -> None:
+        self._on_wait(target, waiting)
+        if self._begun and self._watch is None:  # which tells it from then on
+            self._status.look({})
 
     def _note_batch(self, batch: BatchProgress) -> None:
         self._observer.batch(batch)
