@@ -277,6 +277,7 @@ class Command:
         """Run the queries to their end, or build them anew."""
         run = self._made(plan, rebuild=rebuild)
         self._captures = run.captures
+        self._ending.attach(run.request_stop)  # a vault or a store may be waited for without end
         run.prepare()
         try:
             session = self._open()
@@ -287,7 +288,6 @@ class Command:
             run.abandon()
             return
         run.start(session)
-        self._ending.attach(run.request_stop)
         if not (self._arguments.once or rebuild):
             self._audit(plan, run)
         from joinery.dead_letters.open import own_dead_letter_topic
