@@ -11,21 +11,21 @@ import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.time.Duration;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 
 /**
  * Asks a schema registry; waits for one that is down, up to a bound, and tells so meanwhile.
  *
- * <p>Where it fails at one thing alone, and lists its subjects all the same, that thing is at fault.
+ * <p>Where it fails at one thing alone for as long as an outage is waited for, before and after it
+ * lists its subjects, that thing is at fault.
  */
 final class RegistryClient {
   private static final Duration TIMEOUT = Duration.ofSeconds(10);
   private static final long FIRST_PAUSE_MILLIS = 100;
   private static final long LONGEST_PAUSE_MILLIS = 5_000;
-
-  /** After so many failures of a registry it is asked whether it fails at everything. */
-  private static final int ENOUGH = 8;
 
   private final RegistryOptions options;
   private final HttpClient http =
@@ -33,6 +33,9 @@ final class RegistryClient {
           .connectTimeout(TIMEOUT)
           .followRedirects(HttpClient.Redirect.NORMAL)
           .build();
+
+  /** The paths at which it was found to fail alone: of these nothing is waited for again. */
+  private final Set<String> failing = ConcurrentHashMap.newKeySet();
 
   /**
    * One asking: what was found, null where the registry says that there is nothing; or why not.
@@ -77,15 +80,13 @@ final class RegistryClient {
     for (int attempt = 0; ; attempt++) {
       String url = options.urls().get(attempt % options.urls().size());
       Answer answer = ask(url, path);
-      if (answer.failure() == null) {
-        return answer.found();
-      }
       boolean late = System.nanoTime() >= deadline;
-      boolean alone = answer.status() != 0 && (late || !answer.passes() || attempt >= ENOUGH);
-      if (alone && listsSubjects(url)) {
-        throw Rejected.undecodable(
-            "the schema registry answers with status %d where it is asked for %s"
-                .formatted(answer.status(), what));
+      if (answer.status() != 0 && (late || !answer.passes() || failing.contains(path))) {
+        answer = unlessAlone(url, path, what, answer);
+      }
+      if (answer.failure() == null) {
+        failing.remove(path);
+        return answer.found();
       }
       if (!answer.passes()) {
         throw new RegistryError(
@@ -101,6 +102,25 @@ final class RegistryClient {
       sleep(ThreadLocalRandom.current().nextLong(pause) + 1);
       pause = Math.min(2 * pause, LONGEST_PAUSE_MILLIS);
     }
+  }
+
+  /**
+   * Returns why a path failed, or what a registry that was just started again has there now.
+   *
+   * @throws Rejected if the path fails alone: in the same way before and after subjects are listed
+   */
+  private Answer unlessAlone(String url, String path, String what, Answer failed) {
+    if (!listsSubjects(url)) {
+      return failed;
+    }
+    Answer again = ask(url, path);
+    if (again.status() != failed.status()) {
+      return again;
+    }
+    failing.add(path);
+    throw Rejected.undecodable(
+        "the schema registry answers with status %d where it is asked for %s"
+            .formatted(failed.status(), what));
   }
 
   /** Whether there is a registry that answers: its subjects are in the store of its schemas. */

@@ -21,6 +21,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Queue;
+import java.util.concurrent.ConcurrentHashMap;
 import org.apache.avro.Schema;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -36,6 +37,10 @@ class RegistryTest {
   private static final String SUBJECTS = "[\"t-value\"]";
 
   private final Queue<Reply> replies = new ArrayDeque<>();
+
+  /** By path, what is always answered. */
+  private final Map<String, Reply> standing = new ConcurrentHashMap<>();
+
   private final List<String> asked = Collections.synchronizedList(new ArrayList<>());
   private volatile Runnable onRequest = () -> {};
   private HttpServer server;
@@ -57,7 +62,8 @@ class RegistryTest {
     asked.add(
         exchange.getRequestURI().getRawPath() + (authorization == null ? "" : " " + authorization));
     onRequest.run();
-    Reply reply = replies.remove();
+    Reply always = standing.get(exchange.getRequestURI().getRawPath());
+    Reply reply = always != null ? always : replies.remove();
     byte[] body = reply.body.getBytes(StandardCharsets.UTF_8);
     exchange.sendResponseHeaders(reply.status, body.length);
     exchange.getResponseBody().write(body);
@@ -170,20 +176,44 @@ class RegistryTest {
 
   @Test
   void anIdAtWhichTheRegistryFailsAloneIsRejectedAndNamed() throws IOException {
-    replies.add(new Reply(404, "<html>nothing here</html>"));
-    replies.add(new Reply(200, SUBJECTS));
-    for (int i = 0; i <= 8; i++) {
-      replies.add(new Reply(500, "{\"error_code\":50001}"));
-    }
-    replies.add(new Reply(200, SUBJECTS));
-    Registry registry = registry();
+    standing.put("/subjects", new Reply(200, SUBJECTS));
+    standing.put("/schemas/ids/7", new Reply(404, "<html>nothing here</html>"));
+    standing.put("/schemas/ids/8", new Reply(500, "{\"error_code\":50001}"));
 
     assertEquals(
         "undecodable: the schema registry answers with status 404 where it is asked for schema 7",
-        assertThrows(Rejected.class, () -> registry.schema(7)).getMessage());
+        assertThrows(Rejected.class, () -> registry().schema(7)).getMessage());
     assertEquals(
         "undecodable: the schema registry answers with status 500 where it is asked for schema 8",
-        assertThrows(Rejected.class, () -> registry.schema(8)).getMessage());
+        assertThrows(Rejected.class, () -> registry(url(), 0).schema(8)).getMessage());
+  }
+
+  @Test
+  void anIdAtWhichTheRegistryFailsIsWaitedForAsAnOutageIsButOnce() {
+    standing.put("/subjects", new Reply(200, SUBJECTS));
+    standing.put("/schemas/ids/8", new Reply(500, ""));
+    RegistryClient client = new RegistryClient(new RegistryOptions(List.of(url()), null, 400, 4));
+
+    long begun = System.nanoTime();
+    assertThrows(Rejected.class, () -> client.get("/schemas/ids/8", "schema 8"));
+    long tookMillis = (System.nanoTime() - begun) / 1_000_000;
+    int first = asked.size();
+    assertThrows(Rejected.class, () -> client.get("/schemas/ids/8", "schema 8"));
+
+    assertTrue(tookMillis >= 400);
+    assertTrue(first > 3);
+    assertEquals(
+        List.of("/schemas/ids/8", "/subjects", "/schemas/ids/8"), asked.subList(first, first + 3));
+    assertEquals(first + 3, asked.size());
+  }
+
+  @Test
+  void aRegistryThatIsStartedAgainWhileItIsAskedHasWhatItIsAskedFor() throws IOException {
+    replies.add(new Reply(404, "<html>no such service</html>"));
+    replies.add(new Reply(200, SUBJECTS));
+    replies.add(new Reply(200, found(SCHEMA, "")));
+
+    assertEquals("t", registry().schema(7).getName());
   }
 
   @Test
