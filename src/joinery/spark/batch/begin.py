@@ -86,6 +86,9 @@ class Beginning:
             for each in self.queries
             if self.until_closed and has_deadlines(each.lowered.program)
         }
+        ids = {
+            each.name: TopicIds(checkpoints[each.name], each.lease.check) for each in self.queries
+        }
         starter = QueryStarter(
             spark=spark,
             spec=self.spec,
@@ -94,13 +97,11 @@ class Beginning:
             real_time=self.real_time,
             memory_share=1 / max(1, len(self.queries)),
             once=self.once,
+            ids=ids,
             warn=self.board.warn,
             vault=self.held.door,
             ended=ended,
         )
-        ids = {
-            each.name: TopicIds(checkpoints[each.name], each.lease.check) for each in self.queries
-        }
         topics = KafkaWatch(
             spark, self.spec, reads, checkpoints, ids, self.board.warn, self.board.wait
         )

@@ -67,6 +67,7 @@ class QueryStarter:
         real_time: The real-time side of the run, if it has one.
         memory_share: Of the memory of Spark's tasks, what one query may count on.
         once: Whether a query ends at the end that its logs have when it starts.
+        ids: By query, those of the topics that it has read.
         warn: Takes what someone should look at.
         vault: The door at which tasks ask for keys; None where nothing is personal.
         ended: By query, the end of its logs, where the run is to close what is open then.
@@ -79,6 +80,7 @@ class QueryStarter:
     real_time: RealTimeRun | None
     memory_share: float
     once: bool
+    ids: Mapping[str, TopicIds]
     warn: Callable[[RunWarning], None]
     vault: VaultDoor | None = None
     ended: Mapping[str, LogsEnded] = field(default_factory=dict)
@@ -180,8 +182,7 @@ class QueryStarter:
             query.built_in = None if telling is None else telling.batch
         if self.mode.needs_ends(query.products):
             Ends(checkpoint, reads).take(spark, spec)
-        ids = TopicIds(checkpoint, query.lease.check)
-        at = committed_positions(checkpoint)
+        at, ids = committed_positions(checkpoint), self.ids[query.name]
         raw = open_sources(spark, spec, reads, at, self._room(query), ids)
         query.lost = raw.lost
         for warning in raw.warnings:

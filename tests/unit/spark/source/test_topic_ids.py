@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from joinery.spark.source.source import Positions
-from joinery.spark.source.topic_ids import TopicIds
+from joinery.spark.source.topic_ids import FILE_NAME, TopicIds
 
 READ = {"orders": {"0": 7, "1": 0, "10": 3}, "users": {"0": 2}}
 
@@ -48,3 +49,17 @@ def test_sources_have_topics_of_their_own(tmp_path: Path) -> None:
 
     assert [] == ids.compare("old", {"orders": "b"}, READ, goes_on=False)
     assert 2 == len(ids.compare("shop", {"orders": "b"}, READ, goes_on=False))
+
+
+def test_ids_are_read_once_and_written_where_they_change(tmp_path: Path) -> None:
+    ids = TopicIds(tmp_path, lambda: None)
+    ids.compare("shop", {"orders": "a"}, READ, goes_on=False)
+    (tmp_path / FILE_NAME).unlink()
+
+    same = ids.compare("shop", {"orders": "a"}, READ, goes_on=False)
+    written = (tmp_path / FILE_NAME).exists()
+    ids.compare("shop", {"orders": "a", "users": "b"}, READ, goes_on=False)
+
+    assert [] == same
+    assert not written
+    assert {"shop": {"orders": "a", "users": "b"}} == json.loads((tmp_path / FILE_NAME).read_text())
