@@ -141,6 +141,7 @@ class Run:
         self._ended = threading.Event()
         self._asked = threading.Event()
         self._begun = False
+        self._given_up: WaitedTooLongError | None = None
         self._watch: Watch | None = None
         live = spec.run.real_time and not options.rebuild
         self._real_time = RealTimeRun(spec, self._board) if live else None
@@ -238,14 +239,17 @@ class Run:
             HeldBackError: Documents wait for what their product does not declare any more.
             SinkError: A sink cannot be opened.
             HttpError: The address of `run.http` cannot be used.
+            WaitedTooLongError: What is away was waited for as long as it was to be.
         """
         for warning in start_warnings(self._spec, self._plan, self._names):
             self._board.warn(warning)
-        with self._giving_back(lambda failure: self._held.close()):
+        with self._giving_back(lambda failure: self._give_back()):
             self._held.claim()
         with self._giving_back(self.abandon):
             self._status.begin()
             self._begun = True
+            if self._limit is not None:
+                self._limit.open()
             self._observer.open()
             self._held.open()
 
@@ -261,8 +265,8 @@ class Run:
             watch, times = self._beginning.begin(spark)
             self._observer.started()
         self._watch = watch
-        if self._limit is not None:
-            self._limit.open()
+        if self._given_up is not None:
+            watch.broke_off(self._given_up)
         watcher = threading.Thread(
             target=self._follow, args=(watch, times), name="joinery-run", daemon=True
         )
@@ -305,6 +309,7 @@ class Run:
             query.ending.set()
 
     def _give_up(self, error: WaitedTooLongError) -> None:
+        self._given_up = error
         if self._watch is not None:
             self._watch.broke_off(error)
         self.request_stop()
@@ -316,9 +321,10 @@ class Run:
 
     def abandon(self, failure: Exception | None = None) -> None:
         """Give back what a run that never started has taken; `failure` says why it did not."""
-        self._status.end(None if self._asked.is_set() else failure)
+        asked = self._asked.is_set() and self._given_up is None
+        self._status.end(None if asked else failure)
         self._observer.abandon()
-        self._held.close()
+        self._give_back()
 
     @contextmanager
     def _giving_back(self, give_back: Callable[[Exception | None], None]) -> Iterator[None]:
@@ -326,7 +332,9 @@ class Run:
         try:
             yield
         except BaseException as error:
-            failure = of_full_disk(error, self._folders) if isinstance(error, Exception) else None
+            failure: Exception | None = None
+            if isinstance(error, Exception):
+                failure = self._given_up or of_full_disk(error, self._folders)
             give_back(failure)
             if failure is None or failure is error:
                 raise
@@ -335,8 +343,13 @@ class Run:
     def _break_off(self, failure: Exception | None) -> None:
         """Give back what a run has taken that could not be started."""
         self._status.end(failure)
-        self._held.close()
+        self._give_back()
         self._observer.close(failure)
+
+    def _give_back(self) -> None:
+        if self._limit is not None:
+            self._limit.close()
+        self._held.close()
 
     def _follow(self, watch: Watch, times: BatchTimes) -> None:
         """Wait for all queries, then give back what the run has."""

@@ -17,6 +17,7 @@ import joinery as jn
 from joinery.delivery.lease import Lease
 from joinery.errors import RunError, SinkError
 from joinery.spark.batch.run import Run, RunOptions
+from joinery.spark.batch.watch import WaitedTooLongError
 from joinery.spark.recovery.disk import DiskFullError
 
 PROJECT = """\
@@ -41,8 +42,8 @@ def project_of(folder: Path, *, vault: str = "", sink: str = "{files: {path: out
     return jn.load(folder / "joinery.yaml")
 
 
-def run_of(project: Any) -> Run:
-    return Run(project.spec, project.plan, RunOptions(once=True))
+def run_of(project: Any, *, wait_ms: int | None = None) -> Run:
+    return Run(project.spec, project.plan, RunOptions(once=True, wait_ms=wait_ms))
 
 
 def stands(folder: Path) -> tuple[str, str]:
@@ -86,6 +87,15 @@ def test_a_vault_that_is_away_at_the_start_is_told_in_place_of_the_end_before(
     assert told[1].startswith("it waits for the vault, ")
     assert ["RUN_VAULT_AWAY"] == [each.code for each in failed]
     assert "ended" == stands(tmp_path)[0]
+
+
+def test_a_vault_is_not_waited_for_longer_than_was_asked_for(tmp_path: Path) -> None:
+    run = run_of(project_of(tmp_path, vault=AWAY), wait_ms=300)
+
+    with pytest.raises(WaitedTooLongError, match=r"waited 300ms for the vault, ") as told:
+        run.prepare()
+
+    assert ("failed", f"{told.value.message} [RUN_WAIT]") == stands(tmp_path)
 
 
 def test_a_sink_that_cannot_be_opened_is_told_as_the_end_of_the_run(tmp_path: Path) -> None:
