@@ -93,7 +93,7 @@ class RegistryOptions(Part):
     @property
     def addresses(self) -> tuple[str, ...]:
         """The addresses in its URL, without the slashes at their ends."""
-        return tuple(each.strip().rstrip("/") for each in self.url.split(","))
+        return tuple(each.strip().rstrip("/") for each in self.url.split(",") if each.strip())
 
 
 def registry_options(value: object) -> RegistryOptions | None:

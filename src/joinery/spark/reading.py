@@ -122,7 +122,7 @@ def _registry_data(registry: RegistryOptions | None) -> dict[str, object] | None
     if registry is None:
         return None
     return {
-        "url": registry.url,
+        "url": ",".join(registry.addresses),
         "user": registry.user,
         "password": registry.password,
         "token": registry.token,

@@ -44,6 +44,12 @@ def test_all_options_are_read(tmp_path: Path) -> None:
     assert expected == options(tmp_path, told)
 
 
+def test_addresses_are_told_alike_however_they_are_separated() -> None:
+    assert ("http://h:1", "http://i:1/v7") == RegistryOptions(
+        url=" http://h:1// ,, http://i:1/v7/, "
+    ).addresses
+
+
 def test_a_secret_is_never_shown() -> None:
     shown = repr(RegistryOptions(url="http://h", user="ada", password="engine", token="loom"))
 
