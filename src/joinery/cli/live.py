@@ -176,6 +176,7 @@ class TerminalDisplay:
         self._live: Live | None = None
         self._topics: tuple[str, ...] = ()
         self._targets: Targets = {}
+        self._waiting: set[str] = set()
         self._paces: dict[str, _Pace] = {}
         self._progress: Callable[[], Progress] = Progress
         self._now, self._since = "", self._started_at
@@ -217,7 +218,13 @@ class TerminalDisplay:
             self._note_remaining(pace, left.get(topic), batch.ended_at)
 
     def wait(self, target: str, waiting: Waiting | Silence | None) -> None:
-        """Nothing to note: the table shows what the progress tells."""
+        """Write a line where nothing is drawn yet; later the table shows what is waited for."""
+        if waiting is None and target in self._waiting:
+            self._waiting.discard(target)
+            sys.stderr.write(f"{target} is back\n")
+        elif waiting is not None and self._live is None and target not in self._waiting:
+            self._waiting.add(target)
+            sys.stderr.write(f"{waiting_line(waiting)}\n")
 
     def warn(self, warning: RunWarning) -> None:
         """Write the warning above the table."""

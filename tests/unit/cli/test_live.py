@@ -203,3 +203,20 @@ def test_a_topic_that_counts_records_shows_how_many_remain() -> None:
 
     row = captured.get().splitlines()[1].split()
     assert ["user", "10", "5", "2,000", "rows", "1", "s", "1", "2"] == row
+
+
+def test_what_is_waited_for_before_anything_is_drawn_is_a_line(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    display = TerminalDisplay()
+    away = Waiting(product="p", target="the vault", reason="it is away", attempts=1, since=0.0)
+
+    display.wait("the vault", away)
+    display.wait("the vault", replace(away, attempts=2))
+    display.wait("the vault", None)
+    display.wait("the vault", None)
+
+    first, last = capsys.readouterr().err.splitlines()
+    assert first.startswith("waiting for the vault for ")
+    assert first.endswith(" s: it is away")
+    assert "the vault is back" == last
