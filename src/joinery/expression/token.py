@@ -113,7 +113,7 @@ def _why_not(text: str, at: int) -> str:
     if text[at] in "'\"`":
         return f"the quote {text[at]} is not closed"
     if found := _DURATION.match(text, at):
-        return f"a duration stands in quotes: '{found.group()}'"
+        return f"write a duration in quotes: '{found.group()}'"
     if text[at].isalnum():
         return "a name with other letters than a-z, or a digit in front, needs backticks"
     return f"the character {text[at]} has no meaning here"

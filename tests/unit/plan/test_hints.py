@@ -48,7 +48,7 @@ products:
         ),
         (
             "}\nstreams:\n  seen: {from: visit, steps: [{filter: 'not seen(id, for => 30m)'}]",
-            "a duration stands in quotes: '30m'",
+            "write a duration in quotes: '30m'",
             "",
         ),
     ],
