@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import closing
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,14 @@ import psycopg
 import pytest
 from tests.services.captured import Connection
 
+from joinery.capture.capture import Capture, CaptureOptions
 from joinery.capture.postgres import PostgresDatabase
 from joinery.capture.spool import SpoolFolder
 from joinery.dev.postgres import postgres as postgres_service
 from joinery.dev.service import Service
+from joinery.model.warning import RunWarning
+from joinery.project.postgres import WalLimit
+from joinery.spark.jar import capture_jar
 
 TABLE = "public.customer"
 
@@ -51,3 +55,35 @@ def lines(folder: Path) -> Sequence[Any]:
     """Return what change files say, in their order."""
     found = sorted(folder.glob("*.jsonl"))
     return [json.loads(line) for each in found for line in each.read_text().splitlines()]
+
+
+@contextmanager
+def capturing(
+    database: PostgresDatabase,
+    spool: SpoolFolder,
+    limit: WalLimit | None = None,
+    *,
+    warned: list[RunWarning] | None = None,
+    bulk: bool = False,
+    once: bool = False,
+    followed: bool = False,
+    columns: Mapping[str, Collection[str]] | None = None,
+    moments: Mapping[str, Collection[str]] | None = None,
+) -> Iterator[Capture]:
+    options = CaptureOptions(
+        name="t",
+        program=capture_jar,
+        max_wal=limit,
+        on_warning=([] if warned is None else warned).append,
+        bulk=dict.fromkeys(database.tables, ("id",)) if bulk else None,
+        once=once,
+        followed=followed,
+        columns=columns or {},
+        moments=moments or {},
+    )
+    capture = Capture(database, spool, options)
+    capture.start()
+    try:
+        yield capture
+    finally:
+        capture.close()

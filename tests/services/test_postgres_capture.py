@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import closing, suppress
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -16,13 +16,13 @@ import pytest
 from tests.services import postgres_captured
 from tests.services.captured import Connection, until
 from tests.services.mysql_captured import kill_process
-from tests.services.postgres_captured import TABLE, database, lines
+from tests.services.postgres_captured import TABLE, capturing, database, lines
 
-from joinery.capture.capture import Capture, CaptureOptions
+from joinery.capture.capture import Capture
 from joinery.capture.gone_columns import TableColumns
 from joinery.capture.joining import Joining
 from joinery.capture.keep import SpoolKeep
-from joinery.capture.postgres import PostgresDatabase, prepare, settings
+from joinery.capture.postgres import prepare, settings
 from joinery.capture.server import ServerAwayError
 from joinery.capture.spool import CaptureError, CaptureLostError, SpoolFolder
 from joinery.capture.state import drop_source, state_of
@@ -32,7 +32,6 @@ from joinery.dev.service import Service
 from joinery.errors import JoineryError
 from joinery.model.warning import RunWarning
 from joinery.project.postgres import Beyond, WalLimit
-from joinery.spark.jar import capture_jar
 
 pytestmark = pytest.mark.services
 server, link, spool = (
@@ -51,38 +50,6 @@ def follower(link: Connection) -> Iterator[str]:
     yield "follower"
     link.execute("drop owned by follower")
     link.execute("drop role follower")
-
-
-@contextmanager
-def capturing(
-    database: PostgresDatabase,
-    spool: SpoolFolder,
-    limit: WalLimit | None = None,
-    *,
-    warned: list[RunWarning] | None = None,
-    bulk: bool = False,
-    once: bool = False,
-    followed: bool = False,
-    columns: Mapping[str, Collection[str]] | None = None,
-    moments: Mapping[str, Collection[str]] | None = None,
-) -> Iterator[Capture]:
-    options = CaptureOptions(
-        name="t",
-        program=capture_jar,
-        max_wal=limit,
-        on_warning=([] if warned is None else warned).append,
-        bulk=dict.fromkeys(database.tables, ("id",)) if bulk else None,
-        once=once,
-        followed=followed,
-        columns=columns or {},
-        moments=moments or {},
-    )
-    capture = Capture(database, spool, options)
-    capture.start()
-    try:
-        yield capture
-    finally:
-        capture.close()
 
 
 def told(error: JoineryError) -> tuple[str, str]:

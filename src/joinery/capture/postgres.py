@@ -19,9 +19,11 @@ from joinery.capture.server import Prepared, ServerAwayError, ServerShortError, 
 from joinery.capture.spool import ANEW, CaptureError, CaptureLostError, SpoolFolder
 from joinery.capture.sql import number_of, row_of, text_of
 from joinery.capture.tables import (
+    check_published,
     check_same,
     check_table,
     columns_of_tables,
+    entries_of,
     make_publication,
     note_followed,
 )
@@ -127,10 +129,11 @@ class PostgresDatabase:
         check_unmoved(self, spool)
 
     def check_same(self, spool: SpoolFolder) -> tuple[RunWarning, ...]:
-        """As the function of this name, of `tables`; there is nothing to warn of."""
+        """As `check_same` and `check_published` of `tables`; there is nothing to warn of."""
         with self.connect() as link:
             try:
                 check_same(link, spool)
+                check_published(link, spool)
             except database_errors() as error:
                 raise self.failure(error) from error
         return ()
@@ -193,16 +196,18 @@ def prepare(database: PostgresDatabase, spool: SpoolFolder) -> Prepared:
         try:
             _check_settings(link)
             joining = _joining(database, spool)
+            begun_at = _check_place(link, database, spool)
+            check_same(link, spool)  # before the publication has what has their names now
+            check_published(link, spool)  # before it has again what was taken out of it
             strict = tuple(each for each in database.tables if each not in joining)
             for table in strict:
                 check_table(link, database, table, reads=spool.position is None)
-            begun_at = _check_place(link, database, spool)
-            check_same(link, spool)  # before the publication has what has their names now
             _check_slot(link, database, spool)
             if strict:
                 make_publication(link, replace(database, tables=strict))
+            _read_anew(link, database, spool, joining)
             lacking = _lacking(link, database, joining)
-            spool.forget_table_oids(lacking)  # what is not followed may become another one
+            spool.forget_followed(lacking)  # what is not followed may become another one
             note_followed(link, spool, {*joining} - {*lacking})
             tables = tuple(each for each in database.tables if each not in lacking)
             if not tables:  # a connector without tables would follow all there are
@@ -219,6 +224,17 @@ def _joining(database: PostgresDatabase, spool: SpoolFolder) -> tuple[str, ...]:
         return ()
     # An export lacks what was not followed since it was taken, so its tables are followed or none.
     return tuple(e for e in database.tables if e in known.unread and e not in known.awaited)
+
+
+def _read_anew(
+    link: Link, database: PostgresDatabase, spool: SpoolFolder, tables: Sequence[str]
+) -> None:
+    """Have tables read from the start whose changes were not all told since they are being read."""
+    noted, entries = spool.published, entries_of(link, database.slot, tables)
+    for table in tables:
+        if table in noted and entries.get(table) != noted[table]:
+            spool.forget(table)
+            spool.forget_followed((table,))
 
 
 def _lacking(

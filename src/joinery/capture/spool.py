@@ -5,7 +5,8 @@ in it (written by the capture itself, on the disk before the database hears of i
 a folder per table, `capture.log` what the connector says, `paused.json` who let it pause. Aside
 stand, a folder per table too, `.rows` that are being read, `.held` changes of tables whose rows
 are not in place yet, and `tail` files that are followed while they are written; `unread.json` says
-which tables cannot be read, and why; `oids.json` which tables PostgreSQL had by their names;
+which tables cannot be read, and why; `oids.json` which tables PostgreSQL had by their names, and
+`published.json` by which entries of its publication;
 `schema-history.jsonl` what a binary log told of its tables.
 
 Invariant: a spool has the changes of one slot of one database without a gap, from the first
@@ -37,6 +38,8 @@ _HELD = ".held"
 _PAUSED = "paused.json"
 _UNREAD = "unread.json"
 _OIDS = "oids.json"
+_PUBLISHED = "published.json"
+_GONE = 0
 _LOOKED_AT = "schema-history.read"
 _CHANGING = "source.lock"
 _READING = "reading.lock"
@@ -294,25 +297,50 @@ class SpoolFolder:
     @property
     def table_oids(self) -> Mapping[str, int]:
         """By which numbers PostgreSQL knows the tables whose rows the spool has."""
+        return self._numbers(_OIDS)
+
+    def note_table_oids(self, oids: Mapping[str, int]) -> None:
+        """Write down which tables some are, beside those that were noted."""
+        self._note_numbers(_OIDS, oids)
+
+    def note_gone(self, tables: Collection[str]) -> None:
+        """Write down that tables were dropped or renamed, which coming back does not undo."""
+        self._note_numbers(_OIDS, dict.fromkeys(tables, _GONE))
+
+    @property
+    def gone(self) -> Collection[str]:
+        """Tables whose rows the spool has, and that were dropped or renamed since."""
+        return [each for each, oid in self.table_oids.items() if oid == _GONE]
+
+    @property
+    def published(self) -> Mapping[str, int]:
+        """By which entries of its publication the changes of tables are told."""
+        return self._numbers(_PUBLISHED)
+
+    def note_published(self, entries: Mapping[str, int]) -> None:
+        """Write down by which entries the changes of tables are told, beside those noted."""
+        self._note_numbers(_PUBLISHED, entries)
+
+    def forget_followed(self, tables: Collection[str]) -> None:
+        """Take back which tables some are, and by which entries their changes are told."""
+        for name in (_OIDS, _PUBLISHED):
+            with self._changing():
+                known = self._numbers(name)
+                if not known.keys().isdisjoint(tables):
+                    kept = {each: number for each, number in known.items() if each not in tables}
+                    write_whole(self.path / name, json.dumps(kept), synced=True)
+
+    def _numbers(self, name: str) -> Mapping[str, int]:
         try:
-            told: Mapping[str, int] = json.loads((self.path / _OIDS).read_text(encoding="utf-8"))
+            told: Mapping[str, int] = json.loads((self.path / name).read_text(encoding="utf-8"))
         except FileNotFoundError:
             return {}
         return told
 
-    def note_table_oids(self, oids: Mapping[str, int]) -> None:
-        """Write down which tables some are, beside those that were noted."""
+    def _note_numbers(self, name: str, numbers: Mapping[str, int]) -> None:
         with self._changing():
-            told = json.dumps({**self.table_oids, **oids})
-            write_whole(self.path / _OIDS, told, synced=True)
-
-    def forget_table_oids(self, tables: Collection[str]) -> None:
-        """Take back which tables some are."""
-        with self._changing():
-            known = self.table_oids
-            if not known.keys().isdisjoint(tables):
-                kept = {each: oid for each, oid in known.items() if each not in tables}
-                write_whole(self.path / _OIDS, json.dumps(kept), synced=True)
+            told = json.dumps({**self._numbers(name), **numbers})
+            write_whole(self.path / name, told, synced=True)
 
     @property
     def history_bytes(self) -> int | None:

@@ -1,0 +1,164 @@
+"""Changes that a server's log no longer tells, since somebody altered what tells them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.services import postgres_captured
+from tests.services.captured import Connection, until
+from tests.services.postgres_captured import TABLE, capturing, database
+
+from joinery.capture.postgres import prepare
+from joinery.capture.spool import CaptureError, CaptureLostError, SpoolFolder
+from joinery.dev.service import Service
+
+pytestmark = pytest.mark.services
+server, link, spool = (
+    postgres_captured.server,
+    postgres_captured.link,
+    postgres_captured.spool,
+)
+_WITHOUT = (
+    "alter publication joinery_t drop table customer",
+    "alter publication joinery_t set (publish = 'insert, update')",
+    "alter publication joinery_t set table customer where (id > 1)",
+    "drop publication joinery_t",
+)
+_LEFT_OUT = f'publication "joinery_t" left out changes of table {TABLE}'
+
+
+@pytest.mark.parametrize("alters", _WITHOUT, ids=["table", "kind", "rows", "all"])
+def test_a_publication_that_leaves_out_changes_ends_the_capture_for_good(
+    server: Service,
+    link: Connection,
+    spool: SpoolFolder,
+    monkeypatch: pytest.MonkeyPatch,
+    alters: str,
+) -> None:
+    monkeypatch.setattr("joinery.capture.tending._TABLES_S", 0.5)
+    link.execute("insert into customer values (1, 'goes')")
+
+    with capturing(database(server), spool) as capture:
+        capture.reach_end()
+        until(lambda: TABLE in spool.published)
+        link.execute(alters.encode())
+        link.execute("delete from customer")
+        until(lambda: capture.error)
+    link.execute("drop publication if exists joinery_t")
+    link.execute("create publication joinery_t for table customer")
+    with pytest.raises(CaptureLostError) as again:
+        prepare(database(server), spool)
+
+    assert isinstance(capture.error, CaptureLostError)
+    assert capture.error.message == again.value.message == _LEFT_OUT
+    assert "joinery run --rebuild" in capture.error.hint
+
+
+def test_a_publication_that_lost_a_table_while_nobody_captured_is_refused(
+    server: Service, link: Connection, spool: SpoolFolder
+) -> None:
+    with capturing(database(server), spool) as capture:
+        capture.reach_end()
+        until(lambda: TABLE in spool.published)
+    link.execute("alter publication joinery_t drop table customer")
+    link.execute("insert into customer values (1, 'lost')")
+
+    for _ in range(2):
+        with pytest.raises(CaptureLostError, match=_LEFT_OUT):
+            prepare(database(server), spool)
+        link.execute("drop publication joinery_t")
+        link.execute("create publication joinery_t for table customer")
+
+
+@pytest.mark.parametrize(
+    ("made", "mends"),
+    [
+        (
+            "for table customer with (publish = 'insert')",
+            "alter publication \"joinery_t\" set (publish = 'insert, update, delete, truncate',"
+            " publish_via_partition_root = true);",
+        ),
+        (
+            "for table customer where (id > 1)",
+            'alter publication "joinery_t" drop table "public"."customer";'
+            ' alter publication "joinery_t" add table "public"."customer";',
+        ),
+    ],
+    ids=["kinds", "rows"],
+)
+def test_a_publication_that_tells_too_little_is_refused_with_the_sql_that_mends_it(
+    server: Service, link: Connection, spool: SpoolFolder, made: str, mends: str
+) -> None:
+    link.execute(f"create publication joinery_t {made}".encode())
+
+    with pytest.raises(CaptureError) as refused:
+        prepare(database(server), spool)
+    for each in mends.split(";")[:-1]:
+        link.execute(each.encode())
+    prepare(database(server), spool)
+
+    assert (refused.value.message, refused.value.hint) == (
+        f'publication "joinery_t" leaves out changes of table {TABLE}',
+        mends,
+    )
+
+
+def test_a_publication_of_all_tables_has_each(
+    server: Service, link: Connection, spool: SpoolFolder
+) -> None:
+    link.execute("create publication joinery_t for all tables")
+
+    with capturing(database(server), spool) as capture:
+        capture.reach_end()
+        until(lambda: TABLE in spool.published)
+
+    assert capture.error is None
+
+
+def test_a_table_that_is_renamed_ends_the_capture_though_it_gets_its_name_back(
+    server: Service, link: Connection, spool: SpoolFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("joinery.capture.tending._TABLES_S", 0.5)
+    columns = {TABLE: ("id", "name")}
+
+    with capturing(database(server), spool, columns=columns) as capture:
+        capture.reach_end()
+        until(lambda: TABLE in spool.table_oids)
+        link.execute("alter table customer rename to away")
+        link.execute("insert into away values (1, 'lost')")
+        until(lambda: capture.error)
+    found = [capture.error]
+    for _ in range(2):
+        with pytest.raises(CaptureLostError) as refused:
+            prepare(database(server), spool)
+        found.append(refused.value)
+        link.execute("alter table if exists away rename to customer")
+
+    assert {f"table {TABLE} was dropped or renamed"} == {each.message for each in found if each}
+
+
+def test_a_table_whose_changes_were_left_out_while_it_is_read_is_read_from_the_start(
+    server: Service, link: Connection, spool: SpoolFolder
+) -> None:
+    link.execute("drop table if exists purchase")
+    link.execute("create table purchase (id bigint primary key)")
+    both = (TABLE, "public.purchase")
+    with capturing(database(server), spool) as capture:
+        capture.reach_end()
+    SpoolFolder.claim(spool.path, slot="joinery_t", tables=both)
+    captured = replace(database(server), tables=both)
+    prepare(captured, spool)
+    rows = spool.rows("public.purchase")
+    rows.mkdir(parents=True)
+    before = spool.published["public.purchase"]
+
+    prepare(captured, spool)
+    kept = rows.is_dir()
+    link.execute("alter publication joinery_t drop table purchase")
+    prepare(captured, spool)
+
+    assert kept
+    assert not rows.is_dir()
+    assert spool.published["public.purchase"] > before
+    link.execute("drop table purchase")
