@@ -1,5 +1,6 @@
 package dev.joinery.kernel.spark;
 
+import java.util.Collections;
 import java.util.List;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.Dataset;
@@ -10,11 +11,9 @@ import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.SortOrder;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.UnaryNode;
-import org.apache.spark.sql.catalyst.plans.physical.Partitioning;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.SparkStrategy;
-import org.apache.spark.sql.execution.UnaryExecNode;
 import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
@@ -134,7 +133,7 @@ public final class PlanCut extends LogicalPlan implements UnaryNode {
   }
 
   /** The cut in a plan of execution; a task knows its columns alone. */
-  public static final class Exec extends SparkPlan implements UnaryExecNode {
+  public static final class Exec extends OperatorOverOne {
     private final transient SparkPlan child;
     private final Seq<Attribute> output;
 
@@ -165,48 +164,18 @@ public final class PlanCut extends LogicalPlan implements UnaryNode {
     }
 
     @Override
-    public Partitioning outputPartitioning() {
-      return child.outputPartitioning();
-    }
-
-    @Override
     public Seq<SortOrder> outputOrdering() {
       return child.outputOrdering();
     }
 
     @Override
-    public SparkPlan withNewChildInternal(SparkPlan other) {
+    protected List<SparkPlan> parts() {
+      return Collections.singletonList(child); // which no task has
+    }
+
+    @Override
+    protected SparkPlan over(SparkPlan other) {
       return new Exec(other);
-    }
-
-    @Override
-    public SparkPlan withNewChildrenInternal(IndexedSeq<SparkPlan> others) {
-      return new Exec(others.head());
-    }
-
-    @Override
-    public int productArity() {
-      return 1;
-    }
-
-    @Override
-    public Object productElement(int index) {
-      return child;
-    }
-
-    @Override
-    public boolean canEqual(Object other) {
-      return other instanceof Exec;
-    }
-
-    @Override
-    public boolean equals(Object other) {
-      return other instanceof Exec cut && cut.child.equals(child);
-    }
-
-    @Override
-    public int hashCode() {
-      return super.hashCode();
     }
   }
 }

@@ -3,7 +3,6 @@ package dev.joinery.kernel.spark;
 import java.io.Serializable;
 import java.util.List;
 import java.util.NoSuchElementException;
-import java.util.Objects;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
@@ -11,17 +10,14 @@ import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.SerializeFromObject;
 import org.apache.spark.sql.catalyst.plans.logical.TransformWithState;
-import org.apache.spark.sql.catalyst.plans.physical.Partitioning;
 import org.apache.spark.sql.execution.SortExec;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.SparkStrategy;
-import org.apache.spark.sql.execution.UnaryExecNode;
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec;
 import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.TransformWithStateExec;
 import scala.Option;
 import scala.collection.AbstractIterator;
 import scala.collection.Iterator;
-import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.reflect.ClassTag$;
@@ -34,7 +30,7 @@ import scala.runtime.AbstractFunction1;
  * <p>Spark's operator opens and commits the state, and has rows partitioned as ever, so the same
  * checkpoint goes on with or without all this.
  */
-public final class SentRows extends SparkPlan implements UnaryExecNode {
+public final class SentRows extends OperatorOverOne {
   private final SparkPlan child;
   private final Seq<Attribute> output;
 
@@ -103,59 +99,18 @@ public final class SentRows extends SparkPlan implements UnaryExecNode {
   }
 
   @Override
-  public Seq<SparkPlan> children() {
-    return seq(List.of(child));
-  }
-
-  @Override
   public Seq<Attribute> output() {
     return output;
   }
 
   @Override
-  public Partitioning outputPartitioning() {
-    return child.outputPartitioning();
+  protected List<?> parts() {
+    return List.of(child, output);
   }
 
   @Override
-  public SparkPlan withNewChildInternal(SparkPlan other) {
+  protected SparkPlan over(SparkPlan other) {
     return new SentRows(other, output);
-  }
-
-  @Override
-  public SparkPlan withNewChildrenInternal(IndexedSeq<SparkPlan> others) {
-    return new SentRows(others.head(), output);
-  }
-
-  @Override
-  public int productArity() {
-    return 2;
-  }
-
-  @Override
-  public Object productElement(int index) {
-    return List.of(child, output).get(index);
-  }
-
-  @Override
-  public boolean canEqual(Object other) {
-    return other instanceof SentRows;
-  }
-
-  @Override
-  public boolean equals(Object other) {
-    return other instanceof SentRows that
-        && that.child.equals(child)
-        && that.output.equals(output);
-  }
-
-  @Override
-  public int hashCode() {
-    return Objects.hash(child, output);
-  }
-
-  private static <T> Seq<T> seq(List<T> elements) {
-    return CollectionConverters.asScala(elements).toSeq();
   }
 
   /** Spark's operator gives each row as an object, in a row of its own. */

@@ -12,12 +12,9 @@ import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.expressions.NullsFirst$;
 import org.apache.spark.sql.catalyst.expressions.SortOrder;
-import org.apache.spark.sql.catalyst.plans.physical.Partitioning;
 import org.apache.spark.sql.execution.SparkPlan;
-import org.apache.spark.sql.execution.UnaryExecNode;
 import org.apache.spark.sql.types.Metadata;
 import org.apache.spark.sql.types.ObjectType;
-import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.reflect.ClassTag$;
@@ -43,7 +40,7 @@ public record TaskRows(scala.collection.Iterator<InternalRow> rows) {
   }
 
   /** One row, that holds all rows of a partition; none where there are none. */
-  public static final class Exec extends SparkPlan implements UnaryExecNode {
+  public static final class Exec extends OperatorOverOne {
     private final SparkPlan child;
     private final Attribute rows;
     private final Attribute address;
@@ -67,69 +64,27 @@ public record TaskRows(scala.collection.Iterator<InternalRow> rows) {
     }
 
     @Override
-    public Seq<SparkPlan> children() {
-      return CollectionConverters.asScala(List.of(child)).toSeq();
-    }
-
-    @Override
     public Seq<Attribute> output() {
-      return CollectionConverters.asScala(List.of(rows, address)).toSeq();
-    }
-
-    @Override
-    public Partitioning outputPartitioning() {
-      return child.outputPartitioning();
+      return seq(List.of(rows, address));
     }
 
     /** One row is sorted by whatever one likes. */
     @Override
     public Seq<SortOrder> outputOrdering() {
-      return CollectionConverters.asScala(
-              List.of(
-                  new SortOrder(
-                      address,
-                      Ascending$.MODULE$,
-                      NullsFirst$.MODULE$,
-                      CollectionConverters.asScala(List.<Expression>of()).toSeq())))
-          .toSeq();
+      return seq(
+          List.of(
+              new SortOrder(
+                  address, Ascending$.MODULE$, NullsFirst$.MODULE$, seq(List.<Expression>of()))));
     }
 
     @Override
-    public SparkPlan withNewChildInternal(SparkPlan other) {
+    protected List<?> parts() {
+      return List.of(child, rows, address);
+    }
+
+    @Override
+    protected SparkPlan over(SparkPlan other) {
       return new Exec(other, rows, address);
-    }
-
-    @Override
-    public SparkPlan withNewChildrenInternal(IndexedSeq<SparkPlan> others) {
-      return new Exec(others.head(), rows, address);
-    }
-
-    @Override
-    public int productArity() {
-      return 3;
-    }
-
-    @Override
-    public Object productElement(int index) {
-      return List.of(child, rows, address).get(index);
-    }
-
-    @Override
-    public boolean canEqual(Object other) {
-      return other instanceof Exec;
-    }
-
-    @Override
-    public boolean equals(Object other) {
-      return other instanceof Exec that
-          && that.child.equals(child)
-          && that.rows.equals(rows)
-          && that.address.equals(address);
-    }
-
-    @Override
-    public int hashCode() {
-      return super.hashCode();
     }
   }
 
