@@ -17,6 +17,7 @@ from joinery.capture.postgres import PostgresDatabase
 from joinery.capture.spool import SpoolFolder
 from joinery.dev.postgres import postgres as postgres_service
 from joinery.dev.service import Service
+from joinery.model.progress import Waiting
 from joinery.model.warning import RunWarning
 from joinery.project.postgres import WalLimit
 from joinery.spark.jar import capture_jar
@@ -68,12 +69,18 @@ def capturing(
     once: bool = False,
     followed: bool = False,
     columns: Mapping[str, Collection[str]] | None = None,
+    waited: list[str] | None = None,
     moments: Mapping[str, Collection[str]] | None = None,
 ) -> Iterator[Capture]:
+    def note(target: str, waiting: Waiting | None) -> None:
+        if waited is not None:
+            waited.append("back" if waiting is None else waiting.reason)
+
     options = CaptureOptions(
         name="t",
         program=capture_jar,
         max_wal=limit,
+        on_wait=note,
         on_warning=([] if warned is None else warned).append,
         bulk=dict.fromkeys(database.tables, ("id",)) if bulk else None,
         once=once,

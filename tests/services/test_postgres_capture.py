@@ -426,6 +426,45 @@ def test_a_server_that_refuses_a_table_holds_up_no_other(
     link.execute("drop table purchase")
 
 
+def test_a_lock_on_a_table_that_is_to_be_published_is_waited_for_and_told(
+    server: Service, link: Connection, spool: SpoolFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("joinery.capture.postgres._LOCK_TIMEOUT", "set lock_timeout = '0.5s'")
+    waited: list[str] = []
+
+    with closing(psycopg.connect(server.address)) as other:
+        other.execute("lock table customer")
+        with capturing(database(server), spool, waited=waited) as broken_off:
+            until(lambda: waited or broken_off.error, 10)
+        with capturing(database(server), spool) as capture:
+            other.rollback()
+            capture.reach_end()
+
+    assert (broken_off.error, capture.error) == (None, None)
+    assert "canceling statement due to lock timeout" in waited[0]
+
+
+def test_a_server_without_a_connection_for_the_log_is_waited_for(
+    server: Service, link: Connection, spool: SpoolFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("joinery.capture.capture._QUICK_ENDS", 1)
+    waited: list[str] = []
+    link.execute("create role lonely login replication connection limit 1")
+    link.execute("alter table customer owner to lonely")
+    link.execute("grant create on database postgres to lonely")
+
+    with capturing(database(server, "lonely"), spool, waited=waited) as capture:
+        until(lambda: "too many connections" in "".join(waited) or capture.error)
+        link.execute("alter role lonely connection limit -1")
+        until(lambda: waited[-1:] == ["back"] or capture.error)
+        capture.reach_end()
+
+    assert capture.error is None
+    link.execute("reassign owned by lonely to joinery")
+    link.execute("drop owned by lonely")
+    link.execute("drop role lonely")
+
+
 def test_what_becomes_personal_is_not_captured_in_clear(
     server: Service, link: Connection, spool: SpoolFolder
 ) -> None:

@@ -114,7 +114,7 @@ class Capture:
         self._closing = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
-        self._paused = False
+        self._paused = self._waits = False
         self._joining: Joining | None = None
         self._sealing = Sealing(options.name, options.seal)
         self.error: JoineryError | None = None
@@ -286,20 +286,11 @@ class Capture:
                 if beginning.broken or isinstance(away, BrokenOffError):
                     continue  # asked to; why is looked at next
                 since, failed = since if failed else time.time(), failed + 1
-                waiting = Waiting(
-                    product="",
-                    source=self._options.name,
-                    target=target,
-                    reason=away.message,
-                    attempts=failed,
-                    since=since,
-                    grace_s=_GRACE_S,
-                )
-                self._options.on_wait(target, waiting)
+                self._tell_waiting(target, away.message, failed, since)
                 self._closing.wait(PATIENCE.wait_s(failed))
                 continue
-            if failed:
-                self._options.on_wait(target, None)
+            if not quick:
+                self._tell_back(target)
             failed = 0
             began_at, place = time.monotonic(), self._place
             said = self._capture(prepared, seal)
@@ -316,8 +307,10 @@ class Capture:
                 raise refused
             _log.warning("a capture ended: %s", said)
             in_vain = time.monotonic() - began_at < _QUICK_S and self._place == place
-            quick = quick + 1 if in_vain else 0
-            if quick >= _QUICK_ENDS:
+            since, quick = since if quick else time.time(), quick + 1 if in_vain else 0
+            if quick and self._database.passes(said):
+                self._tell_waiting(target, said, quick, since)
+            elif quick >= _QUICK_ENDS:
                 raise CaptureError(
                     f'the capture of source "{self._options.name}" keeps failing: {said}',
                     hint=f"See its log, {self._spool.log}.",
@@ -356,26 +349,37 @@ class Capture:
                 self._closing.wait(_HELD_S)
         raise error
 
+    def _tell_waiting(
+        self, target: str, reason: str, attempts: int, since: float, grace_s: float = _GRACE_S
+    ) -> None:
+        waiting = Waiting(
+            product="",
+            source=self._options.name,
+            target=target,
+            reason=reason,
+            attempts=attempts,
+            since=since,
+            grace_s=grace_s,
+        )
+        self._waits = True
+        self._options.on_wait(target, waiting)
+
+    def _tell_back(self, target: str) -> None:
+        if self._waits:
+            self._waits = False
+            self._options.on_wait(target, None)
+
     def _wait_paused(self, target: str) -> bool:
         """Wait a moment where the capture pauses; return whether it does."""
         paused = self._spool.paused
         if paused is None:
             if self._paused:
-                self._options.on_wait(target, None)
+                self._tell_back(target)
             self._paused = False
             return False
         if not self._paused:
             reason = f"paused by {paused.by}; joinery source resume {self._options.name}"
-            waiting = Waiting(
-                product="",
-                source=self._options.name,
-                target=target,
-                reason=reason,
-                attempts=1,
-                since=paused.since,
-                grace_s=0.0,
-            )
-            self._options.on_wait(target, waiting)
+            self._tell_waiting(target, reason, 1, paused.since, grace_s=0.0)
         self._paused = True
         self._tending.look()
         return True
@@ -454,6 +458,7 @@ class Capture:
         try:
             self._database.check_unmoved(self._spool)
             _tell(answers, "go")
+            self._tell_back(f"source {self._options.name}")
         except ServerAwayError:
             answers.close()
         except CaptureError:

@@ -202,6 +202,10 @@ class MysqlDatabase:
             "schema.history.internal": "io.debezium.relational.history.MemorySchemaHistory",
         }
 
+    def passes(self, said: str) -> bool:
+        """Return whether what a process ended of is a server that has no connection to spare."""
+        return "Too many connections" in said
+
     def refusal(self, said: str) -> CaptureError | None:
         """Return what has to be mended where the process ended of it; else waiting may help."""
         if said.startswith(_NOT_UNDERSTOOD):

@@ -14,6 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
+from joinery.capture.failure import failure_of, is_full
 from joinery.capture.gone_columns import TableColumns
 from joinery.capture.server import Prepared, ServerAwayError, ServerShortError, pattern_of
 from joinery.capture.spool import ANEW, CaptureError, CaptureLostError, SpoolFolder
@@ -27,7 +28,7 @@ from joinery.capture.tables import (
     make_publication,
     note_followed,
 )
-from joinery.clients.postgres import database_errors, first_line, redacted, shown, sqlstate
+from joinery.clients.postgres import database_errors, shown
 from joinery.errors import needs_extra
 from joinery.model.warning import RunWarning
 
@@ -41,20 +42,7 @@ _SILENT_S = 20
 _QUEUE_BYTES = 32 << 20
 _PREFIX = "joinery"
 _LOGS_SNAPSHOTS = 160_000
-# By SQLSTATE: no connection, no resources, an operator's doing, the system.
-_PASSING = ("08", "53", "57", "58")
-_SHORT = ("53", "58")
-_FULL = ("too many connections", "remaining connection slots")
 _LOCK_TIMEOUT = "set lock_timeout = '5s'"
-_HINTS = {
-    "55P03": "Another session has locked the table: end its transaction; see pg_locks.",
-    "53100": "Free space on its disk.",
-    "53200": "Give it more memory, or close sessions.",
-    "58030": "See the server's log: its disk cannot be read or written.",
-    "53300": "Close connections, or: alter system set max_connections = …; then restart it.",
-    "42501": "Its user lacks a right: grant select on the tables; or alter role … replication, or,"
-    " with row-level security, bypassrls;",
-}
 _CLIENT_SETTINGS = {
     "host": "database.hostname",
     "port": "database.port",
@@ -154,6 +142,10 @@ class PostgresDatabase:
         """Return nothing: waiting may help, whatever the process ended of."""
         return None
 
+    def passes(self, said: str) -> bool:
+        """Return whether what a process ended of is a server that has no connection to spare."""
+        return is_full(said)
+
     def check_joining(self, table: str) -> None:
         """As the function of this name."""
         check_joining(self, table)
@@ -166,22 +158,7 @@ class PostgresDatabase:
 
     def failure(self, error: Exception) -> CaptureError:
         """Return what a failure of the driver means."""
-        said = redacted(first_line(error), self.url)
-        full = any(each in said for each in _FULL)  # Who is not let in is told no state.
-        state = sqlstate(error) or ("53300" if full else "08000")
-        lasting = ("password authentication", "no pg_hba.conf", "does not exist", "no password")
-        if state.startswith(_PASSING) and not any(each in said for each in lasting):
-            short = state.startswith(_SHORT)
-            kind, what = (ServerShortError, "use") if short else (ServerAwayError, "reach")
-            return kind(
-                f"could not {what} the database {self.shown}: {said}",
-                hint=_HINTS.get(state, ""),
-            )
-        return CaptureError(
-            f"the database {self.shown} refused the request",
-            detail=said,
-            hint=_HINTS.get(state, "Check the URL and its user."),
-        )
+        return failure_of(error, self.url)
 
 
 def prepare(database: PostgresDatabase, spool: SpoolFolder) -> Prepared:
@@ -194,6 +171,8 @@ def prepare(database: PostgresDatabase, spool: SpoolFolder) -> Prepared:
     """
     with database.connect() as link:
         try:
+            # Nobody follows the log meanwhile, and who waits for a lock cannot be told to end.
+            link.execute(_LOCK_TIMEOUT)
             _check_settings(link)
             joining = _joining(database, spool)
             begun_at = _check_place(link, database, spool)
@@ -204,7 +183,7 @@ def prepare(database: PostgresDatabase, spool: SpoolFolder) -> Prepared:
                 check_table(link, database, table, reads=spool.position is None)
             _check_slot(link, database, spool)
             if strict:
-                make_publication(link, replace(database, tables=strict))
+                _publish(link, replace(database, tables=strict))
             _read_anew(link, database, spool, joining)
             lacking = _lacking(link, database, joining)
             spool.forget_followed(lacking)  # what is not followed may become another one
@@ -226,6 +205,19 @@ def _joining(database: PostgresDatabase, spool: SpoolFolder) -> tuple[str, ...]:
     return tuple(e for e in database.tables if e in known.unread and e not in known.awaited)
 
 
+def _publish(link: Link, database: PostgresDatabase) -> None:
+    """Have tables published without which nothing begins: whoever has locked one is waited for."""
+    import psycopg
+
+    try:
+        make_publication(link, database)
+    except psycopg.errors.LockNotAvailable as error:
+        told = database.failure(error)
+        raise ServerShortError(
+            f"could not publish the tables of {database.shown}: {told.detail}", hint=told.hint
+        ) from error
+
+
 def _read_anew(
     link: Link, database: PostgresDatabase, spool: SpoolFolder, tables: Sequence[str]
 ) -> None:
@@ -242,9 +234,6 @@ def _lacking(
 ) -> Mapping[str, CaptureError]:
     """Return why some tables cannot be followed; make the others so that they can."""
     lacking: dict[str, CaptureError] = {}
-    if tables:
-        # Nobody follows the log meanwhile, so a lock on one of them is not waited for.
-        link.execute(_LOCK_TIMEOUT)
     for table in tables:
         try:
             check_table(link, database, table, reads=True)
@@ -267,6 +256,7 @@ def check_joining(database: PostgresDatabase, table: str) -> None:
     """
     with database.connect() as link:
         try:
+            link.execute(_LOCK_TIMEOUT)
             for error in _lacking(link, database, (table,)).values():
                 raise error
         except database_errors() as error:

@@ -23,6 +23,7 @@ FATAL = "connection failed: FATAL:  "
         (errors.OutOfMemory("out of memory"), ServerShortError),
         (errors.IoError("could not read block 1"), ServerShortError),
         (psycopg.OperationalError(f"{FATAL}too many connections for role"), ServerShortError),
+        (psycopg.OperationalError(f"{FATAL}sorry, too many clients already"), ServerShortError),
         (psycopg.OperationalError(f"{FATAL}password authentication failed"), CaptureError),
         (errors.UndefinedColumn("no such column"), CaptureError),
     ],
@@ -40,3 +41,20 @@ def test_a_right_that_is_lacking_may_be_that_to_replicate() -> None:
 
     assert "permission denied to use replication slots" == told.detail
     assert "alter role … replication" in told.hint
+
+
+@pytest.mark.parametrize(
+    ("said", "hint"),
+    [
+        ("pg_hba.conf rejects connection for host", "pg_hba.conf on the server"),
+        ('role "ada" is not permitted to log in', "alter role … login;"),
+        ('permission denied for database "shop"', "grant connect on database"),
+        ("permission denied to start WAL sender", "alter role … replication;"),
+        ("must be superuser or replication role to start walsender", "… replication;"),
+    ],
+)
+def test_what_somebody_has_to_mend_is_not_waited_for(said: str, hint: str) -> None:
+    told = DATABASE.failure(psycopg.OperationalError(f"{FATAL}{said}"))
+
+    assert (CaptureError, said) == (type(told), told.detail.removeprefix(FATAL))
+    assert hint in told.hint
