@@ -13,6 +13,7 @@ from typing import Any, Literal, cast
 from joinery.model.batch import Counts
 from joinery.model.hot_key import HotKey
 from joinery.model.progress import Silence, Waiting
+from joinery.model.typed import check_typed
 
 RunState = Literal["running", "ended", "failed"]
 """What a run last said of itself; whether it still is there, only its lease tells."""
@@ -195,9 +196,10 @@ class QueryStatus:
 
         Raises:
             KeyError: It is of another version of Joinery.
+            TypeError: Likewise.
         """
         batch, caught_up_at = told["batch"], told["caught_up_at"]
-        return cls(
+        found = cls(
             query=told["query"],
             state=cast(RunState, told["state"]),
             why=told["why"],
@@ -220,6 +222,8 @@ class QueryStatus:
             watermarks=told["watermarks"],
             building=tuple(told.get("building", ())),
         )
+        check_typed(found, cls)
+        return found
 
 
 def moment_text(seconds: float) -> str:

@@ -374,7 +374,7 @@ def read_status(file: Place) -> tuple[QueryStatus | None, str]:
         return QueryStatus.of_json(json.loads(file.read_text(encoding="utf-8"))), ""
     except FileNotFoundError:
         return None, ""
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         why = "it is truncated, or another version of Joinery wrote it"
         return None, f"{file.name} cannot be read: {error if isinstance(error, OSError) else why}"
 

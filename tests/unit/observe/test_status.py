@@ -385,6 +385,32 @@ def test_a_file_that_cannot_be_read_wants_attention(spec: ProjectSpec) -> None:
     assert found.because.startswith(f"{paths.status_file.name} cannot be read: it is truncated")
 
 
+@pytest.mark.parametrize(
+    "altered",
+    [
+        {"bytes_left": None},
+        {"rows_left": {"person": "many"}},
+        {"state_bytes": "12 MB"},
+        {"state": "resting"},
+        {"began_at": "in the morning"},
+        {"products": {"person": {"relations": ["person"], "documents": None}}},
+        {"products": {"person": {"relations": [["person"]]}}},
+        {"waiting": [{"product": "", "target": "t", "reason": "", "attempts": 1, "since": "now"}]},
+    ],
+    ids=str,
+)
+def test_a_file_of_another_kind_hides_no_other_product(
+    spec: ProjectSpec, altered: dict[str, object]
+) -> None:
+    paths = QueryPaths.of(spec.path_of(spec.run.checkpoint), "person")
+    paths.status_file.parent.mkdir(parents=True)
+    write(paths.status_file, json.dumps({**CAUGHT_UP.to_json(), **altered}))
+
+    [found] = project_status(spec).products
+
+    assert "unknown" == found.state
+
+
 def test_a_control_log_that_cannot_be_read_hides_nothing(spec: ProjectSpec) -> None:
     paths = QueryPaths.of(spec.path_of(spec.run.checkpoint), "person")
     paths.control_file.mkdir(parents=True)
