@@ -18,6 +18,7 @@ def main() -> None:
     """Run the command line and exit with its code."""
     debug = "--debug" in sys.argv
     arguments = [each for each in sys.argv[1:] if each != "--debug"]
+    _give_java_utf8()
     try:
         _run(arguments)
     except JoineryError as error:
@@ -37,6 +38,12 @@ def main() -> None:
             " This is a defect of joinery; --debug shows where. [INTERNAL]\n"
         )
         sys.exit(FAILED)
+
+
+def _give_java_utf8() -> None:
+    """Let Java name files in UTF-8, as Python does here also under `LC_ALL=C`."""
+    if os.environ.get("LC_ALL") in {"C", "POSIX"}:
+        os.environ["LC_ALL"] = "C.UTF-8"
 
 
 def _run(arguments: Sequence[str]) -> None:
