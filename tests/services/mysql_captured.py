@@ -134,6 +134,9 @@ def stands(url: str, table: str, *columns: str) -> Mapping[int, Any]:
     return {row[0]: dict(zip(("id", *columns), row, strict=True)) for row in rows}
 
 
+_REST_S = 0.01  # between transactions: without it, they took as much as what is tested
+
+
 class Changes(threading.Thread):
     """Changes rows, in transactions, and begins new files of the log."""
 
@@ -158,7 +161,7 @@ class Changes(threading.Thread):
 
     def run(self) -> None:
         with closing(connected(self._url)) as link:
-            while not self._over.is_set():
+            while not self._over.wait(_REST_S):
                 link.rows("begin")
                 for _ in range(self._random.randrange(1, 20)):
                     self._change(link, self._random.randrange(1, self._keys))

@@ -81,6 +81,9 @@ def joined(spool: SpoolFolder) -> bool:
     return at is not None and known is not None and not known.joining
 
 
+_REST_S = 0.01  # between transactions: without it, they took as much as what is tested
+
+
 class Changes(threading.Thread):
     """Inserts, updates, deletes and moves rows, in transactions, until the block ends."""
 
@@ -97,7 +100,7 @@ class Changes(threading.Thread):
 
     def run(self) -> None:
         with closing(psycopg.connect(self._url, autocommit=True)) as link:
-            while not self._over.is_set():
+            while not self._over.wait(_REST_S):
                 with link.transaction():
                     for _ in range(self._random.randrange(1, 20)):
                         self._change(link, self._random.randrange(25_000))
