@@ -391,7 +391,7 @@ def _fresh_s(state: State, mine: ProductTotals, told: QueryStatus, now: float) -
         return age_s
     if told.caught_up_at is None:
         return None
-    since_s = now - told.caught_up_at
+    since_s = max(0.0, now - told.caught_up_at)  # this clock may be behind that of the run
     # Whoever still reads shows nothing newer than what it reads, which may be old by itself.
     return max(since_s, age_s or 0.0) if state in ("behind", "waiting") else since_s
 

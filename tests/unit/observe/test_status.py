@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -409,6 +410,14 @@ def test_a_file_of_another_kind_hides_no_other_product(
     [found] = project_status(spec).products
 
     assert "unknown" == found.state
+
+
+def test_a_clock_behind_that_of_the_run_makes_no_product_fresher_than_now(
+    spec: ProjectSpec,
+) -> None:
+    found = told(spec, replace(CAUGHT_UP, state="ended", caught_up_at=time.time() + 3600))
+
+    assert 0.0 == found.fresh_s
 
 
 def test_a_control_log_that_cannot_be_read_hides_nothing(spec: ProjectSpec) -> None:
