@@ -30,6 +30,8 @@ _SHARE_THE_MACHINE = ("spark", "services", "chaos")
 # fills the smaller one, and nothing is compiled from then on.
 _ONE_COMPILER = "-XX:TieredStopAtLevel=1"
 _SESSION_JVM = f"{_ONE_COMPILER} -XX:ReservedCodeCacheSize=240m"
+# Nor are classes verified, of which each start loads thousands: JUnit verifies those of the kernel.
+_UNVERIFIED = "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
 # The files that need OpenSearch, Connect, the registry or DynamoDB, which start slowly: one process
 # has them all, so that one of each is started. Kafka and PostgreSQL are needed everywhere.
 _SHARING = """avro debezium diff_opensearch dynamodb kafka_avro_sink key_value lookups opensearch
@@ -42,13 +44,13 @@ _SCRATCH = pytest.StashKey[Path]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let what tests start in a JVM of its own do without the second compiler.
+    """Let what tests start in a JVM of its own do without the second compiler and the verifier.
 
     Its temporary files go where they are removed in the end: one that a test kills leaves all.
     """
     if _JAVA_OPTIONS not in os.environ:  # where processes beside this one run tests, they have it
         scratch = config.stash[_SCRATCH] = Path(tempfile.mkdtemp(prefix="joinery-tests-"))
-        os.environ[_JAVA_OPTIONS] = f"{_ONE_COMPILER} -Djava.io.tmpdir={scratch}"
+        os.environ[_JAVA_OPTIONS] = f"{_ONE_COMPILER} {_UNVERIFIED} -Djava.io.tmpdir={scratch}"
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
