@@ -56,7 +56,6 @@ def failure_of(error: Exception, url: str) -> CaptureError:
             f"could not {what} the database {shown(url)}: {said}", hint=_HINTS.get(state, "")
         )
     return CaptureError(
-        f"the database {shown(url)} refused the request",
-        detail=said,
+        f"the database {shown(url)} refused the request: {said}",
         hint=refused or _HINTS.get(state, _CHECK),
     )

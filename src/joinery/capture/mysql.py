@@ -95,8 +95,7 @@ class MysqlDatabase:
         if error.hint:  # the driver is missing
             return CaptureError(error.message, detail=error.detail, hint=error.hint)
         return CaptureError(
-            f"the database {self.shown} refused the request",
-            detail=error.detail,
+            f"the database {self.shown} refused the request: {error.detail}",
             hint="Check the URL and its user.",
         )
 
