@@ -19,22 +19,35 @@ server, link, spool = (
     postgres_captured.link,
     postgres_captured.spool,
 )
+_ANEW = "create publication joinery_t for table customer"
 _WITHOUT = (
-    "alter publication joinery_t drop table customer",
-    "alter publication joinery_t set (publish = 'insert, update')",
-    "alter publication joinery_t set table customer where (id > 1)",
-    "drop publication joinery_t",
+    ("drop table customer", "add table customer"),
+    ("set (publish = 'insert, update')", "set (publish = 'insert, update, delete')"),
+    ("set table customer where (id > 1)", "set table customer"),
+    ("set table customer (id)", "set table customer"),
+)
+_AGAIN = (
+    'alter publication "joinery_t" drop table "public"."customer";'
+    ' alter publication "joinery_t" add table "public"."customer";'
 )
 _LEFT_OUT = f'publication "joinery_t" left out changes of table {TABLE}'
 
 
-@pytest.mark.parametrize("alters", _WITHOUT, ids=["table", "kind", "rows", "all"])
+@pytest.mark.parametrize(
+    ("alters", "mends"),
+    [
+        *([f"alter publication joinery_t {sql}" for sql in each] for each in _WITHOUT),
+        ("drop publication joinery_t", _ANEW),
+    ],
+    ids=["table", "kind", "rows", "columns", "all"],
+)
 def test_a_publication_that_leaves_out_changes_ends_the_capture_for_good(
     server: Service,
     link: Connection,
     spool: SpoolFolder,
     monkeypatch: pytest.MonkeyPatch,
     alters: str,
+    mends: str,
 ) -> None:
     monkeypatch.setattr("joinery.capture.tending._TABLES_S", 0.5)
     link.execute("insert into customer values (1, 'goes')")
@@ -45,8 +58,7 @@ def test_a_publication_that_leaves_out_changes_ends_the_capture_for_good(
         link.execute(alters.encode())
         link.execute("delete from customer")
         until(lambda: capture.error)
-    link.execute("drop publication if exists joinery_t")
-    link.execute("create publication joinery_t for table customer")
+    link.execute(mends.encode())
     with pytest.raises(CaptureLostError) as again:
         prepare(database(server), spool)
 
@@ -68,7 +80,7 @@ def test_a_publication_that_lost_a_table_while_nobody_captured_is_refused(
         with pytest.raises(CaptureLostError, match=_LEFT_OUT):
             prepare(database(server), spool)
         link.execute("drop publication joinery_t")
-        link.execute("create publication joinery_t for table customer")
+        link.execute(_ANEW)
 
 
 @pytest.mark.parametrize(
@@ -81,11 +93,11 @@ def test_a_publication_that_lost_a_table_while_nobody_captured_is_refused(
         ),
         (
             "for table customer where (id > 1)",
-            'alter publication "joinery_t" drop table "public"."customer";'
-            ' alter publication "joinery_t" add table "public"."customer";',
+            _AGAIN,
         ),
+        ("for table customer (id)", _AGAIN),
     ],
-    ids=["kinds", "rows"],
+    ids=["kinds", "rows", "columns"],
 )
 def test_a_publication_that_tells_too_little_is_refused_with_the_sql_that_mends_it(
     server: Service, link: Connection, spool: SpoolFolder, made: str, mends: str
@@ -102,6 +114,37 @@ def test_a_publication_that_tells_too_little_is_refused_with_the_sql_that_mends_
         f'publication "joinery_t" leaves out changes of table {TABLE}',
         mends,
     )
+
+
+def test_a_publication_that_tells_of_no_truncate_will_do(
+    server: Service, link: Connection, spool: SpoolFolder
+) -> None:
+    link.execute(f"{_ANEW} with (publish = 'insert, update, delete')".encode())
+
+    with capturing(database(server), spool) as capture:
+        capture.reach_end()
+        until(lambda: TABLE in spool.published)
+    prepare(database(server), spool)
+
+    assert capture.error is None
+
+
+def test_a_table_that_was_dropped_ends_a_capture_only_while_a_relation_reads_it(
+    server: Service, link: Connection, spool: SpoolFolder
+) -> None:
+    link.execute("create table kept (id bigint primary key)")
+    both = (TABLE, "public.kept")
+    SpoolFolder.claim(spool.path, slot="joinery_t", tables=both)
+    captured = replace(database(server), tables=both)
+    with capturing(captured, spool) as capture:
+        capture.reach_end()
+        until(lambda: TABLE in spool.table_oids)
+    link.execute("drop table customer")
+
+    prepare(replace(captured, left=frozenset({TABLE})), spool)
+    with pytest.raises(CaptureLostError, match=f"table {TABLE} was dropped or renamed"):
+        prepare(captured, spool)
+    link.execute("drop table kept")
 
 
 def test_a_publication_of_all_tables_has_each(

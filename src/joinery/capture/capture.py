@@ -258,7 +258,7 @@ class Capture:
             )
 
     def _follow(self) -> None:
-        failed, quick, target = 0, 0, f"source {self._options.name}"
+        failed, quick, failing, target = 0, 0, 0, f"source {self._options.name}"
         since = time.time()
         while not self._closing.is_set():
             beginning = Beginning(self._spool, bulk=self._options.bulk, goes_on=self._may_begin)
@@ -307,10 +307,12 @@ class Capture:
                 raise refused
             _log.warning("a capture ended: %s", said)
             in_vain = time.monotonic() - began_at < _QUICK_S and self._place == place
+            passes = self._database.passes(said)
             since, quick = since if quick else time.time(), quick + 1 if in_vain else 0
-            if quick and self._database.passes(said):
+            failing = failing + 1 if in_vain and not passes else 0
+            if quick and passes:
                 self._tell_waiting(target, said, quick, since)
-            elif quick >= _QUICK_ENDS:
+            elif failing >= _QUICK_ENDS:
                 raise CaptureError(
                     f'the capture of source "{self._options.name}" keeps failing: {said}',
                     hint=f"See its log, {self._spool.log}.",

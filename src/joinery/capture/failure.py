@@ -24,10 +24,12 @@ _FULL = (
     "too many connections",
     "too many clients",
     "remaining connection slots",
-    "exceeds max_wal_senders",
+    "requested standby connections exceed",
 )
 _REFUSED = {
-    "password authentication": _CHECK,
+    "authentication failed": _CHECK,
+    "does not support SSL": _CHECK,
+    "certificate verify failed": _CHECK,
     "no password": _CHECK,
     "does not exist": _CHECK,
     "no pg_hba.conf entry": "Let its user in: pg_hba.conf on the server.",

@@ -4,8 +4,8 @@ Each check says in one line what is wrong and, in its hint, the SQL that mends i
 is made where it is not there; the slot is made by the connector, which reads the tables as of it.
 
 Invariant: nothing goes on over a gap: a slot that is gone, cannot be used any more, or was moved
-past what the spool has is refused, and so is a database that stands behind the spool, or has
-another table under the name of one that the spool has.
+past what the spool has is refused, and so is a database that stands behind the spool, has another
+table under the name of one that the spool has, or left changes out of the publication.
 """
 
 from __future__ import annotations
@@ -16,17 +16,21 @@ from typing import TYPE_CHECKING, Any, Self
 
 from joinery.capture.failure import failure_of, is_full
 from joinery.capture.gone_columns import TableColumns
+from joinery.capture.publication import (
+    check_published,
+    entries_of,
+    make_publication,
+    note_followed,
+    read_anew,
+)
 from joinery.capture.server import Prepared, ServerAwayError, ServerShortError, pattern_of
 from joinery.capture.spool import ANEW, CaptureError, CaptureLostError, SpoolFolder
 from joinery.capture.sql import number_of, row_of, text_of
 from joinery.capture.tables import (
-    check_published,
     check_same,
     check_table,
     columns_of_tables,
-    entries_of,
-    make_publication,
-    note_followed,
+    table_exists,
 )
 from joinery.clients.postgres import database_errors, shown
 from joinery.errors import needs_extra
@@ -64,11 +68,13 @@ class PostgresDatabase:
         url: A connection string of PostgreSQL's own client library.
         slot: The replication slot, and the publication.
         tables: As schema.table.
+        left: Those of them that the spool has from before, and that no relation reads any more.
     """
 
     url: str
     slot: str
     tables: tuple[str, ...]
+    left: frozenset[str] = frozenset()
 
     @property
     def shown(self) -> str:
@@ -99,6 +105,10 @@ class PostgresDatabase:
         """Return the database with these tables."""
         return replace(self, tables=tables)
 
+    def is_read(self, table: str) -> bool:
+        """Return whether a relation reads a table."""
+        return table not in self.left
+
     def prepare(self, spool: SpoolFolder) -> Prepared:
         """As the function of this name."""
         return prepare(self, spool)
@@ -120,8 +130,8 @@ class PostgresDatabase:
         """As `check_same` and `check_published` of `tables`; there is nothing to warn of."""
         with self.connect() as link:
             try:
-                check_same(link, spool)
-                check_published(link, spool)
+                check_same(link, self, spool)
+                check_published(link, self, spool)
             except database_errors() as error:
                 raise self.failure(error) from error
         return ()
@@ -176,24 +186,33 @@ def prepare(database: PostgresDatabase, spool: SpoolFolder) -> Prepared:
             _check_settings(link)
             joining = _joining(database, spool)
             begun_at = _check_place(link, database, spool)
-            check_same(link, spool)  # before the publication has what has their names now
-            check_published(link, spool)  # before it has again what was taken out of it
+            # Before the publication has again what was taken out of it, or what has its name now.
+            check_same(link, database, spool)
+            check_published(link, database, spool)
+            database = replace(database, tables=_needed(link, database))
             strict = tuple(each for each in database.tables if each not in joining)
             for table in strict:
                 check_table(link, database, table, reads=spool.position is None)
             _check_slot(link, database, spool)
             if strict:
                 _publish(link, replace(database, tables=strict))
-            _read_anew(link, database, spool, joining)
+            read_anew(link, database, spool, joining)
             lacking = _lacking(link, database, joining)
             spool.forget_followed(lacking)  # what is not followed may become another one
             note_followed(link, spool, {*joining} - {*lacking})
+            if spool.position is None:
+                spool.note_published(entries_of(link, database.slot, database.tables))
             tables = tuple(each for each in database.tables if each not in lacking)
             if not tables:  # a connector without tables would follow all there are
                 raise next(iter(lacking.values()))
             return Prepared(settings(link, replace(database, tables=tables)), begun_at, lacking)
         except database_errors() as error:
             raise database.failure(error) from error
+
+
+def _needed(link: Link, database: PostgresDatabase) -> tuple[str, ...]:
+    """Return the tables but for those that are not there, and that nobody reads any more."""
+    return tuple(e for e in database.tables if database.is_read(e) or table_exists(link, e))
 
 
 def _joining(database: PostgresDatabase, spool: SpoolFolder) -> tuple[str, ...]:
@@ -216,17 +235,6 @@ def _publish(link: Link, database: PostgresDatabase) -> None:
         raise ServerShortError(
             f"could not publish the tables of {database.shown}: {told.detail}", hint=told.hint
         ) from error
-
-
-def _read_anew(
-    link: Link, database: PostgresDatabase, spool: SpoolFolder, tables: Sequence[str]
-) -> None:
-    """Have tables read from the start whose changes were not all told since they are being read."""
-    noted, entries = spool.published, entries_of(link, database.slot, tables)
-    for table in tables:
-        if table in noted and entries.get(table) != noted[table]:
-            spool.forget(table)
-            spool.forget_followed((table,))
 
 
 def _lacking(

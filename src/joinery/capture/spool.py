@@ -39,7 +39,6 @@ _PAUSED = "paused.json"
 _UNREAD = "unread.json"
 _OIDS = "oids.json"
 _PUBLISHED = "published.json"
-_GONE = 0
 _LOOKED_AT = "schema-history.read"
 _CHANGING = "source.lock"
 _READING = "reading.lock"
@@ -47,6 +46,8 @@ _TAKING = "export.lock"
 _LOCK = "lock"  # the process holds it, as long as it lives
 
 
+GONE = 0
+"""In place of a number by which a server knows something: it no longer has what it had."""
 ANEW = "Run joinery source drop, then joinery run --rebuild, which reads the tables again."
 
 
@@ -305,12 +306,7 @@ class SpoolFolder:
 
     def note_gone(self, tables: Collection[str]) -> None:
         """Write down that tables were dropped or renamed, which coming back does not undo."""
-        self._note_numbers(_OIDS, dict.fromkeys(tables, _GONE))
-
-    @property
-    def gone(self) -> Collection[str]:
-        """Tables whose rows the spool has, and that were dropped or renamed since."""
-        return [each for each, oid in self.table_oids.items() if oid == _GONE]
+        self._note_numbers(_OIDS, dict.fromkeys(tables, GONE))
 
     @property
     def published(self) -> Mapping[str, int]:

@@ -14,7 +14,6 @@ from joinery.capture.gone_columns import gone_warnings
 from joinery.capture.keep import Applied, SpoolKeep
 from joinery.capture.spool import CaptureError, CaptureLostError, SpoolFolder
 from joinery.capture.state import kept_bytes
-from joinery.capture.tables import gone
 from joinery.model.warning import RunWarning
 from joinery.project.postgres import WalLimit
 
@@ -98,7 +97,6 @@ class Tending:
                 self._on_warning(each)
             if self._columns:
                 found = self._database.columns_of(tuple(self._columns))
-                self._check_there(found)
                 for each in gone_warnings(self._name, self._columns, found):
                     self._on_warning(each)
         except CaptureLostError as error:
@@ -106,14 +104,6 @@ class Tending:
         except (CaptureError, OSError, ValueError, KeyError) as error:
             # The capture itself tells of it, once it has to do with that.
             _log.info("the tables of source %s were not compared: %s", self._name, error)
-
-    def _check_there(self, found: Collection[str]) -> None:
-        """Refuse a table that relations read and whose rows the spool has, but that is gone."""
-        known = self._spool.identity
-        read = {*known.tables} - {*known.unread} if known is not None else set()
-        if lost := sorted(read & {*self._columns} - {*found}):
-            self._spool.note_gone(lost)
-            raise gone(lost[0])
 
     def _prune(self) -> None:
         try:

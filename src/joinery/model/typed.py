@@ -45,7 +45,7 @@ def check_typed(value: object, declared: Any) -> None:
             for each in value.values() if isinstance(value, Mapping) else ():
                 check_typed(each, inner[1])
         case kind if kind in (int, float):
-            right = isinstance(value, int | float) and math.isfinite(value)
+            right = isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
             right = right and not isinstance(value, bool)
         case kind:
             right = isinstance(value, kind)

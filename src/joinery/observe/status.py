@@ -288,6 +288,7 @@ class _Run:
             return ProductStatus(product=name, query=self.query, state=state)
         if (mine := told.products.get(name)) is None:  # declared since that run began
             return ProductStatus(product=name, query=self.query, state="never run")
+        now = max(now, told.written_at)  # this clock may be behind that of the run
         state, because = self._state(name, mine, told, now)
         recent = state not in ("gone", "ended") and now - told.written_at < _RECENT_S
         return ProductStatus(
@@ -391,7 +392,7 @@ def _fresh_s(state: State, mine: ProductTotals, told: QueryStatus, now: float) -
         return age_s
     if told.caught_up_at is None:
         return None
-    since_s = max(0.0, now - told.caught_up_at)  # this clock may be behind that of the run
+    since_s = max(0.0, now - told.caught_up_at)
     # Whoever still reads shows nothing newer than what it reads, which may be old by itself.
     return max(since_s, age_s or 0.0) if state in ("behind", "waiting") else since_s
 

@@ -12,6 +12,8 @@ from joinery.capture.spool import CaptureError
 
 DATABASE = PostgresDatabase("postgresql://ada:engine@db/shop", "joinery_t", ())
 FATAL = "connection failed: FATAL:  "
+SHORT = ServerShortError
+STANDBYS = "number of requested standby connections exceeds"
 
 
 @pytest.mark.parametrize(
@@ -19,12 +21,20 @@ FATAL = "connection failed: FATAL:  "
     [
         (errors.AdminShutdown("terminating connection"), ServerAwayError),
         (psycopg.OperationalError("connection refused"), ServerAwayError),
-        (errors.DiskFull("could not extend file: No space left on device"), ServerShortError),
-        (errors.OutOfMemory("out of memory"), ServerShortError),
-        (errors.IoError("could not read block 1"), ServerShortError),
-        (psycopg.OperationalError(f"{FATAL}too many connections for role"), ServerShortError),
-        (psycopg.OperationalError(f"{FATAL}sorry, too many clients already"), ServerShortError),
+        (errors.DiskFull("could not extend file: No space left on device"), SHORT),
+        (errors.OutOfMemory("out of memory"), SHORT),
+        (errors.IoError("could not read block 1"), SHORT),
+        (psycopg.OperationalError(f"{FATAL}too many connections for role"), SHORT),
+        (psycopg.OperationalError(f"{FATAL}sorry, too many clients already"), SHORT),
+        (psycopg.OperationalError(f"{FATAL}{STANDBYS} max_wal_senders (currently 2)"), SHORT),
+        (psycopg.OperationalError(f'{FATAL}{STANDBYS} "max_wal_senders" (currently 2)'), SHORT),
         (psycopg.OperationalError(f"{FATAL}password authentication failed"), CaptureError),
+        (psycopg.OperationalError(f"{FATAL}Peer authentication failed"), CaptureError),
+        (
+            psycopg.OperationalError("server does not support SSL, but it was required"),
+            CaptureError,
+        ),
+        (psycopg.OperationalError("SSL error: certificate verify failed"), CaptureError),
         (errors.UndefinedColumn("no such column"), CaptureError),
     ],
 )

@@ -415,9 +415,13 @@ def test_a_file_of_another_kind_hides_no_other_product(
 def test_a_clock_behind_that_of_the_run_makes_no_product_fresher_than_now(
     spec: ProjectSpec,
 ) -> None:
-    found = told(spec, replace(CAUGHT_UP, state="ended", caught_up_at=time.time() + 3600))
+    ahead = replace(CAUGHT_UP, written_at=time.time() + 3600)
 
-    assert 0.0 == found.fresh_s
+    ended = told(spec, replace(ahead, state="ended", caught_up_at=ahead.written_at))
+    behind = told(spec, replace(ahead, caught_up=False, caught_up_at=ahead.written_at - 60))
+
+    assert 0.0 == ended.fresh_s
+    assert "behind" == behind.state
 
 
 def test_a_control_log_that_cannot_be_read_hides_nothing(spec: ProjectSpec) -> None:

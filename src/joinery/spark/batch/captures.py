@@ -85,11 +85,13 @@ def database_of(spec: ProjectSpec, source: SourceSpec) -> tuple[LogDatabase, Spo
     known = spool.identity
     slot = known.slot if known else log_name(spec, source)
     # A spool keeps its tables, also those that no relation reads any more.
-    tables = known.tables if known else tables_of(spec, source)
+    read = tables_of(spec, source)
+    tables = known.tables if known else read
     if source.kind == "mysql":
         url, server_id = mysql_options(source).url, server_id_of(spec, source)
         return MysqlDatabase(url, slot, tables, server_id), spool
-    return PostgresDatabase(postgres_options(source).url, slot, tables), spool
+    left = frozenset(tables) - {*read}
+    return PostgresDatabase(postgres_options(source).url, slot, tables, left), spool
 
 
 def columns_of(
