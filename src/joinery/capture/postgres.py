@@ -32,7 +32,7 @@ from joinery.capture.tables import (
     columns_of_tables,
     table_exists,
 )
-from joinery.clients.postgres import database_errors, shown
+from joinery.clients.postgres import database_errors, first_line, shown
 from joinery.errors import needs_extra
 from joinery.model.warning import RunWarning
 
@@ -231,9 +231,9 @@ def _publish(link: Link, database: PostgresDatabase) -> None:
     try:
         make_publication(link, database)
     except psycopg.errors.LockNotAvailable as error:
-        told = database.failure(error)
         raise ServerShortError(
-            f"could not publish the tables of {database.shown}: {told.detail}", hint=told.hint
+            f"could not publish the tables of {database.shown}: another session has locked one;"
+            f" see pg_locks ({first_line(error)})"
         ) from error
 
 
