@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from joinery.cli.status_arguments import DEFAULT
+from joinery.cli.status_arguments import DEFAULT, names_a_project
 
-__all__ = ["DEFAULT", "File", "Products", "ProjectFile"]
+__all__ = ["DEFAULT", "File", "Products", "ProjectFile", "names_a_project"]
 
 File = Annotated[Path, typer.Argument(help="The project file, or a folder of such files.")]
 ProjectFile = Annotated[

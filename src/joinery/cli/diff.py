@@ -10,6 +10,7 @@ from pathlib import Path
 from joinery.app.diff import diff
 from joinery.audit.error import DiffError
 from joinery.cli.ending import DONE, FAILED, FOUND, WRONG
+from joinery.cli.status_arguments import names_a_project
 
 
 def run_diff(
@@ -65,8 +66,7 @@ def refuse_arguments(given: Sequence[str]) -> None:
     if not given:
         return
     first = given[0]
-    file = Path(first).suffix in (".yaml", ".yml") or Path(first).exists()
-    option = "--file" if file else "--product"
+    option = "--file" if names_a_project(first) or Path(first).exists() else "--product"
     raise DiffError(
         f'diff takes no argument "{first}" without an option', hint=f"Use {option} {first}."
     )

@@ -10,8 +10,8 @@ import sys
 from collections.abc import Sequence
 
 from joinery.cli.ending import DONE, FAILED, tell_error
-from joinery.cli.status_arguments import status_arguments
-from joinery.errors import JoineryError
+from joinery.cli.status_arguments import DEFAULT, names_a_project, status_arguments
+from joinery.errors import JoineryError, Location, ProjectErrors
 
 
 def main() -> None:
@@ -24,7 +24,10 @@ def main() -> None:
     except JoineryError as error:
         if debug:
             raise
-        sys.exit(tell_error(error))
+        code = tell_error(error)
+        if meant := _meant(error, arguments):
+            sys.stderr.write(f"  hint: For {meant}, write --file {meant}.\n")
+        sys.exit(code)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(DONE)
@@ -38,6 +41,19 @@ def main() -> None:
             " This is a defect of joinery; --debug shows where. [INTERNAL]\n"
         )
         sys.exit(FAILED)
+
+
+def _meant(error: JoineryError, arguments: Sequence[str]) -> str:
+    """Return the argument that names a project where the command looked for another; else nothing.
+
+    Commands whose arguments are products or keys take the file as an option.
+    """
+    problems = error.problems if isinstance(error, ProjectErrors) else ()
+    missing = [each.location for each in problems if each.code == "SPEC_FILE_MISSING"]
+    if [Location(str(DEFAULT))] != missing:
+        return ""
+    others = (each for each in arguments[1:] if each != str(DEFAULT))
+    return next(filter(names_a_project, others), "")
 
 
 def _give_java_utf8() -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from joinery.cli.argument import DEFAULT, File, Products
+from joinery.cli.argument import DEFAULT, File, Products, names_a_project
 
 commands = typer.Typer()
 table = typer.Typer(no_args_is_help=True, help="Add source tables to a project file.")
@@ -127,6 +127,8 @@ def preview(
     """Show the documents that change files or topics produce, without Spark; nothing is written."""
     from joinery.cli.preview import PreviewArguments, run_preview
 
+    if file == DEFAULT and names_a_project(name):
+        name, file = "", Path(name)
     arguments = PreviewArguments(name, file, tuple(key or ()), limit, records, until_closed, as_of)
     raise typer.Exit(run_preview(arguments))
 

@@ -33,6 +33,12 @@ class StatusArguments:
     every: bool = False
 
 
+def names_a_project(argument: str) -> bool:
+    """Return whether an argument is a project file, or a folder with one, and no product's name."""
+    file = Path(argument)
+    return file.suffix in (".yaml", ".yml") or (file / DEFAULT).is_file()
+
+
 def status_arguments(arguments: Sequence[str]) -> StatusArguments | None:
     """Return what `joinery status` is asked; None where it is for Typer to say.
 

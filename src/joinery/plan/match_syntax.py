@@ -172,6 +172,11 @@ def _refused(message: str, offset: int, hint: str = "") -> ExpressionError:
     return ExpressionError(message, code="PLAN_PATTERN", offset=offset, hint=hint)
 
 
+def _misplaced_not(offset: int) -> ExpressionError:
+    hint = "Write not C last, behind the whole pattern."
+    return _refused('"not" comes at the end, before one variable', offset, hint)
+
+
 class _Parser:
     """The grammar, a method per rule."""
 
@@ -189,8 +194,7 @@ class _Parser:
             absent = self._value
             self._step()
             if self._kind != "end":
-                hint = "Write not C last, behind the whole pattern."
-                raise _refused('"not" comes at the end, before one variable', self._start, hint)
+                raise _misplaced_not(self._start)
         if self._kind != "end":
             self._unexpected("the end of the pattern")
         if may_be_empty(tree):
@@ -259,6 +263,9 @@ class _Parser:
             if not self._sign(")"):
                 self._unexpected(")")
             return tree
+        start = self._start
+        if self._word("not"):
+            raise _misplaced_not(start)
         if not self._begins():
             self._unexpected("a variable")
         made = Take(self._value)

@@ -531,3 +531,37 @@ def test_one_problem_more_than_are_told_is_counted_as_one(
     assert joinery("status") == 2
 
     assert capsys.readouterr().err.endswith("… 1 more problem: joinery check tells all\n")
+
+
+@pytest.mark.parametrize(
+    "command", [("status", "shop"), ("status", "shop/joinery.yaml"), ("erase", "shop", "2")]
+)
+def test_a_project_given_as_another_argument_is_told_how_to_be_named(
+    folder: Path, capsys: pytest.CaptureFixture[str], command: tuple[str, ...]
+) -> None:
+    (folder / "shop").mkdir()
+    (folder / "shop" / "joinery.yaml").write_text(PROJECT)
+
+    code = joinery(*command)
+
+    assert code == 2
+    assert f"  hint: For {command[1]}, write --file {command[1]}.\n" in capsys.readouterr().err
+
+
+def test_who_names_no_other_project_is_told_of_the_one_that_is_missing_alone(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for command in (("status", "orders"), ("check", "joinery.yaml")):
+        joinery(*command)
+
+    assert "--file" not in capsys.readouterr().err
+
+
+def test_preview_takes_a_project_without_a_product(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    joinery("init", "shop")
+    capsys.readouterr()
+
+    assert joinery("preview", "shop") == joinery("preview", "shop/joinery.yaml") == 0
+    assert capsys.readouterr().out

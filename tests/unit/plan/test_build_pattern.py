@@ -57,6 +57,7 @@ def test_a_read_of_what_is_no_variable_says_so() -> None:
         ("A{0} A", "a repetition takes no row"),
         ("A{3,2}", "a repetition ends below where it begins"),
         ("A not A A", '"not" comes at the end, before one variable'),
+        ("A -> not A -> A", '"not" comes at the end, before one variable'),
     ],
 )
 def test_a_pattern_is_refused_for_what_is_wrong_with_it(match: str, told: str) -> None:
