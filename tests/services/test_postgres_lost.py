@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -9,7 +10,7 @@ from tests.services import postgres_captured
 from tests.services.captured import Connection, until
 from tests.services.postgres_captured import TABLE, capturing, database
 
-from joinery.capture.postgres import prepare
+from joinery.capture.postgres import PostgresDatabase, prepare
 from joinery.capture.spool import CaptureError, CaptureLostError, SpoolFolder
 from joinery.dev.service import Service
 
@@ -129,22 +130,102 @@ def test_a_publication_that_tells_of_no_truncate_will_do(
     assert capture.error is None
 
 
-def test_a_table_that_was_dropped_ends_a_capture_only_while_a_relation_reads_it(
-    server: Service, link: Connection, spool: SpoolFolder
-) -> None:
-    link.execute("create table kept (id bigint primary key)")
-    both = (TABLE, "public.kept")
+@pytest.fixture
+def kept(link: Connection) -> Iterator[str]:
+    """A second table."""
+    link.execute("drop table if exists kept")
+    link.execute("create table kept (id bigint primary key, name text)")
+    yield "public.kept"
+    link.execute("drop table if exists kept")
+
+
+@pytest.fixture
+def captured(server: Service, spool: SpoolFolder, kept: str) -> PostgresDatabase:
+    """The database of two tables whose changes were captured."""
+    both = (TABLE, kept)
     SpoolFolder.claim(spool.path, slot="joinery_t", tables=both)
-    captured = replace(database(server), tables=both)
-    with capturing(captured, spool) as capture:
+    made = replace(database(server), tables=both)
+    with capturing(made, spool) as capture:
         capture.reach_end()
-        until(lambda: TABLE in spool.table_oids)
+        until(lambda: {*both} <= {*spool.table_oids} & {*spool.published})
+    return made
+
+
+def lost(database: PostgresDatabase, spool: SpoolFolder) -> str:
+    """Return why a capture does not go on."""
+    with pytest.raises(CaptureLostError) as refused:
+        prepare(database, spool)
+    return refused.value.message
+
+
+def test_a_table_that_was_dropped_ends_a_capture_only_while_a_relation_reads_it(
+    captured: PostgresDatabase, link: Connection, spool: SpoolFolder
+) -> None:
     link.execute("drop table customer")
 
-    prepare(replace(captured, left=frozenset({TABLE})), spool)
-    with pytest.raises(CaptureLostError, match=f"table {TABLE} was dropped or renamed"):
-        prepare(captured, spool)
-    link.execute("drop table kept")
+    prepared = prepare(replace(captured, left=frozenset({TABLE})), spool)
+
+    assert TABLE not in prepared.settings["table.include.list"].replace("\\", "")
+    assert lost(captured, spool) == f"table {TABLE} was dropped or renamed"
+
+
+def test_a_table_that_is_swapped_and_swapped_back_is_lost_for_good(
+    captured: PostgresDatabase, link: Connection, spool: SpoolFolder
+) -> None:
+    def swap() -> None:
+        link.execute("alter table customer rename to away")
+        link.execute("alter table kept rename to customer")
+        link.execute("alter table away rename to kept")
+
+    swap()
+    first = lost(captured, spool)
+    swap()
+
+    assert first == f"table {TABLE} is not the one that was captured before"
+    assert lost(captured, spool) == f"table {TABLE} was dropped or renamed"
+
+
+def test_each_table_that_a_publication_left_out_is_lost_for_good_also_one_that_none_reads(
+    captured: PostgresDatabase, link: Connection, spool: SpoolFolder, kept: str
+) -> None:
+    link.execute("alter publication joinery_t set (publish = 'insert')")
+    first = lost(replace(captured, left=frozenset({kept})), spool)
+    link.execute("alter publication joinery_t set (publish = 'insert, update, delete')")
+
+    assert first == _LEFT_OUT
+    for left, table in ((kept, TABLE), (TABLE, kept)):
+        assert lost(replace(captured, left=frozenset({left})), spool).endswith(f" table {table}")
+
+
+def test_a_spool_of_before_publications_were_noted_goes_on_with_whole_ones_only(
+    captured: PostgresDatabase, link: Connection, spool: SpoolFolder
+) -> None:
+    notes = spool.path / "published.json"
+    notes.unlink()
+    prepare(captured, spool)
+    notes.unlink()
+    link.execute("alter publication joinery_t drop table customer")
+
+    assert lost(captured, spool) == _LEFT_OUT
+
+
+def test_a_table_that_is_added_to_a_publication_that_tells_too_little_is_refused(
+    server: Service, link: Connection, spool: SpoolFolder, kept: str
+) -> None:
+    link.execute("create publication joinery_t for table kept with (publish = 'insert')")
+
+    with pytest.raises(CaptureError, match=f"leaves out changes of table {TABLE}"):
+        prepare(database(server), spool)
+
+
+def test_a_publication_may_leave_out_columns_that_no_relation_reads(
+    server: Service, link: Connection, spool: SpoolFolder
+) -> None:
+    link.execute("create publication joinery_t for table customer (id)")
+
+    prepare(replace(database(server), columns={TABLE: {"id"}}), spool)
+    with pytest.raises(CaptureError, match=f"leaves out changes of table {TABLE}"):
+        prepare(replace(database(server), columns={TABLE: {"id", "name"}}), spool)
 
 
 def test_a_publication_of_all_tables_has_each(

@@ -27,7 +27,9 @@ _FULL = (
     "requested standby connections exceed",
 )
 _REFUSED = {
-    "authentication failed": _CHECK,
+    "password authentication": _CHECK,
+    "Peer authentication": _CHECK,
+    "Ident authentication": _CHECK,
     "does not support SSL": _CHECK,
     "certificate verify failed": _CHECK,
     "no password": _CHECK,

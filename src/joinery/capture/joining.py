@@ -31,7 +31,7 @@ from joinery.capture.keep import SpoolKeep
 from joinery.capture.postgres import PostgresDatabase
 from joinery.capture.reading_link import ReadingLink
 from joinery.capture.server import Prepared, ServerAwayError, ServerShortError
-from joinery.capture.spool import CaptureError, Identity, SpoolFolder
+from joinery.capture.spool import GONE, CaptureError, Identity, SpoolFolder
 from joinery.capture.tables import replaced
 from joinery.model.warning import RunWarning
 from joinery.retry import Patience
@@ -236,7 +236,7 @@ class Joining:
         known, done = self._spool.identity, Chunks.noted(self._spool.rows(table))
         if known is not None and done is not None:
             SpoolKeep(self._spool).note_read(table, done.first, known.tables)
-            if done.oid:
+            if done.oid and self._spool.table_oids.get(table) != GONE:
                 self._spool.note_table_oids({table: done.oid})
             self._spool.forget(table)
             self._spool.note_joined(table)

@@ -4,14 +4,14 @@ Each check says in one line what is wrong and, in its hint, the SQL that mends i
 is made where it is not there; the slot is made by the connector, which reads the tables as of it.
 
 Invariant: nothing goes on over a gap: a slot that is gone, cannot be used any more, or was moved
-past what the spool has is refused, and so is a database that stands behind the spool, has another
-table under the name of one that the spool has, or left changes out of the publication.
+past what the spool has is refused, and so is a database that stands behind the spool, or has
+another table under the name of one that the spool has, and a publication that left changes out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from joinery.capture.failure import failure_of, is_full
@@ -24,13 +24,12 @@ from joinery.capture.publication import (
     read_anew,
 )
 from joinery.capture.server import Prepared, ServerAwayError, ServerShortError, pattern_of
-from joinery.capture.spool import ANEW, CaptureError, CaptureLostError, SpoolFolder
+from joinery.capture.spool import ANEW, GONE, CaptureError, CaptureLostError, SpoolFolder
 from joinery.capture.sql import number_of, row_of, text_of
 from joinery.capture.tables import (
     check_same,
     check_table,
     columns_of_tables,
-    table_exists,
 )
 from joinery.clients.postgres import database_errors, first_line, shown
 from joinery.errors import needs_extra
@@ -69,12 +68,14 @@ class PostgresDatabase:
         slot: The replication slot, and the publication.
         tables: As schema.table.
         left: Those of them that the spool has from before, and that no relation reads any more.
+        columns: Those that relations read, by table; where a table has none, all may be needed.
     """
 
     url: str
     slot: str
     tables: tuple[str, ...]
     left: frozenset[str] = frozenset()
+    columns: Mapping[str, Collection[str]] = field(default_factory=dict)
 
     @property
     def shown(self) -> str:
@@ -109,6 +110,10 @@ class PostgresDatabase:
         """Return whether a relation reads a table."""
         return table not in self.left
 
+    def does_without(self, table: str, columns: Collection[str]) -> bool:
+        """Return whether relations do without some columns of a table."""
+        return not columns or {*self.columns.get(table, columns)}.isdisjoint(columns)
+
     def prepare(self, spool: SpoolFolder) -> Prepared:
         """As the function of this name."""
         return prepare(self, spool)
@@ -127,7 +132,7 @@ class PostgresDatabase:
         check_unmoved(self, spool)
 
     def check_same(self, spool: SpoolFolder) -> tuple[RunWarning, ...]:
-        """As `check_same` and `check_published` of `tables`; there is nothing to warn of."""
+        """As `check_same` of `tables`, and `check_published`; there is nothing to warn of."""
         with self.connect() as link:
             try:
                 check_same(link, self, spool)
@@ -184,12 +189,12 @@ def prepare(database: PostgresDatabase, spool: SpoolFolder) -> Prepared:
             # Nobody follows the log meanwhile, and who waits for a lock cannot be told to end.
             link.execute(_LOCK_TIMEOUT)
             _check_settings(link)
-            joining = _joining(database, spool)
             begun_at = _check_place(link, database, spool)
             # Before the publication has again what was taken out of it, or what has its name now.
             check_same(link, database, spool)
             check_published(link, database, spool)
-            database = replace(database, tables=_needed(link, database))
+            database = replace(database, tables=_needed(link, database, spool))
+            joining = _joining(database, spool)
             strict = tuple(each for each in database.tables if each not in joining)
             for table in strict:
                 check_table(link, database, table, reads=spool.position is None)
@@ -199,20 +204,28 @@ def prepare(database: PostgresDatabase, spool: SpoolFolder) -> Prepared:
             read_anew(link, database, spool, joining)
             lacking = _lacking(link, database, joining)
             spool.forget_followed(lacking)  # what is not followed may become another one
-            note_followed(link, spool, {*joining} - {*lacking})
+            note_followed(link, database, spool, {*joining} - {*lacking})
             if spool.position is None:
-                spool.note_published(entries_of(link, database.slot, database.tables))
+                spool.note_published(entries_of(link, database, database.tables))
             tables = tuple(each for each in database.tables if each not in lacking)
             if not tables:  # a connector without tables would follow all there are
-                raise next(iter(lacking.values()))
+                none = CaptureError(f"no relation reads a table of {database.shown} that is there")
+                raise next(iter(lacking.values()), none)
             return Prepared(settings(link, replace(database, tables=tables)), begun_at, lacking)
         except database_errors() as error:
             raise database.failure(error) from error
 
 
-def _needed(link: Link, database: PostgresDatabase) -> tuple[str, ...]:
-    """Return the tables but for those that are not there, and that nobody reads any more."""
-    return tuple(e for e in database.tables if database.is_read(e) or table_exists(link, e))
+def _needed(link: Link, database: PostgresDatabase, spool: SpoolFolder) -> tuple[str, ...]:
+    """Return the tables without those that nobody reads any more and that can be followed no more.
+
+    These are marked, since their changes are missing from now on.
+    """
+    numbers = (*spool.table_oids.items(), *spool.published.items())
+    gone = {table for table, number in numbers if number == GONE} & database.left
+    lacking = _lacking(link, database, [*database.left - gone])
+    spool.note_gone([*lacking])
+    return tuple(each for each in database.tables if each not in {*gone, *lacking})
 
 
 def _joining(database: PostgresDatabase, spool: SpoolFolder) -> tuple[str, ...]:

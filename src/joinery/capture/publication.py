@@ -24,10 +24,12 @@ if TYPE_CHECKING:
 # The entry of one that has all tables is the publication itself; older servers leave out neither
 # rows nor columns. What is truncated is told apart: no row is taken back for it.
 _ENTRIES = """
-select t.name, coalesce(r.oid, p.oid)::bigint, (to_jsonb(r) ->> 'prqual') is null
-    and (to_jsonb(r) ->> 'prattrs') is null,
-  p.pubinsert and p.pubupdate and p.pubdelete
-    and (p.pubviaroot or c.relkind <> 'p')
+select t.name, coalesce(r.oid, p.oid)::bigint, (to_jsonb(r) ->> 'prqual') is null,
+  p.pubinsert and p.pubupdate and p.pubdelete and (p.pubviaroot or c.relkind <> 'p'),
+  array(select a.attname::text from pg_attribute as a
+    where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+    and to_jsonb(r) ->> 'prattrs' is not null
+    and not (to_jsonb(r) -> 'prattrs') @> to_jsonb(a.attnum))
 from unnest(%s::text[], %s::text[]) as t (name, quoted)
 join pg_class as c on c.oid = to_regclass(t.quoted)
 join pg_publication as p on p.pubname = %s
@@ -40,6 +42,7 @@ def check_published(link: Link, database: PostgresDatabase, spool: SpoolFolder) 
     """Refuse a publication that did not tell all changes of a table since the spool has its rows.
 
     A table that was taken out of it, or told in part, and was put back has another entry there.
+    Each is marked for good, also one that no relation reads now: another day one may.
 
     Raises:
         CaptureLostError: It was altered, or dropped and created again.
@@ -48,26 +51,29 @@ def check_published(link: Link, database: PostgresDatabase, spool: SpoolFolder) 
     assert known is not None  # claimed before
     if spool.position is None:
         return
-    awaited = {*known.awaited}
-    captured = [e for e in known.tables if e not in known.unread or e in awaited]
-    tables = [each for each in captured if database.is_read(each)]
-    entries, noted = entries_of(link, known.slot, tables), spool.published
-    for table in tables:
-        if table in noted and entries.get(table) != noted[table]:
-            spool.note_published({table: GONE})
+    captured = [e for e in known.tables if e not in known.unread or e in known.awaited]
+    entries, noted = entries_of(link, database, captured), spool.published
+    now: dict[str, int] = {}
+    for table in captured:
+        entry = entries.get(table, GONE)
+        now[table] = entry if noted.get(table, entry) == entry else GONE
+    if now.items() - noted.items():
+        spool.note_published(now)
+    for table, entry in now.items():
+        if entry == GONE and database.is_read(table):
             raise CaptureLostError(
-                f"publication {quote_name(known.slot)} left out changes of table {table}",
+                f"publication {quote_name(database.slot)} left out changes of table {table}",
                 detail="It was altered, or dropped and created again, while it was in use.",
                 hint=ANEW,
             )
-    if {*entries} - {*noted}:
-        spool.note_published(entries)
 
 
-def entries_of(link: Link, publication: str, tables: Collection[str]) -> Mapping[str, int]:
-    """Return by which entry a publication tells all changes of a table, of those that it does."""
-    found = _found_in(link, publication, tables)
-    return {each.table: each.number for each in found if each.whole_rows and each.every_kind}
+def entries_of(
+    link: Link, database: PostgresDatabase, tables: Collection[str]
+) -> Mapping[str, int]:
+    """Return by which entry the publication tells all changes of a table, of those that it does."""
+    found = _found_in(link, database, tables)
+    return {each.table: each.number for each in found if each.is_whole}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,23 +82,32 @@ class _Entry:
 
     table: str
     number: int
-    whole_rows: bool
+    every_row: bool
     every_kind: bool
+    every_column: bool
+
+    @property
+    def is_whole(self) -> bool:
+        return self.every_row and self.every_kind and self.every_column
 
 
-def _found_in(link: Link, publication: str, tables: Collection[str]) -> list[_Entry]:
-    given = ([*tables], [quote_table(each) for each in tables], publication)
-    return [_Entry(*each) for each in link.execute(_ENTRIES, given).fetchall()]
+def _found_in(link: Link, database: PostgresDatabase, tables: Collection[str]) -> list[_Entry]:
+    given = ([*tables], [quote_table(each) for each in tables], database.slot)
+    return [
+        _Entry(table, number, rows, kinds, database.does_without(table, left_out))
+        for table, number, rows, kinds, left_out in link.execute(_ENTRIES, given).fetchall()
+    ]
 
 
-def note_followed(link: Link, spool: SpoolFolder, tables: Collection[str]) -> None:
+def note_followed(
+    link: Link, database: PostgresDatabase, spool: SpoolFolder, tables: Collection[str]
+) -> None:
     """Note which tables some are that are followed from now on, and to be read."""
-    known, identity = spool.table_oids, spool.identity
-    assert identity is not None  # claimed before
+    known = spool.table_oids
     fresh = {each: oid_of(link, each) for each in tables if each not in known}
     if fresh:
         spool.note_table_oids(fresh)
-    entries = entries_of(link, identity.slot, tables)
+    entries = entries_of(link, database, tables)
     if {*entries} - {*spool.published}:
         spool.note_published(entries)
 
@@ -101,9 +116,9 @@ def read_anew(
     link: Link, database: PostgresDatabase, spool: SpoolFolder, tables: Sequence[str]
 ) -> None:
     """Have tables read from the start whose changes were not all told since they are being read."""
-    noted, entries = spool.published, entries_of(link, database.slot, tables)
+    noted, entries = spool.published, entries_of(link, database, tables)
     for table in tables:
-        if table in noted and entries.get(table) != noted[table]:
+        if table not in entries or noted.get(table, entries[table]) != entries[table]:
             spool.forget(table)
             spool.forget_followed((table,))
 
@@ -116,7 +131,7 @@ def make_publication(link: Link, database: PostgresDatabase) -> None:
     """
     name = quote_name(database.slot)
     names = ", ".join(map(quote_table, database.tables))
-    has = {each.table: each for each in _found_in(link, database.slot, database.tables)}
+    has = {each.table for each in _found_in(link, database, database.tables)}
     whole = f"publication {name} for table {names} with (publish_via_partition_root = true);"
     exists = "select from pg_publication where pubname = %s"
     if link.execute(exists, (database.slot,)).fetchone() is None:
@@ -125,8 +140,8 @@ def make_publication(link: Link, database: PostgresDatabase) -> None:
         tables = ", ".join(map(quote_table, missing))
         statement = f"alter publication {name} add table {tables};"
         _as_owner(link, statement, f"publication {name} lacks table {missing[0]}")
-    for each in has.values():
-        if not (each.whole_rows and each.every_kind):
+    for each in _found_in(link, database, database.tables):
+        if not each.is_whole:
             raise CaptureError(
                 f"publication {name} leaves out changes of table {each.table}",
                 hint=_mended(name, quote_table(each.table), each),
@@ -136,7 +151,7 @@ def make_publication(link: Link, database: PostgresDatabase) -> None:
 def _mended(publication: str, table: str, entry: _Entry) -> str:
     """Return the SQL after which a publication tells all changes of a table."""
     alter = f"alter publication {publication}"
-    if entry.whole_rows:
+    if entry.every_row and entry.every_column:
         kinds = "publish = 'insert, update, delete, truncate', publish_via_partition_root = true"
         return f"{alter} set ({kinds});"
     return f"{alter} drop table {table}; {alter} add table {table};"

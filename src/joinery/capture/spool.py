@@ -232,9 +232,11 @@ class SpoolFolder:
                 )
             for each in known.awaited:  # what was taken of a wrong export
                 shutil.rmtree(self.rows(each), ignore_errors=True)
+            gone = {each for each, oid in self.table_oids.items() if oid == GONE}
+            there = tuple(each for each in known.tables if each not in gone)
             if known.begun:
-                self._change(joining=known.tables, awaited=(), exported_since=0.0)
-        return known.tables
+                self._change(joining=there, awaited=(), exported_since=0.0)
+        return there
 
     def note_awaited(self, tables: tuple[str, ...], since: float) -> None:
         """Write down that the rows of unread tables come from an export that begins from now on.
@@ -306,7 +308,8 @@ class SpoolFolder:
 
     def note_gone(self, tables: Collection[str]) -> None:
         """Write down that tables were dropped or renamed, which coming back does not undo."""
-        self._note_numbers(_OIDS, dict.fromkeys(tables, GONE))
+        if tables:
+            self._note_numbers(_OIDS, dict.fromkeys(tables, GONE))
 
     @property
     def published(self) -> Mapping[str, int]:

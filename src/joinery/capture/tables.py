@@ -87,29 +87,26 @@ def check_same(link: Link, database: PostgresDatabase, spool: SpoolFolder) -> No
     assert known is not None  # claimed before
     begun = spool.position is not None
     captured = [each for each in known.tables if not begun or each not in known.unread]
-    tables = [each for each in captured if database.is_read(each)]
-    found = {each: oid for each in tables if (oid := oid_of(link, each))}
+    found = {each: oid for each in captured if (oid := oid_of(link, each))}
     noted = spool.table_oids if begun else {}
-    for table in tables:
-        if table not in noted:
-            continue
+    lost = [each for each in captured if each in noted and noted[each] != found.get(each)]
+    spool.note_gone([each for each in lost if noted[each] != GONE])
+    if {*found} - {*noted}:
+        spool.note_table_oids({each: oid for each, oid in found.items() if each not in noted})
+    for table in filter(database.is_read, lost):
         if noted[table] == GONE or table not in found:
-            spool.note_gone((table,))
             raise CaptureLostError(
                 f"table {table} was dropped or renamed",
                 detail="The log has no deletes of its rows, and what changes under another name is"
                 " not captured.",
                 hint=ANEW,
             )
-        if noted[table] != found[table]:
-            raise CaptureLostError(
-                f"table {table} is not the one that was captured before",
-                detail="That one was dropped or renamed, and another one created under its name;"
-                " the log has neither deletes of its rows nor the new table's rows so far.",
-                hint=ANEW,
-            )
-    if {*found} - {*noted}:
-        spool.note_table_oids(found)
+        raise CaptureLostError(
+            f"table {table} is not the one that was captured before",
+            detail="That one was dropped or renamed, and another one created under its name;"
+            " the log has neither deletes of its rows nor the new table's rows so far.",
+            hint=ANEW,
+        )
 
 
 def columns_of_tables(link: Link, tables: Collection[str]) -> Mapping[str, TableColumns]:

@@ -45,14 +45,20 @@ def check_typed(value: object, declared: Any) -> None:
             for each in value.values() if isinstance(value, Mapping) else ():
                 check_typed(each, inner[1])
         case kind if kind in (int, float):
-            right = isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
-            right = right and not isinstance(value, bool)
+            right = not isinstance(value, bool) and _is_finite(value)
         case kind:
             right = isinstance(value, kind)
             for name, each in _types_of(kind) if right else ():
                 check_typed(getattr(value, name), each)
     if not right:
         raise TypeError(f"{value!r} is not of type {getattr(declared, '__name__', declared)}")
+
+
+def _is_finite(value: object) -> bool:
+    try:
+        return isinstance(value, int | float) and math.isfinite(value)
+    except OverflowError:  # an integer beyond all floats
+        return False
 
 
 def _is_typed(value: object, declared: Any) -> bool:

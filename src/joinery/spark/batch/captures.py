@@ -91,7 +91,8 @@ def database_of(spec: ProjectSpec, source: SourceSpec) -> tuple[LogDatabase, Spo
         url, server_id = mysql_options(source).url, server_id_of(spec, source)
         return MysqlDatabase(url, slot, tables, server_id), spool
     left = frozenset(tables) - {*read}
-    return PostgresDatabase(postgres_options(source).url, slot, tables, left), spool
+    columns = columns_of(spec, source)
+    return PostgresDatabase(postgres_options(source).url, slot, tables, left, columns), spool
 
 
 def columns_of(
