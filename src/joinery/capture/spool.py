@@ -58,7 +58,7 @@ class CaptureError(RunError):
 
 
 class CaptureLostError(CaptureError):
-    """A database no longer has changes that were not captured yet."""
+    """Changes of a database are missing, and its log no longer has them."""
 
     code = "RUN_CAPTURE_LOST"
 
