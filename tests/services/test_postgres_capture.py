@@ -648,7 +648,7 @@ def test_a_table_that_is_dropped_and_made_anew_ends_the_capture(
         told(capture.error)
         == told(again.value)
         == (
-            f"table {TABLE} is not the one that was captured before",
+            f"table {TABLE} was dropped or renamed",
             "Run joinery source drop, then joinery run --rebuild, which reads the tables again.",
         )
     )

@@ -94,17 +94,10 @@ def check_same(link: Link, database: PostgresDatabase, spool: SpoolFolder) -> No
     if {*found} - {*noted}:
         spool.note_table_oids({each: oid for each, oid in found.items() if each not in noted})
     for table in filter(database.is_read, lost):
-        if noted[table] == GONE or table not in found:
-            raise CaptureLostError(
-                f"table {table} was dropped or renamed",
-                detail="The log has no deletes of its rows, and what changes under another name is"
-                " not captured.",
-                hint=ANEW,
-            )
         raise CaptureLostError(
-            f"table {table} is not the one that was captured before",
-            detail="That one was dropped or renamed, and another one created under its name;"
-            " the log has neither deletes of its rows nor the new table's rows so far.",
+            f"table {table} was dropped or renamed",
+            detail="The log has no deletes of its rows; what changes under another name is not"
+            " captured, nor is another table under this one.",
             hint=ANEW,
         )
 
