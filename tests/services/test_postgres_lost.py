@@ -163,7 +163,7 @@ def test_a_table_that_was_dropped_ends_a_capture_only_while_a_relation_reads_it(
 ) -> None:
     link.execute("drop table customer")
 
-    prepared = prepare(replace(captured, left=frozenset({TABLE})), spool)
+    prepared = prepare(replace(captured, unused=frozenset({TABLE})), spool)
 
     assert TABLE not in prepared.settings["table.include.list"].replace("\\", "")
     assert lost(captured, spool) == f"table {TABLE} was dropped or renamed"
@@ -188,12 +188,14 @@ def test_each_table_that_a_publication_left_out_is_lost_for_good_also_one_that_n
     captured: PostgresDatabase, link: Connection, spool: SpoolFolder, kept: str
 ) -> None:
     link.execute("alter publication joinery_t set (publish = 'insert')")
-    first = lost(replace(captured, left=frozenset({kept})), spool)
+    first = lost(replace(captured, unused=frozenset({kept})), spool)
     link.execute("alter publication joinery_t set (publish = 'insert, update, delete')")
 
     assert first == _LEFT_OUT
-    for left, table in ((kept, TABLE), (TABLE, kept)):
-        assert lost(replace(captured, left=frozenset({left})), spool).endswith(f" table {table}")
+    for unused, table in ((kept, TABLE), (TABLE, kept)):
+        assert lost(replace(captured, unused=frozenset({unused})), spool).endswith(
+            f" table {table}"
+        )
 
 
 def test_a_spool_of_before_publications_were_noted_goes_on_with_whole_ones_only(

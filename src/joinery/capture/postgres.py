@@ -26,11 +26,7 @@ from joinery.capture.publication import (
 from joinery.capture.server import Prepared, ServerAwayError, ServerShortError, pattern_of
 from joinery.capture.spool import ANEW, GONE, CaptureError, CaptureLostError, SpoolFolder
 from joinery.capture.sql import number_of, row_of, text_of
-from joinery.capture.tables import (
-    check_same,
-    check_table,
-    columns_of_tables,
-)
+from joinery.capture.tables import check_same, check_table, columns_of_tables
 from joinery.clients.postgres import database_errors, first_line, shown
 from joinery.errors import needs_extra
 from joinery.model.warning import RunWarning
@@ -67,14 +63,14 @@ class PostgresDatabase:
         url: A connection string of PostgreSQL's own client library.
         slot: The replication slot, and the publication.
         tables: As schema.table.
-        left: Those of them that the spool has from before, and that no relation reads any more.
+        unused: Those of them that the spool has from before, and that no relation reads any more.
         columns: Those that relations read, by table; where a table has none, all may be needed.
     """
 
     url: str
     slot: str
     tables: tuple[str, ...]
-    left: frozenset[str] = frozenset()
+    unused: frozenset[str] = frozenset()
     columns: Mapping[str, Collection[str]] = field(default_factory=dict)
 
     @property
@@ -106,9 +102,9 @@ class PostgresDatabase:
         """Return the database with these tables."""
         return replace(self, tables=tables)
 
-    def is_read(self, table: str) -> bool:
+    def is_used(self, table: str) -> bool:
         """Return whether a relation reads a table."""
-        return table not in self.left
+        return table not in self.unused
 
     def does_without(self, table: str, columns: Collection[str]) -> bool:
         """Return whether relations do without some columns of a table."""
@@ -219,12 +215,15 @@ def prepare(database: PostgresDatabase, spool: SpoolFolder) -> Prepared:
 def _needed(link: Link, database: PostgresDatabase, spool: SpoolFolder) -> tuple[str, ...]:
     """Return the tables without those that nobody reads any more and that can be followed no more.
 
-    These are marked, since their changes are missing from now on.
+    Those whose rows the spool has are marked, since their changes are missing from now on.
     """
+    known = spool.identity
+    assert known is not None  # claimed before
     numbers = (*spool.table_oids.items(), *spool.published.items())
-    gone = {table for table, number in numbers if number == GONE} & database.left
-    lacking = _lacking(link, database, [*database.left - gone])
-    spool.note_gone([*lacking])
+    gone = {table for table, number in numbers if number == GONE} & database.unused
+    lacking = _lacking(link, database, [*database.unused - gone])
+    if spool.position is not None:
+        spool.note_gone([each for each in lacking if each not in known.unread])
     return tuple(each for each in database.tables if each not in {*gone, *lacking})
 
 

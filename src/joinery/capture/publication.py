@@ -41,8 +41,8 @@ where p.puballtables or r.oid is not null
 def check_published(link: Link, database: PostgresDatabase, spool: SpoolFolder) -> None:
     """Refuse a publication that did not tell all changes of a table since the spool has its rows.
 
-    A table that was taken out of it, or told in part, and was put back has another entry there.
-    Each is marked for good, also one that no relation reads now: another day one may.
+    A table that is removed from a publication and added again gets another entry. One whose changes
+    were left out is marked for good, also if no relation reads it now: one may read it later.
 
     Raises:
         CaptureLostError: It was altered, or dropped and created again.
@@ -59,13 +59,12 @@ def check_published(link: Link, database: PostgresDatabase, spool: SpoolFolder) 
         now[table] = entry if noted.get(table, entry) == entry else GONE
     if now.items() - noted.items():
         spool.note_published(now)
-    for table, entry in now.items():
-        if entry == GONE and database.is_read(table):
-            raise CaptureLostError(
-                f"publication {quote_name(database.slot)} left out changes of table {table}",
-                detail="It was altered, or dropped and created again, while it was in use.",
-                hint=ANEW,
-            )
+    if lost := [each for each in captured if now[each] == GONE and database.is_used(each)]:
+        raise CaptureLostError(
+            f"publication {quote_name(database.slot)} left out changes of table {lost[0]}",
+            detail="It was altered, or dropped and created again, while it was in use.",
+            hint=ANEW,
+        )
 
 
 def entries_of(

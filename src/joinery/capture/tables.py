@@ -74,7 +74,7 @@ def check_table(link: Link, database: PostgresDatabase, table: str, *, reads: bo
 
 
 def check_same(link: Link, database: PostgresDatabase, spool: SpoolFolder) -> None:
-    """Refuse a table that is not there any more, or is another one, of those the spool has rows of.
+    """Refuse a table whose rows the spool has, and that is not there any more or is another one.
 
     What was dropped and made anew is in no publication any more, and the log tells of no row that
     went with the old table. Which tables there are is noted as they are first met; until the log is
@@ -93,9 +93,9 @@ def check_same(link: Link, database: PostgresDatabase, spool: SpoolFolder) -> No
     spool.note_gone([each for each in lost if noted[each] != GONE])
     if {*found} - {*noted}:
         spool.note_table_oids({each: oid for each, oid in found.items() if each not in noted})
-    for table in filter(database.is_read, lost):
+    if used := [each for each in lost if database.is_used(each)]:
         raise CaptureLostError(
-            f"table {table} was dropped or renamed",
+            f"table {used[0]} was dropped or renamed",
             detail="The log has no deletes of its rows; what changes under another name is not"
             " captured, nor is another table under this one.",
             hint=ANEW,

@@ -90,9 +90,9 @@ def database_of(spec: ProjectSpec, source: SourceSpec) -> tuple[LogDatabase, Spo
     if source.kind == "mysql":
         url, server_id = mysql_options(source).url, server_id_of(spec, source)
         return MysqlDatabase(url, slot, tables, server_id), spool
-    left = frozenset(tables) - {*read}
+    unused = frozenset(tables) - {*read}
     columns = columns_of(spec, source)
-    return PostgresDatabase(postgres_options(source).url, slot, tables, left, columns), spool
+    return PostgresDatabase(postgres_options(source).url, slot, tables, unused, columns), spool
 
 
 def columns_of(
