@@ -418,3 +418,19 @@ def test_deletes_without_effect_are_told(tmp_path: Path, product: str) -> None:
 
     assert 0 == done.exit_code
     assert "view is append: 2 updates and deletes in its log had no effect" in done.stderr
+
+
+@pytest.mark.parametrize(("key", "rows"), [('["null"]', 1), ("[null]", 2), ('[""]', 3)])
+def test_an_array_tells_a_null_from_its_text(
+    folder: Path, tmp_path: Path, key: str, rows: int
+) -> None:
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    shops = ["null", None, None, "", "", ""]
+    lines = (json.dumps({"number": n, "shop": shop}) for n, shop in enumerate(shops))
+    file = tmp_path / "joinery.yaml"
+    file.write_text(PROJECT.replace("key: [shop, number]", "key: [number]"), encoding="utf-8")
+    (tmp_path / "data/order/1.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    found = jn.why(tmp_path, "totals", key)
+
+    assert rows == len(found.parts)

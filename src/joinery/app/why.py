@@ -161,7 +161,7 @@ def _why_row(spec: ProjectSpec, product: Product, form: RowForm, logs: Logs, tex
     log = RowLog(product, form, max_document_bytes=spec.run.max_document_bytes)
     told = log.tell(logs.changes, text)
     if told is None:
-        columns = ", ".join(each.name for each in product.key.fields)
+        columns = ", ".join(each.name for each in product.key.fields) or "[], without columns"
         raise WhyError(
             f'no record of {form.relation.name} leads to a row "{text}" of {product.name}',
             detail=" ".join(logs.unread(form.relation)),
@@ -201,7 +201,7 @@ def _keys_like(log: RowLog) -> str:
     if log.near:
         return f"; its group has {', '.join(log.near)}"
     verb = "begin with" if log.begins else "look like"
-    return f"; keys {verb} {', '.join(log.known)}" if log.known else ""
+    return f"; keys {verb} {', '.join(log.known)}" if log.known and log.known != ["[]"] else ""
 
 
 def where_to(

@@ -43,7 +43,10 @@ def run_why(
         WhyError: What is asked has no answer.
     """
     if not key and not row:
-        raise WhyError("why needs a key, or --row RELATION:KEY")
+        raise WhyError(
+            "why needs a key, or --row RELATION:KEY",
+            hint="A key that is an empty text is written as '[\"\"]', one without columns as [].",
+        )
     if key and row:
         raise WhyError("why takes a key or --row RELATION:KEY, not both")
     if row and (at or absent or batch is not None):

@@ -143,17 +143,15 @@ def keys_meant(relation: Relation, text: str) -> list[Key] | None:
     types = [str(relation.type_of(column)) for column in relation.key]
     if any(each != "string" and each not in WHOLE_NUMBERS for each in types):
         return None
-    if len(types) == 1:
-        return [] if (one := _meant(text, types[0])) is None else [(one,)]
     found: list[Key] = []
-    parts = text.split(",")
+    parts = text.split(",") if len(types) > 1 else [text]
     if len(parts) == len(types):
         values = tuple(map(_meant, parts, types))
         found += [] if None in values else [values]
     if (told := _values_in(text)) is not None:
         wanted = [str if each == "string" else int for each in types]
         found += [tuple(told)] if [type(each) for each in told] == wanted else []
-    return found or None
+    return found if found or len(types) == 1 else None
 
 
 def _meant(text: str, kind: str) -> str | int | None:
@@ -173,7 +171,7 @@ def names_key(text: str, values: Sequence[Any], types: Sequence[DataType]) -> bo
     """Return whether a text names a key.
 
     Args:
-        text: Of one column its text; of several their JSON array, or their texts with commas.
+        text: The JSON array of its values, or their texts with commas.
         values: Those of the key.
         types: Of its columns.
 
@@ -181,17 +179,10 @@ def names_key(text: str, values: Sequence[Any], types: Sequence[DataType]) -> bo
         >>> from joinery.model.type import LONG, STRING
         >>> [names_key(text, [7, "a"], [LONG, STRING]) for text in ("7,a", '[7, "a"]', "7")]
         [True, True, False]
+        >>> [names_key(text, [""], [STRING]) for text in ("", '[""]', "null")]
+        [True, True, False]
     """
-    told = map_key_text(values, types)
-    if text == told or (text.lstrip().startswith("[") and _is_array(text, told)):
-        return True
     each = (map_key_text([value], [type_]) for value, type_ in zip(values, types, strict=True))
-    return len(values) > 1 and text == ",".join(each)
-
-
-def _is_array(text: str, told: str) -> bool:
-    """Return whether a text is another one's JSON array, however it is written."""
-    try:
-        return bool(_DECODE(text) == _DECODE(told))
-    except ValueError:
-        return False
+    if text == map_key_text(values, types) or (values and text == ",".join(each)):
+        return True
+    return (told := _values_in(text)) is not None and told == json_values(values, types)

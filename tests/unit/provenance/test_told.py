@@ -13,6 +13,7 @@ from joinery.provenance.told import Naming, key_text, keys_meant, keys_named
 FIELDS = (Field("owner", STRING), Field("name", STRING))
 REPO = Relation("repo", "s", "repo", "json", ("owner", "name"), FIELDS)
 KEYS: list[Key] = [("ada b", "c"), ("adab", "c"), ("x,y", "z"), ("x", "y,z")]
+NAMED = Relation("named", "s", "named", "json", ("name",), FIELDS)
 LOG = Relation("log", "s", "log", "json", ("id",), (Field("id", LONG),))
 
 
@@ -46,7 +47,11 @@ def test_commas_in_values_may_have_a_text_name_several_keys() -> None:
         (REPO, '["x",1]', [('["x"', "1]")]),
         (REPO, "x,y,z", None),
         (LOG, "-7", [(-7,)]),
+        (LOG, "[-7]", [(-7,)]),
+        (LOG, '["7"]', []),
         (LOG, "007", []),
+        (NAMED, '["a"]', [('["a"]',), ("a",)]),
+        (NAMED, '[""]', [('[""]',), ("",)]),
         (LOG, "x", []),
     ],
 )
@@ -58,6 +63,23 @@ def test_a_text_may_mean_several_keys(
 
 def test_one_column_is_named_by_its_text() -> None:
     assert [(7,)] == keys_named(LOG, [(70,), (7,)], "7")
+
+
+@pytest.mark.parametrize(
+    ("text", "keys"),
+    [
+        ('["a"]', [("a",)]),
+        ('[ "a" ]', [("a",)]),
+        ('[""]', [("",)]),
+        ('["[1]"]', [("[1]",)]),
+        ("[1]", [("[1]",)]),
+        ("[null]", [(None,)]),
+        ('["null"]', [("null",)]),
+        ('["b"]', []),
+    ],
+)
+def test_one_column_is_also_named_by_an_array(text: str, keys: list[Key]) -> None:
+    assert keys == keys_named(NAMED, [("null",), (None,), ("",), ("a",), ("[1]",)], text)
 
 
 def test_a_row_of_a_log_without_key_is_called_by_its_relation() -> None:
