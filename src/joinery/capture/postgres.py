@@ -3,9 +3,9 @@
 Each check says in one line what is wrong and, in its hint, the SQL that mends it. A publication
 is made where it is not there; the slot is made by the connector, which reads the tables as of it.
 
-Invariant: nothing goes on over a gap: a slot that is gone, cannot be used any more, or was moved
-past what the spool has is refused, and so is a database that stands behind the spool, or has
-another table under the name of one that the spool has, and a publication that left changes out.
+Invariant: nothing goes on over a gap: a slot that does not go on where the spool ends is refused,
+and so is a database that stands behind the spool, or has another table under the name of one that
+the spool has, and a publication that left changes out.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from joinery.capture.publication import (
     read_anew,
 )
 from joinery.capture.server import Prepared, ServerAwayError, ServerShortError, pattern_of
+from joinery.capture.slot import RESTORED, check_slot, check_unmoved
 from joinery.capture.spool import ANEW, GONE, CaptureError, CaptureLostError, SpoolFolder
 from joinery.capture.sql import number_of, row_of, text_of
 from joinery.capture.tables import check_same, check_table, columns_of_tables
@@ -194,7 +195,7 @@ def prepare(database: PostgresDatabase, spool: SpoolFolder) -> Prepared:
             strict = tuple(each for each in database.tables if each not in joining)
             for table in strict:
                 check_table(link, database, table, reads=spool.position is None)
-            _check_slot(link, database, spool)
+            check_slot(link, database, spool)
             if strict:
                 _publish(link, replace(database, tables=strict))
             read_anew(link, database, spool, joining)
@@ -418,84 +419,7 @@ def _check_place(link: Link, database: PostgresDatabase, spool: SpoolFolder) -> 
     elif end < position.lsn:
         raise CaptureLostError(
             f"the database {database.shown} is behind what was captured from it",
-            detail="It was restored from a backup, or a standby that lacked changes took over.",
+            detail=RESTORED,
             hint=ANEW,
         )
     return int(end)
-
-
-def _check_slot(link: Link, database: PostgresDatabase, spool: SpoolFolder) -> None:
-    found = link.execute(
-        "select database::text, plugin::text, coalesce(wal_status, ''), active,"
-        " coalesce(confirmed_flush_lsn - '0/0'::pg_lsn, 0)::bigint"
-        " from pg_replication_slots where slot_name = %s",
-        (database.slot,),
-    ).fetchone()
-    position = spool.position
-    if found is None:
-        if position is not None:
-            raise CaptureLostError(
-                f'slot "{database.slot}" is gone, and with it changes that were not captured yet',
-                hint=ANEW,
-            )
-        return
-    place, plugin, status, active, confirmed = found
-    if place != link.info.dbname or plugin != "pgoutput":
-        raise CaptureError(
-            f'slot "{database.slot}" belongs to database "{place}", with plugin {plugin}',
-            hint="Choose another: slot: NAME.",
-        )
-    if active and (position is not None or spool.begun):
-        raise ServerAwayError(f'slot "{database.slot}" is in use by another process')
-    if position is None:
-        _begin_anew(link, database, spool)
-    elif status == "lost":
-        raise CaptureLostError(
-            f'slot "{database.slot}" was invalidated by the server: changes are lost',
-            detail="It held back more of the log than max_slot_wal_keep_size allows.",
-            hint=ANEW,
-        )
-    elif confirmed > position.lsn:
-        raise _moved(database)
-
-
-def _moved(database: PostgresDatabase) -> CaptureLostError:
-    return CaptureLostError(
-        f'slot "{database.slot}" was moved past what was captured: changes are lost',
-        detail="Another client has read from it, or created it again.",
-        hint=ANEW,
-    )
-
-
-def check_unmoved(database: PostgresDatabase, spool: SpoolFolder) -> None:
-    """Refuse a slot that stands past the spool, as one does that was made anew.
-
-    Asked while nothing is confirmed, which would hide it.
-
-    Raises:
-        ServerAwayError: The server is not there now.
-        CaptureLostError: The slot was made anew.
-    """
-    with database.connect() as link:
-        try:
-            confirmed = number_of(
-                link,
-                "select coalesce(max(confirmed_flush_lsn - '0/0'::pg_lsn), 0)::bigint"
-                " from pg_replication_slots where slot_name = %s",
-                database.slot,
-            )
-        except database_errors() as error:
-            raise database.failure(error) from error
-    position = spool.position
-    if position is not None and confirmed > position.lsn:
-        raise _moved(database)
-
-
-def _begin_anew(link: Link, database: PostgresDatabase, spool: SpoolFolder) -> None:
-    """Remove the slot of a first reading that was broken off; refuse one that is not ours."""
-    if not spool.begun:
-        raise CaptureError(
-            f'slot "{database.slot}" exists already, and does not belong to the spool {spool.path}',
-            hint=f"select pg_drop_replication_slot('{database.slot}'); or write slot: NAME.",
-        )
-    link.execute("select pg_drop_replication_slot(%s)", (database.slot,))
