@@ -14,7 +14,7 @@ SPARKS_INSIDES = re.compile(r"org\.apache\.spark\.sql\.(?:execution|classic)\.")
 ALLOWED: dict[str, set[str]] = {
     "bytes": set(),
     "render": set(),
-    "format": set(),
+    "format": {"bytes"},
     "admission": set(),
     "files": {"admission", "format"},
     "kafka": {"admission"},

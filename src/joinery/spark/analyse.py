@@ -19,7 +19,17 @@ from pyspark.sql import types as spark_types
 from joinery.expression.functions import FUNCTIONS
 from joinery.expression.group_aggregate import GROUP_NAMES
 from joinery.expression.problem import ExpressionError, nearest_hint, refused
-from joinery.model.type import Array, Atomic, DataType, Decimal, Field, Map, Struct, quoted
+from joinery.model.type import (
+    Array,
+    Atomic,
+    DataType,
+    Decimal,
+    Field,
+    Map,
+    Struct,
+    is_personal,
+    quoted,
+)
 
 SETTINGS = {
     "spark.sql.ansi.enabled": "true",
@@ -28,6 +38,7 @@ SETTINGS = {
     "spark.sql.ansi.doubleQuotedIdentifiers": "false",
     "spark.sql.ansi.enforceReservedKeywords": "false",
     "spark.sql.decimalOperations.allowPrecisionLoss": "true",
+    "spark.sql.timestampType": "TIMESTAMP_LTZ",
 }
 _CODES = {
     "UNRESOLVED_COLUMN": "PLAN_UNKNOWN_COLUMN",
@@ -37,21 +48,23 @@ _CODES = {
     "MISSING_AGGREGATION": "PLAN_AGGREGATE",
     "MISSING_GROUP_BY": "PLAN_AGGREGATE",
 }
-_ATOMIC = {
-    spark_types.BooleanType: "boolean",
-    spark_types.ByteType: "byte",
-    spark_types.ShortType: "short",
-    spark_types.IntegerType: "int",
-    spark_types.LongType: "long",
-    spark_types.FloatType: "float",
-    spark_types.DoubleType: "double",
-    spark_types.StringType: "string",
-    spark_types.BinaryType: "binary",
-    spark_types.DateType: "date",
-    spark_types.TimestampType: "timestamp",
-    spark_types.TimestampNTZType: "timestamp_ntz",
-    spark_types.NullType: "void",
+KINDS: Mapping[str, type[spark_types.DataType]] = {
+    "boolean": spark_types.BooleanType,
+    "byte": spark_types.ByteType,
+    "short": spark_types.ShortType,
+    "int": spark_types.IntegerType,
+    "long": spark_types.LongType,
+    "float": spark_types.FloatType,
+    "double": spark_types.DoubleType,
+    "string": spark_types.StringType,
+    "binary": spark_types.BinaryType,
+    "date": spark_types.DateType,
+    "timestamp": spark_types.TimestampType,
+    "timestamp_ntz": spark_types.TimestampNTZType,
+    "void": spark_types.NullType,
 }
+"""Spark's types without parts, by Joinery's names."""
+_NAMES = {kind: name for name, kind in KINDS.items()}
 
 
 _CAST = "Cast it to a string or a number."
@@ -124,8 +137,25 @@ def model_type(kind: spark_types.DataType) -> DataType | None:
             known = tuple(Field(name, part) for name, part in fields if part is not None)
             return Struct(known) if len(known) == len(fields) else None
         case _:
-            name = _ATOMIC.get(type(kind))
+            name = _NAMES.get(type(kind))
             return None if name is None else Atomic(name)
+
+
+def spark_type(kind: DataType) -> spark_types.DataType:
+    """Return Spark's type for Joinery's, whatever a session takes the word timestamp for."""
+    match kind:
+        case Decimal(precision, scale):
+            return spark_types.DecimalType(precision, scale)
+        case Array(element):
+            return spark_types.ArrayType(spark_type(element))
+        case Map(key, value):
+            return spark_types.MapType(spark_type(key), spark_type(value))
+        case Struct(fields):
+            return spark_types.StructType(
+                [spark_types.StructField(each.name, spark_type(each.type)) for each in fields]
+            )
+        case Atomic():
+            return spark_types.StringType() if is_personal(kind) else KINDS[kind.name]()
 
 
 def _refuse_beyond_row(frame: DataFrame) -> None:

@@ -53,6 +53,10 @@ STATE_SETTINGS: Mapping[str, str] = {
 RUN_SETTINGS: Mapping[str, str] = {
     **STATE_SETTINGS,
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+    # What expressions ask for while they run; all else is settled when they are compiled.
+    "spark.sql.mapKeyDedupPolicy": "EXCEPTION",
+    "spark.sql.legacy.timeParserPolicy": "CORRECTED",
+    "spark.sql.legacy.castComplexTypesToString.enabled": "false",
 }
 """What a run needs besides."""
 _LOCAL_FILES = "dev.joinery.kernel.spark.LocalCheckpoint"

@@ -25,6 +25,7 @@ from joinery.model import type as model
 from joinery.model.warning import RunWarning, Warnings, warn
 from joinery.plan.relation import Relation
 from joinery.solutions.spark_state.program import RelationProgram
+from joinery.spark.analyse import KINDS, spark_type
 from joinery.spark.kernel import Kernel
 from joinery.spark.source.kafka import logged_us
 from joinery.spark.source.warning import frame_warning
@@ -37,21 +38,6 @@ _WHOLE: dict[type[T.DataType], int] = {
     T.ShortType: 5,
     T.IntegerType: 10,
     T.LongType: 19,
-}
-_ATOMIC: dict[str, type[T.DataType]] = {
-    "boolean": T.BooleanType,
-    "byte": T.ByteType,
-    "short": T.ShortType,
-    "int": T.IntegerType,
-    "long": T.LongType,
-    "float": T.FloatType,
-    "double": T.DoubleType,
-    "string": T.StringType,
-    "binary": T.BinaryType,
-    "date": T.DateType,
-    "timestamp": T.TimestampType,
-    "timestamp_ntz": T.TimestampNTZType,
-    "void": T.NullType,
 }
 _EXACT: dict[type[T.DataType], tuple[type[T.DataType], ...]] = {
     T.FloatType: (T.FloatType, T.ByteType, T.ShortType),
@@ -137,7 +123,7 @@ def _typed(
         if not is_lossless(types[index], wanted[name]):
             raise _wrong_type(relation, name, types[index], str(wanted[name]))
     columns = [
-        F.col(f"c{given[name]}").cast(declared.ddl)
+        F.col(f"c{given[name]}").cast(spark_type(declared))
         for name, declared in wanted.items()
         if name in given
     ]
@@ -169,7 +155,7 @@ def _position(relation: Relation, names: Sequence[str], types: Sequence[T.DataTy
         raise FrameError(f'the frame of "{relation.name}" has several columns "{name}"')
     column, kind = F.col(f"c{index}"), types[index]
     if isinstance(kind, T.TimestampNTZType):  # whose cast would go by the session's zone
-        column = F.concat(column.cast("string"), F.lit("Z")).cast("timestamp")
+        column = F.concat(column.cast("string"), F.lit("Z")).cast(T.TimestampType())
     if isinstance(kind, T.TimestampType | T.TimestampNTZType):
         return F.unix_micros(column)
     return _special(relation, names, types, name, model.LONG)
@@ -242,7 +228,7 @@ def is_lossless(given: T.DataType, declared: model.DataType) -> bool:
         case model.Decimal(precision, scale):
             return _fits_decimal(given, precision, scale)
         case model.Atomic(name):
-            return _fits_atomic(given, _ATOMIC[name])
+            return _fits_atomic(given, KINDS[name])
 
 
 def _fits_decimal(given: T.DataType, precision: int, scale: int) -> bool:

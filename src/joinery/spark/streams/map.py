@@ -21,6 +21,7 @@ from joinery.lookups.value import RowReader
 from joinery.model.type import Struct
 from joinery.plan.step import MapRows
 from joinery.semantics.stream_reference import function_of
+from joinery.spark.analyse import spark_type
 
 
 class Caller:
@@ -106,8 +107,13 @@ def mapped(frame: DataFrame, step: MapRows, folder: Path) -> DataFrame:
         step: The function and its columns.
         folder: Where its module may stand.
     """
-    declared = Struct(step.output.fields).ddl
+    declared = T.StructType(
+        [
+            T.StructField("row", spark_type(Struct(step.output.fields))),
+            T.StructField("error", T.StringType()),
+        ]
+    )
     caller = Caller(step, folder, frame.schema["row"].dataType)
-    call = F.udf(caller, f"struct<row:{declared},error:string>", useArrow=False)
+    call = F.udf(caller, declared, useArrow=False)
     told = frame.select("_1", "_2", call.asNondeterministic()("row").alias("told"))
     return told.select("_1", "_2", F.col("told.row"), F.col("told.error"))

@@ -3,6 +3,7 @@ package dev.joinery.kernel.door;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.joinery.kernel.bytes.TypeText;
 import dev.joinery.kernel.format.Format;
 import dev.joinery.kernel.format.Formats;
 import java.lang.invoke.MethodHandles;
@@ -56,7 +57,7 @@ final class SoughtColumns {
   }
 
   private DataType typeOf(int column) {
-    return DataType.fromDDL(narrow.get("columns").get(column).get("type").asText());
+    return TypeText.read(narrow.get("columns").get(column).get("type").asText());
   }
 
   /** Whether a row has the value's bytes behind its columns. */

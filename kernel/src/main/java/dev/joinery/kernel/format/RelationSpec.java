@@ -3,6 +3,7 @@ package dev.joinery.kernel.format;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.joinery.kernel.bytes.TypeText;
 import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.List;
@@ -51,7 +52,7 @@ record RelationSpec(
     node.path("told").forEach(each -> told.add(each.asText()));
     for (JsonNode column : node.path("columns")) {
       columns.add(column.path("name").asText());
-      types.add(DataType.fromDDL(column.path("type").asText()));
+      types.add(TypeText.read(column.path("type").asText()));
     }
     String name = node.path("name").asText();
     if (!columns.containsAll(key)) {

@@ -41,14 +41,18 @@ public final class Compiler {
   private final SparkSession userSession;
   private SparkSession ownSession;
 
-  /** {@code userSession} is needed only where a text is more than a column. */
+  /**
+   * {@code userSession} is needed only where a text is more than a column; neither its settings nor
+   * its functions matter.
+   */
   public Compiler(SparkSession userSession) {
     this.userSession = userSession;
   }
 
   private SparkSession session() {
     if (ownSession == null) {
-      ownSession = userSession.cloneSession();
+      ownSession = userSession.newSession();
+      ownSession.sessionState().conf().clear();
       ownSession.conf().set("spark.sql.ansi.enabled", "true");
       ownSession.conf().set("spark.sql.session.timeZone", "UTC");
       ownSession.conf().set("spark.sql.caseSensitive", "true");

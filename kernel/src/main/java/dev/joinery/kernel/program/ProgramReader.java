@@ -11,10 +11,10 @@ import com.fasterxml.jackson.databind.annotation.JsonDeserialize;
 import com.fasterxml.jackson.databind.exc.InvalidTypeIdException;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import com.fasterxml.jackson.databind.module.SimpleModule;
+import dev.joinery.kernel.bytes.TypeText;
 import java.io.IOException;
 import java.util.HashMap;
 import java.util.Map;
-import org.apache.spark.sql.catalyst.parser.CatalystSqlParser$;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 
@@ -58,7 +58,7 @@ public final class ProgramReader {
     @Override
     public DataType deserialize(JsonParser parser, DeserializationContext context)
         throws IOException {
-      return known.computeIfAbsent(parser.getText(), CatalystSqlParser$.MODULE$::parseDataType);
+      return known.computeIfAbsent(parser.getText(), TypeText::read);
     }
 
     JsonDeserializer<StructType> structs() {
