@@ -507,6 +507,27 @@ def test_diff_takes_its_project_file_as_the_other_commands_do(
     assert told[1].startswith("nowhere.yaml:1:1: ")
 
 
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (("explain", "--html", "data"), "data: Is a directory. Name a file, or move"),
+        (("pause", "profile", "names"), "_control: File exists. Name a folder, or move"),
+    ],
+)
+def test_a_place_that_cannot_be_written_is_no_defect(
+    project: Path, capsys: pytest.CaptureFixture[str], command: tuple[str, ...], told: str
+) -> None:
+    (project / ".joinery/checkpoint/_control").parent.mkdir(parents=True)
+    (project / ".joinery/checkpoint/_control").touch()
+
+    assert joinery(*command) == 1
+
+    said = capsys.readouterr().err
+    assert told in said
+    assert said.endswith(" [FILE]\n")
+    assert 1 == said.count("\n")
+
+
 def test_of_very_many_problems_the_first_are_told_and_check_tells_all(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
