@@ -233,9 +233,23 @@ class ProjectErrors(JoineryError):
 
 
 def _told(problem: JoineryError) -> str:
-    place = f"{problem.location}: " if problem.location else ""
+    place = problem.location or (
+        _dotted(problem.declared) if isinstance(problem, PlanError) else ""
+    )
+    place = f"{place}: " if place else ""
     hint = f"\n  hint: {problem.hint}" if problem.hint else ""
     return f"{place}{problem}{hint}"
+
+
+def _dotted(path: tuple[str | int, ...]) -> str:
+    """Return where something of a project built in Python is declared.
+
+    Example:
+        >>> _dotted(("relations", "order", "key", 1))
+        'relations.order.key[1]'
+    """
+    parts = (f"[{each}]" if isinstance(each, int) else f".{each}" for each in path)
+    return "".join(parts).removeprefix(".")
 
 
 def _rebuild(

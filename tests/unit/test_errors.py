@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pickle
 import traceback
+from typing import Any
 
+import pytest
+
+import joinery as jn
 from joinery.errors import JoineryError, Location, ProjectErrors, SpecError
 
 
@@ -27,6 +31,25 @@ def test_a_traceback_shows_every_problem_with_its_place_and_hint() -> None:
 
     expected = "joinery.yaml:3:7: SPEC_VALUE one\n  hint: Do this.\nJOINERY two\n"
     assert shown(error).endswith(expected)
+
+
+@pytest.mark.parametrize(
+    ("part", "place"),
+    [
+        ({"values": {"n": "upper(nme)"}}, "products.person.values.n: PLAN_UNKNOWN_COLUMN there"),
+        ({"fields": ["id", "nme"]}, "products.person.fields.nme: PLAN_UNKNOWN_FIELD relation"),
+    ],
+)
+def test_a_traceback_shows_where_in_a_project_of_python_a_problem_is(
+    part: dict[str, Any], place: str
+) -> None:
+    person = jn.relation("person", key="id", fields={"id": "long", "name": "string"})
+    project = jn.Project("people", products=[jn.document("person", person, **part)])
+
+    with pytest.raises(ProjectErrors) as refused:
+        project.products["person"].explain()
+
+    assert f"\n{place} " in shown(refused.value)
 
 
 def test_the_hint_is_shown_once_beyond_the_border_of_a_process() -> None:

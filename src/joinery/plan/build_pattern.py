@@ -147,14 +147,17 @@ class _Builder:
             return parse_match(self.spec.match)
         except ExpressionError as error:
             error.location = self.context.place(place, self.spec.match, error.offset)
+            error.declared = place
             self.context.problems.append(error)
             return None
 
     def program(self, text: MatchText) -> MatchProgram | None:
+        place = (*self.path, "match")
         try:
             return compiled(text.tree, text.variables)
         except ExpressionError as error:
-            error.location = self.context.place((*self.path, "match"), self.spec.match, 0)
+            error.location = self.context.place(place, self.spec.match, 0)
+            error.declared = place
             self.context.problems.append(error)
             return None
 

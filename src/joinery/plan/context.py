@@ -133,6 +133,7 @@ class Context:
         self, error: ExpressionError, text: str, path: Path, elsewhere: Mapping[str, str]
     ) -> None:
         error.location = self.place(path, text, error.offset)
+        error.declared = path
         if isinstance(error, UnknownColumnError):
             error.hint = elsewhere.get(error.name, error.hint)
         self.problems.append(error)

@@ -86,7 +86,7 @@ class Rows:
             >>> row("A").not_followed_by(row("B")).match
             'A not B'
         """
-        if other.binding != "variable":
+        if _rows(other).binding != "variable":
             raise SpecError(
                 f'no later row can be "{other.match}", which is more than one',
                 code="SPEC_VALUE",
@@ -96,7 +96,7 @@ class Rows:
 
     def _joined(self, sign: str, other: Rows, binding: _Binding) -> Rows:
         inner = "either" if binding == "whole" else binding
-        made = f"{self._within(inner)}{sign}{other._within(inner)}"
+        made = f"{self._within(inner)}{sign}{_rows(other)._within(inner)}"
         for name, condition in other.define.items():
             if self.define.get(name, condition) != condition:
                 raise SpecError(
@@ -118,6 +118,16 @@ class Rows:
 
     def _made(self, match: str, binding: _Binding) -> Rows:
         return Rows(match, self.define, binding)
+
+
+def _rows(given: object) -> Rows:
+    if isinstance(given, Rows):
+        return given
+    raise SpecError(
+        f"an object of type {type(given).__name__} is no row of a pattern",
+        code="SPEC_SHAPE",
+        hint="Write jn.row(name, condition).",
+    )
 
 
 def row(name: str, condition: str | None = None) -> Rows:

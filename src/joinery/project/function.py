@@ -63,5 +63,6 @@ def function_name(function: Callable[..., Any]) -> str:
         f'function "{shown_name(function)}" cannot be imported by another process',
         code="SPEC_FUNCTION",
         detail="It runs in a process of its own, which imports it by module and name.",
-        hint="Define it at the top of a module, and import it from there.",
+        hint="Define it at the top of a module, and import it from there; a condition is"
+        " no function but a text, such as 'amount > 0'.",
     )

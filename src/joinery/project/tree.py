@@ -21,12 +21,14 @@ _INSTEAD = {
     "date": "Write it as text.",
     "Decimal": "Write it as text.",
     "bytes": "Write it as text.",
+    "Column": 'Write an expression of Spark SQL as text, such as "amount > 0".',
     "set": "Write a list.",
     "frozenset": "Write a list.",
     "RelationSpec": "Write its name.",
     "Document": "Write its name.",
     "Table": "Write its name.",
 }
+_A_TYPE = 'Write a type of Spark as text, such as "long" or "array<string>".'
 
 
 class FromEnvironment(str):
@@ -136,7 +138,9 @@ def _foreign(what: str, value: object) -> SpecError:
     """Return the error of a Python object that stands where only data may."""
     kind = type(value).__name__
     message = f"{what} cannot be of type {kind}"
-    return SpecError(message, code="SPEC_SHAPE", hint=_INSTEAD.get(kind, ""))
+    a_type = isinstance(value, type) or kind.endswith("Type")  # one of Python, or of Spark
+    hint = _A_TYPE if a_type else _INSTEAD.get(kind, "")
+    return SpecError(message, code="SPEC_SHAPE", hint=hint)
 
 
 def marks_of(tree: Tree, path: Path = (), place: Location | None = None) -> dict[Path, Mark]:

@@ -225,12 +225,19 @@ def tombstone(relation: str, /, **key: object) -> RowChange:
     return RowChange("tombstone", relation, key)
 
 
-def flat(
-    changes: Iterable[Change | RowChange | Iterable[Change | RowChange]],
-) -> Iterator[Change | RowChange]:
-    """Yield changes that are given one by one or in lists, in order."""
+def flat(changes: Iterable[object]) -> Iterator[Change | RowChange]:
+    """Yield changes that are given one by one or in lists, in order.
+
+    Raises:
+        ChangeError: Something else was given.
+    """
     for each in changes:
         if isinstance(each, Change | RowChange):
             yield each
+        elif isinstance(each, Iterable) and not isinstance(each, str | Mapping):
+            yield from flat(each)
         else:
-            yield from each
+            raise ChangeError(
+                f"an object of type {type(each).__name__} is no change",
+                hint="Write insert(RELATION, column=value, …), or the like.",
+            )

@@ -613,6 +613,10 @@ def test_tables_are_relations_of_documents_embeds_and_groups() -> None:
             'Write a duration as text, such as "2s".',
         ),
         (lambda app, log: loose.relation("a", key={"id"}, fields={}), "Write a list."),
+        (lambda app, log: loose.relation("a", key="id", fields={"id": int}), 'such as "long"'),
+        (lambda app, log: log.filter(lambda row: row["id"] > 1), "a condition is no function"),
+        (lambda app, log: loose.row("A").then("B"), "Write jn.row(name, condition)."),
+        (lambda app, log: loose.row("A").not_followed_by("B"), "Write jn.row(name, condition)."),
     ],
 )
 def test_what_is_of_another_kind_is_refused_in_one_line(

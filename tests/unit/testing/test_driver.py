@@ -165,6 +165,12 @@ def test_a_change_without_its_key_is_refused(driver: Driver) -> None:
         driver.send(insert("order", user_id=1))
 
 
+@pytest.mark.parametrize("given", [{"user": [{"id": 1}]}, "user"])
+def test_what_is_no_change_is_refused(driver: Driver, given: Any) -> None:
+    with pytest.raises(ChangeError, match="is no change"):
+        driver.send(given)
+
+
 def test_a_change_of_a_column_that_is_not_there_is_refused(driver: Driver) -> None:
     with pytest.raises(ChangeError, match='relation "user" has no column "nam"'):
         driver.send(insert("user", id=1, nam="a"))
