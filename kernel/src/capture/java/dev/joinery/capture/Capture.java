@@ -47,6 +47,7 @@ public final class Capture {
   private final Queue<String> requests;
   private final Lines lines;
   private final History history;
+  private final Statements statements;
 
   /** The reading of a table that is under way beside the log; null where none is. */
   private Reading reading;
@@ -63,8 +64,13 @@ public final class Capture {
   private long heardAt = NEVER;
 
   private Capture(
-      Settings settings, PrintStream told, CountDownLatch allowed, Queue<String> requests)
+      Settings settings,
+      PrintStream told,
+      CountDownLatch allowed,
+      Queue<String> requests,
+      Statements statements)
       throws IOException {
+    this.statements = statements;
     this.settings = settings;
     this.told = told;
     this.allowed = allowed;
@@ -84,6 +90,8 @@ public final class Capture {
   /** Runs a capture; exits with 0 once its input has ended. */
   public static void main(String[] arguments) throws IOException {
     PrintStream told = System.out;
+    Statements statements = new Statements(System.err);
+    System.setErr(statements);
     System.setOut(System.err);
     BufferedReader input =
         new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
@@ -100,7 +108,8 @@ public final class Capture {
     }
     CountDownLatch allowed = new CountDownLatch(1);
     Queue<String> requests = new ConcurrentLinkedQueue<>();
-    System.exit(run(settings, endOf(input, allowed, requests, settings.seal()), told, allowed, requests));
+    Thread ending = endOf(input, allowed, requests, settings.seal());
+    System.exit(run(settings, ending, told, allowed, requests, statements));
   }
 
   private static int run(
@@ -108,9 +117,10 @@ public final class Capture {
       Thread ending,
       PrintStream told,
       CountDownLatch allowed,
-      Queue<String> requests) {
+      Queue<String> requests,
+      Statements statements) {
     try {
-      Capture capture = new Capture(settings, told, allowed, requests);
+      Capture capture = new Capture(settings, told, allowed, requests, statements);
       told.println("ready");
       capture.follow(ending);
       return 0;
@@ -249,12 +259,20 @@ public final class Capture {
   }
 
   private void show() throws IOException {
-    history.check();
+    check();
     spool.show();
   }
 
-  private void flush() throws IOException, InterruptedException {
+  /** Refuses to keep what follows a statement that says less than is needed. */
+  private void check() throws IOException {
     history.check();
+    for (String each : statements.passedOver()) {
+      history.checkRows(each, "");
+    }
+  }
+
+  private void flush() throws IOException, InterruptedException {
+    check();
     spool.write();
     if (last != null) {
       spool.advance(last.sourcePartition(), last.sourceOffset(), lines.last());

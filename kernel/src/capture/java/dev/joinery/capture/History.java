@@ -20,6 +20,9 @@ import java.util.stream.Stream;
  * more after a start, as a server with GTIDs tells the last one: what it changes is known by then, so
  * a column that it renames may be gone.
  *
+ * <p>A statement that changes rows, of which the log tells none then, is passed over as well: it is
+ * noted here, or {@link Statements} has it.
+ *
  * <p>Invariant: it is noted before any row that follows it is told. So whoever looks before keeping
  * rows keeps none whose columns are not known.
  */
@@ -30,6 +33,12 @@ final class History {
   private static final Pattern TABLE =
       Pattern.compile(
           "(?is)\\btables?\\s+(?:if\\s+(?:not\\s+)?exists\\s+)?" + NAME + "(?:\\s*\\.\\s*" + NAME + ")?");
+  private static final Pattern INTO =
+      Pattern.compile(
+          "(?is)\\s+(?:(?:low_priority|delayed|high_priority|ignore|into)\\s+)*"
+              + NAME + "(?:\\s*\\.\\s*" + NAME + ")?.*");
+  private static final Pattern SETS = Pattern.compile("(?is)\\s+set\\s");
+  private static final Pattern WHERE = Pattern.compile("(?is)\\s+where\\s");
   private static final Pattern WORD = Pattern.compile("(?s)" + NAME);
   private static final int SHOWN = 160;
 
@@ -73,13 +82,27 @@ final class History {
 
   private void check(JsonNode noted) throws IOException {
     String ddl = noted.path("ddl").asText();
+    String database = noted.path("databaseName").asText();
+    checkRows(ddl, database);
     if (noted.path("tableChanges").isEmpty()
-        && changes(ddl, noted.path("databaseName").asText())
+        && changes(ddl, database)
         && !wasUnderstood(noted)) {
-      String shown = ddl.strip().replaceAll("\\s+", " ");
-      String cut = shown.length() > SHOWN ? shown.substring(0, SHOWN) + "…" : shown;
-      throw new IOException("a statement that changes a captured table is not understood: " + cut);
+      throw new IOException(
+          "a statement that changes a captured table is not understood: " + shown(ddl));
     }
+  }
+
+  /** Refuses a statement that changes rows of a captured table: the log does not tell which. */
+  void checkRows(String sql, String database) throws IOException {
+    if (changesRows(sql, database)) {
+      throw new IOException(
+          "the log has a statement in place of the rows of a captured table: " + shown(sql));
+    }
+  }
+
+  private static String shown(String sql) {
+    String line = sql.strip().replaceAll("\\s+", " ");
+    return line.length() > SHOWN ? line.substring(0, SHOWN) + "…" : line;
   }
 
   /** Returns whether it was noted before with its changes, at the same place of the log. */
@@ -104,9 +127,7 @@ final class History {
     }
     String rest = statement.group(2);
     return switch (statement.group(1).toLowerCase()) {
-      case "drop", "rename" ->
-          TABLE.matcher(rest).find()
-              && WORD.matcher(rest).results().anyMatch(each -> named(plain(each.group(1))));
+      case "drop", "rename" -> TABLE.matcher(rest).find() && names(rest);
       case "alter", "create", "truncate" -> {
         Matcher table = TABLE.matcher(rest);
         yield table.find() && captured(database, table.group(1), table.group(2));
@@ -115,7 +136,42 @@ final class History {
     };
   }
 
+  /** As {@link #changes}, of rows; the database is empty where it is not known. */
+  private boolean changesRows(String sql, String database) {
+    Matcher statement = STATEMENT.matcher(sql);
+    if (!statement.matches()) {
+      return false;
+    }
+    String rest = statement.group(2);
+    return switch (statement.group(1).toLowerCase()) {
+      case "insert", "replace" -> {
+        Matcher into = INTO.matcher(rest);
+        yield into.matches() && captured(database, into.group(1), into.group(2));
+      }
+      case "load" -> {
+        Matcher table = TABLE.matcher(rest);
+        yield table.find() && captured(database, table.group(1), table.group(2));
+      }
+      case "update" -> names(SETS.split(rest, 2)[0]);
+      case "delete" -> names(WHERE.split(rest, 2)[0]);
+      case "with" -> names(rest);
+      // MariaDB: settings for one statement.
+      case "set" -> {
+        int from = rest.toLowerCase().indexOf(" for ");
+        yield from >= 0 && changesRows(rest.substring(from + " for ".length()), database);
+      }
+      default -> false;
+    };
+  }
+
+  private boolean names(String sql) {
+    return WORD.matcher(sql).results().anyMatch(each -> named(plain(each.group(1))));
+  }
+
   private boolean captured(String database, String first, String second) {
+    if (second == null && database.isEmpty()) {
+      return named(plain(first));
+    }
     String name =
         second == null ? database + "." + plain(first) : plain(first) + "." + plain(second);
     return tables.stream().anyMatch(each -> each.matcher(name).matches());

@@ -1,0 +1,89 @@
+"""Changes that a binary log does not tell, since a session wrote less into it than it should."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from tests.services.captured import until
+from tests.services.mysql_captured import (
+    CUSTOMER,
+    capturing,
+    claimed,
+    connected,
+    database_of,
+    new_database,
+    rows_of,
+)
+from tests.services.mysql_server import started_server
+
+from joinery.capture.mysql import MysqlDatabase
+from joinery.capture.spool import CaptureLostError, SpoolFolder
+from joinery.clients.mysql import MysqlLink
+from joinery.dev.service import Service
+
+pytestmark = pytest.mark.services
+_STATEMENT = "set session binlog_format = 'STATEMENT'"
+_TOLD = "the log has a statement in place of the rows of a captured table: "
+
+
+@pytest.fixture(
+    scope="module", params=["mariadb", pytest.param("mysql-8.4", marks=pytest.mark.exhaustive)]
+)
+def server(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Service]:
+    """A server of the module's own, with a binary log of rows."""
+    with started_server(request.param, tmp_path_factory.mktemp(request.param)) as service:
+        yield service
+
+
+def capture_after(link: MysqlLink, sql: str, database: MysqlDatabase, spool: SpoolFolder) -> None:
+    with capturing(database, spool) as capture:
+        link.rows(sql)
+        until(lambda: capture.error, limit_s=60)
+
+
+@pytest.mark.parametrize(
+    ("setting", "changes", "told"),
+    [
+        pytest.param(_STATEMENT, each, f"{_TOLD}{each}", id=each.split()[0], marks=marks)
+        for each, marks in (
+            ("update customer set name = 'lost'", ()),
+            ("/* app */ insert into `customer` values (2, 'lost')", ()),
+            ("replace into customer values (1, 'lost')", ()),
+            ("delete customer from customer, checksum", pytest.mark.exhaustive),
+        )
+    ]
+    + [
+        pytest.param(
+            "set session binlog_row_image = 'MINIMAL'",
+            "delete from customer",
+            "the log lacks columns of a row of table customer",
+            id="image",
+        )
+    ],
+)
+def test_a_session_that_logs_less_than_whole_rows_of_a_captured_table_ends_the_capture(
+    server: Service, tmp_path: Path, setting: str, changes: str, told: str
+) -> None:
+    other = "create table checksum (id bigint primary key)"
+    with new_database(server.address, CUSTOMER, other) as url, closing(connected(url)) as link:
+        link.rows("insert into customer values (1, 'Ada')")
+        database = database_of(url, "customer")
+        spool = claimed(tmp_path, database)
+        with capturing(database, spool) as capture:
+            until(lambda: spool.position is not None or capture.error)
+            link.rows(setting)
+            link.rows("replace into checksum select id from customer")
+            capture.reach_end()
+        with pytest.raises(CaptureLostError) as refused:
+            capture_after(link, changes, database, spool)
+        with pytest.raises(CaptureLostError, match=re.escape(told)):
+            capture_after(link, "select 1", database, spool)
+
+    assert refused.value.message == told
+    assert rows_of(spool, "customer") == {1: {"id": 1, "name": "Ada"}}
