@@ -26,6 +26,7 @@ from typing import IO
 from joinery.capture.beginning import Beginning
 from joinery.capture.bulk import BrokenOffError
 from joinery.capture.database import LogDatabase
+from joinery.capture.full_spool import full_spool
 from joinery.capture.joining import Joining
 from joinery.capture.keep import Applied
 from joinery.capture.moments import check_moments
@@ -57,7 +58,7 @@ _HELD_S = 1.0
 _TEND_S = 0.5
 _TEND_END_S = 2.0
 _DROP_TRIES = 20
-_QUICK_S = 10.0
+_QUICK_S = 30.0  # without a heartbeat's move, on a machine that is busy
 _QUICK_ENDS = 5
 _GRACE_S = 10.0
 
@@ -253,7 +254,7 @@ class Capture:
             self.error = error
         except Exception as error:  # a thread's own failure must not be a silent end
             _log.exception("a capture failed")
-            self.error = CaptureError(
+            self.error = full_spool(self._spool, str(error)) or CaptureError(
                 f'the capture of source "{self._options.name}" failed: {error}'
             )
 
@@ -303,7 +304,9 @@ class Capture:
             if said == "held":
                 self._closing.wait(_HELD_S)
                 continue
-            if (refused := self._database.refusal(said)) is not None:
+            if (
+                refused := self._database.refusal(said) or full_spool(self._spool, said)
+            ) is not None:
                 raise refused
             _log.warning("a capture ended: %s", said)
             in_vain = time.monotonic() - began_at < _QUICK_S and self._place == place
