@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from joinery.app.app import App
     from joinery.app.declarations import Table
     from joinery.app.diff import diff
+    from joinery.app.kept import kept
     from joinery.app.project import Project, load
     from joinery.app.run import run, runs
     from joinery.app.status import status
@@ -40,6 +41,7 @@ __all__ = [
     "document",
     "fold",
     "history",
+    "kept",
     "load",
     "many",
     "one",
@@ -63,6 +65,7 @@ _HOMES = {
     "Table": "joinery.app.declarations",
     "JoineryError": "joinery.errors",
     "diff": "joinery.app.diff",
+    "kept": "joinery.app.kept",
     "status": "joinery.app.status",
     "wait": "joinery.app.wait",
     **dict.fromkeys(("where_to", "why"), "joinery.app.why"),

@@ -22,6 +22,7 @@ PUBLIC = [
     "document",
     "fold",
     "history",
+    "kept",
     "load",
     "many",
     "one",

@@ -111,6 +111,10 @@ def why(
         int | None,
         typer.Option("--batch", metavar="N", min=0, help="Show it as of batch N of its run."),
     ] = None,
+    state: Annotated[
+        bool,
+        typer.Option("--state", help="Show it as the run's state has it, compared with the logs."),
+    ] = False,
     records: Annotated[
         int,
         typer.Option("--records", min=1, help="Maximum number of records to read from each topic."),
@@ -126,6 +130,14 @@ def why(
         from joinery.cli.why import refuse_arguments
 
         refuse_arguments(context.args)
+    if state:
+        from joinery.cli.why import run_state
+
+        options = {"--row": row, "--not": absent, "--at": at}
+        given = [name for name, value in options.items() if value]
+        raise typer.Exit(
+            run_state(file, key, product, given, batch=batch, records=records, as_json=as_json)
+        )
     with SearchProcess(known_kafka_client()) as process:  # starts while the rest is imported
         from joinery.cli.why import run_why
 

@@ -7,9 +7,10 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from joinery.app.kept import kept
 from joinery.app.logs import WhyError
 from joinery.app.why import where_to, why
-from joinery.cli.ending import DONE, FAILED
+from joinery.cli.ending import DONE, FAILED, FOUND
 from joinery.project.load import load_spec
 from joinery.provenance.answer import Why
 from joinery.provenance.roots import Reach
@@ -72,6 +73,49 @@ def run_why(
         sys.stdout.writelines(f"{line}\n" for line in told)
         sys.stdout.flush()
         sys.stderr.writelines(f"{line}\n" for line in _small_print(found))
+    return FAILED if found.document is None else DONE
+
+
+def run_state(
+    file: Path,
+    key: str,
+    product: str,
+    others: Sequence[str],
+    *,
+    batch: int | None,
+    records: int,
+    as_json: bool,
+) -> int:
+    """Print a document as the state of its run has it, and where the logs tell otherwise.
+
+    Args:
+        file: The project file or folder.
+        key: The document's.
+        product: Its product; empty for the only one.
+        others: The options that were given beside it and do not go with it.
+        batch: After which batch; None for the last one.
+        records: How many records of a topic are read at most.
+        as_json: Whether to print JSON.
+
+    Returns:
+        0; 1 where there is no document, 3 where the logs tell otherwise.
+
+    Raises:
+        ProjectErrors: The project is wrong.
+        WhyError: What is asked has no answer.
+        StateReadError: There is no such state.
+    """
+    if others:
+        raise WhyError(f"--state cannot be combined with {others[0]}")
+    if not key:
+        raise WhyError("--state needs a key")
+    found = kept(file, product or _only(file), key, batch=batch, records=records)
+    if as_json:
+        _write_json(found.to_json())
+    else:
+        sys.stdout.writelines(f"{line}\n" for line in found.text_lines())
+    if found.differences:
+        return FOUND
     return FAILED if found.document is None else DONE
 
 

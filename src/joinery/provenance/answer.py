@@ -158,7 +158,7 @@ class Why:
                 f" {called(self.last.relation, self.last.key)}"
                 f" at {_at(self.last.place, self.last.position)}"
             )
-            yield from (_difference(*each) for each in self.last.differences)
+            yield from (difference_line(*each) for each in self.last.differences)
 
     def _repr_html_(self) -> str:
         """Return it as a notebook shows it."""
@@ -185,7 +185,8 @@ def _at(place: str, position: int | None) -> str:
     return place if position is None else f"{place}, position {position}"
 
 
-def _difference(path: str, before: str | None, after: str | None) -> str:
+def difference_line(path: str, before: str | None, after: str | None) -> str:
+    """Return what differs at a path, as a line of text; None is what is not there."""
     if before is None or after is None:
         sign, text = ("+", after) if before is None else ("-", before)
         return f"  {sign} {path or 'the document'}  {text}"
@@ -331,7 +332,7 @@ def last_of(
         naming.place(change),
         change.position,
         "delete" if change.after is None else "upsert",
-        [(each.path, _text(each.before), _text(each.after)) for each in altered],
+        [(each.path, value_text(each.before), value_text(each.after)) for each in altered],
     )
 
 
@@ -341,5 +342,6 @@ def _deep_first(below: Mapping[str, Sequence[Part]], above: str) -> Iterator[Par
         yield from _deep_first(below, each.path)
 
 
-def _text(value: Any) -> str | None:
+def value_text(value: Any) -> str | None:
+    """Return a part of a document as JSON text, without what is personal; None for none."""
     return None if value is None else masked(json_line(value))

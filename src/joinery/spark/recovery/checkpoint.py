@@ -23,6 +23,7 @@ FILE_NAME = "joinery.sources.json"
 ENDED = "joinery.ended.json"
 _HEADER = 2  # Spark's version line, and the batch's settings
 _TIME = "batchTimestampMs"
+STATE_STORE = "spark.sql.streaming.stateStore."
 
 
 class DamagedCheckpointError(RunError):
@@ -75,6 +76,31 @@ def last_batch_time_ms(checkpoint: Place) -> int:
 def batch_time_ms(checkpoint: Place, batch: int) -> int:
     """Return when a batch that was begun was, in milliseconds since 1970."""
     return int(_settings(checkpoint, batch)[_TIME])
+
+
+def state_settings(checkpoint: Place, batch: int) -> dict[str, str]:
+    """Return the settings of Spark's state stores with which a batch began, and its partitions."""
+    noted: dict[str, str] = _settings(checkpoint, batch).get("conf", {})
+    return {
+        name: each
+        for name, each in noted.items()
+        if name == PARTITIONS or name.startswith(STATE_STORE)
+    }
+
+
+def state_ids(checkpoint: Place, batch: int) -> dict[str, list[list[str]]]:
+    """Return the names of the state that counts after a committed batch.
+
+    By operator, then by partition; the first of each is that of its only store. Empty where the
+    state was written without names.
+    """
+    file = checkpoint / "commits" / str(batch)
+    try:
+        told = json.loads(file.read_text(encoding="utf-8").splitlines()[1])
+    except (ValueError, IndexError) as error:
+        raise _damaged(file) from error
+    ids: dict[str, list[list[str]]] = told.get("stateUniqueIds") or {}
+    return ids
 
 
 def partitions_of(checkpoint: Place) -> int | None:

@@ -17,13 +17,15 @@ _JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx1g", "-Dlog4j2.level
 _OPENED = ("java.lang", "java.nio", "java.util", "sun.nio.ch")
 
 
-def log_jvm(door: str, *jars: Path) -> list[str]:
+def log_jvm(door: str, *jars: Path, scratch: Path | None = None) -> list[str]:
     """Return the command of a JVM that opens a door of the kernel.
 
     Args:
         door: The class.
         jars: What it needs beside Spark's and the kernel's.
+        scratch: Where it leaves what it needs for itself alone; None for the system's folder.
     """
     opened = [f"--add-opens=java.base/{each}=ALL-UNNAMED" for each in _OPENED]
     path = os.pathsep.join((class_path(), *map(str, jars)))
-    return [java(), *shlex.split(archive_option()), *_JVM, *opened, "-cp", path, door]
+    own = [] if scratch is None else [f"-Djava.io.tmpdir={scratch}"]
+    return [java(), *shlex.split(archive_option()), *_JVM, *own, *opened, "-cp", path, door]

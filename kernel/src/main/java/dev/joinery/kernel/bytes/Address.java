@@ -85,6 +85,11 @@ public final class Address {
     return in.readVarInt();
   }
 
+  /** The partition, of so many, to which Spark gives an address. */
+  public static int partitionOf(byte[] address, int partitions) {
+    return Math.floorMod(PartitionHash.of(address), partitions);
+  }
+
   /** The node an address names; -1 for the output. */
   public static int nodeOf(byte[] address) {
     return new ByteReader(address, 4, address.length - 4).readVarInt() - 1;

@@ -4,8 +4,6 @@ import dev.joinery.kernel.bytes.Address;
 import dev.joinery.kernel.bytes.ByteWriter;
 import dev.joinery.kernel.bytes.Hash;
 import java.io.Serializable;
-import org.apache.spark.unsafe.Platform;
-import org.apache.spark.unsafe.hash.Murmur3_x86_32;
 
 /**
  * The addresses that the keys of a node are shared among, so that all of them can be told of time;
@@ -24,25 +22,15 @@ public record Buckets(byte[][] keys) implements Serializable {
   /** Above it chance is even enough. */
   private static final int FEW = 64;
 
-  private static final int SPARKS_SEED = 42;
-
   public static Buckets of(int node, int count) {
     byte[][] keys = new byte[count][];
     for (int bucket = 0; bucket < count; bucket++) {
       int number = 0;
       do {
         keys[bucket] = new ByteWriter(8).writeInt(bucket).writeInt(number++).toBytes();
-      } while (count <= FEW && partitionOf(Address.of(node, keys[bucket]), EVENLY) != bucket);
+      } while (count <= FEW && Address.partitionOf(Address.of(node, keys[bucket]), EVENLY) != bucket);
     }
     return new Buckets(keys);
-  }
-
-  /** The partition into which Spark puts an address. */
-  static int partitionOf(byte[] address, int partitions) {
-    int hash =
-        Murmur3_x86_32.hashUnsafeBytes(
-            address, Platform.BYTE_ARRAY_OFFSET, address.length, SPARKS_SEED);
-    return Math.floorMod(hash, partitions);
   }
 
   /** The key of the address where a table's key or an event's identity stands. */

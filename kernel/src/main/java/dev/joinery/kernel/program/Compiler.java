@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Supplier;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
@@ -38,7 +39,7 @@ public final class Compiler {
   /** The functions that ask in which order rows are, be it that of the log alone. */
   private static final Set<String> ORDERED = Set.of("first", "last", "collect");
 
-  private final SparkSession userSession;
+  private final Supplier<SparkSession> userSession;
   private SparkSession ownSession;
 
   /**
@@ -46,12 +47,21 @@ public final class Compiler {
    * its functions matter.
    */
   public Compiler(SparkSession userSession) {
+    this.userSession = () -> userSession;
+  }
+
+  private Compiler(Supplier<SparkSession> userSession) {
     this.userSession = userSession;
+  }
+
+  /** The same, of a session that is not opened before it is needed. */
+  public static Compiler opening(Supplier<SparkSession> session) {
+    return new Compiler(session);
   }
 
   private SparkSession session() {
     if (ownSession == null) {
-      ownSession = userSession.newSession();
+      ownSession = userSession.get().newSession();
       ownSession.sessionState().conf().clear();
       ownSession.conf().set("spark.sql.ansi.enabled", "true");
       ownSession.conf().set("spark.sql.session.timeZone", "UTC");

@@ -23,7 +23,7 @@ class BucketsTest {
     for (int partitions : new int[] {2, 3, 4, 6, 8, 12, 16, 32}) {
       int[] shares = new int[partitions];
       for (byte[] key : Buckets.of(3, 32).keys()) {
-        shares[Buckets.partitionOf(Address.of(3, key), partitions)]++;
+        shares[Address.partitionOf(Address.of(3, key), partitions)]++;
       }
 
       int most = Arrays.stream(shares).max().orElseThrow();
@@ -44,7 +44,7 @@ class BucketsTest {
     for (byte[] key : Buckets.of(3, 32).keys()) {
       byte[] address = Address.of(3, key);
       int partition = spark.apply(new GenericInternalRow(new Object[] {address})).getInt(0);
-      assertEquals(partition, Buckets.partitionOf(address, 16));
+      assertEquals(partition, Address.partitionOf(address, 16));
     }
   }
 

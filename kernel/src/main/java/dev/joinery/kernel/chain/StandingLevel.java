@@ -1,0 +1,119 @@
+package dev.joinery.kernel.chain;
+
+import dev.joinery.kernel.spark.BytesEncoder;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.UUID;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.spark.broadcast.Broadcast;
+import org.apache.spark.sql.catalyst.encoders.ExpressionEncoder;
+import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.statefulprocessor.StatefulProcessorHandleImpl;
+import org.apache.spark.sql.execution.streaming.state.NoPrefixKeyStateEncoderSpec;
+import org.apache.spark.sql.execution.streaming.state.StateStore;
+import org.apache.spark.sql.execution.streaming.state.StateStoreConf;
+import org.apache.spark.sql.execution.streaming.state.StateStoreId;
+import org.apache.spark.sql.execution.streaming.state.StateStoreProvider;
+import org.apache.spark.sql.execution.streaming.state.StateStoreProvider$;
+import org.apache.spark.sql.execution.streaming.state.StateStoreProviderId;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.streaming.OutputMode;
+import org.apache.spark.sql.streaming.TimeMode;
+import org.apache.spark.sql.types.StructType;
+import scala.Option;
+import scala.Tuple2;
+import scala.collection.immutable.Map$;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * One partition of a level as it stood after a batch, without a Spark session, beside whatever run
+ * goes on: its nodes answer as they would in the next batch, and nothing of that is kept.
+ *
+ * <p>Spark's own provider reads the files of the checkpoint into a folder of this process; what a
+ * node writes is undone once it has answered.
+ */
+public final class StandingLevel implements AutoCloseable {
+  private static final String STORE = StateStoreId.DEFAULT_STORE_NAME();
+
+  private final StateStoreProvider provider;
+  private final Broadcast<SharedProgram> shared;
+  private final int level;
+  private final long version;
+  private final String id;
+
+  /**
+   * @param place of the state of the level's operator
+   * @param settings of Spark's state stores, with which the state was written
+   * @param version of the state, which is the number of the batch after it
+   * @param id by which a commit names the state that counts; null where it names none
+   */
+  public StandingLevel(
+      Broadcast<SharedProgram> shared,
+      int level,
+      Place place,
+      Map<String, String> settings,
+      long version,
+      String id) {
+    this.shared = shared;
+    this.level = level;
+    this.version = version;
+    this.id = id;
+    SQLConf conf = new SQLConf();
+    settings.forEach(conf::setConfString);
+    StructType schema = new BytesEncoder().schema();
+    provider =
+        StateStoreProvider$.MODULE$.createAndInit(
+            new StateStoreProviderId(
+                new StateStoreId(place.root(), place.operator(), place.partition(), STORE),
+                UUID.randomUUID()),
+            schema,
+            schema,
+            new NoPrefixKeyStateEncoderSpec(schema),
+            true,
+            new StateStoreConf(conf, Map$.MODULE$.empty()),
+            new Configuration(),
+            false,
+            Option.empty());
+  }
+
+  /** The folder of all state, and where in it a partition's is. */
+  public record Place(String root, int operator, int partition) {}
+
+  /** What the node of an address sends at a message. */
+  public List<byte[]> ask(byte[] address, byte[] message) {
+    StateStore store = provider.getStore(version, Option.apply(id), false, false);
+    try {
+      Level standing = new Level(shared, level, new Counting.EachGroup());
+      standing.setHandle(handle(store));
+      standing.init(OutputMode.Update(), TimeMode.None());
+      List<byte[]> sent = new ArrayList<>();
+      CollectionConverters.asJava(
+              standing.handleInputRows(
+                  address, CollectionConverters.asScala(List.of(message).iterator()), null))
+          .forEachRemaining((Tuple2<byte[], byte[]> each) -> sent.add(each._1()));
+      standing.close();
+      return sent;
+    } finally {
+      store.abort();
+    }
+  }
+
+  @SuppressWarnings("unchecked")
+  private static StatefulProcessorHandleImpl handle(StateStore store) {
+    return new StatefulProcessorHandleImpl(
+        store,
+        UUID.randomUUID(),
+        (ExpressionEncoder<Object>) (ExpressionEncoder<?>) new BytesEncoder(),
+        TimeMode.None(),
+        true,
+        Option.empty(),
+        Option.empty(),
+        Map$.MODULE$.empty(),
+        Option.empty());
+  }
+
+  @Override
+  public void close() {
+    provider.close();
+  }
+}

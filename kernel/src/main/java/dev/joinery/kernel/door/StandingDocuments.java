@@ -1,0 +1,143 @@
+package dev.joinery.kernel.door;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.joinery.kernel.bytes.Address;
+import dev.joinery.kernel.bytes.BinaryRow;
+import dev.joinery.kernel.bytes.ByteReader;
+import dev.joinery.kernel.chain.HeldProgram;
+import dev.joinery.kernel.chain.SharedProgram;
+import dev.joinery.kernel.chain.StandingLevel;
+import dev.joinery.kernel.chain.StateMark;
+import dev.joinery.kernel.ingress.PendingRoots;
+import dev.joinery.kernel.message.Message;
+import dev.joinery.kernel.message.Outbox;
+import dev.joinery.kernel.program.Compiler;
+import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.ProgramReader;
+import dev.joinery.kernel.render.ByteSink;
+import dev.joinery.kernel.render.JsonWriter;
+import java.io.BufferedReader;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.classic.SparkSession;
+
+/**
+ * Tells the documents that the state of a checkpoint gives, in a JVM of its own, beside whatever run
+ * goes on: the nodes that send them are asked to send them again, and nothing of that is kept.
+ */
+public final class StandingDocuments implements AutoCloseable {
+  private static final ObjectMapper JSON = new ObjectMapper();
+
+  /** Above all that was ever sent, so that a node sends whatever it has. */
+  private static final long VERSION = Long.MAX_VALUE / 2;
+
+  private final JsonNode request;
+  private final Program program;
+  private final HeldProgram shared;
+  private final PendingRoots roots;
+  private final Map<StandingLevel.Place, StandingLevel> levels = new HashMap<>();
+
+  private StandingDocuments(JsonNode request) throws IOException {
+    this.request = request;
+    program = ProgramReader.read(request.get("program").asText());
+    List<String> marks = List.of(JSON.treeToValue(request.get("marks"), String[].class));
+    Compiler compiler = Compiler.opening(StandingDocuments::session);
+    shared = new HeldProgram(SharedProgram.of(compiler.compile(program), StateMark.of(marks)));
+    roots = new PendingRoots(program);
+  }
+
+  /** What resolves expressions; it runs nothing. */
+  private static SparkSession session() {
+    return (SparkSession)
+        SparkSession.builder()
+            .master("local[1]")
+            .config("spark.ui.enabled", "false")
+            .config("spark.sql.artifact.isolation.enabled", "false")
+            .getOrCreate();
+  }
+
+  /**
+   * Reads a request from the first line of standard input: {@code {"program", "marks", "state":
+   * folder, "partitions", "version": the number of the next batch, "ids": {operator:
+   * [[id]]} as the commit has them, "settings": {name: value} of state stores}}. Then it answers
+   * questions, a line each: {@code {"product", "key": text of a JSON object}}. An answer has its
+   * length in front, as an int: the dead letter that is told in place of the document, if any, a
+   * line break, and the document's text, if there is one.
+   */
+  public static void main(String[] arguments) throws IOException {
+    BufferedReader in =
+        new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+    DataOutputStream out = new DataOutputStream(System.out);
+    try (StandingDocuments documents = new StandingDocuments(JSON.readTree(in.readLine()))) {
+      for (String line = in.readLine(); line != null && !line.isEmpty(); line = in.readLine()) {
+        byte[] answer = documents.answer(line).getBytes(StandardCharsets.UTF_8);
+        out.writeInt(answer.length);
+        out.write(answer);
+        out.flush();
+      }
+    }
+  }
+
+  private String answer(String question) {
+    PendingRoots.Root asked = roots.read(question);
+    PendingRoots.Root root = new PendingRoots.Root(asked.address(), asked.key(), VERSION);
+    Outbox told = new Outbox();
+    root.tell(told);
+    String letter = "";
+    String document = "";
+    for (byte[] each : levelOf(root.address()).ask(root.address(), told.next()._1())) {
+      ByteReader in = Message.body(each);
+      switch (Message.kind(each)) {
+        case Message.DOCUMENT -> document = text(in);
+        case Message.DEAD_LETTER ->
+            letter = new String(in.rest().toBytes(), StandardCharsets.UTF_8);
+        default -> {} // Counters, tombstones, and what others hear who read the product.
+      }
+    }
+    return letter + "\n" + document;
+  }
+
+  private String text(ByteReader document) {
+    Program.ProductProgram product = program.products().get(document.readVarInt());
+    document.readLong();
+    document.readBlob();
+    document.readBlob();
+    document.readBlob();
+    ByteSink text = new ByteSink(4096);
+    new JsonWriter(product.value())
+        .write(BinaryRow.of(document.rest(), product.value().length()), text);
+    return new String(text.toByteArray(), StandardCharsets.UTF_8);
+  }
+
+  private StandingLevel levelOf(byte[] address) {
+    int level = program.nodes().get(Address.nodeOf(address)).level();
+    int partition = Address.partitionOf(address, request.get("partitions").asInt());
+    // Spark numbers operators from the last on.
+    int operator = program.levels() - level;
+    String state = request.get("state").asText();
+    return levels.computeIfAbsent(
+        new StandingLevel.Place(state, operator, partition), place -> opened(level, place));
+  }
+
+  private StandingLevel opened(int level, StandingLevel.Place place) {
+    JsonNode id =
+        request.path("ids").path(Integer.toString(place.operator())).path(place.partition()).path(0);
+    Map<String, String> settings = new HashMap<>();
+    request.get("settings").fields().forEachRemaining(
+        each -> settings.put(each.getKey(), each.getValue().asText()));
+    long version = request.get("version").asLong();
+    return new StandingLevel(
+        shared, level, place, settings, version, id.isMissingNode() ? null : id.asText());
+  }
+
+  @Override
+  public void close() {
+    levels.values().forEach(StandingLevel::close);
+  }
+}

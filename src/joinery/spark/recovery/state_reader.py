@@ -1,0 +1,151 @@
+"""Reads what the state of a checkpoint says, in a JVM without a Spark session, beside its run.
+
+Spark's own provider reads the files that a commit names, which nobody changes, into a folder of
+that JVM. The nodes that send documents are asked to send them once more, and nothing of that is
+kept. So the run is not disturbed, and there need be none.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from joinery.delivery.query_paths import QueryPaths
+from joinery.errors import RunError
+from joinery.place.place import numbers_in
+from joinery.plan.product import Product
+from joinery.project.product import ProjectSpec
+from joinery.solutions.spark_state.fingerprint import (
+    SPARK_STATE,
+    differences,
+    standing_fingerprint,
+    state_marks,
+)
+from joinery.solutions.spark_state.program import KernelProgram
+from joinery.spark.batch.query_kernel import lower_query
+from joinery.spark.batch.stores import solution_of
+from joinery.spark.launch import STATE_SETTINGS
+from joinery.spark.partitions import PARTITIONS
+from joinery.spark.recovery.checkpoint import state_ids, state_settings, unbuilt
+from joinery.spark.source.door_process import DoorProcess
+
+_DOOR = "dev.joinery.kernel.door.StandingDocuments"
+_ABSENT = ("FileNotFoundException", "NoSuchFileException")
+
+
+class StateReadError(RunError):
+    """The state of a checkpoint cannot be read."""
+
+    code = "RUN_STATE_READ"
+
+
+class StateReader(DoorProcess):
+    """Answers from the state of one query as it was after a batch; closed once.
+
+    Args:
+        spec: The project.
+        products: All products of the query.
+        batch: After which; None for the last one that was committed.
+
+    Attributes:
+        batch: After which.
+
+    Raises:
+        StateReadError: The query has no such state, or that of another plan than the project's.
+        LocalOnlyError: Its checkpoint is not on a disk.
+        RunError: Java is missing.
+    """
+
+    def __init__(
+        self, spec: ProjectSpec, products: Sequence[Product], batch: int | None = None
+    ) -> None:
+        query = products[0].query
+        checkpoint = _checkpoint(spec, query, products)
+        program, earlier = _standing_program(spec, query, products, checkpoint)
+        self.batch = _committed(query, checkpoint, batch)
+        self._unbuilt = unbuilt(checkpoint)
+        settings = state_settings(checkpoint, self.batch)
+        super().__init__(_DOOR)
+        self.ask(
+            {
+                "program": program.to_json(),
+                "marks": state_marks(program, earlier),
+                "state": str(checkpoint / "state"),
+                "partitions": int(settings.pop(PARTITIONS)),
+                "version": self.batch + 1,
+                "ids": state_ids(checkpoint, self.batch),
+                "settings": {**STATE_SETTINGS, **settings},
+            }
+        )
+
+    def document(self, product: str, key: str) -> tuple[str | None, str]:
+        """Return a document's text, None where there is none, and why it is refused, if it is.
+
+        Args:
+            product: One of the query.
+            key: The columns of the product's key, as a JSON object.
+
+        Raises:
+            StateReadError: The state cannot be read.
+        """
+        if product in self._unbuilt:
+            raise StateReadError(
+                f'product "{product}" is not built yet', hint="Have it built: joinery run --once."
+            )
+        self.ask({"product": product, "key": key})
+        letter, _, document = self.answer().decode().partition("\n")
+        return document or None, json.loads(letter)["reason"] if letter else ""
+
+    def failure(self, told: str) -> Exception:
+        """Return that the state cannot be read, or is gone by now."""
+        if any(each in told for each in _ABSENT):
+            return StateReadError(
+                f"the state after batch {self.batch} is no longer there",
+                hint="A checkpoint keeps that of its last hundred batches or so.",
+            )
+        lines = (line for line in told.splitlines() if "rror" in line or "xception" in line)
+        return StateReadError(
+            f"the state after batch {self.batch} could not be read",
+            detail=next(lines, told).strip()[:300],
+        )
+
+
+def _checkpoint(spec: ProjectSpec, query: str, products: Sequence[Product]) -> Path:
+    """Return the checkpoint of a query whose state is Spark's."""
+    solution = solution_of(products)
+    if solution != SPARK_STATE:
+        raise StateReadError(f'query "{query}" keeps its state in {solution}, not in files')
+    return QueryPaths.of(spec.checkpoint, query).on_disk("the reader of state")
+
+
+def _standing_program(
+    spec: ProjectSpec, query: str, products: Sequence[Product], checkpoint: Path
+) -> tuple[KernelProgram, Sequence[str]]:
+    """Return the program whose state stands, and the marks of those that wrote it before."""
+    lowered = lower_query(products, spec.run, standing_fingerprint(checkpoint))
+    told = ""
+    for each in (lowered.program, lowered.former):
+        if each is not None:
+            others = differences(checkpoint, each)
+            if not others:
+                return each, lowered.earlier
+            told = told or others[0]
+    raise StateReadError(
+        f'query "{query}" has the state of another plan than that of the project',
+        detail=told,
+        hint="Have it follow the project first: joinery apply, or joinery run --rebuild.",
+    )
+
+
+def _committed(query: str, checkpoint: Path, batch: int | None) -> int:
+    """Return the batch whose state is read."""
+    done = numbers_in(checkpoint / "commits")
+    if not done or not numbers_in(checkpoint / "state"):
+        raise StateReadError(f'query "{query}" has no state: it has run no batch')
+    if batch is not None and batch not in done:
+        raise StateReadError(
+            f'the checkpoint of query "{query}" has no batch {batch}',
+            detail=f"It has {min(done)} to {max(done)}.",
+        )
+    return max(done) if batch is None else batch

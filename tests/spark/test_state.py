@@ -1,0 +1,293 @@
+"""What the state of a run says of its documents, beside what its sinks were given."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.session_run import run_to_end
+from typer.testing import CliRunner
+
+import joinery as jn
+from joinery.app.logs import WhyError
+from joinery.cli.commands import app
+from joinery.plan.build import build_plan
+from joinery.project.load import load_spec
+from joinery.spark.recovery.state_reader import StateReader, StateReadError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PROJECT = """\
+name: shop
+sources: {changes: {files: {path: data}}}
+defaults: {source: changes, format: json}
+relations:
+  customer: {key: [id], fields: {id: long, name: string, since: timestamp}}
+  order:
+    key: [shop, number]
+    fields: {shop: string, number: long, customer_id: long, price: "decimal(8,2)"}
+  follow: {key: [who, whom], fields: {who: long, whom: long}}
+  post: {key: [id], fields: {id: long, author: long, text: string, at: timestamp}}
+  view:
+    key: [id]
+    append: true
+    fields: {id: long, page: string, ok: boolean, at: timestamp}
+    time: at
+    watermark: {delay: 1s}
+  entry:
+    key: [account, seq]
+    append: true
+    fields: {account: string, seq: long, kind: string, amount: long}
+  wanted: {key: [id], fields: {id: long, condition: string}}
+run: {spark: {spark.sql.shuffle.partitions: "3"}}
+products:
+  profile:
+    root: customer
+    group: all
+    fields: [name]
+    embed:
+      orders: {many: order, on: {customer_id: id}, fields: [number, price], order: [number]}
+    values: {shouted: upper(name), cost: sum(orders.price)}
+    sink: {files: {path: out}}
+  receipt:
+    root: order
+    group: all
+    fields: [price]
+    embed: {customer: {one: customer, on: {id: customer_id}, fields: [name]}}
+    sink: {files: {path: out}}
+  feed:
+    root: customer
+    group: all
+    fields: [name]
+    embed:
+      posts:
+        many: post
+        through: {follow: {who: id}}
+        on: {author: follow.whom}
+        fields: [text]
+        order: [-at]
+        limit: 2
+    sink: {files: {path: out}}
+  totals:
+    aggregate: order
+    group: all
+    by: [shop]
+    values: {n: count(*), cost: sum(price)}
+    sink: {files: {path: out}}
+  pages:
+    aggregate: view
+    group: all
+    by: [page]
+    window: {tumbling: 1m}
+    values: {n: count(*)}
+    sink: {files: {path: out}}
+  visits:
+    aggregate: view
+    group: all
+    by: [page]
+    window: {session: 30s, max: 1h}
+    values: {n: count(*)}
+    sink: {files: {path: out}}
+  names:
+    history: customer
+    group: all
+    valid: since
+    track: [name]
+    sink: {files: {path: out}}
+  balance:
+    fold: entry
+    group: all
+    by: [account]
+    sequence: seq
+    kind: kind
+    state: {sum: "long = 0"}
+    when: {In: {sum: sum + event.amount}, Out: {sum: sum - event.amount}}
+    wait: 0s
+    sink: {files: {path: out}}
+  failures:
+    pattern: view
+    group: all
+    by: [page]
+    define: {F: not ok, S: ok}
+    match: "F{2,} -> S"
+    within: 10m
+    fields: {tries: count(F)}
+    sink: {files: {path: out}}
+  found:
+    search: order
+    group: all
+    queries: wanted
+    query: condition
+    fields: {price: order.price}
+    sink: {files: {path: out}}
+"""
+FIRST: Mapping[str, list[dict[str, Any]]] = {
+    "customer": [
+        {"id": 1, "name": "Ada", "since": "2026-01-01T00:00:00Z"},
+        {"id": 2, "name": "Bo", "since": "2026-01-01T00:00:00Z"},
+        {"id": 3, "name": "Cy", "since": "2026-01-01T00:00:00Z"},
+    ],
+    "order": [
+        {"shop": "a,b", "number": 1, "customer_id": 1, "price": "1.50"},
+        {"shop": "ö", "number": 2, "customer_id": 1, "price": "20.00"},
+        {"shop": "ö", "number": 3, "customer_id": 2, "price": "3.00"},
+    ],
+    "follow": [{"who": 1, "whom": 2}, {"who": 1, "whom": 3}],
+    "post": [
+        {"id": n, "author": 2 + n % 2, "text": f"post {n}", "at": f"2026-01-01T00:00:0{n}Z"}
+        for n in range(5)
+    ],
+    "view": [
+        {"id": n, "page": "/", "ok": n == 2, "at": f"2026-01-01T00:00:0{n}Z"} for n in range(3)
+    ],
+    "entry": [
+        {"account": "x", "seq": 1, "kind": "In", "amount": 10},
+        {"account": "x", "seq": 2, "kind": "Out", "amount": 3},
+    ],
+    "wanted": [{"id": 1, "condition": "price > 2"}],
+}
+SECOND: Mapping[str, list[dict[str, Any]]] = {
+    "customer": [
+        {"id": 1, "name": "Ada L.", "since": "2026-02-01T00:00:00Z"},
+        {"id": 3, "__deleted": True},
+    ],
+    "order": [
+        {"shop": "ö", "number": 2, "customer_id": 2, "price": "0.10"},
+        {"shop": "ö", "number": 3, "__deleted": True},
+    ],
+    "follow": [{"who": 1, "whom": 3, "__deleted": True}],
+    "view": [{"id": 9, "page": "/", "ok": True, "at": "2026-01-01T00:09:00Z"}],
+    "entry": [{"account": "x", "seq": 3, "kind": "In", "amount": 1}],
+}
+
+
+@pytest.fixture(scope="module")
+def folder(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project of which two batches are read, one after the other."""
+    made = tmp_path_factory.mktemp("state")
+    (made / "joinery.yaml").write_text(PROJECT, encoding="utf-8")
+    for number, each in enumerate((FIRST, SECOND)):
+        for relation, rows in each.items():
+            file = made / "data" / relation / f"{number}.jsonl"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+        run_to_end(spark, made)
+    return made
+
+
+def sent(folder: Path, product: str) -> dict[str, list[tuple[int, str | None]]]:
+    """Return by key what a sink was given, each with its version, the last one at the end."""
+    found: dict[str, list[tuple[int, str | None]]] = {}
+    for file in sorted((folder / "out" / product).glob("*.jsonl")):
+        for line in file.read_text(encoding="utf-8").splitlines():
+            told = json.loads(line)
+            value = None if told["value"] is None else line[line.index('"value":') + 8 :]
+            document = value and value[: value.rindex(',"version":')]
+            key = json.dumps(told["key"], ensure_ascii=False)
+            found.setdefault(key, []).append((told["version"], document))
+    return found
+
+
+def test_the_state_has_the_very_documents_that_sinks_were_given(folder: Path) -> None:
+    products = build_plan(load_spec(folder / "joinery.yaml")).products
+    versions = sorted({v for p in products for d in sent(folder, p.name).values() for v, _ in d})
+    assert 2 == len(versions)
+    for batch in (1, 0):
+        compared = 0
+        with StateReader(load_spec(folder / "joinery.yaml"), products, batch) as state:
+            for product in products:
+                for key, documents in sent(folder, product.name).items():
+                    told = [text for version, text in documents if version <= versions[batch]]
+                    document, refused = state.document(product.name, key)
+                    assert "" == refused
+                    assert (told[-1] if told else None) == document, (product.name, key)
+                    compared += document is not None
+        assert compared > 15
+
+
+def test_a_group_is_compared_with_what_the_log_tells(folder: Path) -> None:
+    found = jn.kept(folder, "pages", ["/", "2026-01-01T00:00:00Z"])
+    assert ["the state after batch 1; the logs up to there tell the same"] == [*found.lines()]
+    assert found.document is not None
+    assert "" == found.unread
+
+
+@contextmanager
+def altered(file: Path, before: str, after: str) -> Iterator[None]:
+    """Have another text in a file for the length of a block."""
+    text = file.read_text(encoding="utf-8")
+    assert before in text
+    file.write_text(text.replace(before, after), encoding="utf-8")
+    try:
+        yield
+    finally:
+        file.write_text(text, encoding="utf-8")
+
+
+def test_where_logs_tell_otherwise_is_shown(folder: Path) -> None:
+    asked = ["why", "1", "--product", "profile", "--state", "--file", str(folder)]
+    # Of the same length: a file that grew would be known to have other lines.
+    with altered(folder / "data" / "customer" / "1.jsonl", "Ada L.", "Eva L."):
+        shown = CliRunner().invoke(app, asked)
+    assert 3 == shown.exit_code
+    assert [
+        "the state after batch 1; the logs up to there tell otherwise:",
+        '  ~ name  "Ada L." → "Eva L."',
+        '  ~ shouted  "ADA L." → "EVA L."',
+    ] == shown.stdout.splitlines()[-3:]
+
+
+def test_a_key_that_the_logs_do_not_know_is_looked_for_all_the_same(folder: Path) -> None:
+    found = jn.kept(folder, "profile", 99, batch=0)
+    assert found.document is None
+    assert "no record of customer has the key 99" == found.unread
+    assert not found.to_json()["compared"]
+
+
+def test_state_of_another_plan_is_refused(folder: Path) -> None:
+    project = folder / "joinery.yaml"
+    with (
+        altered(project, "fields: [text]", "fields: [text, at]"),
+        pytest.raises(StateReadError) as told,
+    ):
+        jn.kept(project, "profile", 1)
+    assert 'query "all" has the state of another plan than that of the project' == (
+        told.value.message
+    )
+    assert "joinery apply" in told.value.hint
+
+
+def test_state_of_a_batch_that_is_not_there_is_told(folder: Path) -> None:
+    with pytest.raises(StateReadError, match='checkpoint of query "all" has no batch 7'):
+        jn.kept(folder, "profile", 1, batch=7)
+
+
+def test_state_whose_files_are_gone_is_told(folder: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    for file in (copy / ".joinery" / "checkpoint" / "all" / "state").rglob("2_*"):
+        file.unlink()
+    with pytest.raises(StateReadError, match="the state after batch 1 is no longer there"):
+        jn.kept(copy, "profile", 1)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["1", "--at", "2026-01-01"], "--state cannot be combined with --at"),
+        (["--row", "order:1"], "--state cannot be combined with --row"),
+        ([], "--state needs a key"),
+    ],
+)
+def test_what_does_not_go_with_it_is_refused(
+    folder: Path, options: list[str], message: str
+) -> None:
+    shown = CliRunner().invoke(app, ["why", *options, "--state", "--file", str(folder)])
+    assert isinstance(shown.exception, WhyError)
+    assert message == shown.exception.message
