@@ -57,6 +57,19 @@ products:
       peers: {many: order, on: [score], fields: [id]}
 """
 
+_REALS = """
+relations:
+  user: {key: [id], fields: {id: int, rank: short}}
+  order: {key: [id], fields: {id: long, user_id: double, rank: float}}
+products:
+  p:
+    root: user
+    fields: [id]
+    embed:
+      orders: {many: order, on: {user_id: id}, fields: [id]}
+      peers: {many: order, on: [rank], fields: [id]}
+"""
+
 _MAP = """
 relations:
   user: {key: [id], fields: {id: long}}
@@ -317,6 +330,26 @@ CASES = (
             insert("order", id=10, user_id=1, score="2.500"),
             insert("order", id=11, user_id=4294967297, score="2.501"),
             then=[upsert(1, {"id": 1, "orders": [{"id": 10}], "peers": [{"id": 10}]})],
+        ),
+    ),
+    case(
+        "an int joins a double, and a short a float, by value",
+        _REALS,
+        when(
+            insert("user", id=-1, rank=0),
+            insert("order", id=10, user_id=-1.0, rank=0.0),
+            insert("order", id=11, user_id=-1.5, rank=-0.0),
+            insert("order", id=12, user_id=4294967295.0, rank=None),
+            then=[
+                upsert(-1, {"id": -1, "orders": [{"id": 10}], "peers": [{"id": 10}, {"id": 11}]})
+            ],
+        ),
+        when(
+            update("order", id=10, user_id=1.0),
+            update("order", id=12, user_id=-1.0),
+            then=[
+                upsert(-1, {"id": -1, "orders": [{"id": 12}], "peers": [{"id": 10}, {"id": 11}]})
+            ],
         ),
     ),
     case(

@@ -155,7 +155,10 @@ public final class KeyCodec implements Serializable {
   }
 
   private static double real(InternalRow row, int ordinal, DataType type) {
-    return type instanceof FloatType ? row.getFloat(ordinal) : row.getDouble(ordinal);
+    if (type instanceof DoubleType) {
+      return row.getDouble(ordinal);
+    }
+    return type instanceof FloatType ? row.getFloat(ordinal) : whole(row, ordinal, type);
   }
 
   private static long sortable(double value) {

@@ -134,6 +134,16 @@ class KeyCodecTest {
   }
 
   @Test
+  void wholeNumbersAreWidenedToTheCodeOfARealNumber() {
+    Slice code = code(DataTypes.DoubleType, -12.0);
+
+    assertEquals(code, code(DataTypes.IntegerType, DataTypes.DoubleType, false, -12));
+    assertEquals(code, code(DataTypes.ShortType, DataTypes.DoubleType, false, (short) -12));
+    assertEquals(code, code(DataTypes.FloatType, DataTypes.DoubleType, false, -12.0f));
+    assertEquals(code, code(DataTypes.ByteType, DataTypes.FloatType, false, (byte) -12));
+  }
+
+  @Test
   void decimalsSortByValueUpToTheirLastDigit() {
     assertCodesRise(
         DECIMAL,
