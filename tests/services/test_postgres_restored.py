@@ -1,4 +1,4 @@
-"""A database that was put back, or whose standby took over: its log is the one captured, or not."""
+"""A slot that does not go on: its database was put back, its standby took over, or it was idle."""
 
 from __future__ import annotations
 
@@ -102,6 +102,28 @@ def test_a_database_that_was_put_back_is_refused_also_once_it_has_grown(
     run_sql(own, *inserts(100, 200))
     with pytest.raises(CaptureLostError, match=_HAS_NOT):
         capture_all(own, spool)
+
+
+def test_a_slot_that_was_idle_for_too_long_is_refused_as_such(
+    own: Service, spool: SpoolFolder
+) -> None:
+    capture_all(own, spool)
+    run_sql(own, "alter system set idle_replication_slot_timeout = '1s'")
+    run_sql(own, "select pg_reload_conf()")
+    until(partial(is_refused, own, spool), limit_s=30)
+    with pytest.raises(CaptureLostError, match="was invalidated by the server") as refused:
+        prepare(database(own), spool)
+
+    assert "longer than idle_replication_slot_timeout allows" in refused.value.detail
+
+
+def is_refused(server: Service, spool: SpoolFolder) -> bool:
+    run_sql(server, "checkpoint")  # at which slots are looked at
+    try:
+        prepare(database(server), spool)
+    except CaptureLostError:
+        return True
+    return False
 
 
 def copy(folder: Path, to: Path) -> None:

@@ -22,6 +22,12 @@ if TYPE_CHECKING:
     Link = psycopg.Connection[tuple[Any, ...]]
 
 RESTORED = "It was restored from a backup, or a standby that lacked changes took over."
+_TOO_MUCH = "It held back more of the log than max_slot_wal_keep_size allows."
+_INVALIDATED = {
+    "": _TOO_MUCH,  # until PostgreSQL 16
+    "wal_removed": _TOO_MUCH,
+    "idle_timeout": "Nobody read it for longer than idle_replication_slot_timeout allows.",
+}
 _TELLS_MESSAGES = 140_000
 _EPOCH_US = 946_684_800_000_000  # of PostgreSQL's times, 2000-01-01
 # Of a commit that pgoutput tells: its kind, flags, its place and its end, and when it was.
@@ -44,8 +50,9 @@ def check_slot(link: Link, database: PostgresDatabase, spool: SpoolFolder) -> No
     """
     found = link.execute(
         "select database::text, plugin::text, coalesce(wal_status, ''), active,"
-        " coalesce(confirmed_flush_lsn - '0/0'::pg_lsn, 0)::bigint"
-        " from pg_replication_slots where slot_name = %s",
+        " coalesce(confirmed_flush_lsn - '0/0'::pg_lsn, 0)::bigint,"
+        " coalesce(to_jsonb(slot) ->> 'invalidation_reason', '')"
+        " from pg_replication_slots as slot where slot_name = %s",
         (database.slot,),
     ).fetchone()
     position = spool.position
@@ -56,7 +63,7 @@ def check_slot(link: Link, database: PostgresDatabase, spool: SpoolFolder) -> No
                 hint=ANEW,
             )
         return
-    place, plugin, status, active, confirmed = found
+    place, plugin, status, active, confirmed, reason = found
     if place != link.info.dbname or plugin != "pgoutput":
         raise CaptureError(
             f'slot "{database.slot}" belongs to database "{place}", with plugin {plugin}',
@@ -69,7 +76,7 @@ def check_slot(link: Link, database: PostgresDatabase, spool: SpoolFolder) -> No
     elif status == "lost":
         raise CaptureLostError(
             f'slot "{database.slot}" was invalidated by the server: changes are lost',
-            detail="It held back more of the log than max_slot_wal_keep_size allows.",
+            detail=_INVALIDATED.get(reason, f"The server's reason: {reason}."),
             hint=ANEW,
         )
     elif confirmed > position.lsn:
