@@ -6,6 +6,7 @@ import shutil
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import assert_never
 
 from joinery.capture.chunks import Chunks
@@ -246,10 +247,23 @@ def drop_source(database: LogDatabase, spool: SpoolFolder) -> tuple[str, ...]:
             f'"{database.slot}" is being captured', hint="Stop joinery run and joinery capture."
         )
     found = _drop_on_server(database) if isinstance(database, PostgresDatabase) else []
-    if spool.path.is_dir():
-        shutil.rmtree(spool.path)
+    if _remove(spool.path):
         found.append(str(spool.path))
     return tuple(found)
+
+
+def _remove(folder: Path) -> bool:
+    """Remove a spool at once, however that is broken off; return whether it was there.
+
+    One that lacks some of its files would be taken for one that has all.
+    """
+    dropped = folder.with_name(f".{folder.name}.dropped")
+    shutil.rmtree(dropped, ignore_errors=True)  # what is left of one that was broken off
+    if not folder.is_dir():
+        return False
+    folder.rename(dropped)
+    shutil.rmtree(dropped)
+    return True
 
 
 def _drop_on_server(database: PostgresDatabase) -> list[str]:
