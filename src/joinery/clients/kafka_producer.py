@@ -5,6 +5,7 @@ Invariant: `finish` returns only once the brokers have all that they did not ref
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -69,6 +70,9 @@ class Producer:
         transactional_id: Whoever opens a later producer of this id fences this one.
         settings: Of librdkafka, beneath the properties of `brokers`; it is idempotent in any case.
 
+    Attributes:
+        stuck: Its client does not answer any more: another producer has to take over.
+
     Raises:
         SinkUnavailableError: The brokers do not answer.
     """
@@ -78,7 +82,7 @@ class Producer:
     ) -> None:
         self._brokers = brokers
         self._transactional = transactional_id is not None
-        self._begun = False
+        self._begun = self.stuck = False
         self._down: tuple[float, str] | None = None
         self._undelivered: dict[str | bytes, KafkaError] = {}
         self._sent = 0
@@ -207,10 +211,31 @@ class Producer:
             return
         offset = [topic_partition(note.topic, 0, number, text)]
         member = self._reader(note).consumer_group_metadata()
-        self._call(
-            lambda: self._client.send_offsets_to_transaction(offset, member, ANSWER_S),
-            _WRITE,
-        )
+        send = self._client.send_offsets_to_transaction
+        self._call(lambda: self._answered(lambda: send(offset, member, ANSWER_S)), _WRITE)
+
+    def _answered(self, act: Callable[[], Any]) -> None:
+        """Have the client do what it may wait for for ever, after brokers went meanwhile."""
+        failures: list[Exception] = []
+
+        def attempt() -> None:
+            try:
+                act()
+            except Exception as error:
+                failures.append(error)
+
+        thread = threading.Thread(target=attempt, name="joinery-kafka-note", daemon=True)
+        thread.start()
+        thread.join(_STUCK_S)
+        self.stuck = thread.is_alive()
+        if self.stuck:
+            raise SinkUnavailableError(
+                f"{_WRITE} Kafka at {self._brokers.bootstrap}",
+                detail=f"Its client did not answer for {_STUCK_S:.0f} s.",
+                hint="Check that a broker listens there.",
+            )
+        for each in failures:
+            raise each
 
     def noted(self, note: Note) -> int | None:
         """Return the number that the last committed transaction kept; None for none."""
@@ -267,6 +292,8 @@ class Producer:
 
     def abandon(self) -> None:
         """Give up the batch, as far as the brokers can still be told."""
+        if self.stuck:
+            return  # whoever takes over ends it
         self._client.purge(in_flight=False)
         if not self._begun:
             return

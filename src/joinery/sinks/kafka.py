@@ -29,7 +29,7 @@ from joinery.clients.kafka import (
 )
 from joinery.clients.kafka_producer import UNNAMED, Note, Producer, Record
 from joinery.clients.schema_registry import SchemaRegistry
-from joinery.errors import SinkOptionError
+from joinery.errors import SinkOptionError, SinkUnavailableError
 from joinery.model.type import Struct
 from joinery.project.option import Target, count, flag, options, properties, text, word
 from joinery.project.schema_registry import RegistryOptions, registry
@@ -198,7 +198,10 @@ class KafkaSink:
 
     @contextmanager
     def _unless_replaced(self, batch: StagedBatch) -> Iterator[None]:
-        """Let a producer that the brokers refuse end the run only if another run is behind it."""
+        """Let a producer that the brokers refuse end the run only if another run is behind it.
+
+        One that is stuck is given up.
+        """
         try:
             yield
         except ProducerFencedError as error:
@@ -207,6 +210,10 @@ class KafkaSink:
                 raise self._run.unclear() from error
             if self._producer is not None:
                 self._run.refuse_other(self._producer, batch)
+            raise
+        except SinkUnavailableError:
+            if self._producer is not None and self._producer.stuck:
+                self.close()
             raise
 
     def _batch_note(self, batch: StagedBatch) -> Note:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from joinery.clients import kafka_producer
 from joinery.clients.kafka import Brokers, ProducerFencedError
-from joinery.clients.kafka_producer import Producer
+from joinery.clients.kafka_producer import Note, Producer
 from joinery.errors import SinkOptionError, SinkUnavailableError
 
 _TASKS = Path("/proc/self/task")
@@ -49,6 +50,48 @@ def test_a_fatal_error_that_the_client_raises_without_its_reason_is_asked_for(
 
 def _fenced(brokers: Brokers, **settings: Any) -> FencedClient:
     return FencedClient()
+
+
+class StuckClient(FencedClient):
+    """Does what the client was seen to do after its broker was killed and came back."""
+
+    def __init__(self) -> None:
+        self.over = threading.Event()
+
+    def list_topics(self, topic: str, timeout: float) -> None:
+        pass
+
+    def send_offsets_to_transaction(self, *given: object) -> None:
+        self.over.wait()
+
+    def abort_transaction(self, timeout: float) -> None:
+        raise AssertionError("it would wait, too")
+
+    def __len__(self) -> int:
+        return 0
+
+
+class Reader:
+    def consumer_group_metadata(self) -> None:
+        pass
+
+
+def test_a_client_that_never_answers_is_an_outage_and_is_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(kafka_producer, "_STUCK_S", 0.1)
+    client = StuckClient()
+    monkeypatch.setattr(kafka_producer, "make_producer", lambda *_, **__: client)
+    monkeypatch.setattr(kafka_producer, "make_consumer", lambda *_: Reader())
+    producer = Producer(Brokers("nowhere:1", {}), transactional_id="one")
+    producer.begin()
+
+    with pytest.raises(SinkUnavailableError, match="could not write to Kafka at nowhere:1"):
+        producer.note(Note("group", "topic"), 1)
+    producer.abandon()
+    client.over.set()
+
+    assert producer.stuck
 
 
 def _threads() -> list[str]:
