@@ -152,6 +152,8 @@ class DeadLetter:
     def with_value(self, value: str | bytes) -> DeadLetter:
         """Return the letter with another value, as it is to be read.
 
+        Where a line of a file was not JSON, its key is unknown, and the value is the whole line.
+
         Args:
             value: A text; or bytes, which of a record are taken as they are.
 
@@ -162,6 +164,8 @@ class DeadLetter:
             hint = "Give the whole value; to give the record up, drop the dead letter."
             raise SpecError("the value is empty", hint=hint)
         lasting = {name: each for name, each in self.facts.items() if name not in _VALUE}
+        if "line" in self.facts and not _is_json(self.raw("value")):
+            lasting["whole"] = True
         if isinstance(value, str):
             return replace(self, facts={**lasting, "value": value, "cut": False})
         if self.kind != "record":
@@ -175,6 +179,14 @@ class DeadLetter:
         if mark is None or moment(self.time) > moment(mark.until):
             return self
         return replace(self, state=mark.state, at=mark.at, by=mark.by)
+
+
+def _is_json(value: bytes | None) -> bool:
+    try:
+        json.loads(b"null" if value is None else value)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def moment(time: str) -> datetime:

@@ -74,7 +74,10 @@ def _write_replay(folder: Path, name: str, lines: Iterable[tuple[int, bytes]]) -
 def _whole_line(file: Path, letter: DeadLetter) -> bytes:
     """Return the line to be read again: of the letter, or of its file where it was cut."""
     if not letter.cut:
-        return line_of(letter.raw("key"), letter.raw("value"))
+        key, value = letter.raw("key"), letter.raw("value")
+        if key is None and value is not None and letter.facts.get("whole"):
+            return value.replace(b"\n", b" ")
+        return line_of(key, value)
     wanted = int(letter.facts["line"])
     try:
         with file.open("rb") as lines:

@@ -289,6 +289,25 @@ def test_a_document_that_was_cut_is_sent_with_a_value_that_is_given(
     assert [(1, '{"id":1,  "name":"Ada"}', NOW + 7)] == documents(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("broken", "line"),
+    [
+        ('{"key":{"id":1},"value":{"id":1}', '{"key":{"id":1}, "value":{"id":1}}'),
+        ('{"id":"x"}', '{"key":null,"value":{"key":{"id":1}, "value":{"id":1}}}'),
+    ],
+)
+def test_what_is_given_for_a_line_that_is_no_json_may_have_a_key(
+    queue: DeadLetterQueue, tmp_path: Path, broken: str, line: str
+) -> None:
+    write(tmp_path, record(4, broken))
+    (letter,) = queue.find(Selection())
+
+    kept = queue.replay([letter.with_value('{"key":{"id":1},\n"value":{"id":1}}')])
+
+    assert [] == kept
+    assert [f"4\t{line}".encode()] == replayed(tmp_path)
+
+
 @pytest.mark.parametrize("value", ['{"id":1,"na', "[1]"])
 def test_a_value_that_is_no_document_is_not_sent(
     queue: DeadLetterQueue, tmp_path: Path, value: str
