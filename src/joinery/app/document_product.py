@@ -60,7 +60,7 @@ def asked_product(spec: ProjectSpec, name: str, asked: str = "why") -> Product:
 
 
 def _unknown(spec: ProjectSpec, name: str, known: Sequence[str], asked: str) -> WhyError:
-    near = get_close_matches(name, known, 1)
+    near = get_close_matches(str(name), known, 1)  # a caller may give any object
     guess = f"Did you mean {near[0]}? " if near else ""
     hint = f"{guess}Known: {', '.join(known)}." if known else "The project has no product."
     if any(each.name == name for each in spec.streams):

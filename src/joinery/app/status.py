@@ -28,7 +28,7 @@ def status(project: ProjectLike, *products: str) -> ProjectStatus:
         [('person', 'never run')]
     """
     spec = project_of(project).spec
-    known = dict.fromkeys(known_products(spec))
+    known = list(known_products(spec))
     for each in products:
         if each not in known:
             raise unknown_name("product or stream", each, known)

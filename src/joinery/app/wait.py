@@ -38,4 +38,5 @@ def wait(project: ProjectLike, product: str, *positions: str, timeout: str = "1m
     """
     known = project_of(project)
     plan = known.plan
-    wait_for(known.spec, [*plan.products, *plan.streams], product, positions, timeout=timeout)
+    texts = [str(each) for each in positions]
+    wait_for(known.spec, [*plan.products, *plan.streams], product, texts, timeout=timeout)

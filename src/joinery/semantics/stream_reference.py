@@ -14,8 +14,10 @@ Invariant: a batch sends an event at most once, under a version above the event'
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, Protocol
 
 from joinery.model.change import Change, DocumentChange, Row
@@ -260,7 +262,7 @@ def _computed(
 
 def _mapped(
     step: MapRows,
-    function: Callable[[Row], Row | None],
+    function: Callable[[Row], object],
     batch: Sequence[Change],
     events: list[Event],
     time_us: int,
@@ -271,12 +273,13 @@ def _mapped(
     for event in events:
         try:
             made = function(dict(event.row))
-        except Exception as error:
-            detail = f"The function {step.name} raised {type(error).__name__}."
-            found.dead.append(DeadEvent(event, "map_failed", detail))
+        except (Exception, SystemExit) as error:
+            found.dead.append(DeadEvent(event, "map_failed", why_failed(step, error)))
             continue
         if made is None:
             found.counters["events_dropped"] += 1
+        elif not isinstance(made, Mapping):
+            found.dead.append(DeadEvent(event, "map_failed", no_row(step, made)))
         else:
             out.append(
                 event.with_row({each.name: made.get(each.name) for each in step.output.fields})
@@ -289,6 +292,18 @@ def _united(
 ) -> list[Event]:
     """Add the other stream's events, in the order in which those of one identity stand."""
     return sorted(events + other.passed(batch, time_us, found), key=_place)
+
+
+def why_failed(step: MapRows, error: BaseException) -> str:
+    """Return what a function raised, and where; not what that says, which may quote a row."""
+    frames = traceback.extract_tb(error.__traceback__)[1:]  # without the call of the function
+    where = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    return f"The function {step.name} raised {type(error).__name__}{where}."
+
+
+def no_row(step: MapRows, made: object) -> str:
+    """Return what a function gave in place of a row."""
+    return f"The function {step.name} gave a {type(made).__name__}, no row."
 
 
 def function_of(step: MapRows) -> Callable[[Row], Row | None]:

@@ -349,6 +349,34 @@ class Scale:
         return {"scaled": event["id"] * 3}
 
 
+def fails(event: Mapping[str, Any]) -> dict[str, Any]:
+    raise RuntimeError(f"never told: {event}")
+
+
+def leaves(event: Mapping[str, Any]) -> dict[str, Any]:
+    raise SystemExit(1)
+
+
+@pytest.mark.parametrize(
+    ("function", "told"),
+    [
+        (fails, f"{__name__}:fails raised RuntimeError at test_app.py:"),
+        (leaves, f"{__name__}:leaves raised SystemExit at test_app.py:"),
+        (lambda event: [event["id"]], "gave a list, no row."),
+    ],
+)
+def test_an_event_on_which_a_function_fails_is_a_dead_letter(
+    function: Callable[..., Any], told: str
+) -> None:
+    orders = jn.App("shop").stream("orders", key="id", fields={"id": "long"})
+    driver = StreamDriver(orders.map(function, {"twice": "long"}))
+
+    assert driver.send(insert("orders", id=1)) == []
+
+    (dead,) = driver.dead_letters
+    assert (dead.reason, told in dead.detail) == ("map_failed", True)
+
+
 def test_a_bound_method_is_called_on_its_object() -> None:
     orders = jn.App("a").stream("orders", key="id", fields={"id": "long"})
 

@@ -10,6 +10,7 @@ Tells why a query failed, what was kept and what to do.
 from __future__ import annotations
 
 import json
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -30,6 +31,10 @@ _AWAY = {
     "dev.joinery.kernel.format.RegistryError",
     "dev.joinery.kernel.ingress.VaultError",
 }
+_WORKER = "org.apache.spark.api.python.PythonException"
+_OTHER_PYTHON = (
+    f"Have Spark's workers run a Python that has it: PYSPARK_PYTHON={sys.executable}, for one."
+)
 _KEPT = (
     "All batches before this one are kept; this one was not committed"
     " and runs again at the next start."
@@ -68,7 +73,8 @@ def failed_query(name: str, failure: Exception) -> JoineryError:
         why, hint, code = failure.message, failure.hint, failure.code
         detail = f"{failure.detail} {_KEPT}".strip()
     else:
-        why, hint, code, detail = cause_of(failure), "", QueryFailedError.code, _KEPT
+        why, code, detail = cause_of(failure), QueryFailedError.code, _KEPT
+        hint = _OTHER_PYTHON if why.startswith("ModuleNotFoundError") else ""
     message = f'query "{name}" failed: {why}'
     return QueryFailedError(message, detail=detail, hint=hint or "Start it again.", code=code)
 
@@ -95,8 +101,14 @@ def reasons_of(failure: Exception) -> Iterator[str]:
     if isinstance(failure, JoineryError):
         yield f"{failure.message}: {failure.detail}"
         return
-    told = [" ".join(text.split())[:_LONGEST] for _, text in links_of(failure)]
+    told = [" ".join(_raised(*each).split())[:_LONGEST] for each in links_of(failure)]
     yield from reversed(told)
+
+
+def _raised(kind: str, text: str) -> str:
+    """Return what a failure says: of one in a Python worker what it raised, below its frames."""
+    lines = [each for each in text.splitlines() if each and not each[0].isspace()]
+    return lines[-1] if kind == _WORKER and lines else text
 
 
 def links_of(failure: Any) -> Iterator[tuple[str, str]]:

@@ -20,7 +20,7 @@ from joinery.lookups.protocol import Unfit
 from joinery.lookups.value import RowReader
 from joinery.model.type import Struct
 from joinery.plan.step import MapRows
-from joinery.semantics.stream_reference import function_of
+from joinery.semantics.stream_reference import function_of, no_row, why_failed
 from joinery.spark.analyse import spark_type
 
 
@@ -46,12 +46,12 @@ class Caller:
         function, reader = self._ready or self._made()
         try:
             made = function(plain(row, self._given))
-        except Exception as error:
-            return None, f"The function {self._step.name} raised {type(error).__name__}."
+        except (Exception, SystemExit) as error:
+            return None, why_failed(self._step, error)
         if made is None:
             return None, None
         if not isinstance(made, Mapping):
-            return None, f"The function {self._step.name} gave a {type(made).__name__}, no row."
+            return None, no_row(self._step, made)
         found = reader.named(made)
         if isinstance(found, Unfit):
             return None, f"The function {self._step.name}: {found.detail}."

@@ -8,7 +8,7 @@ import pytest
 
 from joinery.lookups.protocol import LookupUnavailableError
 from joinery.solutions.stored.state import StoreError
-from joinery.spark.recovery.attempt import Attempts, Failures
+from joinery.spark.recovery.attempt import Attempts, Failures, failed_query
 
 
 class Captured(Exception):
@@ -117,3 +117,19 @@ def test_neither_a_store_that_is_away_nor_a_run_that_ends_counts(tmp_path: Path)
         raise ValueError("stopped")
 
     assert attempts.read() is None
+
+
+def test_what_a_worker_of_python_raised_is_told_without_its_frames() -> None:
+    raised = """\
+org.apache.spark.api.python.PythonException: [PYTHON_EXCEPTION] An exception was thrown from \
+the Python worker: Traceback (most recent call last):
+  File "serializers.py", line 483, in loads
+    return cloudpickle.loads(obj, encoding=encoding)
+           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+ModuleNotFoundError: No module named 'joinery'
+ SQLSTATE: 38000"""
+
+    told = failed_query("scored", Captured(raised))
+
+    assert told.message == "query \"scored\" failed: ModuleNotFoundError: No module named 'joinery'"
+    assert "PYSPARK_PYTHON=" in told.hint
