@@ -243,6 +243,22 @@ def test_where_logs_tell_otherwise_is_shown(folder: Path) -> None:
     ] == shown.stdout.splitlines()[-3:]
 
 
+def test_a_document_that_the_state_has_wrong_is_not_blamed_on_its_sink(folder: Path) -> None:
+    sink = max((folder / "out" / "profile").glob("*.jsonl"))
+    with (
+        altered(folder / "data" / "customer" / "1.jsonl", "Ada L.", "Eva L."),
+        altered(sink, '"name":"Bo"', '"name":"Xo"'),
+    ):
+        [told] = jn.diff(folder, "profile").parts
+    assert {
+        1: (
+            "joinery",
+            "the state of its run has what the sink holds, and the logs give another document",
+        ),
+        2: ("sink", "the logs never gave what the sink holds"),
+    } == {json.loads(each.key)["id"]: (each.cause, each.why) for each in told.differences}
+
+
 def test_a_key_that_the_logs_do_not_know_is_looked_for_all_the_same(folder: Path) -> None:
     found = jn.kept(folder, "profile", 99, batch=0)
     assert found.document is None

@@ -13,6 +13,7 @@ from joinery.app.cause import Causes
 from joinery.app.document_product import document_product
 from joinery.app.logs import WhyError
 from joinery.app.repair import Repair, lasting, notes_of
+from joinery.app.state_cause import by_state
 from joinery.audit.error import DiffError
 from joinery.audit.found import Found, Pace
 from joinery.audit.found_file import FoundFile, found_path
@@ -235,7 +236,8 @@ class ProductComparison:
         if not found.differences:
             return []
         causes = Causes(self._spec, self.product, target, placed=self._placed)
-        found.differences, opened, note = causes.of(found.differences)
+        differences, opened, note = causes.of(found.differences)
+        found.differences = by_state(self._spec, self.product, differences)
         found.unsettled += opened
         return [note] if note else []
 

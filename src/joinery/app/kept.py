@@ -59,7 +59,7 @@ def kept(
         raise WhyError(f'--state does not cover product "{product}" yet, which {plan.form.does}')
     if any(each.personal is not None for each in plan.relations):
         raise WhyError(f'--state does not cover product "{product}" yet: it has personal columns')
-    with StateReader(spec, _query_of(spec, plan), batch) as state:
+    with StateReader(spec, query_of(spec, plan), batch) as state:
         logs, unread = _logs(project, plan, key, state.batch, records)
         text = logs.key if logs is not None else _only_key(plan, key) or ""
         document, refused = state.document(product, _key_json(plan.key, text))
@@ -67,7 +67,7 @@ def kept(
     return Kept(product, text, told, refused, state.batch, logs, unread)
 
 
-def _query_of(spec: ProjectSpec, product: Product) -> list[Product]:
+def query_of(spec: ProjectSpec, product: Product) -> list[Product]:
     """Return all products of the query of one."""
     plan, problems, _ = examine(spec)
     raise_all(problems)
