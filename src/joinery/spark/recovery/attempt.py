@@ -32,6 +32,7 @@ _AWAY = {
     "dev.joinery.kernel.ingress.VaultError",
 }
 _WORKER = "org.apache.spark.api.python.PythonException"
+_FRAMES = "Traceback (most recent call last):"
 _OTHER_PYTHON = (
     f"Have Spark's workers run a Python that has it: PYSPARK_PYTHON={sys.executable}, for one."
 )
@@ -106,9 +107,15 @@ def reasons_of(failure: Exception) -> Iterator[str]:
 
 
 def _raised(kind: str, text: str) -> str:
-    """Return what a failure says: of one in a Python worker what it raised, below its frames."""
-    lines = [each for each in text.splitlines() if each and not each[0].isspace()]
-    return lines[-1] if kind == _WORKER and lines else text
+    """Return what a failure says: of one in a Python worker what it raised, below its frames.
+
+    Of several lines the first names the error; those after it may quote a record.
+    """
+    _, traced, below = text.rpartition(_FRAMES)
+    if kind != _WORKER or not traced:
+        return text
+    lines = [each for each in below.splitlines() if each and not each[0].isspace()]
+    return lines[0] if lines else text
 
 
 def links_of(failure: Any) -> Iterator[tuple[str, str]]:

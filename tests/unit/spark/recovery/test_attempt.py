@@ -119,17 +119,51 @@ def test_neither_a_store_that_is_away_nor_a_run_that_ends_counts(tmp_path: Path)
     assert attempts.read() is None
 
 
-def test_what_a_worker_of_python_raised_is_told_without_its_frames() -> None:
-    raised = """\
-org.apache.spark.api.python.PythonException: [PYTHON_EXCEPTION] An exception was thrown from \
-the Python worker: Traceback (most recent call last):
+FRAMES = """\
+Traceback (most recent call last):
   File "serializers.py", line 483, in loads
     return cloudpickle.loads(obj, encoding=encoding)
            ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-ModuleNotFoundError: No module named 'joinery'
- SQLSTATE: 38000"""
+"""
+WORKER = (
+    "org.apache.spark.api.python.PythonException: [PYTHON_EXCEPTION] An exception was thrown from"
+    " the Python worker: "
+)
 
-    told = failed_query("scored", Captured(raised))
+
+def in_worker(raised: str) -> Captured:
+    """As Spark tells what a Python worker raised, whose lines stand as Python prints them."""
+    return Captured(f"{WORKER}{FRAMES}{raised}\n SQLSTATE: 38000")
+
+
+def test_what_a_worker_of_python_raised_is_told_without_its_frames() -> None:
+    told = failed_query("scored", in_worker("ModuleNotFoundError: No module named 'joinery'"))
 
     assert told.message == "query \"scored\" failed: ModuleNotFoundError: No module named 'joinery'"
     assert "PYSPARK_PYTHON=" in told.hint
+
+
+@pytest.mark.parametrize(
+    ("raised", "named"),
+    [
+        (
+            "psycopg.errors.UniqueViolation: duplicate key value\n"
+            "DETAIL:  Key (id)=(1) already exists.",
+            "psycopg.errors.UniqueViolation: duplicate key value",
+        ),
+        (
+            "pydantic_core.ValidationError: 1 validation error for Order\n"
+            "amount\n  Input should be a valid number",
+            "pydantic_core.ValidationError: 1 validation error for Order",
+        ),
+        (
+            "KeyError: 'a'\n\nDuring handling of the above exception, another exception"
+            f" occurred:\n\n{FRAMES}ValueError: no such order",
+            "ValueError: no such order",
+        ),
+    ],
+)
+def test_an_error_of_several_lines_is_named_by_its_first(raised: str, named: str) -> None:
+    told = failed_query("scored", in_worker(raised))
+
+    assert told.message == f'query "scored" failed: {named}'
