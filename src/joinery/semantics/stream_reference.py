@@ -14,10 +14,8 @@ Invariant: a batch sends an event at most once, under a version above the event'
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, Protocol
 
 from joinery.model.change import Change, DocumentChange, Row
@@ -25,9 +23,9 @@ from joinery.plan.relation import Computed, Relation
 from joinery.plan.step import Filter, Lookup, MapRows, Select, Step, Union, WithColumns
 from joinery.plan.stream import PLACE, Stream
 from joinery.plan.timed_step import Join, Rolling, SeenFilter
-from joinery.project.function import imported
 from joinery.semantics.event import DeadEvent, Event, Findings, Identity, Place
 from joinery.semantics.lookup import CurrentLookup, VersionedLookup
+from joinery.semantics.map_row import MapFailure, function_of, mapped_row
 from joinery.semantics.merge import RowMerge
 from joinery.semantics.pairs import EventPairs
 from joinery.semantics.personal import Seals, hidden, indexed
@@ -271,15 +269,11 @@ def _mapped(
     """Give each event to the user's function; one that it fails on is a dead letter."""
     out: list[Event] = []
     for event in events:
-        try:
-            made = function(dict(event.row))
-        except (Exception, SystemExit) as error:
-            found.dead.append(DeadEvent(event, "map_failed", why_failed(step, error)))
-            continue
+        made = mapped_row(step, function, dict(event.row))
         if made is None:
             found.counters["events_dropped"] += 1
-        elif not isinstance(made, Mapping):
-            found.dead.append(DeadEvent(event, "map_failed", no_row(step, made)))
+        elif isinstance(made, MapFailure):
+            found.dead.append(DeadEvent(event, "map_failed", made.detail))
         else:
             out.append(
                 event.with_row({each.name: made.get(each.name) for each in step.output.fields})
@@ -292,23 +286,3 @@ def _united(
 ) -> list[Event]:
     """Add the other stream's events, in the order in which those of one identity stand."""
     return sorted(events + other.passed(batch, time_us, found), key=_place)
-
-
-def why_failed(step: MapRows, error: BaseException) -> str:
-    """Return what a function raised, and where; not what that says, which may quote a row."""
-    frames = traceback.extract_tb(error.__traceback__)[1:]  # without the call of the function
-    where = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
-    return f"The function {step.name} raised {type(error).__name__}{where}."
-
-
-def no_row(step: MapRows, made: object) -> str:
-    """Return what a function gave in place of a row."""
-    return f"The function {step.name} gave a {type(made).__name__}, no row."
-
-
-def function_of(step: MapRows) -> Callable[[Row], Row | None]:
-    """Return the function of a step, imported where it is told by name."""
-    if not isinstance(step.function, str):
-        return step.function
-    found: Callable[[Row], Row | None] = imported(step.function)
-    return found

@@ -363,6 +363,7 @@ def leaves(event: Mapping[str, Any]) -> dict[str, Any]:
         (fails, f"{__name__}:fails raised RuntimeError at test_app.py:"),
         (leaves, f"{__name__}:leaves raised SystemExit at test_app.py:"),
         (lambda event: [event["id"]], "gave a list, no row."),
+        (lambda event: {"twcie": event["id"]}, 'no column of its output; did it mean "twice"?'),
     ],
 )
 def test_an_event_on_which_a_function_fails_is_a_dead_letter(

@@ -7,7 +7,6 @@ with what does not fit its declared columns, is told with the reason and goes no
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from datetime import UTC
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from joinery.lookups.protocol import Unfit
 from joinery.lookups.value import RowReader
 from joinery.model.type import Struct
 from joinery.plan.step import MapRows
-from joinery.semantics.stream_reference import function_of, no_row, why_failed
+from joinery.semantics.map_row import MapFailure, function_of, mapped_row
 from joinery.spark.analyse import spark_type
 
 
@@ -44,14 +43,11 @@ class Caller:
         if row is None:
             return None
         function, reader = self._ready or self._made()
-        try:
-            made = function(plain(row, self._given))
-        except (Exception, SystemExit) as error:
-            return None, why_failed(self._step, error)
+        made = mapped_row(self._step, function, plain(row, self._given))
         if made is None:
             return None, None
-        if not isinstance(made, Mapping):
-            return None, no_row(self._step, made)
+        if isinstance(made, MapFailure):
+            return None, made.detail
         found = reader.named(made)
         if isinstance(found, Unfit):
             return None, f"The function {self._step.name}: {found.detail}."

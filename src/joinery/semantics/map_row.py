@@ -1,0 +1,87 @@
+"""What the function of a `map` step makes of an event: a row, nothing, or why neither.
+
+Invariant: what a function raised is told by its kind and its place; what it says may quote a row.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sysconfig
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from joinery.model.change import Row
+from joinery.plan.step import MapRows
+from joinery.project.function import imported
+
+_LIBRARIES = tuple(
+    sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")
+)
+_LONGEST_KEY = 100
+
+
+@dataclass(frozen=True, slots=True)
+class MapFailure:
+    """An event that a function did not work off.
+
+    Attributes:
+        detail: Why, as a sentence.
+    """
+
+    detail: str
+
+
+def function_of(step: MapRows) -> Callable[[Row], object]:
+    """Return the function of a step, imported where it is told by name."""
+    if not isinstance(step.function, str):
+        return step.function
+    found: Callable[[Row], object] = imported(step.function)
+    return found
+
+
+def mapped_row(
+    step: MapRows, function: Callable[[Row], object], row: Row
+) -> Mapping[str, Any] | MapFailure | None:
+    """Return what a function makes of the columns of an event, None where it drops it.
+
+    Args:
+        step: Names the function and its columns.
+        function: May change the row that it is given.
+        row: The columns of the event.
+    """
+    given = frozenset(row)
+    try:
+        made = function(row)
+    except (Exception, SystemExit) as error:
+        return MapFailure(_raised(step, function, error))
+    if made is None:
+        return None
+    if not isinstance(made, Mapping):
+        return MapFailure(f"The function {step.name} gave a {type(made).__name__}, no row.")
+    declared = [each.name for each in step.output.fields]
+    strange = [each for each in made if each not in declared and each not in given]
+    return MapFailure(_strange(step, str(strange[0]), declared)) if strange else made
+
+
+def _raised(step: MapRows, function: Callable[[Row], object], error: BaseException) -> str:
+    """Return what a function raised, and where in its own file, else in no library's."""
+    frames = traceback.extract_tb(error.__traceback__)[1:]  # without the call of the function
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    own = [each for each in frames if code is not None and each.filename == code.co_filename]
+    told: Sequence[traceback.FrameSummary] = own or [
+        each for each in frames if not each.filename.startswith(_LIBRARIES)
+    ]
+    told = told or frames
+    where = f" at {Path(told[-1].filename).name}:{told[-1].lineno}" if told else ""
+    return f"The function {step.name} raised {type(error).__name__}{where}."
+
+
+def _strange(step: MapRows, name: str, declared: Sequence[str]) -> str:
+    near = get_close_matches(name, declared, n=1)
+    meant = f'; did it mean "{near[0]}"?' if near else "."
+    shown = name[:_LONGEST_KEY]
+    return f'The function {step.name} gave "{shown}", which is no column of its output{meant}'
