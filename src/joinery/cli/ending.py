@@ -5,7 +5,6 @@ Invariant: an error is one line, and no stack trace is shown unless one was aske
 
 from __future__ import annotations
 
-import errno
 import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -17,38 +16,6 @@ if TYPE_CHECKING:
 
 DONE, FAILED, WRONG, FOUND = 0, 1, 2, 3
 _TOLD = 20  # problems of a project; `joinery check` tells all
-
-
-_REFUSALS = {
-    errno.EACCES: "Give the user that runs joinery access to it, or name another place.",
-    errno.EPERM: "Give the user that runs joinery access to it, or name another place.",
-    errno.EROFS: "Name another place, or mount it so that it can be written.",
-    errno.EEXIST: "Name a folder, or move the file.",
-    errno.EISDIR: "Name a file, or move the folder.",
-    errno.ENOTDIR: "Name a folder, or move the file.",
-    errno.ENOSPC: "Make room there, and repeat the command.",
-    errno.EDQUOT: "Make room there, and repeat the command.",
-}
-"""What to do where the system does not let a file be read or written, by its error."""
-
-
-class FileRefusedError(JoineryError):
-    """The system does not let a file or a folder be read or written."""
-
-    code = "FILE"
-
-
-def of_file(error: Exception) -> FileRefusedError | None:
-    """Return an error of the system about a file as one that a user can act on.
-
-    Returns:
-        None for any other error.
-    """
-    if not isinstance(error, OSError) or error.filename is None or error.errno not in _REFUSALS:
-        return None
-    return FileRefusedError(
-        f"could not use {error.filename}: {error.strerror}", hint=_REFUSALS[error.errno]
-    )
 
 
 def exit_code(error: JoineryError) -> int:

@@ -9,7 +9,8 @@ import os
 import sys
 from collections.abc import Sequence
 
-from joinery.cli.ending import DONE, FAILED, of_file, tell_error
+from joinery.cli.ending import DONE, FAILED, tell_error
+from joinery.cli.refused_file import refused_file
 from joinery.cli.status_arguments import DEFAULT, names_a_project, status_arguments
 from joinery.errors import JoineryError, Location, ProjectErrors
 
@@ -36,7 +37,7 @@ def main() -> None:
     except Exception as error:
         if debug:
             raise
-        if (refused := of_file(error)) is not None:
+        if (refused := refused_file(error)) is not None:
             sys.exit(tell_error(refused))
         sys.stderr.write(
             f"error: {type(error).__name__}: {' '.join(str(error).split())[:300]}."
