@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import assert_never
 
 from joinery.capture.chunks import Chunks
@@ -14,6 +12,7 @@ from joinery.capture.database import LogDatabase
 from joinery.capture.keep import SpoolKeep
 from joinery.capture.mysql import MysqlDatabase
 from joinery.capture.postgres import PostgresDatabase
+from joinery.capture.removal import remove_spool
 from joinery.capture.server import ServerAwayError
 from joinery.capture.spool import CaptureError, SpoolFolder
 from joinery.capture.sql import quote_name
@@ -240,30 +239,22 @@ def drop_source(database: LogDatabase, spool: SpoolFolder) -> tuple[str, ...]:
     """Remove a source's slot, publication and spool; return what was there of them.
 
     Raises:
-        CaptureError: It is captured now, or the server refuses.
+        CaptureError: It is captured now, the server refuses, or the spool cannot be removed.
     """
     if spool.held():
         raise CaptureError(
             f'"{database.slot}" is being captured', hint="Stop joinery run and joinery capture."
         )
     found = _drop_on_server(database) if isinstance(database, PostgresDatabase) else []
-    if _remove(spool.path):
-        found.append(str(spool.path))
+    try:
+        if remove_spool(spool.path):
+            found.append(str(spool.path))
+    except OSError as error:
+        raise CaptureError(
+            f"could not remove the spool {spool.path}: {error}",
+            hint="Once that is mended, run joinery source drop again.",
+        ) from error
     return tuple(found)
-
-
-def _remove(folder: Path) -> bool:
-    """Remove a spool at once, however that is broken off; return whether it was there.
-
-    One that lacks some of its files would be taken for one that has all.
-    """
-    dropped = folder.with_name(f".{folder.name}.dropped")
-    shutil.rmtree(dropped, ignore_errors=True)  # what is left of one that was broken off
-    if not folder.is_dir():
-        return False
-    folder.rename(dropped)
-    shutil.rmtree(dropped)
-    return True
 
 
 def _drop_on_server(database: PostgresDatabase) -> list[str]:
