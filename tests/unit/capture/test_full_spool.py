@@ -44,9 +44,10 @@ def test_room_that_is_lacking_elsewhere_is_not_the_spool_s(tmp_path: Path, said:
 
 def test_a_disk_whose_inodes_are_used_up_says_what_is_known_as_no_room(tmp_path: Path) -> None:
     with small_disk(tmp_path / "spool", inodes=3) as folder:
+        for name in "ab":
+            (folder / name).touch()
         with pytest.raises(OSError, match="No space left") as refused:
-            for number in range(3):
-                (folder / f"{number}.jsonl").touch()
+            (folder / "c").touch()
 
         assert full_spool(SpoolFolder(folder), "its process was killed") is None
         assert full_spool(SpoolFolder(folder), str(refused.value)) is not None
