@@ -37,7 +37,7 @@ _QUEUE_BYTES = 32 << 20
 _SILENT_MS = 60_000
 _NOT_UNDERSTOOD = "a statement that changes a captured table is not understood"
 _STATEMENT = "the log has a statement in place of the rows of a captured table"
-_PARTIAL = re.compile(r"processing row in (\S+), internal schema size \d+, but row size \d+")
+_UNEQUAL = re.compile(r"processing row in (\S+), internal schema size (\d+), but row size (\d+)")
 _ALONE_EVENTS = 2  # of a statement that changes tables: its identifier, and itself
 # No connection, too many of them, the end of the server, a query that was killed.
 _PASSING = (0, 1040, 1053, 1077, 1078, 1079, 1152, 1158, 1159, 1160, 1161, 1317, 1927)
@@ -241,12 +241,8 @@ class MysqlDatabase:
                 " the privilege to do so can.",
                 hint=ANEW,
             )
-        if (partial := _PARTIAL.search(said)) is not None:
-            return CaptureLostError(
-                f"the log lacks columns of a row of table {partial[1]}",
-                detail="A session has set binlog_row_image to another value than FULL.",
-                hint=ANEW,
-            )
+        if (unequal := _UNEQUAL.search(said)) is not None:
+            return _of_other_columns(unequal[1], int(unequal[2]), int(unequal[3]))
         if "same server_uuid/server_id" not in said:
             return None
         return CaptureError(
@@ -421,6 +417,22 @@ class MysqlDatabase:
                 detail="It keeps files for binlog_expire_logs_seconds, or until they are purged.",
                 hint=f"set global binlog_expire_logs_seconds = 604800; {ANEW}",
             )
+
+
+def _of_other_columns(table: str, known: int, told: int) -> CaptureLostError:
+    """Return that a row has not as many columns as the log has told of its table."""
+    outside = "has altered the table outside the log (sql_log_bin = 0)"
+    if told > known:
+        return CaptureLostError(
+            f"the log does not say which columns a row of table {table} has",
+            detail=f"It has {told}, where the table had {known}: a session {outside}.",
+            hint=ANEW,
+        )
+    return CaptureLostError(
+        f"the log lacks columns of a row of table {table}",
+        detail=f"A session has set binlog_row_image to another value than FULL, or {outside}.",
+        hint=ANEW,
+    )
 
 
 def _emptied(table: str, how: str) -> RunWarning:
