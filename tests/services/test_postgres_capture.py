@@ -447,7 +447,7 @@ def test_a_lock_on_a_table_that_is_to_be_published_is_waited_for_and_told(
 def test_a_server_without_a_connection_for_the_log_is_waited_for(
     server: Service, link: Connection, spool: SpoolFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("joinery.capture.capture._QUICK_ENDS", 1)
+    monkeypatch.setattr("joinery.capture.restarts._VAIN_ENDS", 1)
     waited: list[str] = []
     link.execute("create role lonely login replication connection limit 1")
     link.execute("alter table customer owner to lonely")

@@ -32,6 +32,7 @@ from joinery.capture.keep import Applied
 from joinery.capture.moments import check_moments
 from joinery.capture.postgres import PostgresDatabase
 from joinery.capture.program import Plugin, command
+from joinery.capture.restarts import Restarts
 from joinery.capture.sealing import LineSeal, Sealing
 from joinery.capture.server import Prepared, ServerAwayError
 from joinery.capture.spool import CaptureError, SpoolFolder
@@ -41,7 +42,6 @@ from joinery.errors import JoineryError
 from joinery.model.progress import Waiting
 from joinery.model.warning import RunWarning
 from joinery.project.postgres import WalLimit
-from joinery.retry import PATIENCE
 from joinery.vault.keys import VaultUnavailableError
 
 _log = logging.getLogger(__name__)
@@ -58,9 +58,6 @@ _HELD_S = 1.0
 _TEND_S = 0.5
 _TEND_END_S = 2.0
 _DROP_TRIES = 20
-_QUICK_S = 30.0  # without a heartbeat's move, on a machine that is busy
-_QUICK_ENDS = 5
-_GRACE_S = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +112,8 @@ class Capture:
         self._closing = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
-        self._paused = self._waits = False
+        self._paused = False
+        self._restarts = Restarts(options.name, spool.log, options.on_wait)
         self._joining: Joining | None = None
         self._sealing = Sealing(options.name, options.seal)
         self.error: JoineryError | None = None
@@ -259,68 +257,68 @@ class Capture:
             )
 
     def _follow(self) -> None:
-        failed, quick, failing, target = 0, 0, 0, f"source {self._options.name}"
-        since = time.time()
         while not self._closing.is_set():
             beginning = Beginning(self._spool, bulk=self._options.bulk, goes_on=self._may_begin)
             self._check_log()
-            if self._wait_paused(target) or self._spool.held():
+            if self._wait_paused() or self._spool.held():
                 self._closing.wait(_HELD_S)
                 continue
-            known = self._spool.identity
-            if known is None:
-                raise CaptureError(
-                    f"the spool {self._spool.path} was removed during the capture",
-                    hint="Start it again.",
-                )
-            self._database = self._database.following(known.tables)
             try:
-                seal = self._sealing.begin()
-                self._sealing.check(known.sealed)
-                if moments := self._options.moments:
-                    check_moments(moments, self._database.columns_of(tuple(moments)))
-                if self._begins and not beginning.run(self._database, seal):
-                    self._closing.wait(_HELD_S)
-                    continue
-                prepared = self._database.prepare(self._spool)
+                begun = self._prepared(beginning)
             except (ServerAwayError, VaultUnavailableError, BrokenOffError) as away:
                 if beginning.broken or isinstance(away, BrokenOffError):
                     continue  # asked to; why is looked at next
-                since, failed = since if failed else time.time(), failed + 1
-                self._tell_waiting(target, away.message, failed, since)
-                self._closing.wait(PATIENCE.wait_s(failed))
+                self._closing.wait(self._restarts.away(away.message))
                 continue
-            if not quick:
-                self._tell_back(target)
-            failed = 0
-            began_at, place = time.monotonic(), self._place
-            said = self._capture(prepared, seal)
-            if self._closing.is_set():
-                return
-            if self._spool.paused or self._tending.over or self._tables_changed:
-                continue
-            if self._joining is not None and self._joining.mended:
-                continue
-            if said == "held":
+            if begun is None:
                 self._closing.wait(_HELD_S)
                 continue
-            if (
-                refused := self._database.refusal(said) or full_spool(self._spool, said)
-            ) is not None:
-                raise refused
-            _log.warning("a capture ended: %s", said)
-            in_vain = time.monotonic() - began_at < _QUICK_S and self._place == place
-            passes = self._database.passes(said)
-            since, quick = since if quick else time.time(), quick + 1 if in_vain else 0
-            failing = failing + 1 if in_vain and not passes else 0
-            if quick and passes:
-                self._tell_waiting(target, said, quick, since)
-            elif failing >= _QUICK_ENDS:
-                raise CaptureError(
-                    f'the capture of source "{self._options.name}" keeps failing: {said}',
-                    hint=f"See its log, {self._spool.log}.",
-                )
-            self._closing.wait(PATIENCE.wait_s(quick + 1))
+            self._restarts.begin(self._place)
+            said = self._capture(*begun)
+            if not self._ended_as_asked:
+                self._closing.wait(self._wait_after_s(said))
+
+    def _prepared(self, beginning: Beginning) -> tuple[Prepared, LineSeal | None] | None:
+        """Return what the process is started with; None where what it begins with is broken off."""
+        known = self._spool.identity
+        if known is None:
+            raise CaptureError(
+                f"the spool {self._spool.path} was removed during the capture",
+                hint="Start it again.",
+            )
+        self._database = self._database.following(known.tables)
+        seal = self._sealing.begin()
+        self._sealing.check(known.sealed)
+        if moments := self._options.moments:
+            check_moments(moments, self._database.columns_of(tuple(moments)))
+        if self._begins and not beginning.run(self._database, seal):
+            return None
+        return self._database.prepare(self._spool), seal
+
+    @property
+    def _ended_as_asked(self) -> bool:
+        """Whether the process ended since it was to, so that why is looked at next."""
+        return (
+            self._closing.is_set()
+            or self._spool.paused is not None
+            or self._tending.over
+            or self._tables_changed
+            or (self._joining is not None and self._joining.mended)
+        )
+
+    def _wait_after_s(self, said: str) -> float:
+        """Return after how many seconds to start the process again.
+
+        Raises:
+            JoineryError: It ended of what somebody has to mend.
+        """
+        if said == "held":
+            return _HELD_S
+        refused = self._database.refusal(said) or full_spool(self._spool, said)
+        if refused is not None:
+            raise refused
+        _log.warning("a capture ended: %s", said)
+        return self._restarts.ended(said, self._place, passes=self._database.passes(said))
 
     @property
     def _place(self) -> int | None:
@@ -354,37 +352,17 @@ class Capture:
                 self._closing.wait(_HELD_S)
         raise error
 
-    def _tell_waiting(
-        self, target: str, reason: str, attempts: int, since: float, grace_s: float = _GRACE_S
-    ) -> None:
-        waiting = Waiting(
-            product="",
-            source=self._options.name,
-            target=target,
-            reason=reason,
-            attempts=attempts,
-            since=since,
-            grace_s=grace_s,
-        )
-        self._waits = True
-        self._options.on_wait(target, waiting)
-
-    def _tell_back(self, target: str) -> None:
-        if self._waits:
-            self._waits = False
-            self._options.on_wait(target, None)
-
-    def _wait_paused(self, target: str) -> bool:
+    def _wait_paused(self) -> bool:
         """Wait a moment where the capture pauses; return whether it does."""
         paused = self._spool.paused
         if paused is None:
             if self._paused:
-                self._tell_back(target)
+                self._restarts.tell_back()
             self._paused = False
             return False
         if not self._paused:
             reason = f"paused by {paused.by}; joinery source resume {self._options.name}"
-            self._tell_waiting(target, reason, 1, paused.since, grace_s=0.0)
+            self._restarts.tell_waiting(reason, 1, paused.since, grace_s=0.0)
         self._paused = True
         self._tending.look()
         return True
@@ -463,7 +441,7 @@ class Capture:
         try:
             self._database.check_unmoved(self._spool)
             _tell(answers, "go")
-            self._tell_back(f"source {self._options.name}")
+            self._restarts.tell_back()
         except ServerAwayError:
             answers.close()
         except CaptureError:
