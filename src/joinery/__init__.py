@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from joinery.app.app import App
     from joinery.app.declarations import Table
     from joinery.app.diff import diff
-    from joinery.app.kept import kept
     from joinery.app.project import Project, load
     from joinery.app.run import run, runs
+    from joinery.app.state import state
     from joinery.app.status import status
     from joinery.app.stream import Stream
     from joinery.app.wait import wait
@@ -41,7 +41,6 @@ __all__ = [
     "document",
     "fold",
     "history",
-    "kept",
     "load",
     "many",
     "one",
@@ -52,6 +51,7 @@ __all__ = [
     "run",
     "runs",
     "search",
+    "state",
     "status",
     "testing",
     "wait",
@@ -65,7 +65,7 @@ _HOMES = {
     "Table": "joinery.app.declarations",
     "JoineryError": "joinery.errors",
     "diff": "joinery.app.diff",
-    "kept": "joinery.app.kept",
+    "state": "joinery.app.state",
     "status": "joinery.app.status",
     "wait": "joinery.app.wait",
     **dict.fromkeys(("where_to", "why"), "joinery.app.why"),

@@ -80,6 +80,17 @@ products:
     by: [shop]
     values: {n: count(*), cost: sum(price)}
     sink: {files: {path: out}}
+  buyers:
+    aggregate: order
+    group: all
+    by: [customer_id]
+    values: {n: count(*)}
+    sink: {files: {path: out}}
+  everything:
+    aggregate: order
+    group: all
+    values: {n: count(*)}
+    sink: {files: {path: out}}
   pages:
     aggregate: view
     group: all
@@ -137,6 +148,7 @@ FIRST: Mapping[str, list[dict[str, Any]]] = {
         {"shop": "a,b", "number": 1, "customer_id": 1, "price": "1.50"},
         {"shop": "ö", "number": 2, "customer_id": 1, "price": "20.00"},
         {"shop": "ö", "number": 3, "customer_id": 2, "price": "3.00"},
+        {"shop": "null", "number": 4, "customer_id": None, "price": "0.00"},
     ],
     "follow": [{"who": 1, "whom": 2}, {"who": 1, "whom": 3}],
     "post": [
@@ -197,6 +209,8 @@ def sent(folder: Path, product: str) -> dict[str, list[tuple[int, str | None]]]:
 def test_the_state_has_the_very_documents_that_sinks_were_given(folder: Path) -> None:
     products = build_plan(load_spec(folder / "joinery.yaml")).products
     versions = sorted({v for p in products for d in sent(folder, p.name).values() for v, _ in d})
+    checkpoint = folder / ".joinery" / "checkpoint" / "all"
+    before = {each: each.stat().st_mtime_ns for each in checkpoint.rglob("*")}
     assert 2 == len(versions)
     for batch in (1, 0):
         compared = 0
@@ -209,13 +223,19 @@ def test_the_state_has_the_very_documents_that_sinks_were_given(folder: Path) ->
                     assert (told[-1] if told else None) == document, (product.name, key)
                     compared += document is not None
         assert compared > 15
+    assert before == {each: each.stat().st_mtime_ns for each in checkpoint.rglob("*")}
 
 
-def test_a_group_is_compared_with_what_the_log_tells(folder: Path) -> None:
-    found = jn.kept(folder, "pages", ["/", "2026-01-01T00:00:00Z"])
+@pytest.mark.parametrize(
+    ("product", "key", "shown"), [("buyers", None, "null"), ("everything", [], "[]")]
+)
+def test_a_group_is_compared_with_what_the_log_tells(
+    folder: Path, product: str, key: object, shown: str
+) -> None:
+    found = jn.state(folder, product, key)
     assert ["the state after batch 1; the logs up to there tell the same"] == [*found.lines()]
     assert found.document is not None
-    assert "" == found.unread
+    assert (shown, "") == (found.key, found.unread)
 
 
 @contextmanager
@@ -260,7 +280,7 @@ def test_a_document_that_the_state_has_wrong_is_not_blamed_on_its_sink(folder: P
 
 
 def test_a_key_that_the_logs_do_not_know_is_looked_for_all_the_same(folder: Path) -> None:
-    found = jn.kept(folder, "profile", 99, batch=0)
+    found = jn.state(folder, "profile", 99, batch=0)
     assert found.document is None
     assert "no record of customer has the key 99" == found.unread
     assert not found.to_json()["compared"]
@@ -272,7 +292,7 @@ def test_state_of_another_plan_is_refused(folder: Path) -> None:
         altered(project, "fields: [text]", "fields: [text, at]"),
         pytest.raises(StateReadError) as told,
     ):
-        jn.kept(project, "profile", 1)
+        jn.state(project, "profile", 1)
     assert 'query "all" has the state of another plan than that of the project' == (
         told.value.message
     )
@@ -281,7 +301,7 @@ def test_state_of_another_plan_is_refused(folder: Path) -> None:
 
 def test_state_of_a_batch_that_is_not_there_is_told(folder: Path) -> None:
     with pytest.raises(StateReadError, match='checkpoint of query "all" has no batch 7'):
-        jn.kept(folder, "profile", 1, batch=7)
+        jn.state(folder, "profile", 1, batch=7)
 
 
 def test_state_whose_files_are_gone_is_told(folder: Path, tmp_path: Path) -> None:
@@ -290,7 +310,7 @@ def test_state_whose_files_are_gone_is_told(folder: Path, tmp_path: Path) -> Non
     for file in (copy / ".joinery" / "checkpoint" / "all" / "state").rglob("2_*"):
         file.unlink()
     with pytest.raises(StateReadError, match="the state after batch 1 is no longer there"):
-        jn.kept(copy, "profile", 1)
+        jn.state(copy, "profile", 1)
 
 
 @pytest.mark.parametrize(
@@ -298,7 +318,8 @@ def test_state_whose_files_are_gone_is_told(folder: Path, tmp_path: Path) -> Non
     [
         (["1", "--at", "2026-01-01"], "--state cannot be combined with --at"),
         (["--row", "order:1"], "--state cannot be combined with --row"),
-        ([], "--state needs a key"),
+        ([], "why needs a key with --state"),
+        (["1", "--all"], "--state cannot be combined with --all"),
     ],
 )
 def test_what_does_not_go_with_it_is_refused(

@@ -237,9 +237,9 @@ class ProductComparison:
             return []
         causes = Causes(self._spec, self.product, target, placed=self._placed)
         differences, opened, note = causes.of(found.differences)
-        found.differences = by_state(self._spec, self.product, differences)
+        found.differences, unread = by_state(self._spec, self.product, differences)
         found.unsettled += opened
-        return [note] if note else []
+        return [each for each in (note, unread) if each]
 
     def _file(self, target: str) -> FoundFile:
         path = found_path(self._scratch, self.product.name, target, self._options.by)

@@ -31,8 +31,8 @@ from joinery.vault.keys import blind_index
 from joinery.vault.tables import open_vault
 
 if TYPE_CHECKING:
+    from joinery.spark.source.door_process import DoorProcess
     from joinery.spark.source.file_feed import FileChanges
-    from joinery.spark.source.search_process import SearchProcess
 
 _SHOWN = 100
 """Of so many changes the keys show what keys look like."""
@@ -93,7 +93,7 @@ class Logs:
         at: str = "",
         frontier: Frontier | None = None,
         about: About | None = None,
-        process: SearchProcess | None = None,
+        process: DoorProcess | None = None,
     ) -> Logs:
         """Return those that some products read, decoded as their queries decode them.
 
@@ -191,7 +191,7 @@ class _Asked:
         self._decoded = as_decoded(spec, relations, *products)
         self._told = told_by_deletes(products)
 
-    def about(self, asked: About, at: str, process: SearchProcess | None) -> Logs | None:
+    def about(self, asked: About, at: str, process: DoorProcess | None) -> Logs | None:
         """Return what a search finds; None where there are too many changes, or no Kafka client."""
         from joinery.artifact import ArtifactError
         from joinery.spark.source.search_process import TooManyChangesError
@@ -210,7 +210,7 @@ class _Asked:
         asked: About,
         columns: Mapping[str, Collection[str]],
         at: str,
-        process: SearchProcess | None,
+        process: DoorProcess | None,
     ) -> Logs:
         from joinery.spark.source.log_order import moment_of, one_database
         from joinery.spark.source.log_search import log_search

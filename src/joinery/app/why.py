@@ -27,13 +27,13 @@ from joinery.provenance.live_rows import LiveRows
 from joinery.provenance.match_log import MatchLog
 from joinery.provenance.roots import Reach, reach_of
 from joinery.provenance.row_answer import RowAnswering
-from joinery.provenance.row_log import RowLog
+from joinery.provenance.row_log import RowLog, ToldRow
 from joinery.provenance.row_maker import RowForm
 from joinery.provenance.sought import Search, Sought, can_seek
 from joinery.provenance.told import is_part_of_key, keys_meant
 
 if TYPE_CHECKING:
-    from joinery.spark.source.search_process import SearchProcess
+    from joinery.spark.source.door_process import DoorProcess
 
 RECORDS = 1_000_000
 """How many records of a topic are read."""
@@ -48,7 +48,7 @@ def why(
     at: str | int | datetime = "",
     batch: int | None = None,
     records: int = RECORDS,
-    process: SearchProcess | None = None,
+    process: DoorProcess | None = None,
 ) -> Why:
     """Return why a document looks as it does: its rows, and what altered it last.
 
@@ -75,6 +75,23 @@ def why(
             key or relation; or the checkpoint does not know the batch.
         RunError: Java is missing, or the files cannot be read.
     """
+    return answered(
+        project, product, key, absent=absent, at=at, batch=batch, records=records, process=process
+    )[0]
+
+
+def answered(
+    project: ProjectLike,
+    product: str,
+    key: object,
+    *,
+    absent: str | None = None,
+    at: str | int | datetime = "",
+    batch: int | None = None,
+    records: int = RECORDS,
+    process: DoorProcess | None = None,
+) -> tuple[Why, Key]:
+    """Return what `why` does, and the values of the document's key."""
     spec = project_of(project).spec
     plan = asked_product(spec, product)
     form = plan.form
@@ -87,9 +104,15 @@ def why(
     text = asked_key(keyed, {each.name: each.type for each in plan.key.fields}, key)
     if not isinstance(form, DocumentForm):
         logs = Logs.of(spec, plan, records=records, at=str(at), frontier=frontier)
-        if isinstance(form, SearchForm):
-            return replace(_why_match(spec, plan, form, logs, text), ignored=logs.ignored)
-        return replace(_why_row(spec, plan, form, logs, text), ignored=logs.ignored)
+        told = (
+            _told_match(spec, plan, form, logs, text)
+            if isinstance(form, SearchForm)
+            else _told_row(spec, plan, form, logs, text)
+        )
+        row = RowAnswering(plan, told, logs.naming).answer(
+            ordered=logs.ordered, read=logs.read, left=logs.left, gone=logs.gone
+        )
+        return replace(row, ignored=logs.ignored), told.key
     _refuse_part(plan.root.relation, text)
     asked = None if absent is None else _asked(plan, absent)
     root, beside = keys_meant(plan.root.relation, text), keys_meant(*asked) if asked else []
@@ -119,7 +142,7 @@ def why(
         left=logs.left,
         gone=logs.gone,
     )
-    return replace(found, ignored=logs.ignored)
+    return replace(found, ignored=logs.ignored), log.key
 
 
 def _about(
@@ -156,8 +179,8 @@ def _above(
     return found
 
 
-def _why_row(spec: ProjectSpec, product: Product, form: RowForm, logs: Logs, text: str) -> Why:
-    """Return why a row of a product without a root looks as it does."""
+def _told_row(spec: ProjectSpec, product: Product, form: RowForm, logs: Logs, text: str) -> ToldRow:
+    """Return what the logs tell of a row of a product without a root."""
     log = RowLog(product, form, max_document_bytes=spec.run.max_document_bytes)
     told = log.tell(logs.changes, text)
     if told is None:
@@ -167,13 +190,13 @@ def _why_row(spec: ProjectSpec, product: Product, form: RowForm, logs: Logs, tex
             detail=" ".join(logs.unread(form.relation)),
             hint=f"Its key is {columns}{_keys_like(log)}.",
         )
-    return RowAnswering(product, told, logs.naming).answer(
-        ordered=logs.ordered, read=logs.read, left=logs.left, gone=logs.gone
-    )
+    return told
 
 
-def _why_match(spec: ProjectSpec, product: Product, form: SearchForm, logs: Logs, text: str) -> Why:
-    """Return why a stored query and a document match, or why they do not."""
+def _told_match(
+    spec: ProjectSpec, product: Product, form: SearchForm, logs: Logs, text: str
+) -> ToldRow:
+    """Return what the logs tell of a stored query and a document."""
     most = spec.run.max_document_bytes
     log = MatchLog(product, form, logs.naming, max_document_bytes=most)
     told = log.tell(logs.changes, text)
@@ -191,9 +214,7 @@ def _why_match(spec: ProjectSpec, product: Product, form: SearchForm, logs: Logs
             detail=" ".join(dict.fromkeys(told_of)),
             hint=f"Write the key of the query, a comma, and that of the document{known}.",
         )
-    return RowAnswering(product, told, logs.naming).answer(
-        ordered=logs.ordered, read=logs.read, left=logs.left, gone=logs.gone
-    )
+    return told
 
 
 def _keys_like(log: RowLog) -> str:
@@ -209,7 +230,7 @@ def where_to(
     row: str,
     *products: str,
     records: int = RECORDS,
-    process: SearchProcess | None = None,
+    process: DoorProcess | None = None,
 ) -> list[Reach]:
     """Return the documents that a row goes into, by the embeds by which it does.
 

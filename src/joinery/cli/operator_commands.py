@@ -124,7 +124,7 @@ def why(
 ) -> None:
     """Explain why a document looks the way it does: its rows, its last change, what is missing."""
     from joinery.spark.jar import known_kafka_client
-    from joinery.spark.source.search_process import SearchProcess
+    from joinery.spark.source.search_process import search_process
 
     if context.args:
         from joinery.cli.why import refuse_arguments
@@ -133,12 +133,12 @@ def why(
     if state:
         from joinery.cli.why import run_state
 
-        options = {"--row": row, "--not": absent, "--at": at}
+        options = {"--row": row, "--not": absent, "--at": at, "--all": every}
         given = [name for name, value in options.items() if value]
         raise typer.Exit(
             run_state(file, key, product, given, batch=batch, records=records, as_json=as_json)
         )
-    with SearchProcess(known_kafka_client()) as process:  # starts while the rest is imported
+    with search_process(known_kafka_client()) as process:  # starts while the rest is imported
         from joinery.cli.why import run_why
 
         done = run_why(

@@ -7,14 +7,14 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from joinery.app.kept import kept
 from joinery.app.logs import WhyError
+from joinery.app.state import state
 from joinery.app.why import where_to, why
 from joinery.cli.ending import DONE, FAILED, FOUND
 from joinery.project.load import load_spec
 from joinery.provenance.answer import Why
 from joinery.provenance.roots import Reach
-from joinery.spark.source.search_process import SearchProcess
+from joinery.spark.source.door_process import DoorProcess
 
 _PARTS = 30
 _ROOTS = 5
@@ -32,7 +32,7 @@ def run_why(
     records: int,
     as_json: bool = False,
     every: bool = False,
-    process: SearchProcess | None = None,
+    process: DoorProcess | None = None,
 ) -> int:
     """Print why a document looks as it does, or where a row goes.
 
@@ -108,8 +108,8 @@ def run_state(
     if others:
         raise WhyError(f"--state cannot be combined with {others[0]}")
     if not key:
-        raise WhyError("--state needs a key")
-    found = kept(file, product or _only(file), key, batch=batch, records=records)
+        raise WhyError("why needs a key with --state")
+    found = state(file, product or _only(file), key, batch=batch, records=records)
     if as_json:
         _write_json(found.to_json())
     else:
@@ -140,7 +140,7 @@ def _run_row(
     *,
     records: int,
     as_json: bool,
-    process: SearchProcess | None,
+    process: DoorProcess | None,
 ) -> int:
     asked = [product] if product else []
     found = where_to(file, row, *asked, records=records, process=process)

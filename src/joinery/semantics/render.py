@@ -76,6 +76,19 @@ def _or_null(render: Render) -> Render:
     return lambda value: "null" if value is None else render(value)
 
 
+def key_json(values: Sequence[Any], key: Struct) -> str:
+    """Return a key as a JSON object of its columns, as lines of a batch have it.
+
+    Example:
+        >>> from joinery.model.type import LONG, STRING, Field
+        >>> key_json([None, 7], Struct((Field("shop", STRING), Field("id", LONG))))
+        '{"shop":null,"id":7}'
+    """
+    pairs = zip(key.fields, values, strict=True)
+    parts = (f"{_text(each.name)}:{document_json(value, each.type)}" for each, value in pairs)
+    return f"{{{','.join(parts)}}}"
+
+
 def map_key_text(values: Sequence[Any], types: Sequence[DataType]) -> str:
     """Return the text of a key, under which an `as: map` embed holds its object.
 

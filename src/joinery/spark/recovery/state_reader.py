@@ -1,8 +1,8 @@
-"""Reads what the state of a checkpoint says, in a JVM without a Spark session, beside its run.
+"""Reads what the state of a checkpoint says, in a JVM of its own, beside its run or without one.
 
 Spark's own provider reads the files that a commit names, which nobody changes, into a folder of
 that JVM. The nodes that send documents are asked to send them once more, and nothing of that is
-kept. So the run is not disturbed, and there need be none.
+kept.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Self
 
 from joinery.delivery.query_paths import QueryPaths
 from joinery.errors import RunError
@@ -30,7 +31,7 @@ from joinery.spark.partitions import PARTITIONS
 from joinery.spark.recovery.checkpoint import state_ids, state_settings, unbuilt
 from joinery.spark.source.door_process import DoorProcess
 
-_DOOR = "dev.joinery.kernel.door.StandingDocuments"
+_DOOR = "dev.joinery.kernel.door.CommittedDocuments"
 _ABSENT = ("FileNotFoundException", "NoSuchFileException")
 
 
@@ -40,7 +41,7 @@ class StateReadError(RunError):
     code = "RUN_STATE_READ"
 
 
-class StateReader(DoorProcess):
+class StateReader:
     """Answers from the state of one query as it was after a batch; closed once.
 
     Args:
@@ -66,8 +67,8 @@ class StateReader(DoorProcess):
         self.batch = _committed(query, checkpoint, batch)
         self._unbuilt = unbuilt(checkpoint)
         settings = state_settings(checkpoint, self.batch)
-        super().__init__(_DOOR)
-        self.ask(
+        self._process = DoorProcess(_DOOR, self._failure)
+        self._process.ask(
             {
                 "program": program.to_json(),
                 "marks": state_marks(program, earlier),
@@ -78,6 +79,12 @@ class StateReader(DoorProcess):
                 "settings": {**STATE_SETTINGS, **settings},
             }
         )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self._process.close()
 
     def document(self, product: str, key: str) -> tuple[str | None, str]:
         """Return a document's text, None where there is none, and why it is refused, if it is.
@@ -93,11 +100,11 @@ class StateReader(DoorProcess):
             raise StateReadError(
                 f'product "{product}" is not built yet', hint="Have it built: joinery run --once."
             )
-        self.ask({"product": product, "key": key})
-        letter, _, document = self.answer().decode().partition("\n")
+        self._process.ask({"product": product, "key": key})
+        letter, _, document = self._process.answer().decode().partition("\n")
         return document or None, json.loads(letter)["reason"] if letter else ""
 
-    def failure(self, told: str) -> Exception:
+    def _failure(self, told: str) -> StateReadError:
         """Return that the state cannot be read, or is gone by now."""
         if any(each in told for each in _ABSENT):
             return StateReadError(

@@ -25,12 +25,13 @@ from joinery.semantics.read_change import change_reader
 from joinery.semantics.render import document_json
 from joinery.semantics.rows import JoinValue
 from joinery.spark.jar import kafka_client
+from joinery.spark.source.door_process import DoorProcess
 from joinery.spark.source.file_request import (
     FileRequest,
     source_of,
 )
 from joinery.spark.source.log_order import Moment, part_of
-from joinery.spark.source.search_process import SearchProcess
+from joinery.spark.source.search_process import search_process
 
 _MOST = (1 << 63) - 1
 _PART_BYTES = 4 << 20
@@ -57,7 +58,7 @@ class LogSearch:
         spec: ProjectSpec,
         relations: Sequence[Relation],
         asked: FileRequest,
-        process: SearchProcess,
+        process: DoorProcess,
     ) -> None:
         self._asked, self._process = asked, process
         self._relations = {each.name: (at, each) for at, each in enumerate(relations)}
@@ -168,7 +169,7 @@ def log_search(
     seen: SeenSizes,
     begun: BegunOffsets,
     columns: Mapping[str, Collection[str]],
-    process: SearchProcess | None = None,
+    process: DoorProcess | None = None,
 ) -> Iterator[LogSearch]:
     """Give what finds changes of some relations, none of which has personal columns.
 
@@ -199,7 +200,7 @@ def log_search(
     jars = kafka_client() if asked.brokers else ()
     with ExitStack() as closing, tempfile.TemporaryDirectory(prefix="joinery-") as folder:
         if process is None or not process.has(jars):
-            process = closing.enter_context(SearchProcess(jars))
+            process = closing.enter_context(search_process(jars))
         # Brokers answer while the process starts.
         further = {
             "narrow": json.dumps(narrow),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from joinery.spark.source.door_process import DoorProcess
@@ -15,8 +15,10 @@ class TooManyChangesError(Exception):
     """A search needs more memory than its process may have: some 48 bytes a change."""
 
 
-class SearchProcess(DoorProcess):
-    """A process that answers questions of one search; closed once.
+def search_process(jars: Sequence[Path] = ()) -> DoorProcess:
+    """Return a process that answers the questions of one search; to be closed.
+
+    It raises `FileFeedError` where the logs cannot be read, and `TooManyChangesError`.
 
     Args:
         jars: What it needs beside Spark's jars and the kernel's.
@@ -24,19 +26,12 @@ class SearchProcess(DoorProcess):
     Raises:
         RunError: Java is missing.
     """
+    return DoorProcess(_DOOR, _failure, jars)
 
-    def __init__(self, jars: Sequence[Path] = ()) -> None:
-        super().__init__(_DOOR, jars)
-        self._jars = frozenset(jars)
 
-    def has(self, jars: Collection[Path]) -> bool:
-        """Say whether it was given some jars."""
-        return self._jars.issuperset(jars)
+def _failure(told: str) -> Exception:
+    from joinery.spark.source.file_request import FileFeedError
 
-    def failure(self, told: str) -> Exception:
-        """Return that the logs cannot be read, or need more memory than it has."""
-        from joinery.spark.source.file_request import FileFeedError
-
-        if OUT_OF_MEMORY in told:
-            return TooManyChangesError()
-        return FileFeedError.of(told, "the logs")
+    if OUT_OF_MEMORY in told:
+        return TooManyChangesError()
+    return FileFeedError.of(told, "the logs")

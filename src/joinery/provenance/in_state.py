@@ -14,7 +14,7 @@ from joinery.semantics.json_text import pretty_json, read_json
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class InState:
     """What the state of a run says of a document.
 
     Attributes:

@@ -2,40 +2,37 @@
 
 from __future__ import annotations
 
-import json
-
 from joinery.app.document_product import asked_product
 from joinery.app.logs import WhyError, asked_key
 from joinery.app.project import ProjectLike, project_of
-from joinery.app.why import RECORDS, why
-from joinery.model.type import WHOLE_NUMBERS, Atomic, DataType, Decimal, Struct
+from joinery.app.why import RECORDS, answered
+from joinery.errors import RunError
+from joinery.model.change import Key
 from joinery.plan.build import examine
 from joinery.plan.product import DocumentForm, Product
 from joinery.plan.search import SearchForm
 from joinery.project.product import ProjectSpec
 from joinery.project.read import raise_all
 from joinery.provenance.answer import Why
-from joinery.provenance.kept import Kept
+from joinery.provenance.in_state import InState
 from joinery.provenance.row_maker import RowForm
-from joinery.provenance.told import key_text, keys_meant
-from joinery.semantics.json_text import json_line, read_json
+from joinery.provenance.told import keys_meant
 from joinery.semantics.personal import masked
+from joinery.semantics.render import key_json, map_key_text
 
-_NUMBERS = (*WHOLE_NUMBERS, "float", "double", "boolean")
 
-
-def kept(
+def state(
     project: ProjectLike,
     product: str,
     key: object,
     *,
     batch: int | None = None,
     records: int = RECORDS,
-) -> Kept:
+) -> InState:
     """Return a document as the state of its run has it, beside what the logs tell of it.
 
-    It reads the checkpoint's files, beside a run or without one, and disturbs none; a document
-    that the state has right, and a sink wrong, was altered in the sink.
+    It reads the files of the checkpoint, beside a run or without one, and writes none. A document
+    that the state has right, and a sink wrong, was altered in the sink, or is still to be sent.
 
     Args:
         project: The project, its file, or a folder of them; or an app.
@@ -49,22 +46,28 @@ def kept(
         ProjectErrors: The file has problems.
         WhyError: The product is of another form, or there is no such key.
         StateReadError: There is no such state, or it is that of another plan.
-        RunError: Java is missing, or the logs cannot be read.
+        RunError: Java is missing, or the logs cannot be read and would have to tell the key.
     """
     from joinery.spark.recovery.state_reader import StateReader
 
     spec = project_of(project).spec
-    plan = asked_product(spec, product)
+    plan = asked_product(spec, product, "--state")
     if not isinstance(plan.form, DocumentForm | RowForm | SearchForm):
         raise WhyError(f'--state does not cover product "{product}" yet, which {plan.form.does}')
     if any(each.personal is not None for each in plan.relations):
         raise WhyError(f'--state does not cover product "{product}" yet: it has personal columns')
-    with StateReader(spec, query_of(spec, plan), batch) as state:
-        logs, unread = _logs(project, plan, key, state.batch, records)
-        text = logs.key if logs is not None else _only_key(plan, key) or ""
-        document, refused = state.document(product, _key_json(plan.key, text))
-    told = None if document is None else masked(document)
-    return Kept(product, text, told, refused, state.batch, logs, unread)
+    with StateReader(spec, query_of(spec, plan), batch) as reader:
+        logs, values, unread = _logs(project, plan, key, reader.batch, records)
+        document, refused = reader.document(product, key_json(values, plan.key))
+    return InState(
+        product=product,
+        key=map_key_text(values, [each.type for each in plan.key.fields]),
+        document=None if document is None else masked(document),
+        refused=refused,
+        batch=reader.batch,
+        logs=logs,
+        unread=unread,
+    )
 
 
 def query_of(spec: ProjectSpec, product: Product) -> list[Product]:
@@ -78,54 +81,30 @@ def query_of(spec: ProjectSpec, product: Product) -> list[Product]:
 
 def _logs(
     project: ProjectLike, product: Product, key: object, batch: int, records: int
-) -> tuple[Why | None, str]:
-    """Return what the logs tell, and why that cannot be compared; None where they tell nothing.
+) -> tuple[Why | None, Key, str]:
+    """Return what the logs tell, the key that is meant, and why the two cannot be compared.
 
     Raises:
         WhyError: They tell nothing, and would have to tell which key is meant.
+        RunError: The same, of logs that cannot be read.
     """
     try:
-        logs = why(project, product.name, key, batch=batch, records=records)
-    except WhyError as error:
-        if _only_key(product, key) is None:
+        logs, values = answered(project, product.name, key, batch=batch, records=records)
+    except (WhyError, RunError) as error:
+        if (only := _only_key(product, key)) is None:
             raise
-        return None, error.message
+        return None, only, error.message
     if logs.gone:
-        return logs, f"that of {', '.join(logs.gone)} no longer has all that was read"
-    return logs, f"--records left out some of {', '.join(logs.left)}" if logs.left else ""
+        return logs, values, f"that of {', '.join(logs.gone)} no longer has all that was read"
+    left = f"--records left out some of {', '.join(logs.left)}" if logs.left else ""
+    return logs, values, left
 
 
-def _only_key(product: Product, key: object) -> str | None:
-    """Return the key of the root that is meant, as text; None where only the logs tell that."""
+def _only_key(product: Product, key: object) -> Key | None:
+    """Return the key of the root that is meant; None where only the logs tell that."""
     if not isinstance(product.form, DocumentForm):
         return None
     root = product.root.relation
     text = asked_key(root.name, {each.name: each.type for each in product.key.fields}, key)
     meant = keys_meant(root, text)
-    return key_text(root, meant[0]) if meant is not None and len(meant) == 1 else None
-
-
-def _key_json(key: Struct, text: str) -> str:
-    """Return a key as a JSON object of its columns.
-
-    Args:
-        key: The columns.
-        text: As `map_key_text` has it.
-    """
-    if len(key.fields) > 1:
-        values = [json_line(each) for each in read_json(text)]
-    else:
-        values = [text if _is_bare(key.fields[0].type, text) else json.dumps(text)]
-    pairs = zip(key.fields, values, strict=True)
-    return f"{{{', '.join(f'{json.dumps(each.name)}: {value}' for each, value in pairs)}}}"
-
-
-def _is_bare(kind: DataType, text: str) -> bool:
-    """Return whether the text of a value is that of its JSON."""
-    match kind:
-        case Atomic(name):
-            return name in _NUMBERS
-        case Decimal():
-            return True
-        case _:
-            return text.startswith("{")
+    return meant[0] if meant is not None and len(meant) == 1 else None

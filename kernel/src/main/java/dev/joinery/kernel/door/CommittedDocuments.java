@@ -5,13 +5,13 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.joinery.kernel.bytes.Address;
 import dev.joinery.kernel.bytes.BinaryRow;
 import dev.joinery.kernel.bytes.ByteReader;
+import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.chain.HeldProgram;
 import dev.joinery.kernel.chain.SharedProgram;
-import dev.joinery.kernel.chain.StandingLevel;
+import dev.joinery.kernel.chain.CommittedLevel;
 import dev.joinery.kernel.chain.StateMark;
 import dev.joinery.kernel.ingress.PendingRoots;
 import dev.joinery.kernel.message.Message;
-import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.program.Compiler;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.program.ProgramReader;
@@ -26,13 +26,16 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.types.StructType;
 
 /**
  * Tells the documents that the state of a checkpoint gives, in a JVM of its own, beside whatever run
  * goes on: the nodes that send them are asked to send them again, and nothing of that is kept.
  */
-public final class StandingDocuments implements AutoCloseable {
+public final class CommittedDocuments implements AutoCloseable {
   private static final ObjectMapper JSON = new ObjectMapper();
+
+  private static final String HERE = "127.0.0.1";
 
   /** Above all that was ever sent, so that a node sends whatever it has. */
   private static final long VERSION = Long.MAX_VALUE / 2;
@@ -41,22 +44,24 @@ public final class StandingDocuments implements AutoCloseable {
   private final Program program;
   private final HeldProgram shared;
   private final PendingRoots roots;
-  private final Map<StandingLevel.Place, StandingLevel> levels = new HashMap<>();
+  private final Map<CommittedLevel.Place, CommittedLevel> levels = new HashMap<>();
 
-  private StandingDocuments(JsonNode request) throws IOException {
+  private CommittedDocuments(JsonNode request) throws IOException {
     this.request = request;
     program = ProgramReader.read(request.get("program").asText());
     List<String> marks = List.of(JSON.treeToValue(request.get("marks"), String[].class));
-    Compiler compiler = Compiler.opening(StandingDocuments::session);
+    Compiler compiler = Compiler.opening(CommittedDocuments::session);
     shared = new HeldProgram(SharedProgram.of(compiler.compile(program), StateMark.of(marks)));
     roots = new PendingRoots(program);
   }
 
-  /** What resolves expressions; it runs nothing. */
+  /** What resolves expressions, where a program has some; it runs nothing. */
   private static SparkSession session() {
     return (SparkSession)
         SparkSession.builder()
             .master("local[1]")
+            .config("spark.driver.host", HERE)
+            .config("spark.driver.bindAddress", HERE)
             .config("spark.ui.enabled", "false")
             .config("spark.sql.artifact.isolation.enabled", "false")
             .getOrCreate();
@@ -74,7 +79,8 @@ public final class StandingDocuments implements AutoCloseable {
     BufferedReader in =
         new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
     DataOutputStream out = new DataOutputStream(System.out);
-    try (StandingDocuments documents = new StandingDocuments(JSON.readTree(in.readLine()))) {
+    System.setOut(System.err); // What a library prints is no answer.
+    try (CommittedDocuments documents = new CommittedDocuments(JSON.readTree(in.readLine()))) {
       for (String line = in.readLine(); line != null && !line.isEmpty(); line = in.readLine()) {
         byte[] answer = documents.answer(line).getBytes(StandardCharsets.UTF_8);
         out.writeInt(answer.length);
@@ -85,59 +91,57 @@ public final class StandingDocuments implements AutoCloseable {
   }
 
   private String answer(String question) {
-    PendingRoots.Root asked = roots.read(question);
-    PendingRoots.Root root = new PendingRoots.Root(asked.address(), asked.key(), VERSION);
-    Outbox told = new Outbox();
-    root.tell(told);
+    PendingRoots.Root root = roots.read(question);
+    byte[] message = Message.pending(VERSION, Slice.of(root.key()));
     String letter = "";
     String document = "";
-    for (byte[] each : levelOf(root.address()).ask(root.address(), told.next()._1())) {
+    for (byte[] each : levelOf(root.address()).ask(root.address(), message)) {
       ByteReader in = Message.body(each);
       switch (Message.kind(each)) {
         case Message.DOCUMENT -> document = text(in);
         case Message.DEAD_LETTER ->
             letter = new String(in.rest().toBytes(), StandardCharsets.UTF_8);
-        default -> {} // Counters, tombstones, and what others hear who read the product.
+        case Message.TOMBSTONE, Message.COUNT -> {}
+        default -> throw Message.unexpected(each);
       }
     }
     return letter + "\n" + document;
   }
 
   private String text(ByteReader document) {
-    Program.ProductProgram product = program.products().get(document.readVarInt());
+    StructType type = program.products().get(document.readVarInt()).value();
     document.readLong();
     document.readBlob();
     document.readBlob();
     document.readBlob();
     ByteSink text = new ByteSink(4096);
-    new JsonWriter(product.value())
-        .write(BinaryRow.of(document.rest(), product.value().length()), text);
+    new JsonWriter(type).write(BinaryRow.of(document.rest(), type.length()), text);
     return new String(text.toByteArray(), StandardCharsets.UTF_8);
   }
 
-  private StandingLevel levelOf(byte[] address) {
+  private CommittedLevel levelOf(byte[] address) {
     int level = program.nodes().get(Address.nodeOf(address)).level();
     int partition = Address.partitionOf(address, request.get("partitions").asInt());
     // Spark numbers operators from the last on.
     int operator = program.levels() - level;
     String state = request.get("state").asText();
     return levels.computeIfAbsent(
-        new StandingLevel.Place(state, operator, partition), place -> opened(level, place));
+        new CommittedLevel.Place(state, operator, partition), place -> opened(level, place));
   }
 
-  private StandingLevel opened(int level, StandingLevel.Place place) {
+  private CommittedLevel opened(int level, CommittedLevel.Place place) {
     JsonNode id =
         request.path("ids").path(Integer.toString(place.operator())).path(place.partition()).path(0);
     Map<String, String> settings = new HashMap<>();
     request.get("settings").fields().forEachRemaining(
         each -> settings.put(each.getKey(), each.getValue().asText()));
     long version = request.get("version").asLong();
-    return new StandingLevel(
+    return new CommittedLevel(
         shared, level, place, settings, version, id.isMissingNode() ? null : id.asText());
   }
 
   @Override
   public void close() {
-    levels.values().forEach(StandingLevel::close);
+    levels.values().forEach(CommittedLevel::close);
   }
 }

@@ -1,5 +1,6 @@
 package dev.joinery.kernel.chain;
 
+import dev.joinery.kernel.bytes.Address;
 import dev.joinery.kernel.spark.BytesEncoder;
 import java.util.ArrayList;
 import java.util.List;
@@ -26,13 +27,13 @@ import scala.collection.immutable.Map$;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * One partition of a level as it stood after a batch, without a Spark session, beside whatever run
- * goes on: its nodes answer as they would in the next batch, and nothing of that is kept.
+ * One partition of a level as a batch left it, outside of a query and beside whatever run goes on:
+ * its nodes answer as they would in the next batch, and nothing of that is kept.
  *
- * <p>Spark's own provider reads the files of the checkpoint into a folder of this process; what a
- * node writes is undone once it has answered.
+ * <p>Spark's own provider reads the files of the checkpoint into a folder of this process, as for a
+ * reader, so that it writes none there; what a node writes is undone once it has answered.
  */
-public final class StandingLevel implements AutoCloseable {
+public final class CommittedLevel implements AutoCloseable {
   private static final String STORE = StateStoreId.DEFAULT_STORE_NAME();
 
   private final StateStoreProvider provider;
@@ -47,7 +48,7 @@ public final class StandingLevel implements AutoCloseable {
    * @param version of the state, which is the number of the batch after it
    * @param id by which a commit names the state that counts; null where it names none
    */
-  public StandingLevel(
+  public CommittedLevel(
       Broadcast<SharedProgram> shared,
       int level,
       Place place,
@@ -79,19 +80,25 @@ public final class StandingLevel implements AutoCloseable {
   /** The folder of all state, and where in it a partition's is. */
   public record Place(String root, int operator, int partition) {}
 
-  /** What the node of an address sends at a message. */
+  /** What the node of an address sends out of the chain at a message. */
   public List<byte[]> ask(byte[] address, byte[] message) {
-    StateStore store = provider.getStore(version, Option.apply(id), false, false);
+    // Of Spark's two providers the one of runs gives readers a whole store.
+    StateStore store = (StateStore) provider.getReadStore(version, Option.apply(id));
     try {
-      Level standing = new Level(shared, level, new Counting.EachGroup());
-      standing.setHandle(handle(store));
-      standing.init(OutputMode.Update(), TimeMode.None());
+      Level nodes = new Level(shared, level, new Counting.EachGroup());
+      nodes.setHandle(handle(store));
+      nodes.init(OutputMode.Update(), TimeMode.None());
       List<byte[]> sent = new ArrayList<>();
       CollectionConverters.asJava(
-              standing.handleInputRows(
+              nodes.handleInputRows(
                   address, CollectionConverters.asScala(List.of(message).iterator()), null))
-          .forEachRemaining((Tuple2<byte[], byte[]> each) -> sent.add(each._1()));
-      standing.close();
+          .forEachRemaining(
+              (Tuple2<byte[], byte[]> each) -> {
+                if (Address.nodeOf(each._2()) < 0) {
+                  sent.add(each._1());
+                }
+              });
+      nodes.close();
       return sent;
     } finally {
       store.abort();
