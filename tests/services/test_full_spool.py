@@ -44,13 +44,13 @@ def test_a_capture_whose_spool_has_no_room_ends_and_goes_on_once_there_is(
             fill(disk / "ballast", content)
             link.execute("insert into customer values (2, 'Bob')")
             until(lambda: capture.error, limit_s=60)
+        error = capture.error
         for each in (disk / "ballast").iterdir():
             each.unlink()
         with capturing(database(server), spool) as capture:
             capture.reach_end()
         found = [each["after"]["id"] for each in lines(spool.path / "files" / TABLE)]
 
-    error = capture.error
     assert error is not None
     assert (error.code, error.message) == ("RUN_DISK", f"the disk of {spool.path} {told}")
     assert "No space left on device" in error.detail
