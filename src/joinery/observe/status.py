@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 from joinery.delivery.control import Action, ControlLog
@@ -369,15 +370,22 @@ def _named(each: Waiting | Silence) -> str:
 def read_status(file: Place) -> tuple[QueryStatus | None, str]:
     """Return what a run told of a query, and why nothing can be read where something stands.
 
-    Without a file there is nothing, and nothing is wrong.
+    Without a file there is nothing, and nothing is wrong, unless a link leads nowhere.
     """
     try:
         return QueryStatus.of_json(json.loads(file.read_text(encoding="utf-8"))), ""
     except FileNotFoundError:
-        return None, ""
+        return None, _broken_link(file)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         why = "it is truncated, or another version of Joinery wrote it"
         return None, f"{file.name} cannot be read: {error if isinstance(error, OSError) else why}"
+
+
+def _broken_link(file: Place) -> str:
+    """Return which link on the way to a file leads nowhere, as to a disk that is not mounted."""
+    ways = (file, *file.parents) if isinstance(file, Path) else ()
+    broken = [each for each in ways if each.is_symlink() and not each.exists()]
+    return f"{broken[0]} is a link to what is not there" if broken else ""
 
 
 def _fresh_s(state: State, mine: ProductTotals, told: QueryStatus, now: float) -> float | None:

@@ -24,8 +24,9 @@ from joinery.plan.relation import Computed, Relation
 from joinery.project.form import AggregateSpec
 from joinery.project.mark import Path
 from joinery.project.product import ProductSpec
+from joinery.project.quantity import micros_text
 from joinery.project.value import Pairs
-from joinery.project.window import Sliding, Window
+from joinery.project.window import Session, Sliding, Window
 
 
 def build_aggregate(
@@ -89,7 +90,24 @@ def _window(context: Context, spec: AggregateSpec, relation: Relation, path: Pat
         message = f'a window needs a time, and relation "{relation.name}" has none'
         hint = f'Name its column: "time" of relation "{relation.name}".'
         context.refuse("PLAN_WINDOW", message, place, hint=hint)
+    if isinstance(window, Session):
+        _check_cut(context, window, place)
     return window
+
+
+def _check_cut(context: Context, window: Session, place: Path) -> None:
+    """Warn of sessions that are always cut, so that none ends by its gap."""
+    if window.max_us is None or window.max_us > window.gap_us:
+        return
+    longest, gap = micros_text(window.max_us), micros_text(window.gap_us)
+    context.refuse(
+        "PLAN_WINDOW",
+        f"each session is cut after {longest}, before its gap of {gap} is over",
+        place,
+        detail="So each has this length, and the gap tells only where the first of several begins.",
+        hint='Write a "max" above the gap.',
+        warning=True,
+    )
 
 
 def build_by(
@@ -103,6 +121,11 @@ def build_by(
     made: list[Computed] = []
     for name, text in by:
         place = (*path, "by", name)
+        if name == text and not name.isidentifier() and name not in {*columns, *failed}:
+            message = f'there is no column "{name}" to group by'
+            hint = f"Write {{NAME: {name}}} for an expression."
+            context.refuse("PLAN_UNKNOWN_FIELD", message, place, hint=hint)
+            continue
         found = context.expression(text, place, columns, failed=failed)
         if found is None:
             continue

@@ -386,6 +386,21 @@ def test_a_file_that_cannot_be_read_wants_attention(spec: ProjectSpec) -> None:
     assert found.because.startswith(f"{paths.status_file.name} cannot be read: it is truncated")
 
 
+@pytest.mark.parametrize("folders", [0, 1, 2], ids=["the file", "_status", "the checkpoint"])
+def test_a_link_to_a_disk_that_is_not_mounted_wants_attention(
+    spec: ProjectSpec, tmp_path: Path, folders: int
+) -> None:
+    status_file = QueryPaths.of(spec.path_of(spec.run.checkpoint), "person").status_file
+    assert isinstance(status_file, Path)
+    link = (status_file, *status_file.parents)[folders]
+    link.parent.mkdir(parents=True)
+    link.symlink_to(tmp_path / "disk" / "away")
+
+    [found] = project_status(spec).products
+    assert ("unknown", True) == (found.state, found.wants_attention)
+    assert f"{link} is a link to what is not there" == found.because
+
+
 @pytest.mark.parametrize(
     "altered",
     [
