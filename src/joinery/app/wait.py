@@ -22,7 +22,8 @@ def wait(project: ProjectLike, product: str, *positions: str, timeout: str = "1m
 
     Raises:
         ProjectErrors: The file has problems.
-        WaitError: There is no position, or one of no log that the product reads.
+        WaitError: There is no position, or one of no log that the product reads, or a line that a
+            file did not have when it was read.
         WaitTimeoutError: The product did not come so far in time.
 
     Example:

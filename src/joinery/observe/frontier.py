@@ -6,8 +6,9 @@ the last batch that its query committed, since a batch is committed once every s
 A place in the log of a database, which Debezium's connector reads, is waited for by records: those
 that are last in the topics once the connector is known to be past it.
 
-Invariant: looking changes nothing, and asks no store and no sink, and no broker unless for such a
-place. A position is reported as passed only once it is, though perhaps a moment later.
+Invariant: looking changes nothing, and asks no store and no sink, no broker unless for such a
+place, and reads no change file unless to see that it has the line that is waited for. A position
+is reported as passed only once it is, though perhaps a moment later.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import Any, Self
 from joinery.delivery.query_paths import QueryPaths
 from joinery.errors import RunError, SinkUnavailableError, SpecError
 from joinery.observe.connector import ConnectorLog, lsn_of
+from joinery.observe.line_count import line_count
 from joinery.observe.outline import known_products, queries_of
 from joinery.observe.status import project_status
 from joinery.place.place import Place, matching, numbers_in
@@ -33,6 +35,7 @@ from joinery.project.captured import CAPTURED
 from joinery.project.kafka import PATTERN
 from joinery.project.product import ProjectSpec
 from joinery.project.quantity import duration_ms
+from joinery.text.figure import counted_text
 
 _LOOKED_S = 0.1
 _TRIES = 10
@@ -271,8 +274,8 @@ def wait_for(
         pause: Waits for seconds.
 
     Raises:
-        WaitError: There is no position, or one of no log that it reads, it holds documents back,
-            or `timeout` is no duration.
+        WaitError: There is no position, or one of no log that it reads, or a line that a file did
+            not have when it was read, it holds documents back, or `timeout` is no duration.
         WaitTimeoutError: It did not come so far in time.
     """
     milliseconds = duration_ms(str(timeout))
@@ -298,6 +301,29 @@ def wait_for(
             if clock() >= until:
                 raise _too_late(spec, name, missing, timeout)
             pause(_LOOKED_S)
+    for each in records:
+        if kinds[each.source] == "files":
+            _check_line(spec, checkpoint, each)
+
+
+def _check_line(spec: ProjectSpec, checkpoint: Place, position: Position) -> None:
+    """Refuse a line that a file did not have when it was read, which it is once.
+
+    Of a file that is gone since, nobody knows.
+    """
+    if position.at is None:
+        return
+    options = next(dict(each.options) for each in spec.sources if each.name == position.source)
+    file = spec.path_of(str(options["path"])) / position.topic / position.part
+    seen = seen_sizes([checkpoint]).get(position.source, {})
+    size = seen.get((position.topic, position.part))
+    lines = None if size is None else line_count(file, size, position.at)
+    if lines is not None and lines < position.at:
+        raise WaitError(
+            f'position "{position}" is no line of {position.topic}/{position.part}, which is read:'
+            f" it had {counted_text(lines, 'line')}",
+            hint="A change file is read once; write what comes later to another one.",
+        )
 
 
 class Waited:

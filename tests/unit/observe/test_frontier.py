@@ -32,7 +32,7 @@ FILES = {
     "format": 1,
     "topics": {"customer": {"done": "0-1", "open": [[2, 5, 90]], "lines": 9, "bytes": 9}},
 }
-SEEN = [{"topic": "customer", "number": n, "file": f"{n}.jsonl"} for n in range(4)]
+SEEN = [{"topic": "customer", "number": n, "file": f"{n}.jsonl", "size": 90} for n in range(4)]
 
 
 @pytest.fixture
@@ -94,6 +94,23 @@ def test_what_a_committed_batch_read_is_passed(file: Path, position: str) -> Non
 def test_what_none_has_read_is_not(file: Path, position: str) -> None:
     assert not has(file, position)
     assert not has(file, "orders/0/9", position)
+
+
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_a_line_that_a_file_did_not_have_when_it_was_read_is_refused(
+    file: Path, checkpoint: Path, end: str
+) -> None:
+    told = json.dumps({"id": 1}) + "\n" + json.dumps({"id": 2}) + end
+    write(file.parent / "data" / "customer" / "1.jsonl", f"{told}\n{{}}\n")
+    note = {"topic": "customer", "number": 1, "file": "1.jsonl", "size": len(told)}
+    labels = [{"format": 1, "all": False}, note]
+    notes = checkpoint / "sources" / "0" / "000000000.labels"
+    write(notes, "\n".join(map(json.dumps, labels)))
+
+    assert has(file, "customer/1.jsonl/2")
+    assert has(file, "customer/1.jsonl")
+    with pytest.raises(WaitError, match=r"customer/1\.jsonl, which is read: it had 2 lines"):
+        has(file, "customer/1.jsonl/3")
 
 
 def test_nothing_is_passed_before_the_first_batch(file: Path) -> None:
