@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import timedelta
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 import pytest
 
@@ -18,11 +16,6 @@ from joinery.errors import JoineryError, ProjectErrors, SpecError
 from joinery.plan.step import Filter
 from joinery.testing import StreamDriver, insert, upsert
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-loose: Any = jn
-"""For calls that are wrong on purpose, as somebody makes them who runs no type checker."""
 Warned = Callable[[], list[logging.LogRecord]]
 FILE = """\
 joinery: 1
@@ -78,11 +71,6 @@ sinks: {database: {sqlite: {path: coffee.db, mode: columns}}}
 def labelled(event: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return an event's label."""
     return {"label": str(event["order_id"])}
-
-
-def nobody(keys: Sequence[Any]) -> dict[Any, dict[str, Any]]:
-    """Return the rows of keys that no table has."""
-    return {}
 
 
 def coffee(folder: Path) -> jn.App:
@@ -329,82 +317,6 @@ def test_united_streams_run_as_one() -> None:
     assert ["shop_part"] == list(app.streams)
 
 
-def test_a_lambda_runs_and_has_no_place_in_a_file(tmp_path: Path) -> None:
-    app = jn.App("a", folder=tmp_path)
-    orders = app.stream("orders", key="id", fields={"id": "long"})
-    twice = orders.map(lambda event: {"twice": event["id"] * 2}, {"twice": "long"})
-    twice.sink("database")
-
-    assert [upsert(2, {"twice": 4})] == StreamDriver(twice).send(insert("orders", id=2))
-    with pytest.raises(SpecError, match="cannot be written to a project file") as caught:
-        app.to_yaml()
-    assert "SPEC_FUNCTION" == caught.value.code
-
-
-class Scale:
-    """A model with a method."""
-
-    def times(self, event: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return an event's id, scaled."""
-        return {"scaled": event["id"] * 3}
-
-
-def fails(event: Mapping[str, Any]) -> dict[str, Any]:
-    raise RuntimeError(f"never told: {event}")
-
-
-def leaves(event: Mapping[str, Any]) -> dict[str, Any]:
-    raise SystemExit(1)
-
-
-@pytest.mark.parametrize(
-    ("function", "told"),
-    [
-        (fails, f"{__name__}:fails raised RuntimeError at test_app.py:"),
-        (leaves, f"{__name__}:leaves raised SystemExit at test_app.py:"),
-        (lambda event: [event["id"]], "gave a list, no row."),
-        (lambda event: {"twcie": event["id"]}, 'no column of its output; did it mean "twice"?'),
-    ],
-)
-def test_an_event_on_which_a_function_fails_is_a_dead_letter(
-    function: Callable[..., Any], told: str
-) -> None:
-    orders = jn.App("shop").stream("orders", key="id", fields={"id": "long"})
-    driver = StreamDriver(orders.map(function, {"twice": "long"}))
-
-    assert driver.send(insert("orders", id=1)) == []
-
-    (dead,) = driver.dead_letters
-    assert (dead.reason, told in dead.detail) == ("map_failed", True)
-
-
-def test_a_bound_method_is_called_on_its_object() -> None:
-    orders = jn.App("a").stream("orders", key="id", fields={"id": "long"})
-
-    scaled = orders.map(Scale().times, {"scaled": "long"})
-
-    assert [upsert(2, {"scaled": 6})] == StreamDriver(scaled).send(insert("orders", id=2))
-
-
-def test_a_function_may_be_the_store() -> None:
-    app = jn.App("a")
-    customers = app.table("customers", key="id", fields={"id": "long", "name": "string"})
-    orders = app.stream("orders", fields={"customer_id": "long"})
-
-    def rows(keys: Sequence[Any]) -> dict[Any, dict[str, Any]]:
-        return {}
-
-    named, inner = (
-        orders.lookup_join(customers, "customer_id", read="database", store=each).plan.lookups[0]
-        for each in (nobody, rows)
-    )
-
-    assert named.store
-    assert {"function": "tests.unit.app.test_app:nobody"} == dict(named.store.options)
-    assert inner.store
-    assert {"function": rows} == dict(inner.store.options)
-
-
 def test_a_url_gives_postgres_with_a_column_a_field() -> None:
     app = jn.App("a", database="postgresql://localhost/shop", source="kafka://localhost:9092")
     customers = app.table("customers", key="id", fields={"id": "long"}, database=True)
@@ -432,134 +344,11 @@ def test_without_a_url_the_database_is_a_file_beside_the_app(tmp_path: Path) -> 
     assert Database("shop.db") == app.declarations.database
 
 
-@dataclass
-class FakeType:
-    """A type as PySpark tells it."""
-
-    text: str
-
-    def simpleString(self) -> str:
-        """Return its text."""
-        return self.text
-
-
-@dataclass
-class Column:
-    """A column of a frame."""
-
-    name: str
-    dataType: FakeType
-
-
-@dataclass
-class Frame:
-    """The part of a DataFrame that a declaration reads."""
-
-    columns: tuple[tuple[str, str], ...]
-
-    @property
-    def schema(self) -> Frame:
-        """The frame itself."""
-        return self
-
-    @property
-    def fields(self) -> list[Column]:
-        """The columns with their types."""
-        return [Column(name, FakeType(text)) for name, text in self.columns]
-
-
-NO_SESSION = cast("SparkSession", object())
-
-
-def frame_of(*columns: tuple[str, str]) -> DataFrame:
-    """Return what declares columns as a DataFrame does."""
-    return cast("DataFrame", Frame(columns))
-
-
-@pytest.mark.parametrize(
-    ("source", "database"), [("mysql://host/shop", None), (None, "sqlite:///coffee.db")]
-)
-def test_a_url_that_means_nothing_is_no_path(source: str | None, database: str | None) -> None:
-    with pytest.raises(SpecError, match="cannot be a URL of") as refused:
-        jn.App("coffee", source=source, database=database)
-
-    assert "SPEC_VALUE" == refused.value.code
-
-
 def test_a_path_is_a_folder_or_a_file_as_a_text_is() -> None:
     app = jn.App("coffee", source=Path("data"), database=Path("coffee.db"))
 
     assert jn.App("coffee", source="data").spec == app.spec
     assert "coffee.db" == app.declarations.database.place
-
-
-@pytest.mark.parametrize("name", ["source", "database"])
-def test_a_place_that_is_neither_text_nor_path_is_refused(name: str) -> None:
-    with pytest.raises(SpecError, match=f'"{name}" cannot be of type int') as refused:
-        loose.App("coffee", **{name: 5})
-
-    assert refused.value.hint
-
-
-@pytest.mark.parametrize(
-    ("call", "near"),
-    [
-        (lambda: loose.relation("user", key="id", fields={"id": "long"}, imges="key"), "images"),
-        (lambda: loose.document("p", "user", emitt={"settle": "2s"}), "emit"),
-        (lambda: loose.document("p", "user").embed_one("a", "b", onn={"id": "id"}), "on"),
-        (lambda: loose.App("coffee", sorce="data"), "source"),
-        (lambda: loose.App("coffee").table("a", key="id", field={"id": "long"}), "fields"),
-        (lambda: loose.Project("people", product=[]), "products"),
-        (lambda: loose.Stream.from_dataframe(None, "clicks", frames=None), "frame"),
-    ],
-)
-def test_a_misspelled_argument_names_the_nearest(call: Callable[[], object], near: str) -> None:
-    with pytest.raises(TypeError, match=f"Did you mean '{near}'"):
-        call()
-
-
-@pytest.mark.parametrize(
-    ("call", "title"),
-    [
-        (
-            lambda: loose.App("a").stream("b", fields={"id": "long"}).join("c", fild=[]),
-            "Stream.join",
-        ),
-        (lambda: loose.document("p", "user").embed_one("a", "b", onn=[]), "Document.embed_one"),
-        (lambda: loose.Stream.from_dataframe(None, frames=None), "Stream.from_dataframe"),
-        (lambda: loose.App("coffee", sorce="data"), "App.__init__"),
-    ],
-)
-def test_a_misspelled_argument_names_the_class_that_the_method_is_called_on(
-    call: Callable[[], object], title: str
-) -> None:
-    with pytest.raises(TypeError, match=rf"^{title}\(\) got an unexpected keyword argument"):
-        call()
-
-
-def test_the_columns_of_a_dataframe_are_those_of_the_stream() -> None:
-    frame = frame_of(("id", "bigint"), ("at", "timestamp"), ("__op", "string"))
-
-    stream = jn.Stream.from_dataframe(frame, "clicks", key="id", time="at")
-
-    assert "struct<id: long, at: timestamp>" == str(stream.plan.output)
-    assert frame is stream.declared.frames["clicks"]
-
-
-def test_a_frame_that_is_no_dataframe_of_spark_is_refused_in_one_line() -> None:
-    with pytest.raises(SpecError, match='the frame of "clicks" is not a Spark DataFrame') as told:
-        loose.Stream.from_dataframe([1, 2], "clicks")
-
-    assert "createDataFrame" in told.value.hint
-
-
-def test_a_log_that_is_declared_anew_without_its_frame_has_none() -> None:
-    app = jn.App("web")
-    app.stream("clicks", frame=frame_of(("id", "bigint")), key="id")
-
-    app.stream("clicks", fields={"id": "long"}, key="id")
-
-    assert {} == app.declarations.frames
 
 
 def test_a_table_that_is_no_longer_kept_in_the_database_is_not() -> None:
@@ -569,25 +358,6 @@ def test_a_table_that_is_no_longer_kept_in_the_database_is_not() -> None:
     app.table("user", key="id", fields={"id": "long"})
 
     assert () == app.spec.products
-
-
-def test_a_run_refuses_what_was_declared_with_a_dataframe() -> None:
-    app = jn.App("web")
-    app.stream("clicks", frame=frame_of(("id", "bigint"))).sink(files={"path": "out"})
-
-    with pytest.raises(JoineryError, match='reads "clicks", which was declared with a DataFrame'):
-        app.run(NO_SESSION, once=True)
-
-
-def test_frames_and_sources_are_not_mixed_in_silence() -> None:
-    app = jn.App("web")
-    app.table("users", key="id", fields={"id": "long", "name": "string"})
-    clicks = app.stream("clicks", frame=frame_of(("user_id", "bigint")))
-
-    with pytest.raises(JoineryError, match='reads "users" from a source') as told:
-        clicks.lookup_join("users", "user_id").preview(spark=NO_SESSION)
-
-    assert 'Declare "users" with frame=…' in told.value.hint
 
 
 def test_tables_are_relations_of_documents_embeds_and_groups() -> None:
@@ -606,59 +376,6 @@ def test_tables_are_relations_of_documents_embeds_and_groups() -> None:
     assert ["id", "orders", "counted"] == [each.name for each in profile.plan.output.fields]
 
 
-@pytest.mark.parametrize(
-    ("wrong", "hint"),
-    [
-        (lambda app, log: jn.document("a", log), 'Write the name of its log, "clicks".'),
-        (lambda app, log: loose.document("a", None), "Pass what jn.relation or app.table gives"),
-        (lambda app, log: app.group_by(5, "id"), "Pass what jn.relation or app.table gives"),
-        (lambda app, log: app.add(log), "Pass what jn.document"),
-        (lambda app, log: log.union("clicks"), "Pass one such as app.stream"),
-        (lambda app, log: log.lookup_join(None, "id"), "Write app.table("),
-        (
-            lambda app, log: log.join(log.filter("id > 1"), ["id"], ["0s", "1m"]),
-            "Pass the log itself",
-        ),
-        (lambda app, log: jn.document(log, "a"), "Its name comes first."),
-        (lambda app, log: loose.document("a", "b", embed={"c": "d"}), "jn.many(RELATION, on=…)"),
-        (
-            lambda app, log: loose.document("a", "b", embed=[loose.one("c", on=["d"])]),
-            "jn.many(",
-        ),
-        (lambda app, log: loose.pattern("a", "b", match="A", rules={"r": "c"}), "jn.many("),
-        (lambda app, log: loose.many(loose.one("a", on=["b"]), on=["b"]), "Use embed_one"),
-        (lambda app, log: log.lookup_join({}, "id"), "Write app.table("),
-        (lambda app, log: loose.many("a", on=["b"], through=["c"]), "Write through={…}."),
-        (lambda app, log: loose.App("a", sources=["b"]), "Write sources={…}."),
-        (lambda app, log: log.with_columns(columns=loose.__all__), "Write columns={…}."),
-        (lambda app, log: loose.load(5), 'Write jn.load("joinery.yaml").'),
-        (lambda app, log: loose.load("a", settings=5), 'Write settings="run.trigger=5s".'),
-        (lambda app, log: loose.load("a", settings=[5]), 'Write settings="run.trigger=5s".'),
-        (lambda app, log: loose.document("a", "b").embed_one(5, "c", on=["d"]), "Its name comes"),
-        (lambda app, log: loose.row({}, "a > 1"), "Its name comes first."),
-        (lambda app, log: app.stream(cast("Any", {})), "Its name comes first."),
-        (
-            lambda app, log: loose.document("a", "b", emit={"settle": timedelta(seconds=2)}),
-            'Write a duration as text, such as "2s".',
-        ),
-        (lambda app, log: loose.relation("a", key={"id"}, fields={}), "Write a list."),
-        (lambda app, log: loose.relation("a", key="id", fields={"id": int}), 'such as "long"'),
-        (lambda app, log: log.filter(lambda row: row["id"] > 1), "a condition is no function"),
-        (lambda app, log: loose.row("A").then("B"), "Write jn.row(name, condition)."),
-        (lambda app, log: loose.row("A").not_followed_by("B"), "Write jn.row(name, condition)."),
-    ],
-)
-def test_what_is_of_another_kind_is_refused_in_one_line(
-    wrong: Callable[[jn.App, jn.Stream], object], hint: str
-) -> None:
-    app = jn.App("web")
-
-    with pytest.raises(SpecError) as refused:
-        wrong(app, app.stream("clicks", fields={"id": "long"}))
-
-    assert hint in refused.value.hint
-
-
 def test_a_stream_stands_for_its_log_in_a_join() -> None:
     app = jn.App("shop")
     searches = app.stream("searches", fields={"v": "long", "at": "timestamp"}, time="at")
@@ -667,20 +384,6 @@ def test_a_stream_stands_for_its_log_in_a_join() -> None:
     joined = [searches.join(each, ["v"], ["0s", "1m"], []).steps for each in (clicks, "clicks")]
 
     assert joined[0] == joined[1]
-
-
-def test_a_stream_of_another_app_is_refused() -> None:
-    one, other = (jn.App(name).stream("clicks", fields={"id": "long"}) for name in ("one", "two"))
-
-    with pytest.raises(SpecError, match="is of another app, two"):
-        one.union(other)
-
-
-def test_what_is_no_function_is_refused_at_the_call() -> None:
-    clicks, number = jn.App("web").stream("clicks", fields={"id": "long"}), cast(Any, 5)
-
-    with pytest.raises(SpecError, match="map needs a function, not an object of type int"):
-        clicks.map(number, {"id": "long"})
 
 
 def test_a_sink_that_is_not_there_is_refused_before_the_stream_has_its_place() -> None:
@@ -731,42 +434,6 @@ def test_an_app_has_sources_windows_and_a_vault() -> None:
     assert ["source", "kafka"] == [each.name for each in app.spec.sources]
 
 
-@pytest.mark.parametrize(
-    ("wrong", "code", "message"),
-    [
-        (lambda o: o.lookup_join("custmers", "id"), "PLAN_UNKNOWN_RELATION", "no table"),
-        (lambda o: o.filter(""), "SPEC_SHAPE", "needs an expression"),
-        (
-            lambda o: o.lookup_join("customers", "customer_id", read="database", cache={"tl": ""}),
-            "SPEC_UNKNOWN_KEY",
-            'no key "tl"',
-        ),
-        (
-            lambda o: o.lookup_join("customers", "customer_id", on_change="re_emit"),
-            "SPEC_MISSING_KEY",
-            'needs "for"',
-        ),
-        (lambda o: o.map("score", {"a": "long"}), "SPEC_SHAPE", "needs module:name"),
-        (lambda o: o.map(lambda event: event, {"a": "lng"}), "SPEC_TYPE", "no type"),
-        (lambda o: o.sink(fles={}), "SPEC_UNKNOWN_KEY", 'no kind "fles"'),
-        (lambda o: o.sink(), "SPEC_MISSING_KEY", "needs a sink"),
-    ],
-)
-def test_what_a_file_would_refuse_is_refused_at_the_call(
-    wrong: Any, code: str, message: str
-) -> None:
-    app = jn.App("a")
-    app.table("customers", key="id", fields={"id": "long", "name": "string"})
-    orders = app.stream("orders", fields={"customer_id": "long", "amount": "double"})
-
-    with pytest.raises(JoineryError) as caught:
-        wrong(orders)
-
-    problems = getattr(caught.value, "problems", (caught.value,))
-    assert [code] == [each.code for each in problems]
-    assert message in problems[0].message
-
-
 def test_a_log_without_columns_has_been_declared_before() -> None:
     app = jn.App("a")
 
@@ -811,13 +478,6 @@ def test_a_declaration_is_shown_in_a_line_and_without_secrets() -> None:
     shown = [repr(each) for each in (made, fold, jn.many("star", on=["id"]))]
 
     assert ["<product p of user>", "<product account of entry>", "<many star>"] == shown
-
-
-def test_a_broker_without_a_port_is_refused_at_once() -> None:
-    with pytest.raises(SpecError) as refused:
-        jn.App("coffee", source="kafka://localhost")
-
-    assert 'Write "kafka://localhost:9092".' == refused.value.hint
 
 
 def test_an_app_without_a_sink_is_refused_before_spark_starts(
