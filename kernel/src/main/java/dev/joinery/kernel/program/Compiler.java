@@ -43,8 +43,9 @@ public final class Compiler {
   private SparkSession ownSession;
 
   /**
-   * {@code userSession} is needed only where a text is more than a column; neither its settings nor
-   * its functions matter.
+   * {@code userSession} is needed only where a text is more than a column. Neither its settings nor
+   * the functions that a user registered in it matter; what {@code spark.sql.extensions} gave it,
+   * functions, rules or a parser, every session of the same context has.
    */
   public Compiler(SparkSession userSession) {
     this.userSession = () -> userSession;
