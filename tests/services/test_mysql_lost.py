@@ -22,7 +22,7 @@ from tests.services.mysql_server import started_server
 
 from joinery.capture.mysql import MysqlDatabase
 from joinery.capture.spool import CaptureLostError, SpoolFolder
-from joinery.clients.mysql import MysqlLink
+from joinery.clients.mysql import MysqlAddress, MysqlLink
 from joinery.dev.service import Service
 
 pytestmark = pytest.mark.services
@@ -50,12 +50,17 @@ def capture_after(link: MysqlLink, sql: str, database: MysqlDatabase, spool: Spo
 @pytest.mark.parametrize(
     ("setting", "changes", "told"),
     [
-        pytest.param(_STATEMENT, each, f"{_TOLD}{each}", id=each.split()[0], marks=marks)
-        for each, marks in (
-            ("update customer set name = 'lost'", ()),
-            ("/* app */ insert into `customer` values (2, 'lost')", ()),
-            ("replace into customer values (1, 'lost')", ()),
-            ("delete customer from customer, checksum", pytest.mark.exhaustive),
+        pytest.param(_STATEMENT, each, f"{_TOLD}{each}", id=name, marks=marks)
+        for name, each, marks in (
+            ("update", "update customer set name = 'lost'", ()),
+            ("comment", "/* app */ insert into `customer` values (2, 'lost')", ()),
+            (
+                "hint",
+                "insert /*+ NO_ICP(customer) */ into`customer`values(2, 'lost')",
+                (),
+            ),
+            ("replace", "replace into customer values (1, 'lost')", ()),
+            ("delete", "delete customer from customer, checksum", pytest.mark.exhaustive),
         )
     ]
     + [
@@ -71,7 +76,11 @@ def test_a_session_that_logs_less_than_whole_rows_of_a_captured_table_ends_the_c
     server: Service, tmp_path: Path, setting: str, changes: str, told: str
 ) -> None:
     other = "create table checksum (id bigint primary key)"
-    with new_database(server.address, CUSTOMER, other) as url, closing(connected(url)) as link:
+    with (
+        new_database(server.address, CUSTOMER) as archive,
+        new_database(server.address, CUSTOMER, other) as url,
+        closing(connected(url)) as link,
+    ):
         link.rows("insert into customer values (1, 'Ada')")
         database = database_of(url, "customer")
         spool = claimed(tmp_path, database)
@@ -79,6 +88,7 @@ def test_a_session_that_logs_less_than_whole_rows_of_a_captured_table_ends_the_c
             until(lambda: spool.position is not None or capture.error)
             link.rows(setting)
             link.rows("replace into checksum select id from customer")
+            link.rows(f"update {MysqlAddress.of(archive).database}.customer set name = 'gone'")
             capture.reach_end()
         with pytest.raises(CaptureLostError) as refused:
             capture_after(link, changes, database, spool)
@@ -87,3 +97,18 @@ def test_a_session_that_logs_less_than_whole_rows_of_a_captured_table_ends_the_c
 
     assert refused.value.message == told
     assert rows_of(spool, "customer") == {1: {"id": 1, "name": "Ada"}}
+
+
+def test_a_captured_table_that_is_altered_outside_the_log_ends_the_capture(
+    server: Service, tmp_path: Path
+) -> None:
+    with new_database(server.address, CUSTOMER) as url, closing(connected(url)) as link:
+        database = database_of(url, "customer")
+        spool = claimed(tmp_path, database)
+        with capturing(database, spool) as capture:
+            until(lambda: spool.position is not None or capture.error)
+        for each in ("set sql_log_bin = 0", "alter table customer add town text"):
+            link.rows(each)
+        link.rows("set sql_log_bin = 1")
+        with pytest.raises(CaptureLostError, match=r"does not say which columns .* customer has"):
+            capture_after(link, "insert into customer values (1, 'Ada', 'Bonn')", database, spool)

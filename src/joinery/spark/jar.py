@@ -237,13 +237,13 @@ def jdk_tool(name: str) -> str:
 
 
 def run_java_tests(arguments: Sequence[str] = ()) -> int:
-    """Compile and run the kernel's JUnit tests, a class per core; return JUnit's exit code.
+    """Compile and run all JUnit tests, a class per core; return JUnit's exit code.
 
     Args:
         arguments: Passed to JUnit's console, such as `-c dev.joinery.kernel.SomeTest`;
             without any, all tests run.
     """
-    libraries = [kernel_jar(), spark_home() / "jars" / "*", _junit(), *_lucene()]
+    libraries = [kernel_jar(), capture_jar(), spark_home() / "jars" / "*", _junit(), *_lucene()]
     with tempfile.TemporaryDirectory(dir=_build_folder(), prefix=".testing-") as scratch:
         classes = Path(scratch, "classes")
         _compile(_sources("test"), classes, libraries)

@@ -8,8 +8,7 @@ import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
+import java.util.Locale;
 import java.util.stream.Stream;
 
 /**
@@ -27,23 +26,10 @@ import java.util.stream.Stream;
  * rows keeps none whose columns are not known.
  */
 final class History {
-  private static final Pattern STATEMENT =
-      Pattern.compile("(?is)(?:\\s|/\\*.*?\\*/|#[^\\n]*\\n|-- [^\\n]*\\n)*(\\w+)\\b(.*)");
-  private static final String NAME = "(`(?:[^`]|``)+`|\"[^\"]+\"|[^\\s`\".(,;]+)";
-  private static final Pattern TABLE =
-      Pattern.compile(
-          "(?is)\\btables?\\s+(?:if\\s+(?:not\\s+)?exists\\s+)?" + NAME + "(?:\\s*\\.\\s*" + NAME + ")?");
-  private static final Pattern INTO =
-      Pattern.compile(
-          "(?is)\\s+(?:(?:low_priority|delayed|high_priority|ignore|into)\\s+)*"
-              + NAME + "(?:\\s*\\.\\s*" + NAME + ")?.*");
-  private static final Pattern SETS = Pattern.compile("(?is)\\s+set\\s");
-  private static final Pattern WHERE = Pattern.compile("(?is)\\s+where\\s");
-  private static final Pattern WORD = Pattern.compile("(?s)" + NAME);
   private static final int SHOWN = 160;
 
   private final Path file;
-  private final List<Pattern> tables;
+  private final List<String> tables;
   private final ObjectMapper json = new ObjectMapper();
   private long looked;
 
@@ -55,7 +41,7 @@ final class History {
     this.file = file;
     this.tables =
         Stream.of(tables.split("(?<!\\\\),"))
-            .map(each -> Pattern.compile(each, Pattern.CASE_INSENSITIVE))
+            .map(each -> each.replaceAll("\\\\(.)", "$1").toLowerCase(Locale.ROOT))
             .toList();
     looked = Files.exists(file) ? Files.size(file) : 0;
   }
@@ -85,16 +71,21 @@ final class History {
     String database = noted.path("databaseName").asText();
     checkRows(ddl, database);
     if (noted.path("tableChanges").isEmpty()
-        && changes(ddl, database)
+        && TableName.altered(ddl).stream().anyMatch(each -> captured(each, database))
         && !wasUnderstood(noted)) {
       throw new IOException(
           "a statement that changes a captured table is not understood: " + shown(ddl));
     }
   }
 
-  /** Refuses a statement that changes rows of a captured table: the log does not tell which. */
+  /**
+   * Refuses a statement that changes rows of a captured table: the log does not tell which.
+   *
+   * @param database the session's; empty where it is not known, so that a table of whatever
+   *     database is meant by a name that stands alone
+   */
   void checkRows(String sql, String database) throws IOException {
-    if (changesRows(sql, database)) {
+    if (TableName.written(sql).stream().anyMatch(each -> captured(each, database))) {
       throw new IOException(
           "the log has a statement in place of the rows of a captured table: " + shown(sql));
     }
@@ -119,75 +110,10 @@ final class History {
     return false;
   }
 
-  /** Returns whether a statement is of a captured table; rather once too often. */
-  boolean changes(String ddl, String database) {
-    Matcher statement = STATEMENT.matcher(ddl);
-    if (!statement.matches()) {
-      return false;
-    }
-    String rest = statement.group(2);
-    return switch (statement.group(1).toLowerCase()) {
-      case "drop", "rename" -> TABLE.matcher(rest).find() && names(rest);
-      case "alter", "create", "truncate" -> {
-        Matcher table = TABLE.matcher(rest);
-        yield table.find() && captured(database, table.group(1), table.group(2));
-      }
-      default -> false;
-    };
-  }
-
-  /** As {@link #changes}, of rows; the database is empty where it is not known. */
-  private boolean changesRows(String sql, String database) {
-    Matcher statement = STATEMENT.matcher(sql);
-    if (!statement.matches()) {
-      return false;
-    }
-    String rest = statement.group(2);
-    return switch (statement.group(1).toLowerCase()) {
-      case "insert", "replace" -> {
-        Matcher into = INTO.matcher(rest);
-        yield into.matches() && captured(database, into.group(1), into.group(2));
-      }
-      case "load" -> {
-        Matcher table = TABLE.matcher(rest);
-        yield table.find() && captured(database, table.group(1), table.group(2));
-      }
-      case "update" -> names(SETS.split(rest, 2)[0]);
-      case "delete" -> names(WHERE.split(rest, 2)[0]);
-      case "with" -> names(rest);
-      // MariaDB: settings for one statement.
-      case "set" -> {
-        int from = rest.toLowerCase().indexOf(" for ");
-        yield from >= 0 && changesRows(rest.substring(from + " for ".length()), database);
-      }
-      default -> false;
-    };
-  }
-
-  private boolean names(String sql) {
-    return WORD.matcher(sql).results().anyMatch(each -> named(plain(each.group(1))));
-  }
-
-  private boolean captured(String database, String first, String second) {
-    if (second == null && database.isEmpty()) {
-      return named(plain(first));
-    }
-    String name =
-        second == null ? database + "." + plain(first) : plain(first) + "." + plain(second);
-    return tables.stream().anyMatch(each -> each.matcher(name).matches());
-  }
-
-  /** Returns whether a captured table, of whatever database, has a name. */
-  private boolean named(String name) {
-    return tables.stream().anyMatch(each -> each.pattern().endsWith("\\." + escaped(name)));
-  }
-
-  private static String escaped(String name) {
-    return name.replaceAll("([^\\p{L}\\p{N}_])", "\\\\$1");
-  }
-
-  private static String plain(String name) {
-    boolean quoted = name.startsWith("`") || name.startsWith("\"");
-    return quoted ? name.substring(1, name.length() - 1).replace("``", "`") : name;
+  private boolean captured(TableName name, String database) {
+    String of = name.database() == null ? database : name.database();
+    String named = (of + "." + name.table()).toLowerCase(Locale.ROOT);
+    return tables.stream()
+        .anyMatch(each -> of.isEmpty() ? each.endsWith(named) : each.equals(named));
   }
 }

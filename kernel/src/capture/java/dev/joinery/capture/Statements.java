@@ -11,7 +11,8 @@ import java.util.List;
  * <p>A session that writes statements into a binary log, whatever the server's own format is, has the
  * connector pass over what it changes: it tells of that in its log alone, and before the rows that
  * follow. Of a statement that it does not take for one that changes rows, the {@link History} has a
- * note.
+ * note. Which database the session was in, the connector does not tell; a file that was loaded is in
+ * the log as an event that it does not know.
  */
 final class Statements extends PrintStream {
   private static final String BEFORE = "Received DML '";
