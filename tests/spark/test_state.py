@@ -233,7 +233,7 @@ def test_a_group_is_compared_with_what_the_log_tells(
     folder: Path, product: str, key: object, shown: str
 ) -> None:
     found = jn.state(folder, product, key)
-    assert ["the state after batch 1; the logs up to there tell the same"] == [*found.lines()]
+    assert ["the state after batch 1; the logs up to there say the same"] == [*found.lines()]
     assert found.document is not None
     assert (shown, "") == (found.key, found.unread)
 
@@ -257,7 +257,7 @@ def test_where_logs_tell_otherwise_is_shown(folder: Path) -> None:
         shown = CliRunner().invoke(app, asked)
     assert 3 == shown.exit_code
     assert [
-        "the state after batch 1; the logs up to there tell otherwise:",
+        "the state after batch 1; the logs up to there say otherwise:",
         '  ~ name  "Ada L." → "Eva L."',
         '  ~ shouted  "ADA L." → "EVA L."',
     ] == shown.stdout.splitlines()[-3:]

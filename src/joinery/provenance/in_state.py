@@ -41,7 +41,8 @@ class InState:
         """
         if self.logs is None or self.unread:
             return ()
-        ours, theirs = (each and read_json(each) for each in (self.document, self.logs.document))
+        told = None if self.logs.refused else self.logs.document
+        ours, theirs = (each and read_json(each) for each in (self.document, told))
         if ours is None or theirs is None:
             return () if ours == theirs else (("", value_text(ours), value_text(theirs)),)
         return tuple(
@@ -88,7 +89,7 @@ class InState:
     def _compared(self) -> str:
         if self.unread:
             return f"not compared with the logs: {self.unread}"
-        return f"the logs up to there tell {'otherwise:' if self.differences else 'the same'}"
+        return f"the logs up to there say {'otherwise:' if self.differences else 'the same'}"
 
     def _repr_html_(self) -> str:
         """Return it as a notebook shows it."""
