@@ -59,6 +59,7 @@ def capture_after(link: MysqlLink, sql: str, database: MysqlDatabase, spool: Spo
                 "insert /*+ NO_ICP(customer) */ into`customer`values(2, 'lost')",
                 (),
             ),
+            ("analyze", "analyze update customer set name = 'lost'", ()),
             ("replace", "replace into customer values (1, 'lost')", ()),
             ("delete", "delete customer from customer, checksum", pytest.mark.exhaustive),
         )
@@ -75,6 +76,8 @@ def capture_after(link: MysqlLink, sql: str, database: MysqlDatabase, spool: Spo
 def test_a_session_that_logs_less_than_whole_rows_of_a_captured_table_ends_the_capture(
     server: Service, tmp_path: Path, setting: str, changes: str, told: str
 ) -> None:
+    if changes.startswith("analyze") and server.name != "mariadb":
+        pytest.skip("MySQL's analyze changes nothing")
     other = "create table checksum (id bigint primary key)"
     with (
         new_database(server.address, CUSTOMER) as archive,

@@ -10,6 +10,7 @@ import java.util.List;
  * @param table its own name
  */
 record TableName(String database, String table) {
+  private static final String[] WRITES = {"insert", "replace", "update", "delete", "with"};
   private static final String[] BEFORE_NAME = {"if", "not", "exists"};
   private static final String[] BEFORE_INTO = {
     "low_priority", "delayed", "high_priority", "ignore", "into"
@@ -53,14 +54,17 @@ record TableName(String database, String table) {
     return verb.is("with") ? all(rest) : List.of();
   }
 
-  /** Returns the words of a statement, without MariaDB's settings for it alone. */
+  /** Returns the words of a statement, without what MariaDB lets stand before it. */
   private static List<Word> statement(String sql) {
     List<Word> words = Word.of(sql);
-    if (words.isEmpty() || !words.get(0).is("set")) {
-      return words;
+    if (!words.isEmpty() && words.get(0).is("set")) {
+      int last = indexOf(words, "for");
+      words = words.subList(Math.min(last + 1, words.size()), words.size());
     }
-    int last = indexOf(words, "for");
-    return words.subList(Math.min(last + 1, words.size()), words.size());
+    if (!words.isEmpty() && words.get(0).is("analyze")) {
+      words = words.subList(indexOf(words, WRITES), words.size());
+    }
+    return words;
   }
 
   private static int indexOf(List<Word> words, String... any) {

@@ -56,6 +56,8 @@ class HistoryTest {
         "with orders as (select 1) update orders, customer set id = 2",
         "set statement max_statement_time = 1 for insert into customer values (1)",
         "SET STATEMENT max_statement_time = 1 FOR\nupdate customer set id = 2",
+        "analyze update customer set id = 2",
+        "set statement max_statement_time = 1 for analyze format=json delete from customer",
       })
   void rowsOfItsTables(String sql) throws IOException {
     refused(sql, "shop");
@@ -89,6 +91,8 @@ class HistoryTest {
         "update orders /* customer */ set id = (select max(id) from customer)",
         "delete from orders where id in (select id from customer)",
         "set statement max_statement_time = 1 for update archive.customer set id = 2",
+        "analyze format=json select * from customer",
+        "analyze table customer",
         "select 1",
         "set",
         "",
