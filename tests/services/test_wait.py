@@ -18,7 +18,7 @@ from tests.session_run import going
 
 import joinery as jn
 from joinery.dev.service import Service
-from joinery.observe.frontier import WaitTimeoutError
+from joinery.observe.frontier import WaitError, WaitTimeoutError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -117,7 +117,9 @@ def test_what_was_written_is_read_after_waiting_for_it(
     found = []
 
     with going(kafka_spark, tmp_path):
-        jn.wait(file, "profile", "customer/1.jsonl", timeout="2m")
+        jn.wait(file, "profile", "customer/1.jsonl", "customer/1.jsonl/1", timeout="2m")
+        with pytest.raises(WaitError, match="which is read: it had 1 line"):
+            jn.wait(file, "profile", "customer/1.jsonl/2", timeout="1s")
         for number in range(3):
             log.put(topic, {"id": number, "customer_id": 7})
             asked = f"product=profile&position={topic}/0/{number}&timeout=2m"
