@@ -258,10 +258,10 @@ def test_a_key_that_is_not_there_is_told_without_decoding_all(
 def test_changes_that_do_not_fit_into_the_memory_of_a_search_are_decoded_instead(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def small(door: str) -> list[str]:
+    def small(door: str, *, scratch: Path) -> list[str]:
         return [*log_jvm(door)[:-3], "-Xmx6m", *log_jvm(door)[-3:]]
 
-    monkeypatch.setattr("joinery.spark.source.search_process.log_jvm", small)
+    monkeypatch.setattr("joinery.spark.source.door_process.log_jvm", small)
 
     assert jn.why(folder, "profile", 1).document is not None
 

@@ -5,17 +5,23 @@ from __future__ import annotations
 import re
 import shlex
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+from tests.session_run import run_to_end
 from typer.testing import CliRunner
 
 from joinery.cli.commands import app
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "why.md").read_text(encoding="utf-8")
 SEARCH_PAGE = (DOCS / "search.md").read_text(encoding="utf-8")
 COMMAND = re.compile(r"```console\n\$ joinery (.*?)\n(.*?)```", re.DOTALL)
 SHOWN = COMMAND.findall(PAGE)
+OF_STATE = [each for each in SHOWN if "--state" in each[0]]
 OF_GROUPS = [each for each in SHOWN if "--product pages_per_hour" in each[0]]
 GROUPS = """\
 name: site
@@ -59,10 +65,20 @@ def said(shown: list[tuple[str, str]]) -> list[tuple[str, str]]:
 
 def test_commands_say_what_the_page_shows(hello: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(hello)
-    shown = [each for each in SHOWN if each not in OF_GROUPS]
+    shown = [each for each in SHOWN if each not in (*OF_GROUPS, *OF_STATE)]
 
     assert 4 == len(shown)
     assert shown == said(shown)
+
+
+def test_a_command_says_of_state_what_the_page_shows(
+    spark: SparkSession, hello: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_to_end(spark, hello)
+    monkeypatch.chdir(hello)
+
+    assert 1 == len(OF_STATE)
+    assert OF_STATE == said(OF_STATE)
 
 
 def test_a_command_says_of_groups_what_the_page_shows(
