@@ -83,6 +83,8 @@ def key_json(values: Sequence[Any], key: Struct) -> str:
         >>> from joinery.model.type import LONG, STRING, Field
         >>> key_json([None, 7], Struct((Field("shop", STRING), Field("id", LONG))))
         '{"shop":null,"id":7}'
+        >>> key_json([], Struct(()))
+        '{}'
     """
     pairs = zip(key.fields, values, strict=True)
     parts = (f"{_text(each.name)}:{document_json(value, each.type)}" for each, value in pairs)
