@@ -5,7 +5,7 @@ from __future__ import annotations
 from joinery.app.document_product import asked_product
 from joinery.app.logs import WhyError, asked_key
 from joinery.app.project import ProjectLike, project_of
-from joinery.app.why import RECORDS, answered
+from joinery.app.why import RECORDS, why
 from joinery.errors import RunError
 from joinery.model.change import Key
 from joinery.plan.build import examine
@@ -89,15 +89,15 @@ def _logs(
         RunError: The same, of logs that cannot be read.
     """
     try:
-        logs, values = answered(project, product.name, key, batch=batch, records=records)
+        logs = why(project, product.name, key, batch=batch, records=records)
     except (WhyError, RunError) as error:
         if (only := _only_key(product, key)) is None:
             raise
         return None, only, error.message
     if logs.gone:
-        return logs, values, f"that of {', '.join(logs.gone)} no longer has all that was read"
+        return logs, logs.values, f"that of {', '.join(logs.gone)} no longer has all that was read"
     left = f"--records left out some of {', '.join(logs.left)}" if logs.left else ""
-    return logs, values, left
+    return logs, logs.values, left
 
 
 def _only_key(product: Product, key: object) -> Key | None:

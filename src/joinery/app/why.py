@@ -75,23 +75,6 @@ def why(
             key or relation; or the checkpoint does not know the batch.
         RunError: Java is missing, or the files cannot be read.
     """
-    return answered(
-        project, product, key, absent=absent, at=at, batch=batch, records=records, process=process
-    )[0]
-
-
-def answered(
-    project: ProjectLike,
-    product: str,
-    key: object,
-    *,
-    absent: str | None = None,
-    at: str | int | datetime = "",
-    batch: int | None = None,
-    records: int = RECORDS,
-    process: DoorProcess | None = None,
-) -> tuple[Why, Key]:
-    """Return what `why` does, and the values of the document's key."""
     spec = project_of(project).spec
     plan = asked_product(spec, product)
     form = plan.form
@@ -112,7 +95,7 @@ def answered(
         row = RowAnswering(plan, told, logs.naming).answer(
             ordered=logs.ordered, read=logs.read, left=logs.left, gone=logs.gone
         )
-        return replace(row, ignored=logs.ignored), told.key
+        return replace(row, ignored=logs.ignored)
     _refuse_part(plan.root.relation, text)
     asked = None if absent is None else _asked(plan, absent)
     root, beside = keys_meant(plan.root.relation, text), keys_meant(*asked) if asked else []
@@ -142,7 +125,7 @@ def answered(
         left=logs.left,
         gone=logs.gone,
     )
-    return replace(found, ignored=logs.ignored), log.key
+    return replace(found, ignored=logs.ignored)
 
 
 def _about(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
-from joinery.model.change import Change, Row
+from joinery.model.change import Change, Key, Row
 from joinery.plan.node import Node
 from joinery.plan.product import Product
 from joinery.plan.relation import Relation
@@ -87,6 +87,7 @@ class Why:
             with any, rows may lack that a run has.
         ignored: How many updates and deletes in the logs had no effect, at least, by relation that
             is `append`.
+        values: Of the key, by which state is asked for it; not told.
     """
 
     product: str
@@ -103,10 +104,11 @@ class Why:
     left: Mapping[str, int]
     gone: Mapping[str, str]
     ignored: Mapping[str, int] = field(default_factory=dict)
+    values: Key = field(default=(), repr=False)
 
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON has it, the document as an object."""
-        told = {name: getattr(self, name) for name in self.__slots__}
+        told = {name: getattr(self, name) for name in self.__slots__ if name != "values"}
         told["document"] = None if self.document is None else json.loads(self.document)
         told["parts"] = [_slots(each) for each in self.parts]
         told["last"] = self.last and _slots(self.last) | {
@@ -236,6 +238,7 @@ class Answering:
             read=read,
             left=left,
             gone=gone,
+            values=self.log.key,
         )
 
     def _levels(self) -> list[Level]:

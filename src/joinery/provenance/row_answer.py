@@ -57,6 +57,7 @@ class RowAnswering:
             read=read,
             left=left,
             gone=gone,
+            values=row.key,
         )
 
     def _part(self, role: str, change: Change) -> Part:

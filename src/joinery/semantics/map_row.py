@@ -1,6 +1,6 @@
 """What the function of a `map` step makes of an event: a row, nothing, or why neither.
 
-Invariant: what a function raised is told by its kind and its place; what it says may quote a row.
+Invariant: of an exception only its kind and place are reported: its message may quote a row.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class MapFailure:
 
 
 def function_of(step: MapRows) -> Callable[[Row], object]:
-    """Return the function of a step, imported where it is told by name."""
+    """Return the function of a step, imported if the step has only its name."""
     if not isinstance(step.function, str):
         return step.function
     found: Callable[[Row], object] = imported(step.function)

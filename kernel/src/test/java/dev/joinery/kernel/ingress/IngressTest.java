@@ -10,6 +10,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.joinery.kernel.bytes.BinaryRow;
 import dev.joinery.kernel.bytes.Slice;
+import dev.joinery.kernel.chain.HeldProgram;
 import dev.joinery.kernel.chain.SharedProgram;
 import dev.joinery.kernel.chain.StateMark;
 import dev.joinery.kernel.chain.Table;
@@ -36,11 +37,9 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.commons.lang3.SerializationUtils;
-import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.RowFactory;
 import org.junit.jupiter.api.Test;
-import scala.reflect.ClassTag$;
 
 /** What becomes of raw records: places, records that count whole or not at all. */
 class IngressTest {
@@ -88,27 +87,6 @@ class IngressTest {
         .sendingTo(origin -> new ChangeFeed.Changes(PROGRAM));
   }
 
-  /** A program that stays where it is, as a broadcast does. */
-  private static final class Held extends Broadcast<SharedProgram> {
-    private final transient SharedProgram program;
-
-    Held(SharedProgram program) {
-      super(0, ClassTag$.MODULE$.apply(SharedProgram.class));
-      this.program = program;
-    }
-
-    @Override
-    public SharedProgram getValue() {
-      return program;
-    }
-
-    @Override
-    public void doUnpersist(boolean blocking) {}
-
-    @Override
-    public void doDestroy(boolean blocking) {}
-  }
-
   @Test
   void aProgramThatTasksShareDoesNotTravelWithThem() {
     StateMark mark = StateMark.of(List.of("format 1"));
@@ -116,7 +94,7 @@ class IngressTest {
     Ingress ingress = ingress(debezium(), "user");
     String own = new String(SerializationUtils.serialize(ingress), StandardCharsets.ISO_8859_1);
 
-    ingress.sharing(new Held(shared));
+    ingress.sharing(new HeldProgram(shared));
     String sharing = new String(SerializationUtils.serialize(ingress), StandardCharsets.ISO_8859_1);
 
     assertTrue(own.contains("RelationProgram"));
