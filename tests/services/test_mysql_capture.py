@@ -44,16 +44,18 @@ from joinery.model.warning import RunWarning
 
 pytestmark = pytest.mark.services
 _KILLS = 2
-# What goes on after a kill and what joins tables is ours, whichever connector reads the log.
-OF_MARIADB = pytest.mark.parametrize(
-    "server",
-    [
-        "mariadb",
-        *(pytest.param(each, marks=pytest.mark.exhaustive) for each in ("mysql-8.4", "mysql-8.0")),
-    ],
-    indirect=True,
-    scope="module",
-)
+_ALL = ("mariadb", "mysql-8.4", "mysql-8.0")
+
+
+def _of(chosen: str) -> pytest.MarkDecorator:
+    """Have a test take one server; `make exhaustive` has it with the others."""
+    others = (pytest.param(each, marks=pytest.mark.exhaustive) for each in _ALL if each != chosen)
+    return pytest.mark.parametrize("server", [chosen, *others], indirect=True, scope="module")
+
+
+# What goes on after a kill, joins tables, waits and pauses is ours, whichever connector reads the
+# log: of each, one server has it in `make test`, and both have been killed.
+OF_MARIADB, OF_MYSQL = _of("mariadb"), _of("mysql-8.4")
 
 
 @pytest.fixture(
@@ -289,6 +291,7 @@ def test_rows_of_one_transaction_are_told_in_their_order_after_what_was_read(
     }
 
 
+@OF_MYSQL
 def test_columns_come_and_go_also_while_the_process_is_killed(url: str, tmp_path: Path) -> None:
     database = database_of(url, "customer")
     spool = claimed(tmp_path, database)
@@ -430,6 +433,7 @@ def alter(link: MysqlLink, capture: Capture, *statements: str) -> None:
         ),
     ],
 )
+@OF_MARIADB
 def test_a_table_that_is_no_longer_the_one_that_was_read_ends_the_capture(
     server: Service,
     url: str,
@@ -463,6 +467,7 @@ def test_a_table_that_is_no_longer_the_one_that_was_read_ends_the_capture(
     )
 
 
+@OF_MARIADB
 def test_rows_that_go_with_a_partition_are_warned_of(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -498,6 +503,7 @@ def test_the_columns_of_tables_that_are_there_are_told(url: str) -> None:
     )
 
 
+@OF_MARIADB
 def test_rows_that_are_swapped_with_a_partition_are_warned_of_at_both_tables(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -560,6 +566,7 @@ def test_statements_that_nobody_understands_matter_for_captured_tables_alone(
     )
 
 
+@OF_MARIADB
 def test_two_captures_that_the_server_takes_for_one_replica_are_told_how_to_differ(
     url: str, tmp_path: Path
 ) -> None:
@@ -583,6 +590,7 @@ def follow_beside(
         until(lambda: earlier.error)
 
 
+@OF_MARIADB
 def test_a_server_that_goes_is_waited_for(server: Service, url: str, tmp_path: Path) -> None:
     database = database_of(url, "customer")
     spool = claimed(tmp_path, database)
@@ -636,6 +644,7 @@ def test_a_log_that_was_purged_or_begun_anew_is_refused(url: str, tmp_path: Path
     assert state.wal_status == "lost"
 
 
+@OF_MARIADB
 def test_a_source_tells_how_it_stands_pauses_and_is_given_up(url: str, tmp_path: Path) -> None:
     database = database_of(url, "customer")
     spool = claimed(tmp_path, database)
@@ -661,6 +670,7 @@ def test_a_source_tells_how_it_stands_pauses_and_is_given_up(url: str, tmp_path:
     assert drop_source(database, spool) == (str(spool.path),)
 
 
+@OF_MARIADB
 def test_an_idle_log_is_heard_of(url: str, tmp_path: Path) -> None:
     database = database_of(url, "customer")
     spool = claimed(tmp_path, database)
