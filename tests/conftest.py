@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from _pytest.doctest import DoctestModule
+from tests import warm_doors
+from tests.warm_doors import own_jvms as own_jvms
 
 from joinery.model.warning import log as warnings_log
 from joinery.spark.session import open_session
@@ -47,7 +49,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """Let what tests start in a JVM of its own do without the second compiler and the verifier.
 
     Its temporary files go where they are removed in the end: one that a test kills leaves all.
+    What reads logs for these processes shares one.
     """
+    warm_doors.install(pytest.MonkeyPatch())
     if _JAVA_OPTIONS not in os.environ:  # where processes beside this one run tests, they have it
         scratch = config.stash[_SCRATCH] = Path(tempfile.mkdtemp(prefix="joinery-tests-"))
         os.environ[_JAVA_OPTIONS] = f"{_ONE_COMPILER} {_UNVERIFIED} -Djava.io.tmpdir={scratch}"
@@ -55,6 +59,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Remove what Java's processes have left."""
+    warm_doors.end_all()
     if (scratch := config.stash.get(_SCRATCH, None)) is not None:
         del os.environ[_JAVA_OPTIONS]
         shutil.rmtree(scratch, ignore_errors=True)

@@ -203,7 +203,7 @@ def test_a_stream_of_a_file_is_previewed_in_python(project: Path) -> None:
 
 
 def test_the_command_prints_documents_and_says_what_was_read(
-    project: Path, capsys: pytest.CaptureFixture[str]
+    project: Path, own_jvms: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_preview(PreviewArguments("profile", project)) == 0
 

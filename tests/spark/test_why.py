@@ -244,7 +244,7 @@ def test_a_key_that_is_not_there_may_be_a_dead_letter(folder: Path) -> None:
 
 
 def test_a_key_that_is_not_there_is_told_without_decoding_all(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, own_jvms: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delattr("joinery.spark.source.file_feed.read_files")
 
@@ -256,7 +256,7 @@ def test_a_key_that_is_not_there_is_told_without_decoding_all(
 
 
 def test_changes_that_do_not_fit_into_the_memory_of_a_search_are_decoded_instead(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, own_jvms: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def small(door: str, *, scratch: Path) -> list[str]:
         return [*log_jvm(door)[:-3], "-Xmx6m", *log_jvm(door)[-3:]]
