@@ -361,10 +361,19 @@ def test_the_users_session_stays_as_it_is(user: SparkSession, profile: Product) 
     ("frames", "message"),
     [
         ({"client": "id long"}, 'product "profile" reads no relation "client"'),
-        ({"customer": "name string"}, 'the frame of "customer" lacks the key column "id"'),
+        ({"customer": "name string"}, 'the frame of "customer" lacks the key'),
         ({"customer": "id string"}, 'column "id" of the frame of "customer" is string, which'),
         ({"customer": "id long, __position double"}, 'column "__position" of the frame'),
         ({"customer": "id long, __op int"}, 'column "__op" of the frame of "customer" is int'),
+        (
+            {"customer": "ID long, value double"},
+            'the frame of "customer" lacks the key column "id"',
+        ),
+        ({"customer": "value struct<id: long>"}, 'the frame of "customer" lacks the key column'),
+        ({"customer": "value string, __op string"}, 'the frame of "customer" has "__op" beside'),
+        ({"customer": "value string, key long"}, 'column "key" of the frame of "customer" is big'),
+        ({"customer": "value string, offset string"}, 'column "offset" of the frame of "customer"'),
+        ({"customer": "value string, VALUE string, value int"}, 'the frame of "customer" has sev'),
         ({}, 'product "profile" was given no frame'),
     ],
 )
@@ -377,6 +386,36 @@ def test_frames_that_do_not_fit_are_refused_in_one_line(
         profile.documents(user, made)
 
     assert refused.value.message.startswith(message)
+
+
+def test_a_struct_of_other_fields_is_not_to_be_cast_which_goes_by_place(
+    user: SparkSession,
+) -> None:
+    customer = jn.relation("customer", key="id", fields={"id": "long", "at": "struct<x:int,y:int>"})
+    product = jn.Project(products=[jn.document("p", customer)]).products["p"]
+    frame = user.createDataFrame([], "id long, at struct<y:int,x:int>")
+
+    with pytest.raises(FrameError) as refused:
+        product.documents(user, {"customer": frame})
+
+    assert "in the declared order" in refused.value.hint
+
+
+def test_a_negative_zero_of_a_frame_is_zero_however_deep(user: SparkSession) -> None:
+    zeros = "struct<a: array<float>, m: map<string, double>, n: int>"
+    point = jn.relation("point", key="x", fields={"x": "double", "of": zeros})
+    product = jn.Project(products=[jn.document("p", point)]).products["p"]
+    rows = [(-0.0, ([-0.0, 1.5, None], {"k": -0.0}, 1)), (1.0, None), (2.0, (None, None, None))]
+    frame = user.createDataFrame(rows, f"x double, of {zeros}")
+
+    docs = product.documents(user, {"point": frame}, format="json").collect()
+
+    assert [
+        '{"x":0.0,"of":{"a":[0.0,1.5,null],"m":{"k":0.0},"n":1}}',
+        '{"x":1.0,"of":null}',
+        '{"x":2.0,"of":{"a":null,"m":null,"n":null}}',
+    ] == sorted(each.value for each in docs)
+    assert ["0.0", "1.0", "2.0"] == sorted(str(each.key.x) for each in docs)
 
 
 def test_streams_and_batches_do_not_mix(user: SparkSession, profile: Product) -> None:

@@ -39,6 +39,14 @@ _WHOLE: dict[type[T.DataType], int] = {
     T.IntegerType: 10,
     T.LongType: 19,
 }
+_TEXTS = (T.CharType, T.VarcharType, T.StringType, T.BinaryType)
+_RECORD_TYPES: dict[str, tuple[type[T.DataType], ...]] = {
+    "key": _TEXTS,
+    "value": _TEXTS,
+    "partition": tuple(_WHOLE),
+    "offset": tuple(_WHOLE),
+    "timestamp": (T.TimestampType,),
+}
 _EXACT: dict[type[T.DataType], tuple[type[T.DataType], ...]] = {
     T.FloatType: (T.FloatType, T.ByteType, T.ShortType),
     T.DoubleType: (T.DoubleType, T.FloatType, T.ByteType, T.ShortType, T.IntegerType),
@@ -84,7 +92,7 @@ def read_frame(
     """Return a frame in the shape that the kernel reads.
 
     It holds a source's records where it has all columns of the files source's or of
-    Kafka's records, or a `value` but not the relation's key; else it is typed.
+    Kafka's records, or a `value` of text or bytes but not the relation's key; else it is typed.
 
     Args:
         frame: As the user gave it.
@@ -99,13 +107,15 @@ def read_frame(
     if set(_RECORD) <= set(names):
         return RawFrame(_records(numbered, names, place=("major", "minor")))
     missing = [each for each in relation.key if each not in names]
-    if set(_KAFKA) <= set(names) or ("value" in names and missing):
+    texts = "value" in names and _is_text(frame.schema["value"].dataType)
+    if set(_KAFKA) <= set(names) or (texts and missing):
+        _check_records(frame, relation)
         return RawFrame(_records(numbered, names, place=("partition", "offset")))
     if missing:
         raise FrameError(
             f'the frame of "{relation.name}" lacks the key column "{missing[0]}"',
             detail=f"It has {', '.join(names) or 'no columns'}.",
-            hint=f"Give it all of {', '.join(relation.key)}, or a source's records as `value`.",
+            hint=f"Give it all of {', '.join(relation.key)}, or records as text in `value`.",
         )
     return _typed(frame, numbered, relation, program)
 
@@ -123,8 +133,8 @@ def _typed(
         if not is_lossless(types[index], wanted[name]):
             raise _wrong_type(relation, name, types[index], str(wanted[name]))
     columns = [
-        F.col(f"c{given[name]}").cast(spark_type(declared))
-        for name, declared in wanted.items()
+        _unsigned(F.col(f"c{given[name]}").cast(spark_type(declared)), declared).alias(f"v{number}")
+        for number, (name, declared) in enumerate(wanted.items())
         if name in given
     ]
     op = _special(relation, names, types, OP, model.STRING)
@@ -132,6 +142,35 @@ def _typed(
     absent = tuple(name for name in wanted if name not in given)
     _warn_of_names(relation, absent, names)
     return TypedFrame(numbered.select(op.alias("op"), position.alias("position"), *columns), absent)
+
+
+def _unsigned(column: Column, declared: model.DataType) -> Column:
+    """Return a column whose negative zeros are zeros, as where a record is decoded.
+
+    In keys of a map Spark makes them so itself.
+    """
+    if not _holds_reals(declared):
+        return column
+    match declared:
+        case model.Array(element):
+            return F.transform(column, lambda each: _unsigned(each, element))
+        case model.Map(_, value):
+            return F.transform_values(column, lambda _, each: _unsigned(each, value))
+        case model.Struct(fields):
+            parts = (_unsigned(column.getField(at.name), at.type).alias(at.name) for at in fields)
+            return F.when(column.isNotNull(), F.struct(*parts))
+        case _:
+            return column + F.lit(0).cast(spark_type(declared))
+
+
+def _holds_reals(declared: model.DataType) -> bool:
+    match declared:
+        case model.Array(inner) | model.Map(_, inner):
+            return _holds_reals(inner)
+        case model.Struct(fields):
+            return any(_holds_reals(each.type) for each in fields)
+        case _:
+            return declared in (model.Atomic("float"), model.Atomic("double"))
 
 
 def _warn_of_names(relation: Relation, absent: Sequence[str], names: Sequence[str]) -> None:
@@ -174,6 +213,32 @@ def _special(
     if not is_lossless(types[index], declared):
         raise _wrong_type(relation, name, types[index], str(declared))
     return F.col(f"c{index}").cast(declared.ddl)
+
+
+def _is_text(kind: T.DataType) -> bool:
+    return isinstance(kind, (*_TEXTS, T.NullType))
+
+
+def _check_records(frame: DataFrame, relation: Relation) -> None:
+    """Refuse records whose columns are of other types than a source's, or that tell changes."""
+    names, types = frame.columns, [field.dataType for field in frame.schema.fields]
+    told = [each for each in (OP, POSITION) if each in names]
+    if told:
+        raise FrameError(
+            f'the frame of "{relation.name}" has "{told[0]}" beside records in "value",'
+            " which tell themselves what they change",
+            hint=f"Leave it out, or give the relation's columns, with {', '.join(relation.key)}.",
+        )
+    for name, kinds in _RECORD_TYPES.items():
+        if names.count(name) > 1:
+            raise FrameError(f'the frame of "{relation.name}" has several columns "{name}"')
+        given = types[names.index(name)] if name in names else T.NullType()
+        if not isinstance(given, (*kinds, T.NullType)):
+            raise FrameError(
+                f'column "{name}" of the frame of "{relation.name}" is {given.simpleString()},'
+                " as in no record of a source",
+                hint=f"Cast it to {kinds[-1]().simpleString()} in the frame, or leave it out.",
+            )
 
 
 def _records(numbered: DataFrame, names: Sequence[str], *, place: tuple[str, str]) -> DataFrame:
@@ -251,10 +316,13 @@ def _fits_atomic(given: T.DataType, declared: type[T.DataType]) -> bool:
 
 
 def _wrong_type(relation: Relation, name: str, given: T.DataType, declared: str) -> FrameError:
+    hint = f"Cast it to {declared} in the frame."
+    if "struct<" in given.simpleString():  # Spark casts a struct's fields by place
+        hint = "Give its structs the declared fields, in the declared order; a cast goes by place."
     return FrameError(
         f'column "{name}" of the frame of "{relation.name}" is {given.simpleString()},'
         f" which does not become {declared} without loss",
-        hint=f"Cast it to {declared} in the frame.",
+        hint=hint,
     )
 
 
