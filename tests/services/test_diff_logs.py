@@ -57,7 +57,7 @@ def test_documents_are_what_a_run_has_read_of_its_topics(
     assert ([f"{topic}/0/1"], {}) == ([each.place for each in why.parts], why.gone)
     with pytest.raises(DiffError) as refused:
         jn.diff(project)
-    assert f"Gone is of customer offsets 1 to 1 of {topic}/0." == refused.value.detail
+    assert f"They lack offsets 1 to 1 of {topic}/0 of customer." == refused.value.detail
     assert {"customer": f"offsets 1 to 1 of {topic}/0"} == jn.why(project, "profile", 2).gone
 
 

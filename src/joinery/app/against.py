@@ -218,11 +218,11 @@ def _changes(spec: ProjectSpec, product: Product) -> Sequence[Change]:
             hint="Name the database: --database URL.",
         )
     if logs.gone:
-        told = "; ".join(f"of {name} {gone}" for name, gone in logs.gone.items())
+        told = "; ".join(f"{gone} of {name}" for name, gone in logs.gone.items())
         raise DiffError(
             f'product "{product.name}" cannot be compared with its logs: they no longer have all'
             " that was read",
-            detail=f"Gone is {told}.",
+            detail=f"They lack {told}.",
             hint=_anew(spec, product),
         )
     return logs.changes

@@ -165,7 +165,7 @@ class Causes:
             if not self._placed:
                 return Open(wrong.key, "its logs have gone on since it was compared")
             if logs.gone:
-                return replace(wrong, why=f"the logs do not tell: {_gone(logs)}")
+                return replace(wrong, why=f"the logs cannot tell: {_gone(logs)}")
             lacking = "; ".join(islice(_lacking(text, wrong.expected), _SHOWN))
             dead = sum(logs.dead.values())
             letters = f"{dead:,} dead letter{'s' if dead > 1 else ''}" if dead else "no dead letter"
@@ -185,7 +185,7 @@ class Causes:
             return replace(wrong, cause="sink", why="the logs give it, and the sink lacks it")
         if not told.held_once or not told.newest:
             if logs.gone:
-                return replace(wrong, why=f"the sink may hold what was right once: {_gone(logs)}")
+                return replace(wrong, why=f"what the sink holds may have been right: {_gone(logs)}")
             return replace(wrong, cause="sink", why="the logs never gave what the sink holds")
         last = told.newest[0]
         at, written_us = logs.naming.place(last), self._written_us(last, logs)
@@ -271,8 +271,8 @@ def _transaction(line: bytes) -> int | None:
 
 def _gone(logs: Logs) -> str:
     """Return what is gone of the logs."""
-    told = "; ".join(f"of {name} {gone}" for name, gone in logs.gone.items())
-    return f"gone is {told}"
+    told = "; ".join(f"{gone} of {name}" for name, gone in logs.gone.items())
+    return f"the logs no longer have {told}"
 
 
 def is_visible(transaction: int, snapshot: str) -> bool:

@@ -298,7 +298,7 @@ class Steps:
             raise SpecError(
                 f'the app has no table "{name}"',
                 code="PLAN_UNKNOWN_RELATION",
-                detail=f"Known are {', '.join(known)}." if known else "None are declared.",
+                detail=f"Known: {', '.join(known)}." if known else "None are declared.",
                 hint=f'Write app.table("{name}", key=…, fields=…) first.',
             )
         return known[name]

@@ -115,7 +115,7 @@ def _target(spec: ProjectSpec, name: str) -> Target:
         near = get_close_matches(name, products + streams, n=1)
         raise PreviewArgumentError(
             f'there is no product or stream "{name}"',
-            detail=f"Known are {', '.join(products + streams)}.",
+            detail=f"Known: {', '.join(products + streams)}.",
             hint=f'Use "{near[0]}".' if near else "",
         )
     return Targets(spec).find("stream" if name in streams else "product", name)

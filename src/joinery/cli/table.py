@@ -240,7 +240,7 @@ def _check_product(spec: ProjectSpec, name: str) -> None:
         near = difflib.get_close_matches(name, known, n=1)
         raise OnboardError(
             f'there is no product "{name}"',
-            detail=f"Known are {', '.join(known)}.",
+            detail=f"Known: {', '.join(known)}.",
             hint=f'Use "{near[0]}".' if near else "",
         )
 

@@ -259,7 +259,7 @@ def _check_reason(reason: str, letters: Sequence[DeadLetter]) -> None:
     known = dict.fromkeys((*there, *REASONS))
     if reason and reason not in known:
         near = get_close_matches(reason, known, n=1)
-        named = f"Here are {', '.join(there)}." if there else f"Known are {', '.join(known)}."
+        named = f"Here: {', '.join(there)}." if there else f"Known: {', '.join(known)}."
         raise DeadLetterSelectionError(
             f'no dead letter has the reason "{reason}"',
             detail=named,

@@ -193,7 +193,7 @@ def _group_aggregate(
     function = GROUP_AGGREGATES.get(name) or EMBED_AGGREGATES.get(name)
     if function is None:
         known = ", ".join((*EMBED_AGGREGATES, *GROUP_AGGREGATES))
-        near = nearest_hint(name, GROUP_NAMES) or f"Known are {known}."
+        near = nearest_hint(name, GROUP_NAMES) or f"Known: {known}."
         hint = f"Write {_INSTEAD[name]}." if name in _INSTEAD else near
         raise problem(f'the aggregate "{name}" is not kept over groups', hint)
     numbers = _numbers(function, call, problem)

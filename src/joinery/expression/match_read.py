@@ -137,7 +137,7 @@ class _Lifter:
     def _read(self, call: Call) -> MatchRead:
         name = call.function
         if name not in READ_FUNCTIONS:
-            hint = nearest_hint(name, READ_FUNCTIONS) or f"Known are {', '.join(READ_FUNCTIONS)}."
+            hint = nearest_hint(name, READ_FUNCTIONS) or f"Known: {', '.join(READ_FUNCTIONS)}."
             raise _problem(f'"{name}" is not kept over the rows of a match', call, hint)
         if call.distinct or call.filter is not None or len(call.arguments) != 1:
             raise _problem(f'"{name}" of a match takes one argument, and no other words', call)

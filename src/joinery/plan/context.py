@@ -73,7 +73,7 @@ class Context:
         key: bool = False,
     ) -> None:
         """Note a name that is none of `known`, with the nearest of them."""
-        detail = f"Known are {', '.join(known)}." if known else "None are declared."
+        detail = f"Known: {', '.join(known)}." if known else "None are declared."
         self.refuse(code, message, path, key=key, detail=detail, hint=nearest_hint(name, known))
 
     def no_relation(self, path: Path, name: str, known: Collection[str]) -> None:

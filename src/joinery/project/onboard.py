@@ -155,7 +155,7 @@ def _source(project: ProjectSpec, choices: TableChoices) -> str | None:
     known = [each.name for each in project.sources]
     if choices.source is not None and choices.source not in known:
         raise OnboardError(
-            f'there is no source "{choices.source}"', detail=f"Known are {', '.join(known)}."
+            f'there is no source "{choices.source}"', detail=f"Known: {', '.join(known)}."
         )
     if choices.source is None and project.defaults.source is None and len(known) > 1:
         raise OnboardError(

@@ -106,7 +106,7 @@ class Reader:
         otherwise: str = "",
     ) -> None:
         """Note a name that is not one of `known`, with the nearest of them, or another hint."""
-        detail = f"Known are {', '.join(known)}." if known else "None are known here."
+        detail = f"Known: {', '.join(known)}." if known else "None are known here."
         near = difflib.get_close_matches(name, list(known), n=1)
         hint = _MEANT.get(name, "") or (f'Use "{near[0]}".' if near else otherwise)
         if name == "where" and "filter" in known:
@@ -158,7 +158,7 @@ class Reader:
         if text and text not in known:
             near = difflib.get_close_matches(text, list(known), n=1)
             hint = f'Use "{near[0]}".' if near else ""
-            listed = f"Known are {', '.join(known)}."
+            listed = f"Known: {', '.join(known)}."
             message = f'{what} cannot be "{text}"'
             self.refuse("SPEC_VALUE", message, tree.mark.value, detail=listed, hint=hint)
         return text

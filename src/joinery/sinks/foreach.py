@@ -108,7 +108,7 @@ class ForeachSink:
             if poison > _MOST_POISON:
                 raise SinkError(
                     f"{self.target} fails on too many documents",
-                    detail=f"On {poison} of one batch, the last time with: {refused[-1].detail}",
+                    detail=f"It failed on {poison} of one batch, last with: {refused[-1].detail}",
                     hint="Fix the function; the batch is sent again at the next start.",
                 )
         return Written(refused=tuple(refused))

@@ -379,7 +379,7 @@ def _unknown(kind: str, name: str, known: Sequence[str]) -> CaseError:
     near = difflib.get_close_matches(name, known, n=1)
     return CaseError(
         f'there is no {kind} "{name}"',
-        detail=f"Known are {', '.join(known)}." if known else "None are declared.",
+        detail=f"Known: {', '.join(known)}." if known else "None are declared.",
         hint=f'Use "{near[0]}".' if near else "",
     )
 

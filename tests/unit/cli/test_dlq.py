@@ -270,7 +270,7 @@ def test_a_reason_that_is_none_is_refused_with_those_that_are_there(
 
     told = capsys.readouterr().err
     assert 'no dead letter has the reason "wrongtype"' in told
-    assert "Here are undecodable, wrong_type." in told
+    assert "Here: undecodable, wrong_type." in told
     assert 'Use "wrong_type".' in told
 
 

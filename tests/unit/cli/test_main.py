@@ -92,7 +92,7 @@ def test_a_preview_of_an_unknown_product_names_the_one_like_it(
     assert joinery("preview", "profil") == 2
 
     told = capsys.readouterr().err
-    assert 'there is no product or stream "profil". Known are profile, names.' in told
+    assert 'there is no product or stream "profil". Known: profile, names.' in told
     assert 'Use "profile". [PREVIEW_ARGUMENT]' in told
 
 

@@ -101,7 +101,8 @@ def test_a_product_that_changed_and_whose_documents_wait_is_refused_for_now(
 
     assert 1 == joinery(monkeypatch, "apply")
 
-    assert 'documents of query "core" wait, of products that changed' in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert 'query "core" still holds documents of products that have changed' in told
 
 
 def test_an_added_product_is_built_by_the_next_run_before_another_is(

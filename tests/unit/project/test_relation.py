@@ -82,7 +82,7 @@ def test_an_unknown_key_is_told_with_those_there_are_in_the_order_of_the_page(
     *_, last = problems(tmp_path, WRONG)
 
     assert last.detail == (
-        "Known are topic, source, format, key, fields, derive, position, time_unit, images, unique,"
+        "Known: topic, source, format, key, fields, derive, position, time_unit, images, unique,"
         " where, append, time, watermark, personal, product."
     )
 

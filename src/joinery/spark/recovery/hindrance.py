@@ -41,7 +41,7 @@ def hindrance(
     if telling is not None and not _takes_back(telling, stood, standing.ledger):
         return ApplyError(
             f'products that were added to query "{query}" are not built yet',
-            hint="Have them built first, with the project as it was: joinery run --once."
+            hint="Build them first, with the project as it was: joinery run --once."
             " Or apply the project without them.",
         )
     _, committed = last_batch(folder)
@@ -58,9 +58,9 @@ def hindrance(
         check_held(folder, [each for each in products if each.name not in stood.changed])
     except HeldBackError as error:
         return ApplyError(
-            f'documents of query "{query}" wait, of products that changed meanwhile',
+            f'query "{query}" still holds documents of products that have changed',
             detail=error.detail,
-            hint="Have them sent first, with the project as it was: joinery run --once.",
+            hint="Send them first, with the project as it was: joinery run --once.",
         )
     return None
 

@@ -119,7 +119,7 @@ def _partitions(query: str, products: Sequence[Product], checkpoint: Place) -> i
     if untold(checkpoint) is not None:
         raise RescaleError(
             f'products that were added to query "{query}" are not built yet',
-            hint="Have them built first: joinery run --once.",
+            hint="Build them first: joinery run --once.",
         )
     return standing
 

@@ -98,7 +98,7 @@ class StateReader:
         """
         if product in self._unbuilt:
             raise StateReadError(
-                f'product "{product}" is not built yet', hint="Have it built: joinery run --once."
+                f'product "{product}" is not built yet', hint="Build it first: joinery run --once."
             )
         self._process.ask({"product": product, "key": key})
         letter, _, document = self._process.answer().decode().partition("\n")
@@ -109,7 +109,7 @@ class StateReader:
         if any(each in told for each in _ABSENT):
             return StateReadError(
                 f"the state after batch {self.batch} is no longer there",
-                hint="A checkpoint keeps that of its last hundred batches or so.",
+                hint="A checkpoint keeps the state of its last hundred batches or so.",
             )
         lines = (line for line in told.splitlines() if "rror" in line or "xception" in line)
         return StateReadError(
@@ -139,9 +139,9 @@ def _standing_program(
                 return each, lowered.earlier
             told = told or others[0]
     raise StateReadError(
-        f'query "{query}" has the state of another plan than that of the project',
+        f'query "{query}" has the state of another plan than the project',
         detail=told,
-        hint="Have it follow the project first: joinery apply, or joinery run --rebuild.",
+        hint="Bring it up to date first: joinery apply, or joinery run --rebuild.",
     )
 
 

@@ -72,7 +72,7 @@ def column_warnings(
             about=about,
             message=f"{about} declares {columns}, which no record has, and the records have"
             f" {names}, which nobody declares",
-            detail=f"Of {rows:,} so far. The column is null in the documents.",
+            detail=f"It has read {rows:,} records so far. The column is null in the documents.",
             hint="Write one name for both; after a change of the file, joinery run --rebuild.",
         )
     others = [each for each in absent if each not in spelled]
@@ -82,7 +82,7 @@ def column_warnings(
             code="WARN_COLUMN_ABSENT",
             about=about,
             message=f"{about} declares {_quoted(others)}, which none of its records has so far",
-            detail=f"Of {rows:,}. It is null in the documents.{there}",
+            detail=f"It has read {rows:,} records. The column is null in the documents.{there}",
             hint="Check the name, or leave the column out of the declaration.",
         )
 
