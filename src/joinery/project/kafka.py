@@ -214,7 +214,7 @@ class KafkaOptions:
         check=Reader.text,
     )
     fail_on_data_loss: bool = flag(
-        "End the run where the log lost records that were not read yet.",
+        "End the run where the log lost records that were not read yet, or has others than were read.",
         default=True,
         check=Reader.flag,
     )

@@ -32,10 +32,10 @@ from joinery.spark.real_time.run import RealTimeRun
 from joinery.spark.recovery.checkpoint import keeps_state, partitions_of
 from joinery.spark.source.file_watch import FileWatch
 from joinery.spark.source.kafka_groups import KafkaGroups
+from joinery.spark.source.kafka_memory import kafka_memory
 from joinery.spark.source.kafka_watch import KafkaWatch
 from joinery.spark.source.registry_watch import RegistryWatch
 from joinery.spark.source.source import sources_of
-from joinery.spark.source.topic_ids import TopicIds
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -86,8 +86,9 @@ class Beginning:
             for each in self.queries
             if self.until_closed and has_deadlines(each.lowered.program)
         }
-        ids = {
-            each.name: TopicIds(checkpoints[each.name], each.lease.check) for each in self.queries
+        memories = {
+            each.name: kafka_memory(checkpoints[each.name], each.lease.check)
+            for each in self.queries
         }
         starter = QueryStarter(
             spark=spark,
@@ -97,13 +98,13 @@ class Beginning:
             real_time=self.real_time,
             memory_share=1 / max(1, len(self.queries)),
             once=self.once,
-            ids=ids,
+            memories=memories,
             warn=self.board.warn,
             vault=self.held.door,
             ended=ended,
         )
         topics = KafkaWatch(
-            spark, self.spec, reads, checkpoints, ids, self.board.warn, self.board.wait
+            spark, self.spec, reads, checkpoints, memories, self.board.warn, self.board.wait
         )
         files = FileWatch(self.spec, reads, checkpoints, self.board.warn, self.board.ignore)
         relations = [

@@ -38,9 +38,9 @@ from joinery.spark.recovery.isolate import Quarantine
 from joinery.spark.source.again import LogGoneError, logs_again, open_again
 from joinery.spark.source.feed import open_change_feed
 from joinery.spark.source.kafka_again import edges_in
+from joinery.spark.source.kafka_memory import KafkaMemory
 from joinery.spark.source.open import open_sources
 from joinery.spark.source.source import BatchRoom, SourceRead, sources_of
-from joinery.spark.source.topic_ids import TopicIds
 from joinery.spark.streams.kernel import StreamKernel
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class QueryStarter:
         real_time: The real-time side of the run, if it has one.
         memory_share: Of the memory of Spark's tasks, what one query may count on.
         once: Whether a query ends at the end that its logs have when it starts.
-        ids: By query, those of the topics that it has read.
+        memories: By query, what it remembers of topics.
         warn: Takes what someone should look at.
         vault: The door at which tasks ask for keys; None where nothing is personal.
         ended: By query, the end of its logs, where the run is to close what is open then.
@@ -80,7 +80,7 @@ class QueryStarter:
     real_time: RealTimeRun | None
     memory_share: float
     once: bool
-    ids: Mapping[str, TopicIds]
+    memories: Mapping[str, KafkaMemory]
     warn: Callable[[RunWarning], None]
     vault: VaultDoor | None = None
     ended: Mapping[str, LogsEnded] = field(default_factory=dict)
@@ -182,8 +182,8 @@ class QueryStarter:
             query.built_in = None if telling is None else telling.batch
         if self.mode.needs_ends(query.products):
             Ends(checkpoint, reads).take(spark, spec)
-        at, ids = committed_positions(checkpoint), self.ids[query.name]
-        raw = open_sources(spark, spec, reads, at, self._room(query), ids)
+        at, memory = committed_positions(checkpoint), self.memories[query.name]
+        raw = open_sources(spark, spec, reads, at, self._room(query), memory)
         query.lost = raw.lost
         for warning in raw.warnings:
             self.warn(warning)

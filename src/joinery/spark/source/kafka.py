@@ -16,22 +16,26 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from joinery.dead_letters.replay_key import KEY_AT, OFFSET_AT, PARTITION_AT
+from joinery.model.warning import RunWarning
 from joinery.project.kafka import REPLAY, KafkaOptions, kafka_options, pattern_of
 from joinery.project.kind import SourceSpec
 from joinery.project.product import ProjectSpec
 from joinery.spark.source.kafka_client import (
     COMMITTED,
-    Gap,
     KafkaClient,
+    Loss,
     check_committed,
     check_loss,
     lost_error,
     lost_warning,
+    partitions_of,
     records_lost,
 )
+from joinery.spark.source.kafka_memory import KafkaMemory
+from joinery.spark.source.kafka_records import RecordReader, replaced_in
+from joinery.spark.source.last_read import Replaced, replaced_error, replaced_warning
 from joinery.spark.source.record_bytes import mean_record_bytes
 from joinery.spark.source.source import BatchRoom, RawStream, batch_options, positions
-from joinery.spark.source.topic_ids import TopicIds
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -51,7 +55,7 @@ def open_kafka(
     topics: Sequence[str],
     begun: str | None,
     room: BatchRoom,
-    ids: TopicIds | None = None,
+    memory: KafkaMemory | None = None,
 ) -> RawStream:
     """Return the raw stream of some topics.
 
@@ -62,7 +66,7 @@ def open_kafka(
         topics: As relations name them.
         begun: The checkpoint's positions, as Spark writes them; None for a fresh one.
         room: What a batch may count on.
-        ids: Those of the topics that the query has read.
+        memory: Of the topics that the query has read.
 
     Raises:
         ConnectorMissingError: The session has no Kafka connector.
@@ -71,25 +75,19 @@ def open_kafka(
         OpenTransactionError: Records that were read are not committed yet.
     """
     options, pattern = kafka_options(source), subscription(topics)
-    gaps: Sequence[Gap] = ()
+    losses: Sequence[Loss] = ()
+    warnings: Sequence[RunWarning] = ()
     begin: Mapping[str, str] = {}
     with KafkaClient(spark, source.name, options) as client:
         client.check()
         if begun is None:
             begin = _starting(options, pattern, client)
+            if memory is not None:
+                memory.ids.compare(source.name, client.ids(pattern), {}, goes_on=True)
+                memory.last.forget_beyond(source.name, {})
         else:
-            gaps = check_loss(client, source.name, options, positions(begun))
+            losses, warnings = _losses(spark, source.name, options, pattern, client, begun, memory)
             check_committed(client, source.name, options, positions(begun))
-        if ids is not None:
-            again = ids.compare(
-                source.name,
-                client.ids(pattern),
-                positions(begun),
-                goes_on=not options.fail_on_data_loss,
-            )
-            if again and options.fail_on_data_loss:
-                raise lost_error(source.name, again)
-            gaps = [*dict.fromkeys((*gaps, *again))]
         # Real-time mode has no batches, and Spark takes only its own source there.
         bounded = spec.run.max_rows_per_batch != 0
         bounds = batch_options(spec.run, room) if bounded else {}
@@ -108,9 +106,46 @@ def open_kafka(
     return RawStream(
         records_of(frame, topics, spec.run.max_record_bytes),
         numbering(topics),
-        lost=records_lost(gaps),
-        warnings=(lost_warning(source.name, gaps),) if gaps else (),
+        lost=records_lost(losses),
+        warnings=tuple(warnings),
     )
+
+
+def _losses(
+    spark: SparkSession,
+    source: str,
+    options: KafkaOptions,
+    pattern: str,
+    client: KafkaClient,
+    begun: str,
+    memory: KafkaMemory | None,
+) -> tuple[Sequence[Loss], Sequence[RunWarning]]:
+    """Return what a source lost that may go on without, and the warnings that say so.
+
+    Raises:
+        RecordsLostError: It may not.
+    """
+    read = positions(begun)
+    edges = client.edges_of(read)
+    gaps: list[Loss] = [*check_loss(source, options, read, edges)]
+    replaced: Sequence[Replaced] = ()
+    if memory is not None:
+        goes_on = not options.fail_on_data_loss
+        again = memory.ids.compare(source, client.ids(pattern), read, goes_on=goes_on)
+        if again and not goes_on:
+            raise lost_error(source, again)
+        gaps = [*dict.fromkeys((*gaps, *again))]
+        memory.last.forget_beyond(source, read)
+        memory.last.forget(source, partitions_of(gaps))
+        with RecordReader(spark, source, options) as reader:
+            replaced = replaced_in(reader, memory.last.known(source, read), edges)
+        if replaced and not goes_on:
+            raise replaced_error(source, replaced)
+        memory.last.forget(source, partitions_of(replaced))
+    warnings = [lost_warning(source, gaps)] if gaps else []
+    if replaced:
+        warnings.append(replaced_warning(source, replaced))
+    return [*gaps, *replaced], warnings
 
 
 def client_options(options: KafkaOptions) -> dict[str, str]:

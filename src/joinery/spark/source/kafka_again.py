@@ -46,7 +46,7 @@ def edges_in(spark: SparkSession) -> AskEdges:
     def ask(source: SourceSpec, topics: Collection[str]) -> Edges:
         found: dict[str, dict[int, tuple[int, int]]] = {}
         with KafkaClient(spark, source.name, kafka_options(source)) as client:
-            for (topic, partition), first, end in client.edges_of(topics):
+            for (topic, partition), (first, end) in client.edges_of(topics).items():
                 found.setdefault(topic, {})[partition] = first, end
         return found
 

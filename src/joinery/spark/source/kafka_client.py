@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 from pyspark.sql import SparkSession
 
@@ -23,6 +23,10 @@ from joinery.spark.jvm import class_of, elements
 from joinery.spark.source.source import Positions
 
 Answer = TypeVar("Answer")
+Partition = tuple[str, int]
+"""A topic and the number of a partition."""
+Edges = Mapping[Partition, tuple[int, int]]
+"""By partition, the first offset and the end."""
 _TIMEOUT_MS = 20_000
 _ADMIN = "org.apache.kafka.clients.admin"
 _NO_ID = "A" * 22
@@ -132,9 +136,10 @@ class KafkaClient:
         """Return (topic, partition), first offset and end of all partitions that match."""
         return self._edges(self.partitions(pattern))
 
-    def edges_of(self, topics: Collection[str]) -> list[tuple[tuple[str, int], int, int]]:
-        """Return (topic, partition), first offset and end of the topics that are there."""
-        return self._edges(self._described([each for each in self.names() if each in topics]))
+    def edges_of(self, topics: Collection[str]) -> dict[Partition, tuple[int, int]]:
+        """Return where the partitions of the topics that are there begin and end."""
+        found = self._edges(self._described([each for each in self.names() if each in topics]))
+        return {place: (low, high) for place, low, high in found}
 
     def ids(self, pattern: str) -> dict[str, str]:
         """Return the ids of the topics that match; brokers before Kafka 2.8 give none."""
@@ -215,7 +220,7 @@ class KafkaClient:
             raise self._failed("could not reach", error) from error
 
     def _failed(self, what: str, error: Exception) -> KafkaUnreachableError:
-        why = _reason(error)
+        why = reason_of(error)
         secured = any(word in why for word in _SECURITY)
         return KafkaUnreachableError(
             f'source "{self._source}" {what} Kafka at {self._options.bootstrap}',
@@ -226,7 +231,7 @@ class KafkaClient:
         )
 
 
-def _reason(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
     """Return the innermost reason of a failure in the JVM, as one line."""
     java: Any = getattr(error, "java_exception", None)
     if java is None:
@@ -253,9 +258,25 @@ class OpenTransactionError(RunError):
 
 
 class RecordsLostError(RunError):
-    """A log no longer has records that were not read yet."""
+    """A log lacks records that were not read yet, or has others than those that were read."""
 
     code = "RUN_RECORDS_LOST"
+
+
+class Loss(Protocol):
+    """What a partition lost; its text says it."""
+
+    @property
+    def topic(self) -> str:
+        """The topic's name."""
+
+    @property
+    def partition(self) -> int:
+        """The partition's number."""
+
+    @property
+    def count(self) -> int:
+        """How many records are gone for sure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,6 +293,11 @@ class Gap:
     wanted: int
     found: int | None
 
+    @property
+    def count(self) -> int:
+        """How many records are gone for sure."""
+        return max(0, (self.found or self.wanted) - self.wanted)
+
     def __str__(self) -> str:
         place = f'topic "{self.topic}" partition {self.partition}'
         if self.found is None:
@@ -279,21 +305,18 @@ class Gap:
         return f"{place} lacks offsets {self.wanted} to {self.found - 1}"
 
 
-def check_loss(
-    client: KafkaClient, source: str, options: KafkaOptions, begun: Positions
-) -> list[Gap]:
+def check_loss(source: str, options: KafkaOptions, begun: Positions, edges: Edges) -> list[Gap]:
     """Return which records are gone; with `fail_on_data_loss`, refuse that.
 
     Args:
-        client: Asks the brokers.
         source: The source's name.
         options: Those of the source.
         begun: The next offset to be read, by topic and partition.
+        edges: Where the partitions begin and end.
 
     Raises:
         RecordsLostError: Records are gone, and the source is to fail then.
     """
-    edges = {(topic, place): (low, high) for (topic, place), low, high in client.edges_of(begun)}
     gaps = list(_gaps(begun, edges))
     if gaps and options.fail_on_data_loss:
         raise lost_error(source, gaps)
@@ -332,32 +355,41 @@ def check_committed(
             )
 
 
-def records_lost(gaps: Iterable[Gap]) -> Mapping[str, int]:
+def records_lost(losses: Iterable[Loss]) -> Mapping[str, int]:
     """Return, by topic, how many records are gone for sure."""
     lost: dict[str, int] = {}
-    for gap in gaps:
-        lost[gap.topic] = lost.get(gap.topic, 0) + max(0, (gap.found or gap.wanted) - gap.wanted)
+    for each in losses:
+        lost[each.topic] = lost.get(each.topic, 0) + each.count
     return lost
 
 
-def gone(client: KafkaClient, read: Positions) -> list[Gap]:
-    """Return the partitions that end before what was read: deleted, or made anew."""
-    edges = {(topic, place): (low, high) for (topic, place), low, high in client.edges_of(read)}
+def partitions_of(losses: Iterable[Loss]) -> set[Partition]:
+    """Return the partitions that lost something."""
+    return {(each.topic, each.partition) for each in losses}
+
+
+def gone(read: Positions, edges: Edges) -> list[Gap]:
+    """Return the partitions that end before what was read: deleted, or made anew.
+
+    Args:
+        read: The next offset to be read, by topic and partition.
+        edges: Where the partitions begin and end.
+    """
     return [each for each in _gaps(read, edges) if each.found is None]
 
 
-def lost_error(source: str, gaps: Sequence[Gap]) -> RecordsLostError:
+def lost_error(source: str, gaps: Sequence[Loss]) -> RecordsLostError:
     """Return the error that tells what a source lost."""
-    return RecordsLostError(_message(source), detail=_detail(gaps), hint=_HINT)
+    return RecordsLostError(_message(source), detail=told_losses(gaps), hint=_HINT)
 
 
-def lost_warning(source: str, gaps: Sequence[Gap]) -> RunWarning:
+def lost_warning(source: str, gaps: Sequence[Loss]) -> RunWarning:
     """Return the warning that tells what a source lost that may go on without."""
     return RunWarning(
         code="WARN_RECORDS_LOST",
         about=f'source "{source}"',
         message=f"{_message(source)}, so documents may lack them",
-        detail=_detail(gaps),
+        detail=told_losses(gaps),
         hint="Raise the topic's retention, and read the table again (an incremental snapshot"
         " does).",
     )
@@ -367,9 +399,10 @@ def _message(source: str) -> str:
     return f'source "{source}" lost records before they were read'
 
 
-def _detail(gaps: Sequence[Gap]) -> str:
-    more = f"; and {len(gaps) - _TOLD} partitions more" if len(gaps) > _TOLD else ""
-    told = "; ".join(str(each) for each in gaps[:_TOLD]) + more
+def told_losses(losses: Sequence[Loss]) -> str:
+    """Return what was lost of each partition as one sentence, of a few where there are many."""
+    more = f"; and {len(losses) - _TOLD} partitions more" if len(losses) > _TOLD else ""
+    told = "; ".join(str(each) for each in losses[:_TOLD]) + more
     return f"{told[0].upper()}{told[1:]}."
 
 
@@ -386,7 +419,7 @@ def lost_midway(reasons: Iterable[str]) -> RecordsLostError | None:
     return None
 
 
-def _gaps(begun: Positions, edges: Mapping[tuple[str, int], tuple[int, int]]) -> Iterator[Gap]:
+def _gaps(begun: Positions, edges: Edges) -> Iterator[Gap]:
     for topic, partitions in begun.items():
         for partition, wanted in sorted((int(each), at) for each, at in partitions.items()):
             low, high = edges.get((topic, partition), (0, 0))

@@ -28,6 +28,7 @@ from joinery.project.product import ProjectSpec
 from joinery.spark.recovery.checkpoint import committed_positions
 from joinery.spark.source.kafka import subscription
 from joinery.spark.source.kafka_client import (
+    Edges,
     Gap,
     KafkaClient,
     KafkaUnreachableError,
@@ -35,10 +36,13 @@ from joinery.spark.source.kafka_client import (
     gone,
     lost_error,
     lost_warning,
+    partitions_of,
 )
+from joinery.spark.source.kafka_memory import KafkaMemory
+from joinery.spark.source.kafka_records import LastReadCheck, RecordReader
+from joinery.spark.source.last_read import replaced_error, replaced_warning
 from joinery.spark.source.silence import SourceSilence
-from joinery.spark.source.source import SourceRead, positions
-from joinery.spark.source.topic_ids import TopicIds
+from joinery.spark.source.source import Positions, SourceRead, positions
 from joinery.spark.source.warning import TopicNames
 
 if TYPE_CHECKING:
@@ -50,12 +54,12 @@ _CLOSING_S = 30.0
 log = logging.getLogger(__name__)
 
 
-def heartbeat_sign(edges: Sequence[tuple[tuple[str, int], int, int]]) -> object:
+def heartbeat_sign(edges: Edges) -> object:
     """Return what each heartbeat changes, of the edges of its topic: the ends.
 
     Where a topic begins is changed by its retention, though nobody writes to it.
     """
-    return tuple((place, end) for place, _, end in edges)
+    return tuple((place, end) for place, (_, end) in edges.items())
 
 
 class KafkaWatch:
@@ -66,7 +70,7 @@ class KafkaWatch:
         spec: The project.
         reads: By query, what it reads, in the order of its streams.
         checkpoints: By query, where its positions are kept.
-        ids: By query, those of the topics that it has read.
+        memories: By query, what it remembers of topics.
         warn: Takes what someone should look at.
         wait: Called by target with a source that is silent, and with None once it is heard again.
     """
@@ -77,14 +81,14 @@ class KafkaWatch:
         spec: ProjectSpec,
         reads: Mapping[str, Sequence[SourceRead]],
         checkpoints: Mapping[str, Place],
-        ids: Mapping[str, TopicIds],
+        memories: Mapping[str, KafkaMemory],
         warn: Callable[[RunWarning], None],
         wait: Callable[[str, Silence | None], None],
     ) -> None:
         self._wait = wait
         self._spark = spark
         self._warn = warn
-        self._checkpoints, self._ids = checkpoints, ids
+        self._checkpoints, self._memories = checkpoints, memories
         self._patterns = {
             (query, place): subscription(tuple(read.relations))
             for query, every in reads.items()
@@ -105,6 +109,12 @@ class KafkaWatch:
             for source in {name for each in self._sources.values() for name, _ in each.values()}
         }
         self._clients: dict[str, KafkaClient] = {}
+        self._readers: dict[str, RecordReader] = {}
+        self._checks = {
+            (query, source): LastReadCheck(memories[query].last, source)
+            for query, each in self._sources.items()
+            for source, _ in each.values()
+        }
         self._suspected: dict[tuple[str, str], Sequence[Gap]] = {}
         self._silences: dict[str, SourceSilence] = {}
         self._away: dict[str, KafkaUnreachableError] = {}
@@ -145,13 +155,19 @@ class KafkaWatch:
                 self._reach(source, options)
                 self._look_for_names(source, options)
                 self._listen(source, options)
-            for query in self._sources:
-                try:
-                    self._look(query)
-                except (RunError, OSError) as error:
-                    log.debug("the topics of %s were not looked at: %s", query, error)
+            self._look_at_queries()
+        self._look_at_queries()  # so that what was read last is known at the next start
         for client in self._clients.values():
             client.close()
+        for reader in self._readers.values():
+            reader.close()
+
+    def _look_at_queries(self) -> None:
+        for query in self._sources:
+            try:
+                self._look(query)
+            except (RunError, OSError) as error:
+                log.debug("the topics of %s were not looked at: %s", query, error)
 
     def _reach(self, source: str, options: KafkaOptions) -> None:
         """Note whether a broker of a source answers."""
@@ -210,7 +226,7 @@ class KafkaWatch:
             if place >= len(read) or source in self._away:
                 continue
             client, at = self._client(source, options), positions(read[place])
-            again = self._ids[query].compare(
+            again = self._memories[query].ids.compare(
                 source,
                 client.ids(self._patterns[query, place]),
                 at,
@@ -218,11 +234,29 @@ class KafkaWatch:
             )
             if again:
                 self._note(query, source, options, again)
-            gaps = gone(client, at)
+                self._memories[query].last.forget(source, partitions_of(again))
+            edges = client.edges_of(at)
+            gaps = gone(at, edges)
             # Twice the same, since a broker that starts may not know all its topics yet.
             if gaps and self._suspected.get((query, source)) == gaps:
                 self._note(query, source, options, gaps)
             self._suspected[query, source] = gaps
+            if not gaps and not again:
+                self._compare(query, source, options, at, edges)
+
+    def _compare(
+        self, query: str, source: str, options: KafkaOptions, at: Positions, edges: Edges
+    ) -> None:
+        """Note whether a log has other records than those that a query has read."""
+        if source not in self._readers:
+            self._readers[source] = RecordReader(self._spark, source, options)
+        goes_on = not options.fail_on_data_loss
+        check = self._checks[query, source]
+        if replaced := check.look(self._readers[source], at, edges, goes_on=goes_on):
+            if goes_on:
+                self._warn(replaced_warning(source, replaced))
+            else:
+                self._found[query] = replaced_error(source, replaced)
 
     def _note(self, query: str, source: str, options: KafkaOptions, gaps: Sequence[Gap]) -> None:
         if options.fail_on_data_loss:

@@ -15,8 +15,8 @@ from joinery.model.warning import RunWarning
 from joinery.project.product import ProjectSpec
 from joinery.spark.source.files import open_files
 from joinery.spark.source.kafka import open_kafka
+from joinery.spark.source.kafka_memory import KafkaMemory
 from joinery.spark.source.source import BatchRoom, RawStream, SourceRead, Topic
-from joinery.spark.source.topic_ids import TopicIds
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -47,7 +47,7 @@ def open_sources(
     reads: Sequence[SourceRead],
     begun: Sequence[str] = (),
     room: BatchRoom | None = None,
-    ids: TopicIds | None = None,
+    memory: KafkaMemory | None = None,
 ) -> QueryStream:
     """Return the raw stream of all sources of a query.
 
@@ -58,7 +58,7 @@ def open_sources(
         begun: Where the checkpoint stands in each, as Spark writes it; empty for a fresh one.
         room: What a batch of the query may count on; its sources have equal shares.
             Only a lone one rests.
-        ids: Those of the topics of Kafka that the query has read.
+        memory: Of the topics of Kafka that the query has read.
     """
     room = room or BatchRoom()
     alone = len(reads) == 1  # While one rests, no other is looked at.
@@ -70,7 +70,7 @@ def open_sources(
     frames, topics, lost = [], list[tuple[Topic, ...]](), dict[str, int]()
     warnings: list[RunWarning] = []
     for read, at in zip(reads, begun or [_NOWHERE] * len(reads), strict=True):
-        stream = _open_source(spark, spec, read, None if at == _NOWHERE else at, room, ids)
+        stream = _open_source(spark, spec, read, None if at == _NOWHERE else at, room, memory)
         number, frame = len(topics), stream.frame
         frames.append(frame.withColumn("topic", frame["topic"] + number) if number else frame)
         topics += [tuple(Topic(read.source.name, each) for each in one) for one in stream.topics]
@@ -87,10 +87,10 @@ def _open_source(
     read: SourceRead,
     begun: str | None,
     room: BatchRoom,
-    ids: TopicIds | None,
+    memory: KafkaMemory | None,
 ) -> RawStream:
     """Return the raw stream of one source; `begun` tells where the checkpoint stands."""
     topics = tuple(read.relations)
     if read.source.kind == "files":
         return open_files(spark, spec, read.source, topics, room, read.in_order)
-    return open_kafka(spark, spec, read.source, topics, begun, room, ids)
+    return open_kafka(spark, spec, read.source, topics, begun, room, memory)

@@ -1,0 +1,210 @@
+"""Remembers by which record the reading of each partition stands, and tells where the log differs.
+
+A log that lost its end, and has grown past the place that was read, has other records there. Its
+offsets do not tell, and neither does the id of its topic: a broker that was put back from a backup
+has both, and so has a replica that lacked records and became leader.
+
+Invariant: what is known of a partition stands while the log differs from it, unless the source may
+go on nevertheless.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from joinery.files import write_whole
+from joinery.model.warning import RunWarning
+from joinery.place.place import Place
+from joinery.spark.source.kafka_client import Partition, RecordsLostError, told_losses
+from joinery.spark.source.source import Positions
+
+FILE_NAME = "joinery.last_read.json"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordSign:
+    """What a record is known by.
+
+    Attributes:
+        offset: Where it stands.
+        time_ms: Its timestamp, in milliseconds since 1970; -1 for none.
+        key: A hash of its key; None without one.
+        value: A hash of its value; None for a tombstone.
+    """
+
+    offset: int
+    time_ms: int
+    key: int | None
+    value: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """A record that stands where another was read.
+
+    Attributes:
+        differs: What is not the same: `time`, `key`, `value`.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    differs: tuple[str, ...]
+    count: ClassVar = 1
+    """How many records were not read for sure."""
+
+    def __str__(self) -> str:
+        what = " and ".join(filter(None, (", ".join(self.differs[:-1]), self.differs[-1])))
+        verb = "differ" if len(self.differs) > 1 else "differs"
+        return (
+            f'topic "{self.topic}" partition {self.partition} has another record at offset'
+            f" {self.offset} than the one that was read there ({what} {verb})"
+        )
+
+
+def replaced(
+    known: Mapping[Partition, RecordSign], found: Mapping[Partition, RecordSign]
+) -> list[Replaced]:
+    """Return where a log has other records than those that were read.
+
+    A record that is not there proves nothing: retention or compaction may have removed it.
+
+    Args:
+        known: The records that were read.
+        found: Those that stand at their offsets now.
+    """
+    return [
+        Replaced(topic, partition, sign.offset, differs)
+        for (topic, partition), sign in sorted(known.items())
+        if (now := found.get((topic, partition))) is not None
+        and now.offset == sign.offset
+        and (differs := _differences(sign, now))
+    ]
+
+
+def _differences(one: RecordSign, other: RecordSign) -> tuple[str, ...]:
+    pairs = {
+        "time": (one.time_ms, other.time_ms),
+        "key": (one.key, other.key),
+        "value": (one.value, other.value),
+    }
+    return tuple(name for name, (before, now) in pairs.items() if before != now)
+
+
+def replaced_error(source: str, found: Sequence[Replaced]) -> RecordsLostError:
+    """Return the error that tells where a source has other records than those that were read."""
+    return RecordsLostError(
+        _message(source),
+        detail=told_losses(found),
+        hint="A broker was put back from a backup, or a replica that lacked records became leader:"
+        " read everything again with joinery run --rebuild, or set fail_on_data_loss: false on the"
+        " source to continue with what is there.",
+    )
+
+
+def replaced_warning(source: str, found: Sequence[Replaced]) -> RunWarning:
+    """Return the same as a warning, for a source that may go on."""
+    return RunWarning(
+        code="WARN_RECORDS_LOST",
+        about=f'source "{source}"',
+        message=f"{_message(source)}, so documents may keep what the lost ones said",
+        detail=told_losses(found),
+        hint="Read everything again with joinery run --rebuild.",
+    )
+
+
+def _message(source: str) -> str:
+    return f'source "{source}" lost records that were read, and has others in their place'
+
+
+class LastRead:
+    """The last records that one query read, by source, beside its checkpoint; for any thread.
+
+    Args:
+        checkpoint: Of the query.
+        check: Raises once another run has taken over.
+    """
+
+    def __init__(self, checkpoint: Place, check: Callable[[], None]) -> None:
+        self._file = checkpoint / FILE_NAME
+        self._check = check
+        self._lock = threading.Lock()
+        self._every: dict[str, dict[Partition, RecordSign]] | None = None
+
+    def known(self, source: str, topics: Collection[str]) -> dict[Partition, RecordSign]:
+        """Return the last record that was read of each partition of some topics."""
+        with self._lock:
+            every = self._signs().get(source, {})
+            return {place: sign for place, sign in every.items() if place[0] in topics}
+
+    def note(self, source: str, signs: Mapping[Partition, RecordSign]) -> None:
+        """Note the last records that were read; of other partitions, those before stand."""
+        with self._lock:
+            before = self._signs().get(source, {})
+            self._keep(source, {**before, **signs})
+
+    def forget(self, source: str, places: Collection[Partition]) -> None:
+        """Know nothing any more of some partitions."""
+        with self._lock:
+            before = self._signs().get(source, {})
+            self._keep(source, {each: sign for each, sign in before.items() if each not in places})
+
+    def forget_beyond(self, source: str, read: Positions) -> None:
+        """Know nothing any more of what was not read, as of a topic that was left out meanwhile.
+
+        Args:
+            source: Its name.
+            read: The next offset to be read, by topic and partition.
+        """
+        with self._lock:
+            kept = {
+                (topic, partition): sign
+                for (topic, partition), sign in self._signs().get(source, {}).items()
+                if sign.offset < read.get(topic, {}).get(str(partition), 0)
+            }
+            self._keep(source, kept)
+
+    def _keep(self, source: str, signs: dict[Partition, RecordSign]) -> None:
+        every = self._signs()
+        if signs == every.get(source, {}):
+            return
+        self._check()
+        self._every = {**every, source: signs}
+        write_whole(self._file, f"{_text(self._every)}\n", synced=False)
+
+    def _signs(self) -> dict[str, dict[Partition, RecordSign]]:
+        if self._every is None:  # nobody else writes it while the lease is held
+            try:
+                self._every = _signs_of(self._file.read_text(encoding="utf-8"))
+            except (
+                FileNotFoundError,
+                ValueError,
+                TypeError,
+            ):  # not told yet, or cut off with its machine
+                self._every = {}
+        return self._every
+
+
+def _text(every: Mapping[str, Mapping[Partition, RecordSign]]) -> str:
+    told: dict[str, dict[str, dict[str, list[int | None]]]] = {}
+    for source, signs in every.items():
+        topics = told.setdefault(source, {})
+        for (topic, partition), sign in signs.items():
+            facts = [sign.offset, sign.time_ms, sign.key, sign.value]
+            topics.setdefault(topic, {})[str(partition)] = facts
+    return json.dumps(told, sort_keys=True)
+
+
+def _signs_of(text: str) -> dict[str, dict[Partition, RecordSign]]:
+    return {
+        source: {
+            (topic, int(partition)): RecordSign(*facts)
+            for topic, partitions in topics.items()
+            for partition, facts in partitions.items()
+        }
+        for source, topics in json.loads(text).items()
+    }
