@@ -73,6 +73,7 @@ def test_a_run_goes_on_when_its_broker_is_back_and_ends_well_when_it_is_not(
         broker.start()
         log.put(topic, {"id": 2, "name": "Bob"})
         has(tmp_path, run, 2)
+        run.wait_for(lambda: brokers_back(run))
         broker.kill()
         before = len(run.told("waiting"))
         run.wait_for(lambda: len(run.told("waiting")) > before)

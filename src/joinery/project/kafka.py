@@ -214,7 +214,8 @@ class KafkaOptions:
         check=Reader.text,
     )
     fail_on_data_loss: bool = flag(
-        "End the run where the log lost records that were not read yet, or has others than were read.",
+        "End the run where the log lost records that were not read yet, or has others than those"
+        " that were read.",
         default=True,
         check=Reader.flag,
     )

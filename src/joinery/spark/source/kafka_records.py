@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _BACK = 8
-_AT_ONCE = 20
+_AT_ONCE = 4  # at some 20 ms of processor each
+_AT_END = 100
 _POLL_MS = 500
 _TIMEOUT_MS = 8_000
 _DESERIALIZER = "org.apache.kafka.common.serialization.ByteBufferDeserializer"
@@ -37,6 +38,7 @@ _PROPERTIES = {
     "auto.offset.reset": "none",
     "isolation.level": "read_uncommitted",  # what an open transaction has there differs, too
     "max.partition.fetch.bytes": "4096",
+    "fetch.max.wait.ms": "50",
     "metric.reporters": "",
     "auto.include.jmx.reporter": "false",
     "enable.metrics.push": "false",
@@ -175,7 +177,8 @@ class LastReadCheck:
     """Holds what one query reads of one source against the log, again and again.
 
     A look takes a few of the partitions that were read on since, those first that have waited
-    longest. Of each it compares the record that is known with the log, then notes the last one.
+    longest; the last one takes more. Of each it compares the record that is known with the log,
+    then notes the last one.
 
     Args:
         last: What is known.
@@ -187,7 +190,7 @@ class LastReadCheck:
         self._noted: dict[Partition, int] = {}
 
     def look(
-        self, reader: Reader, read: Positions, edges: Edges, *, goes_on: bool
+        self, reader: Reader, read: Positions, edges: Edges, *, goes_on: bool, ends: bool = False
     ) -> Sequence[Replaced]:
         """Return which records differ; note what was read since where none does.
 
@@ -196,11 +199,12 @@ class LastReadCheck:
             read: The next offset to be read, by topic and partition.
             edges: Of the partitions.
             goes_on: Whether the source is read on nevertheless.
+            ends: Whether this is the last look of a run.
 
         Raises:
             KafkaUnreachableError: The brokers do not answer in time.
         """
-        moved = self._moved(read, edges)
+        moved = self._moved(read, edges, _AT_END if ends else _AT_ONCE)
         if not moved:
             return []
         known = self._last.known(self._source, {topic for topic, _ in moved})
@@ -217,7 +221,7 @@ class LastReadCheck:
             self._noted[each] = end
         return differing
 
-    def _moved(self, read: Positions, edges: Edges) -> dict[Partition, int]:
+    def _moved(self, read: Positions, edges: Edges, most: int) -> dict[Partition, int]:
         ends = {
             (topic, int(partition)): end
             for topic, partitions in read.items()
@@ -230,4 +234,4 @@ class LastReadCheck:
             if self._noted.get(each) != end and end > 0 and each in edges and edges[each][1] >= end
         ]
         moved.sort(key=lambda each: (turns.get(each, -1), each))
-        return {each: ends[each] for each in moved[:_AT_ONCE]}
+        return {each: ends[each] for each in moved[:most]}

@@ -250,9 +250,9 @@ class KafkaWatch:
         """Note whether a log has other records than those that a query has read."""
         if source not in self._readers:
             self._readers[source] = RecordReader(self._spark, source, options)
-        goes_on = not options.fail_on_data_loss
-        check = self._checks[query, source]
-        if replaced := check.look(self._readers[source], at, edges, goes_on=goes_on):
+        reader, check = self._readers[source], self._checks[query, source]
+        goes_on, ends = not options.fail_on_data_loss, self._closing.is_set()
+        if replaced := check.look(reader, at, edges, goes_on=goes_on, ends=ends):
             if goes_on:
                 self._warn(replaced_warning(source, replaced))
             else:

@@ -158,7 +158,7 @@ def test_a_known_record_that_retention_removed_or_that_is_not_there_yet_is_not_a
 
 def test_many_partitions_take_turns(tmp_path: Path) -> None:
     last = LastRead(tmp_path, lambda: None)
-    log, check = Records(0, 1, 2, partitions=50), LastReadCheck(last, "shop")
+    log, check = Records(0, 1, 2, partitions=10), LastReadCheck(last, "shop")
 
     for _ in range(3):
         log.look(check, 1)
@@ -166,6 +166,16 @@ def test_many_partitions_take_turns(tmp_path: Path) -> None:
     log.look(check, 2)
     log.look(check, 3)
 
-    assert 50 == whole
-    assert [20, 20, 10] == [len(each) for each in log.asked[1:6:2]]
+    assert 10 == whole
+    assert [4, 4, 2] == [len(each) for each in log.asked[1:6:2]]
     assert [*log.asked[7]] != [*log.asked[9]]
+
+
+def test_the_last_look_takes_all_of_some_partitions(tmp_path: Path) -> None:
+    last = LastRead(tmp_path, lambda: None)
+    log = Records(0, 1, partitions=10)
+    read = {"orders": {str(each): 2 for each in range(10)}}
+
+    LastReadCheck(last, "shop").look(log, read, log.edges, goes_on=False, ends=True)
+
+    assert 10 == len(last.known("shop", {"orders"}))
