@@ -8,13 +8,14 @@ from __future__ import annotations
 import inspect
 import sysconfig
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from joinery.model.change import Row
+from joinery.model.type import Array, DataType, Map, Struct
 from joinery.plan.step import MapRows
 from joinery.project.function import imported
 
@@ -53,7 +54,9 @@ def mapped_row(
         function: May change the row that it is given.
         row: The columns of the event.
     """
-    given = frozenset(row)
+    output = step.output.fields
+    structured = [each for each in output if _structured(each.type)]
+    given = frozenset(_keys(row) if structured else row)
     try:
         made = function(row)
     except (Exception, SystemExit) as error:
@@ -62,9 +65,63 @@ def mapped_row(
         return None
     if not isinstance(made, Mapping):
         return MapFailure(f"The function {step.name} gave a {type(made).__name__}, no row.")
-    declared = [each.name for each in step.output.fields]
-    strange = [each for each in made if each not in declared and each not in given]
-    return MapFailure(_strange(step, str(strange[0]), declared)) if strange else made
+    declared = [each.name for each in output]
+    for name in made:
+        if name not in declared and name not in given:
+            return MapFailure(_strange(step, str(name), "column of its output", declared))
+    for column in structured:
+        for name, struct in _strangers(made.get(column.name), column.type):
+            if name not in given:
+                known = [each.name for each in struct.fields]
+                return MapFailure(_strange(step, name, f'field of "{column.name}"', known))
+    return made
+
+
+def _structured(type: DataType) -> bool:
+    """Whether values of the type hold structs, whose keys a function spells."""
+    match type:
+        case Struct():
+            return True
+        case Array(element):
+            return _structured(element)
+        case Map(_, value):
+            return _structured(value)
+        case _:
+            return False
+
+
+def _keys(value: object) -> Iterator[object]:
+    """Yield the keys of a row, at any depth."""
+    match value:
+        case Mapping():
+            for key, each in value.items():
+                yield key
+                yield from _keys(each)
+        case list():
+            for each in value:
+                yield from _keys(each)
+        case _:
+            pass
+
+
+def _strangers(value: object, type: DataType) -> Iterator[tuple[str, Struct]]:
+    """Yield the keys in a value that a struct in its type does not have, with the struct."""
+    match type, value:
+        case Struct(fields), Mapping():
+            types = {each.name: each.type for each in fields}
+            for name, each in value.items():
+                if name not in types:
+                    yield str(name), type
+                else:
+                    yield from _strangers(each, types[name])
+        case Array(element), list() | tuple():
+            for each in value:
+                yield from _strangers(each, element)
+        case Map(_, held), Mapping():
+            for each in value.values():
+                yield from _strangers(each, held)
+        case _:
+            pass
 
 
 def _raised(step: MapRows, function: Callable[[Row], object], error: BaseException) -> str:
@@ -80,8 +137,7 @@ def _raised(step: MapRows, function: Callable[[Row], object], error: BaseExcepti
     return f"The function {step.name} raised {type(error).__name__}{where}."
 
 
-def _strange(step: MapRows, name: str, declared: Sequence[str]) -> str:
-    near = get_close_matches(name, declared, n=1)
+def _strange(step: MapRows, name: str, place: str, known: Sequence[str]) -> str:
+    near = get_close_matches(name, known, n=1)
     meant = f'; did it mean "{near[0]}"?' if near else "."
-    shown = name[:_LONGEST_KEY]
-    return f'The function {step.name} gave "{shown}", which is no column of its output{meant}'
+    return f'The function {step.name} gave "{name[:_LONGEST_KEY]}", which is no {place}{meant}'

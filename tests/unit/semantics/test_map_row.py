@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from joinery.model.type import Atomic, Field, Struct
+from joinery.model.type import Array, Atomic, Field, Struct
 from joinery.plan.step import MapRows
 from joinery.semantics.map_row import MapFailure, mapped_row
 
@@ -71,3 +71,36 @@ def test_columns_of_the_event_that_are_not_declared_may_be_given_back() -> None:
     given = made(lambda event: {**event, "score": 2.0}, id=1, body="{}")
 
     assert given == {"id": 1, "body": "{}", "score": 2.0}
+
+
+PLACE = Struct((Field("city", Atomic("string")), Field("zip", Atomic("string"))))
+NESTED = Struct((Field("home", PLACE), Field("places", Array(PLACE))))
+
+
+def nested(function: Callable[..., Any], **row: Any) -> Mapping[str, Any] | MapFailure | None:
+    return mapped_row(MapRows(function, NESTED), function, row)
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [("home", {"ciyt": "Kiel"}), ("places", [{"city": "Ulm"}, {"ciyt": "Kiel"}])],
+)
+def test_a_key_that_is_no_field_of_a_struct_is_told(column: str, value: Any) -> None:
+    told = nested(lambda event: {column: value}, id=1)
+
+    assert isinstance(told, MapFailure)
+    assert f'gave "ciyt", which is no field of "{column}"; did it mean "city"?' in told.detail
+
+
+def test_a_field_that_a_function_adds_to_a_struct_of_the_event_is_told() -> None:
+    def moved(event: dict[str, Any]) -> dict[str, Any]:
+        event["home"]["ciyt"] = "Kiel"
+        return event
+
+    assert isinstance(nested(moved, home={"city": "Ulm"}), MapFailure)
+
+
+def test_fields_of_the_events_structs_that_are_not_declared_may_be_given_back() -> None:
+    given = nested(lambda event: event, home={"city": "Ulm", "floor": 2}, places=None)
+
+    assert given == {"home": {"city": "Ulm", "floor": 2}, "places": None}
