@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from joinery.model.change import Change, Key, Row
 from joinery.plan.history import HistoryForm
 from joinery.plan.relation import Relation
-from joinery.provenance.told import json_values
+from joinery.provenance.told import names_texts, names_values
 from joinery.semantics.merge import KeptRow, RowMerge
 from joinery.semantics.render import map_key_text
 from joinery.semantics.rows import Findings, equal_value, guarded
@@ -99,11 +99,14 @@ class Grouping:
         typed = list(zip(group, self._types, strict=True))
         parts = [map_key_text([value], [type_]) for value, type_ in typed]
         told = _array(text)
-        if told is not None and json_values(group, self._types) == told[: len(typed)]:
+        if told is not None and names_values(told[: len(typed)], group, self._types):
             return True
+        texts = text.split(",")
         if self.begins:
-            return text.startswith("".join(f"{each}," for each in parts))
-        return text == ",".join(parts)
+            if text.startswith("".join(f"{each}," for each in parts)):
+                return True
+            return len(texts) > len(typed) and names_texts(texts[: len(typed)], group, self._types)
+        return text == ",".join(parts) or names_texts(texts, group, self._types)
 
 
 def _array(text: str) -> list[Any] | None:

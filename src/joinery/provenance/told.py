@@ -6,10 +6,12 @@ import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from joinery.expression.literal import timestamp_of
 from joinery.model.change import Change, Key, Row
 from joinery.model.type import WHOLE_NUMBERS, DataType
 from joinery.plan.relation import Relation
@@ -167,22 +169,61 @@ def json_values(values: Sequence[Any], types: Sequence[DataType]) -> list[Any]:
     ]
 
 
+def names_values(told: Sequence[Any], values: Sequence[Any], types: Sequence[DataType]) -> bool:
+    """Return whether the values of a JSON array are those of a key, however they are spelled."""
+    return len(told) == len(values) and all(
+        each == own or (isinstance(each, str) and _reads(each, value))
+        for each, own, value in zip(told, json_values(values, types), values, strict=True)
+    )
+
+
+def names_texts(texts: Sequence[str], values: Sequence[Any], types: Sequence[DataType]) -> bool:
+    """Return whether texts are those of a key's values, however they are spelled."""
+    return len(texts) == len(values) and all(
+        each == map_key_text([value], [type_]) or _reads(each, value)
+        for each, value, type_ in zip(texts, values, types, strict=True)
+    )
+
+
+def _reads(text: str, value: Any) -> bool:
+    """Return whether a text spells a number or a time as the log does not: `0` for `0.00`."""
+    try:
+        match value:
+            case Decimal() | float():
+                return Decimal(text) == Decimal(str(value))
+            case datetime(tzinfo=None):
+                return datetime.fromisoformat(text) == value
+            case datetime():
+                return timestamp_of(text) == value
+            case _:
+                return False
+    except (ValueError, ArithmeticError, TypeError):
+        return False
+
+
 def names_key(text: str, values: Sequence[Any], types: Sequence[DataType]) -> bool:
     """Return whether a text names a key.
 
     Args:
-        text: The JSON array of its values, or their texts with commas.
+        text: The JSON array of its values, or their texts with commas; of a number or a time in
+            any spelling.
         values: Those of the key.
         types: Of its columns.
 
     Example:
         >>> from joinery.model.type import LONG, STRING
+        >>> from joinery.model.type import Decimal as DecimalType
         >>> [names_key(text, [7, "a"], [LONG, STRING]) for text in ("7,a", '[7, "a"]', "7")]
         [True, True, False]
         >>> [names_key(text, [""], [STRING]) for text in ("", '[""]', "null")]
+        [True, True, False]
+        >>> price = [Decimal("0.00")], [DecimalType(6, 2)]
+        >>> [names_key(text, *price) for text in ("0", "[0.0]", "1")]
         [True, True, False]
     """
     each = (map_key_text([value], [type_]) for value, type_ in zip(values, types, strict=True))
     if text == map_key_text(values, types) or (values and text == ",".join(each)):
         return True
-    return (told := _values_in(text)) is not None and told == json_values(values, types)
+    if (told := _values_in(text)) is not None:
+        return names_values(told, values, types)
+    return names_texts(text.split(",") if len(types) > 1 else [text], values, types)

@@ -107,3 +107,32 @@ def test_who_names_no_row_is_told_those_of_the_group_or_what_keys_begin_with(
 
     assert log.tell([replace(sale, place=(0, 0))], asked) is None
     assert (near, ["own"], True) == (log.near, log.known, log.begins)
+
+
+PRICED = """\
+relations:
+  sale: {append: true, fields: {price: "decimal(6,2)", at: timestamp}, time: at}
+products:
+  total: {aggregate: sale, by: [price], window: {tumbling: 1h}, values: {n: count(*)}}
+"""
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "3.00,2026-03-01T10:00:00Z",
+        "3,2026-03-01T11:00:00+01:00",
+        '[3, "2026-03-01 10:00:00"]',
+    ],
+)
+def test_a_group_is_found_however_its_numbers_and_times_are_spelled(asked: str) -> None:
+    product = build_plan(load_text(PRICED)).products[0]
+    assert isinstance(product.form, RowForm)
+    (relation,) = product.relations
+    sale = insert("sale", price="3.00", at="2026-03-01T10:30:00Z").change(relation)
+
+    told = RowLog(product, product.form, max_document_bytes=None).tell(
+        [replace(sale, place=(0, 0))], asked
+    )
+
+    assert told is not None

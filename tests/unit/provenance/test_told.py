@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
 import pytest
 
 from joinery.model.change import Change, Key
-from joinery.model.type import LONG, STRING, Field
+from joinery.model.type import DOUBLE, LONG, STRING, Atomic, DataType, Field
+from joinery.model.type import Decimal as DecimalType
 from joinery.plan.relation import Relation
 from joinery.provenance.answer import last_of
-from joinery.provenance.told import Naming, key_text, keys_meant, keys_named
+from joinery.provenance.told import Naming, key_text, keys_meant, keys_named, names_key
 
 FIELDS = (Field("owner", STRING), Field("name", STRING))
 REPO = Relation("repo", "s", "repo", "json", ("owner", "name"), FIELDS)
@@ -80,6 +85,40 @@ def test_one_column_is_named_by_its_text() -> None:
 )
 def test_one_column_is_also_named_by_an_array(text: str, keys: list[Key]) -> None:
     assert keys == keys_named(NAMED, [("null",), (None,), ("",), ("a",), ("[1]",)], text)
+
+
+AT = datetime(2026, 1, 1, 10, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "kind"),
+    [
+        ("0", Decimal("0.00"), DecimalType(6, 2)),
+        ("[0]", Decimal("0.00"), DecimalType(6, 2)),
+        ('["0.0"]', Decimal("0.00"), DecimalType(6, 2)),
+        ("1", 1.0, DOUBLE),
+        ("2026-01-01T11:00:00.000+01:00", AT, Atomic("timestamp")),
+        ('["2026-01-01 10:00:00"]', AT, Atomic("timestamp")),
+        ("2026-01-01 10:00", AT.replace(tzinfo=None), Atomic("timestamp_ntz")),
+    ],
+)
+def test_a_number_or_a_time_of_a_key_may_be_spelled_otherwise(
+    text: str, value: Any, kind: DataType
+) -> None:
+    assert names_key(text, [value], [kind])
+    assert names_key(
+        f"x,{text}" if text[0] != "[" else f'["x",{text[1:]}', ["x", value], [STRING, kind]
+    )
+
+
+def test_another_number_or_time_and_a_null_are_not_named() -> None:
+    kind = DecimalType(6, 2)
+
+    assert not names_key("0.01", [Decimal("0.00")], [kind])
+    assert not names_key("null", [Decimal("0.00")], [kind])
+    assert not names_key('["null"]', [None], [kind])
+    assert not names_key("2026-01-01T10:00:00+01:00", [AT], [Atomic("timestamp")])
+    assert not names_key("007", [7], [LONG])
 
 
 def test_a_row_of_a_log_without_key_is_called_by_its_relation() -> None:
