@@ -16,9 +16,9 @@ from joinery.project.read import raise_all
 from joinery.provenance.answer import Why
 from joinery.provenance.in_state import InState
 from joinery.provenance.row_maker import RowForm
-from joinery.provenance.told import keys_meant
+from joinery.provenance.told import asked_text, keys_meant
 from joinery.semantics.personal import masked
-from joinery.semantics.render import key_json, map_key_text
+from joinery.semantics.render import key_json
 
 
 def state(
@@ -61,7 +61,7 @@ def state(
         document, refused = reader.document(product, key_json(values, plan.key))
     return InState(
         product=product,
-        key=map_key_text(values, [each.type for each in plan.key.fields]),
+        key=asked_text(values, [each.type for each in plan.key.fields]),
         document=None if document is None else masked(document),
         refused=refused,
         batch=reader.batch,

@@ -20,9 +20,9 @@ from joinery.model.change import DocumentChange
 from joinery.plan.product import Product
 from joinery.project.load import load_spec
 from joinery.project.product import ProjectSpec
-from joinery.provenance.told import names_key
+from joinery.provenance.told import asked_text, names_key
 from joinery.semantics.json_text import pretty_json
-from joinery.semantics.render import document_json, map_key_text
+from joinery.semantics.render import document_json
 from joinery.testing.case import Target
 from joinery.testing.case_load import Targets, check_project
 from joinery.testing.case_run import key_label
@@ -140,7 +140,7 @@ def _known(documents: Sequence[DocumentChange], target: Target) -> str:
         return ""
     types = [each.type for each in columns]
     keys = ([each.key[column.name] for column in columns] for each in islice(documents, _KEYS))
-    return ", ".join(map_key_text(key, types) for key in keys)
+    return ", ".join(asked_text(key, types) for key in keys)
 
 
 def _named(text: str, document: DocumentChange, target: Target) -> bool:

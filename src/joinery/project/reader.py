@@ -25,8 +25,14 @@ _LONGEST_US = _YEARS * 366 * DAY_US
 
 _MEANT = {
     "group_by": "Write aggregate: RELATION with by: [column].",
+    "settle": "Write emit: {settle: 2s}.",
     "<<": "Write the keys out: YAML 1.2 merges no maps.",
 }
+_MEANT_OF_PRODUCT = {
+    "key": "A document has the key of its root; use aggregate with by: [column] for another.",
+    "limit": "Only an embed has a limit.",
+}
+_SIGNS = {"": "", "asc": "", "desc": "-"}
 
 
 class Reader:
@@ -108,7 +114,8 @@ class Reader:
         """Note a name that is not one of `known`, with the nearest of them, or another hint."""
         detail = f"Known: {', '.join(known)}." if known else "None are known here."
         near = difflib.get_close_matches(name, list(known), n=1)
-        hint = _MEANT.get(name, "") or (f'Use "{near[0]}".' if near else otherwise)
+        meant = {**_MEANT, **_MEANT_OF_PRODUCT} if "root" in known else _MEANT
+        hint = meant.get(name, "") or (f'Use "{near[0]}".' if near else otherwise)
         if name == "where" and "filter" in known:
             hint = 'Use "filter".'
         self.refuse("SPEC_UNKNOWN_KEY", message, place, detail=detail, hint=hint)
@@ -137,9 +144,18 @@ class Reader:
         """Return what a list has."""
         if isinstance(tree, ListTree):
             return tree.items
-        hint = f"Write [{tree.text}]." if isinstance(tree, Scalar) and tree.text else ""
-        self.shape(tree, what, "a list", hint)
+        self.shape(tree, what, "a list", _as_list(tree))
         return ()
+
+    def mistaken_map(self, tree: Tree, what: str) -> bool:
+        """Note braces around names alone, as `{id, name}`, where a list of them is meant."""
+        mistaken = isinstance(tree, MapTree) and all(
+            isinstance(each.value, Scalar) and not each.value.text for each in tree.entries
+        )
+        hint = _as_list(tree) if mistaken else ""
+        if hint:
+            self.shape(tree, what, "a list, or something for each name", hint)
+        return bool(hint)
 
     def texts(self, tree: Tree, what: str) -> tuple[str, ...]:
         """Return a list of texts."""
@@ -281,6 +297,22 @@ def _no_milliseconds(found: Span | None) -> str:
     if found is not None and found.unit == "micros" and found.count % 1000:
         return "Write whole milliseconds, such as 1ms."
     return "Write one such as 500ms, 2s, 5m, 1h, 7d or 1 week."
+
+
+def _as_list(tree: Tree) -> str:
+    """Return how to write as a list what was written otherwise; empty where nothing tells."""
+    if isinstance(tree, Scalar):
+        return f"Write [{tree.text}]." if isinstance(tree.value, str) and tree.text else ""
+    if not isinstance(tree, MapTree) or not tree.entries:
+        return ""
+    signs = [
+        _SIGNS.get(each.value.text.lower()) if isinstance(each.value, Scalar) else None
+        for each in tree.entries
+    ]
+    if None in signs:
+        return ""
+    pairs = zip(signs, tree.entries, strict=True)
+    return f"Write [{', '.join(f'{sign}{each.name}' for sign, each in pairs)}]."
 
 
 def _shown(tree: Scalar) -> str:

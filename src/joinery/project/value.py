@@ -125,6 +125,8 @@ def elapsed_data(micros: int) -> str:
 def read_fields(at: At, tree: Tree) -> Pairs:
     """Return names and expressions: from one map, or from a list of names and maps."""
     reader, part = at.reader, at.part
+    if reader.mistaken_map(tree, part):
+        return ()
     if isinstance(tree, MapTree):
         return _field_map(at, tree)
     if not isinstance(tree, ListTree):
@@ -159,6 +161,8 @@ def _some_fields(at: At, tree: Tree) -> Pairs:
 def read_on(at: At, tree: Tree) -> Pairs:
     """Return child and parent columns: from a map, or from a list where the names agree."""
     reader, part = at.reader, at.part
+    if reader.mistaken_map(tree, part):
+        return ()
     if isinstance(tree, ListTree):
         names = reader.texts(tree, part)
         for name, item in zip(names, tree.items, strict=False):

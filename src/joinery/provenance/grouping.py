@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from joinery.model.change import Change, Key, Row
 from joinery.plan.history import HistoryForm
 from joinery.plan.relation import Relation
-from joinery.provenance.told import names_texts, names_values
+from joinery.provenance.told import asked_text, names_texts, names_values
 from joinery.semantics.merge import KeptRow, RowMerge
 from joinery.semantics.render import map_key_text
 from joinery.semantics.rows import Findings, equal_value, guarded
@@ -74,7 +74,7 @@ class Grouping:
             if group not in named:
                 named[group] = self._is_named(text, group)
                 if len(self.known) < SHOWN:
-                    self.known.append(map_key_text(group, self._types) if group else "[]")
+                    self.known.append(asked_text(group, self._types) if group else "[]")
             if named[group]:
                 found.add(identity)
         return found

@@ -12,10 +12,9 @@ from joinery.provenance.answer import Last, Part, Why, last_of
 from joinery.provenance.document_log import Difference, differences
 from joinery.provenance.logs import Ordered
 from joinery.provenance.row_log import RowAlteration, ToldRow
-from joinery.provenance.told import Naming, key_text
+from joinery.provenance.told import Naming, asked_text, key_text
 from joinery.semantics.json_text import read_json
 from joinery.semantics.personal import masked
-from joinery.semantics.render import map_key_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +44,7 @@ class RowAnswering:
         row = self.row
         return Why(
             product=self.product.name,
-            key=map_key_text(row.key, [each.type for each in self.product.key.fields]),
+            key=asked_text(row.key, [each.type for each in self.product.key.fields]),
             document=row.text and masked(row.text),
             refused=row.refused,
             parts=[self._part(each.role, each.change) for each in row.parts],

@@ -18,8 +18,8 @@ from joinery.plan.pattern import PatternForm
 from joinery.plan.product import Product
 from joinery.provenance.grouping import SHOWN, Grouping, identity_of, records
 from joinery.provenance.row_maker import RowForm, RowMaker, RowPart, row_maker
-from joinery.provenance.told import names_key
-from joinery.semantics.render import document_json, map_key_text
+from joinery.provenance.told import asked_text, names_key
+from joinery.semantics.render import document_json
 
 _REFUSED = frozenset(("document_too_large", "overflow"))
 """Why a row is kept from the sinks; other dead letters are of records."""
@@ -181,7 +181,7 @@ class Following:
     def standing(self) -> list[str]:
         """Return the keys of some rows that stand, as they are asked for."""
         keys = (each for each, text in self._standing.items() if text is not None)
-        return [map_key_text(each, self._types) for each in islice(keys, SHOWN)]
+        return [asked_text(each, self._types) for each in islice(keys, SHOWN)]
 
     def _key(self) -> Key | None:
         """Return the key that the text names: of several the one that stands."""

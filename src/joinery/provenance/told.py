@@ -86,7 +86,18 @@ def key_text(relation: Relation, key: Key) -> str:
     """
     if not relation.key:
         return ""
-    return map_key_text(key, [relation.type_of(column) for column in relation.key])
+    return asked_text(key, [relation.type_of(column) for column in relation.key])
+
+
+def asked_text(values: Sequence[Any], types: Sequence[DataType]) -> str:
+    """Return the values of a key as commands take them; an empty text is an array, to be seen.
+
+    Example:
+        >>> from joinery.model.type import STRING
+        >>> asked_text(["a"], [STRING]), asked_text([""], [STRING])
+        ('a', '[""]')
+    """
+    return map_key_text(values, types) or '[""]'
 
 
 def keys_named(relation: Relation, keys: Collection[Key], text: str) -> list[Key]:

@@ -419,6 +419,33 @@ def test_a_merge_key_and_a_misspelled_use_have_a_hint(tmp_path: Path) -> None:
     assert ["Write the keys out: YAML 1.2 merges no maps.", 'Use "use".'] == hints
 
 
+@pytest.mark.parametrize(
+    ("part", "hint"),
+    [
+        ("fields: {id, name}", "Write [id, name]."),
+        ("embed: {e: {many: user, on: {id, name}}}", "Write [id, name]."),
+        ("embed: {e: {many: user, on: [id], order: {name: desc, id: asc}}}", "Write [-name, id]."),
+        ("ready: {user}", "Write [user]."),
+        ("ready: true", ""),
+        ("settle: 2s", "Write emit: {settle: 2s}."),
+        ("limit: 3", "Only an embed has a limit."),
+    ],
+)
+def test_what_is_written_as_another_tool_would_have_it_has_a_hint(
+    tmp_path: Path, part: str, hint: str
+) -> None:
+    with pytest.raises(ProjectErrors) as caught:
+        load(tmp_path, ROOT + f"    {part}\n")
+
+    assert [hint] == [each.hint for each in caught.value.problems]
+
+
+def test_a_column_may_have_the_name_of_an_order(tmp_path: Path) -> None:
+    spec = load(tmp_path, ROOT + "    fields: {text: desc}\n")
+
+    assert (("text", "desc"),) == spec.products[0].root.fields
+
+
 def test_an_alias_inside_what_it_names_is_refused(tmp_path: Path) -> None:
     found = problems(tmp_path, ROOT + "    embed: &a {e: *a}\n")
 

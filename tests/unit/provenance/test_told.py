@@ -111,6 +111,11 @@ def test_a_number_or_a_time_of_a_key_may_be_spelled_otherwise(
     )
 
 
+def test_an_empty_text_is_told_as_the_array_that_commands_take() -> None:
+    assert '[""]' == key_text(NAMED, ("",))
+    assert [("",)] == keys_named(NAMED, [("a",), ("",)], key_text(NAMED, ("",)))
+
+
 def test_another_number_or_time_and_a_null_are_not_named() -> None:
     kind = DecimalType(6, 2)
 
