@@ -186,7 +186,9 @@ class SettlingOutlet(HoldingOutlet):
     def _wait(self) -> float:
         with self._mutex:
             due = self._hold.next_due(settle=self._settle_s, longest=self._longest_s)
-        return _IDLE_S if due is None else max(due - time.time(), 0.001)
+        if due is None:
+            return _IDLE_S
+        return min(max(due - time.time(), 0.001), self._settle_s)  # The clock may be set back.
 
     def _flush(self, *, quiet: float) -> None:
         """Send what is quiet since then or held too long, and what an earlier flush left."""

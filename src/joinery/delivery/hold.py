@@ -44,7 +44,8 @@ _PUT = """INSERT INTO held VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPD
     after = iif(excluded.version > version, excluded.after, after),
     version = max(excluded.version, version)
     WHERE excluded.version > version OR (excluded.version < version AND excluded.after IS NULL)"""
-_DUE = "(changed_at <= :quiet OR first_at <= :old)"
+# What was held at a time to come was held before the clock was set back.
+_DUE = "(changed_at <= :quiet OR first_at <= :old OR changed_at > :now)"
 _DIFFERS = "(before IS NULL OR before <> after)"
 
 
@@ -182,7 +183,7 @@ class Hold:
             quiet: Documents that did not change since then are due.
             old: So are those held since then.
         """
-        due = {"quiet": quiet, "old": old}
+        due = {"quiet": quiet, "old": old, "now": now}
         with self._opened.transaction() as database:
             if database.first("SELECT 1 FROM leaving LIMIT 1"):
                 return True
@@ -196,9 +197,9 @@ class Hold:
                 self._place_flush(database, now)
         return moved > 0
 
-    def has_due(self, *, quiet: float, old: float) -> bool:
+    def has_due(self, now: float, *, quiet: float, old: float) -> bool:
         """Return whether a document is due; see `leave`."""
-        due = {"quiet": quiet, "old": old}
+        due = {"quiet": quiet, "old": old, "now": now}
         return self._opened.first(f"SELECT 1 FROM held WHERE {_DUE} LIMIT 1", due) is not None
 
     def state(self) -> dict[str, list[tuple[Any, ...]]]:

@@ -94,7 +94,7 @@ class StoreHold(Hold):
         """Move what is due into the flush that is under way; False if nothing is."""
         if self._opened.first("SELECT 1 FROM leaving LIMIT 1"):
             return True
-        if not self.has_due(quiet=quiet, old=old):
+        if not self.has_due(now, quiet=quiet, old=old):
             return False
         self._do({"do": _Change.LEAVE, "now": now, "quiet": quiet, "old": old})
         return self._opened.first("SELECT 1 FROM leaving LIMIT 1") is not None

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 
 import pytest
 
@@ -117,6 +118,28 @@ def outlet(query: Query, target: Target) -> Iterator[SettlingOutlet]:
     made = query.outlet(target)
     yield made
     made.close()
+
+
+def test_a_clock_that_is_set_back_holds_no_document_up(
+    query: Query, target: Target, outlet: SettlingOutlet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("joinery.delivery.held_outlet.time", SimpleNamespace(time=lambda: 9e9))
+    outlet.write(query.stage({"1": "a"}))
+    monkeypatch.undo()
+
+    outlet.drain()
+
+    assert {'{"id":1}': "a"} == target.documents
+
+
+def test_a_document_that_was_held_at_a_time_to_come_is_due(query: Query) -> None:
+    with closing(Hold(query.folder / "held.sqlite")) as hold:
+        hold.open()
+        hold.put(query.stage({"1": "a"}), 9000.0, begun=-1)
+
+        due = [hold.leave(now, quiet=now - 60, old=now - 600) for now in (9001.0, 5000.0)]
+
+    assert [False, True] == due
 
 
 def test_a_document_that_changed_back_while_it_waited_is_not_sent(
