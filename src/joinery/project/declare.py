@@ -147,8 +147,8 @@ def document(
         solution: How join state is kept, by name or as `{name: options}`; by default
             `spark-state`.
         emit: When documents are sent; by default at the end of each batch.
-        ready: Relations that have to be read to the end they had at start before anything
-            is sent.
+        ready: Relations that must be read up to where they ended at the start before
+            anything is sent.
         expect: What needs attention in `joinery status`; by default failures.
         erased: What becomes of a document with values of an erased person: shown with nulls, by
             default, or removed.

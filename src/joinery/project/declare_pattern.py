@@ -172,7 +172,7 @@ def pattern(
         relation: The relation in whose rows matches are looked for; or a product of the group.
         match: The pattern: `F{3,} -> S not P`; or the same as `jn.row(…)` builds it.
         by: Whose rows make a match; None is all of them.
-        order: How rows follow one another; None is by time, then by the key.
+        order: The order of rows; None is by time, then by the key.
         define: Variables, and what a row must be to be theirs; beside those of `jn.row`.
         within: How long after its first row a match may end.
         after: Where the search goes on: `past_last` or `next_row`.

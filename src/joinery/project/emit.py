@@ -23,7 +23,7 @@ class Emit(Part):
             end.
         when: After each batch that changed it, or once when its time is over.
         late: A late row corrects, is told as a dead letter, or is counted alone.
-        allowed_us: How far below the watermark a row is not late yet.
+        allowed_us: How far below the watermark a row may be before it is late.
         retention_us: How long after its window's end a row still corrects.
     """
 
@@ -42,7 +42,7 @@ class Emit(Part):
     )
     allowed_us: int = key(
         ELAPSED,
-        "For results over time: how far below the watermark a row is not late yet.",
+        "For results over time: how far below the watermark a row may be before it is late.",
         default=0,
     )
     retention_us: int = key(

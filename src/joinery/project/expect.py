@@ -19,6 +19,6 @@ class Expectations(Part):
     dead: int | None = key(count(0), "How many dead letters may be open.", default=None)
     audited_ms: int | None = key(
         DURATION,
-        "How long ago all documents may last have been compared and found right (`joinery diff`).",
+        "How old the last comparison that found all documents right may be (`joinery diff`).",
         default=None,
     )

@@ -271,8 +271,7 @@ class PatternSpec(Form):
     by: Pairs = key(FIELDS, "Whose rows make a match.", default=())
     order: tuple[OrderSpec, ...] = key(
         ORDER,
-        "How rows follow one another, `-` in front for descending; by default by time, then by the"
-        " key.",
+        "The order of rows, `-` in front for descending; by default by time, then by the key.",
         default=(),
     )
     define: Pairs = key(EXPRESSIONS, "Variables, and the condition of each.", default=())

@@ -220,8 +220,8 @@ class KafkaOptions:
         check=Reader.flag,
     )
     heartbeat: str = text(
-        "A topic to which whoever writes the source's topics writes again and again, such as"
-        " Debezium's heartbeat topic.",
+        "A topic to which the source's connector writes regularly, such as Debezium's heartbeat"
+        " topic.",
         default="",
         check=Reader.text,
     )

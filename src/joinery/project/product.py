@@ -109,7 +109,7 @@ class ProductSpec(Part):
     )
     ready: tuple[str, ...] = key(
         NAMES,
-        "Relations that have to be read to the end they had at start before anything is sent.",
+        "Relations that must be read up to where they ended at the start before anything is sent.",
         default=(),
     )
     form: FormSpec = DOCUMENTS

@@ -49,15 +49,14 @@ class VaultSpec(Part):
     Attributes:
         kind: `sqlite` or `postgres`.
         options: Those of the kind.
-        master: What all keys are wrapped under.
+        master: The secret that wraps all keys.
     """
 
     kind: str
     options: Options = field(default=(), repr=False)
     master: str = key(
         replace(TEXT, read=_read_master).told(examples=["${JOINERY_MASTER_KEY}"]),
-        "What the keys are wrapped under, 32 characters or more: a secret, best taken from the"
-        " environment.",
+        "The secret that wraps the keys, 32 characters or more; take it from the environment.",
         default="",
         needed=True,
         hint=_EXAMPLE,
