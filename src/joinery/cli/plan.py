@@ -47,7 +47,7 @@ def run_apply(file: Path, names: Sequence[str]) -> int:
     from joinery.spark.recovery.apply import apply_all
 
     spec, queries = _queries(file, names)
-    done = {"carried": "its state is kept; the next run goes on from it"}
+    done = {"carried": "its state is kept; the next run continues from it"}
     done |= {"new": "it has no checkpoint yet", "unchanged": "nothing to do"}
     for change in apply_all(spec, queries):
         carried = change.outcome == "carried"

@@ -74,7 +74,7 @@ class RowAnswering:
     def _notes(self) -> Iterator[str]:
         yield from self.row.notes
         if self.row.since:
-            yield f"what altered it is told of all but the first {self.row.since:,} of its records"
+            yield f"what altered it is shown for all but its first {self.row.since:,} records"
 
     def _last(self, last: RowAlteration) -> Last:
         return last_of(self._relation(last.change), last.change, self.naming, _altered(last))

@@ -117,7 +117,7 @@ def test_an_added_product_is_built_by_the_next_run_before_another_is(
     assert "core: 3 unchanged, 1 added\n  added     sums\n  run:" in said
     assert "apply: keeps the state; the next run builds sums from it, and reads nothing" in said
     assert 0 == joinery(monkeypatch, "apply")
-    assert "the next run goes on from it, and builds sums\n" in capsys.readouterr().out
+    assert "the next run continues from it, and builds sums\n" in capsys.readouterr().out
     noted = json.loads((folder / ".joinery/checkpoint/core/joinery.json").read_text())
     assert 1 == noted["telling"]["batch"]
     assert 0 == joinery(monkeypatch, "plan")
@@ -196,7 +196,7 @@ def test_an_added_product_whose_rows_nobody_kept_is_built_from_the_log(
     assert 3 == joinery(monkeypatch, "plan", "--json")
     assert ["customer", "visit"] == json.loads(capsys.readouterr().out)[0]["reads_again"]
     assert 0 == joinery(monkeypatch, "apply")
-    told = "the next run goes on from it, reads customer, visit (1 file, 1.2 kB) again"
+    told = "the next run continues from it, reads customer, visit (1 file, 1.2 kB) again"
     assert f"{told}, and builds seen\n" in capsys.readouterr().out
     assert 0 == joinery(monkeypatch, "plan")
     assert "run: builds seen first, and continues" in capsys.readouterr().out

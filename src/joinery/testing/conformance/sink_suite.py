@@ -62,7 +62,7 @@ def _listed(bench: SinkBench) -> None:
 
     expected = {canonical_key(each.key) for each in (document(1, version=1), hostile)}
     if told != expected:
-        raise BrokenError(f"the keys {sorted(told)} are told, expected {sorted(expected)}")
+        raise BrokenError(f"the sink lists the keys {sorted(told)}, expected {sorted(expected)}")
 
 
 def _told_last_batch(bench: SinkBench) -> None:
@@ -70,7 +70,7 @@ def _told_last_batch(bench: SinkBench) -> None:
         if (notes := notes_of(sink)) is None:
             return
         if (told := notes.last_batch(bench.stage())) is not None:
-            raise BrokenError(f"batch {told} is told of a checkpoint that wrote nothing")
+            raise BrokenError(f"the sink names batch {told} for a checkpoint that wrote nothing")
     for batch_id in (8, 9, 9):
         bench.write(document(1, version=batch_id), deleted(2, version=batch_id), batch_id=batch_id)
 
@@ -84,7 +84,7 @@ def _told_last_batch(bench: SinkBench) -> None:
     if keeps_none:
         return
     if (told, other) != (9, None):
-        raise BrokenError(f"batch {told} is told, expected 9; of another checkpoint {other}")
+        raise BrokenError(f"the sink names batch {told}, expected 9; for another, {other}")
 
 
 def _newer_replaces(bench: SinkBench) -> None:
