@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from joinery.testing.changes import RowChange
 
-TRIALS = trials(12, few=12, together=12)
+TRIALS = trials(12, few=6, together=12)
 
 
 def make_log(seed: int) -> tuple[str, Sequence[RowChange]]:

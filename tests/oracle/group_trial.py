@@ -14,7 +14,7 @@ from joinery.testing.changes import RowChange, delete, insert, update
 from joinery.testing.conformance.joined import joined, prefixed
 from joinery.testing.conformance.project import load_text
 
-TRIALS = trials(80, few=10, together=40)
+TRIALS = trials(80, few=5, together=40)
 
 
 def _sketch(numbers: range) -> bytes:

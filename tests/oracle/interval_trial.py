@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-TRIALS = trials(60, few=8, together=60)
+TRIALS = trials(60, few=4, together=60)
 
 
 def deep(log: Log, seed: int) -> str:

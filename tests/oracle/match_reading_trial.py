@@ -13,7 +13,7 @@ from joinery.testing.changes import RowChange, delete, insert, update
 from joinery.testing.conformance.joined import joined, prefixed
 from joinery.testing.conformance.project import load_text
 
-TRIALS = trials(40, few=6, together=20)
+TRIALS = trials(40, few=3, together=20)
 START = datetime(2026, 3, 28, 12, tzinfo=UTC)
 MATCHES = ("A B", "A -> B", "A+ B?", "A not B")
 BOUNDS = ("within: 2h,", "within: 4h, emit: {when: closed},")

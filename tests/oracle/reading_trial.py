@@ -13,7 +13,7 @@ from joinery.testing.changes import RowChange, delete, insert, update
 from joinery.testing.conformance.joined import joined, prefixed
 from joinery.testing.conformance.project import load_text
 
-TRIALS = trials(80, few=8, together=40)
+TRIALS = trials(80, few=4, together=40)
 START = datetime(2026, 3, 28, 12, tzinfo=UTC)
 VALUES = {
     "n": "count(*)",

@@ -12,9 +12,9 @@ from joinery.plan.build import build_plan
 from joinery.testing.conformance.joined import joined, prefixed
 from joinery.testing.conformance.project import load_text
 
-TRIALS = trials(40, few=6, together=20)
-TEXT_TRIALS = trials(20, few=4, together=20)
-LOG_TRIALS = trials(20, few=4, together=20)
+TRIALS = trials(40, few=3, together=20)
+TEXT_TRIALS = trials(20, few=3, together=20)
+LOG_TRIALS = trials(20, few=3, together=20)
 
 
 def make_searches(seeds: list[int], make: Callable[[int], Log] = random_search) -> Trial:

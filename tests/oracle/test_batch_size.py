@@ -43,7 +43,7 @@ def documents(sent: Sequence[Sent]) -> dict[tuple[str, str], object]:
     return {key: value for key, value in found.items() if value is not None}
 
 
-@pytest.mark.parametrize("seeds", trials(40, few=8, together=40))
+@pytest.mark.parametrize("seeds", trials(40, few=4, together=40))
 @pytest.mark.parametrize("solution", ["spark-state", "rdbms-store"])
 @pytest.mark.parametrize("rows", [None, TINY], ids=["auto", "tiny"])
 def test_documents_are_the_same_whatever_a_batch_takes(

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 FORMS: Mapping[str, tuple[Sequence[pytest.ParameterSet], Callable[[list[int]], Trial]]] = {
-    "document": (trials(300, few=12, together=100), make_trial),
-    "through": (trials(100, few=8, together=100), make_through_trial),
+    "document": (trials(300, few=6, together=100), make_trial),
+    "through": (trials(100, few=4, together=100), make_through_trial),
     "group": (group_trial.TRIALS, group_trial.make_groups),
     "reader": (reading_trial.TRIALS, reading_trial.make_readers),
     "matches": (match_reading_trial.TRIALS, match_reading_trial.make_match_readers),

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-TRIALS = trials(40, few=8, together=40)
+TRIALS = trials(40, few=4, together=40)
 START = datetime(2026, 3, 1, tzinfo=UTC)
 CHANGES = 60
 WINDOWS = (

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-TRIALS = trials(40, few=8, together=20)
+TRIALS = trials(40, few=4, together=20)
 
 
 @pytest.mark.parametrize("seeds", TRIALS)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from joinery.testing.changes import RowChange
 
-TRIALS = trials(40, few=8, together=40)
+TRIALS = trials(40, few=4, together=40)
 
 
 def make_log(seed: int) -> tuple[str, Sequence[RowChange]]:
