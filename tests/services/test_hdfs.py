@@ -300,6 +300,7 @@ def test_hdfs_that_is_killed_ends_the_run_with_one_line_and_nothing_is_lost(
     assert_documents(tmp_path, world.documents())
 
 
+@pytest.mark.exhaustive  # test_object_checkpoint.py moves one that cannot be renamed
 def test_state_goes_on_in_another_number_of_partitions(
     tmp_path: Path, spark: SparkSession, folder: RemotePath, settings: dict[str, str]
 ) -> None:

@@ -20,6 +20,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 from tests.services.committed import committed
+from tests.services.sink_variants import parts_of
 
 from joinery.dev.service import Service
 from joinery.model.type import LONG, STRING, Field, Struct
@@ -83,7 +84,7 @@ def test_a_topic_written_in_transactions(case: SinkCase, kafka: Service) -> None
     keep(case, target(kafka))
 
 
-@pytest.mark.parametrize("case", [each for each in sink_cases() if not each.needs], ids=str)
+@pytest.mark.parametrize("case", parts_of(each for each in sink_cases() if not each.needs))
 def test_a_topic_written_in_parts(case: SinkCase, kafka: Service) -> None:
     keep(case, by_tasks(target(kafka)))
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from opensearchpy import JSONSerializer, OpenSearch
+from tests.services.sink_variants import parts_of
 
 from joinery.dev.service import Service
 from joinery.model.type import LONG, STRING, Field, Struct, parse_type
@@ -105,7 +106,7 @@ def test_opensearch(case: SinkCase, target: SinkTarget) -> None:
     keep(case, target)
 
 
-@pytest.mark.parametrize("case", [each for each in sink_cases() if not each.needs], ids=str)
+@pytest.mark.parametrize("case", parts_of(each for each in sink_cases() if not each.needs))
 def test_opensearch_in_parts(case: SinkCase, target: SinkTarget) -> None:
     keep(case, by_tasks(target))
 

@@ -14,6 +14,7 @@ from typing import Any
 import psycopg
 import pytest
 from psycopg.sql import SQL, Identifier
+from tests.services.sink_variants import parts_of
 
 from joinery.audit.verdict import same
 from joinery.dev.service import Service
@@ -93,7 +94,7 @@ def test_a_table_of_columns(case: SinkCase, postgres: Service) -> None:
     keep(case, target(postgres, mode="columns"))
 
 
-@EACH_CASE
+@pytest.mark.parametrize("case", parts_of())
 def test_a_table_written_over_three_connections(case: SinkCase, postgres: Service) -> None:
     keep(case, target(postgres, connections=3))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -64,10 +64,6 @@ def truth(link: Connection) -> Mapping[int, Any]:
     return dict(rows.fetchall())
 
 
-def same(index: Index, link: Connection) -> Callable[[], bool]:
-    return lambda: index.documents() == truth(link)
-
-
 def change(link: Connection, chance: Random, first: int) -> None:
     one, other = chance.sample(range(1, 20), 2)
     with link.transaction():
@@ -77,47 +73,77 @@ def change(link: Connection, chance: Random, first: int) -> None:
         link.execute("update customer set name = %s where id = %s", (f"n{first}", one))
 
 
-def test_commits_become_documents_and_none_is_wrong_after_a_kill(
-    tmp_path: Path, database: str, link: Connection, opensearch: Service
-) -> None:
+@dataclass(frozen=True)
+class Project:
+    """A project of the test's own, its index, and changes of its database."""
+
+    folder: Path
+    index: Index
+    link: Connection
+    chance: Random
+    numbers: Iterator[int]
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.folder / ".joinery" / "checkpoint" / "profile"
+
+    def same(self) -> bool:
+        """Return whether the index holds what the database says."""
+        return self.index.documents() == truth(self.link)
+
+    def change(self, count: int) -> None:
+        for _ in range(count):
+            change(self.link, self.chance, next(self.numbers))
+
+
+@pytest.fixture
+def project(tmp_path: Path, database: str, link: Connection, opensearch: Service) -> Project:
     name = f"live-{uuid.uuid4().hex[:8]}"
-    index = Index(f"{opensearch.address}/{name}")
     text = PROJECT.format(url=database, search=opensearch.address, index=name)
     (tmp_path / "joinery.yaml").write_text(text, encoding="utf-8")
-    checkpoint = tmp_path / ".joinery" / "checkpoint" / "profile"
-    chance, numbers = Random(5), iter(range(1000, 9000, 3))
+    index = Index(f"{opensearch.address}/{name}")
+    return Project(tmp_path, index, link, Random(5), iter(range(1000, 9000, 3)))
 
-    def some(count: int) -> None:
-        for _ in range(count):
-            change(link, chance, next(numbers))
 
-    with live_run(tmp_path, "--real-time") as run:
+def test_commits_become_documents_and_an_outage_is_waited_out(
+    project: Project, link: Connection, opensearch: Service
+) -> None:
+    with live_run(project.folder, "--real-time") as run:
         go_live(run)
-        some(10)
-        run.until(same(index, link), "the first changes")
+        project.change(10)
+        run.until(project.same, "the first changes")
         link.execute("delete from customer where id = 20")
         link.execute("insert into customer values (21, 'Zoe')")
-        run.until(same(index, link), "a delete and an insert")
-        begun, _ = last_commit(checkpoint)
-        run.until(lambda: last_commit(checkpoint)[0] > begun, "an interval to be committed")
-        some(5)
-        run.until(same(index, link), "changes after a commit")
-        before = index.documents()
-        some(20)
-        run.until(lambda: index.documents() != before, "some documents")
-        run.kill()
-    link.execute("delete from customer where id = 21")
-    some(5)
-    with live_run(tmp_path, "--real-time") as run:
-        go_live(run)
-        some(5)
-        run.until(same(index, link), "all after a kill")
+        run.until(project.same, "a delete and an insert")
+        begun, _ = last_commit(project.checkpoint)
+        run.until(lambda: last_commit(project.checkpoint)[0] > begun, "an interval to be committed")
+        project.change(5)
+        run.until(project.same, "changes after a commit")
         opensearch.kill()
-        some(5)
+        project.change(5)
         run.until(lambda: '"waiting"' in run.said(), "word of the outage")
         opensearch.start()
-        run.until(same(index, link), "all after an outage")
+        run.until(project.same, "all after an outage")
         link.execute("truncate purchase")
-        letters = tmp_path / ".joinery" / "dead_letters"
+        letters = project.folder / ".joinery" / "dead_letters"
         run.until(lambda: any(letters.rglob("*.jsonl")), "the letter of a truncate")
+        assert 0 == run.stop(), run.said()
+
+
+@pytest.mark.exhaustive  # test_real_time_database.py kills a run of a database, too
+def test_no_document_is_wrong_after_a_kill(project: Project, link: Connection) -> None:
+    with live_run(project.folder, "--real-time") as run:
+        go_live(run)
+        project.change(15)
+        run.until(project.same, "the first changes")
+        before = project.index.documents()
+        project.change(20)
+        run.until(lambda: project.index.documents() != before, "some documents")
+        run.kill()
+    link.execute("delete from customer where id = 20")
+    project.change(5)
+    with live_run(project.folder, "--real-time") as run:
+        go_live(run)
+        project.change(5)
+        run.until(project.same, "all after a kill")
         assert 0 == run.stop(), run.said()

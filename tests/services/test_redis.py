@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from redis import Redis
+from tests.services.sink_variants import parts_of
 
 import joinery as jn
 from joinery.dev.redis import redis as redis_service
@@ -86,10 +87,18 @@ def sink_of(redis: Service, product: str) -> Sink:
     return make_sink("redis", product, {"url": redis.address}, Path())
 
 
-@pytest.mark.parametrize("shared", [False, True], ids=["driver", "tasks"])
 @pytest.mark.parametrize("case", sink_cases(), ids=str)
-def test_redis(case: SinkCase, target: SinkTarget, shared: bool) -> None:
-    outcome = case.run(by_tasks(target) if shared else target)
+def test_redis(case: SinkCase, target: SinkTarget) -> None:
+    keep(case, target)
+
+
+@pytest.mark.parametrize("case", parts_of())
+def test_redis_in_parts(case: SinkCase, target: SinkTarget) -> None:
+    keep(case, by_tasks(target))
+
+
+def keep(case: SinkCase, target: SinkTarget) -> None:
+    outcome = case.run(target)
     assert "" == outcome.problem
     if outcome.left_out:
         pytest.skip(outcome.left_out)
