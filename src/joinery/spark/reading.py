@@ -46,8 +46,9 @@ def reading_of(
     With a part they are read for the relations of it alone, once more: then their times move no
     watermark, and no row is late against one.
     """
-    readers = [_readers(relations, each) for each in topics]
-    clocks = [*map(partial(_clock, program), program.decoded, relations)]
+    readers = _readers(relations, topics)
+    timed = {id(program.relations[each]) for each in _timed(program)}
+    clocks = [*map(partial(_clock, program, timed), program.decoded, relations)]
     if part is not None:
         clocks = [None for _ in clocks]
         ours = {place for place, each in enumerate(program.decoded) if each.part == part}
@@ -63,13 +64,13 @@ def reading_of(
     )
 
 
-def _readers(relations: Sequence[Relation], topics: Collection[Topic]) -> list[int]:
-    """Return the places of the relations that read any of some topics."""
-    return [
-        place
-        for place, each in enumerate(relations)
-        if Topic(each.source, each.topic) in topics or Topic(ERASURES, each.name) in topics
-    ]
+def _readers(relations: Sequence[Relation], topics: Sequence[Collection[Topic]]) -> list[list[int]]:
+    """Return for some topics at a time the places of the relations that read any of them."""
+    places: dict[Topic, set[int]] = {}
+    for place, each in enumerate(relations):
+        for topic in (Topic(each.source, each.topic), Topic(ERASURES, each.name)):
+            places.setdefault(topic, set()).add(place)
+    return [sorted({p for topic in some for p in places.get(topic, ())}) for some in topics]
 
 
 def formats_json(
@@ -132,14 +133,14 @@ def _registry_data(registry: RegistryOptions | None) -> dict[str, object] | None
 
 
 def _clock(
-    program: KernelProgram, decoded: RelationProgram, relation: Relation
+    program: KernelProgram, timed: Collection[int], decoded: RelationProgram, relation: Relation
 ) -> dict[str, object] | None:
     """Return which column tells the times of a relation; None where nobody asks for them.
 
     A program decodes the columns that its products use: a time that none does is not told.
     """
-    timed = any(program.relations[each] is decoded for each in _timed(program))
-    if relation.time is None or not (timed or relation.watermark or relation.clocks):
+    asked = id(decoded) in timed
+    if relation.time is None or not (asked or relation.watermark or relation.clocks):
         return None
     columns = [each.name for each in decoded.columns]
     ahead_us = _ahead_us(relation)

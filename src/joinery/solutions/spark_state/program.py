@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal
 
 from joinery.model.type import DataType, Struct
@@ -364,17 +365,24 @@ _ADDED = frozenset(
 """What parts had not at first: where it says nothing, programs read as they did before."""
 
 
+_TOLD = frozenset((str, int, bool, float, type(None)))
+
+
 def _plain(value: Any) -> Any:
-    if isinstance(value, _DATA_TYPES):
-        return value.ddl
+    if type(value) in _TOLD:
+        return value
     if isinstance(value, tuple):
         return [_plain(each) for each in value]
-    if dataclasses.is_dataclass(value):
-        found = {each.name: getattr(value, each.name) for each in dataclasses.fields(value)}
-        told = ((name, each) for name, each in found.items() if not _is_left_out(name, each))
-        return {name: _plain(each) for name, each in told}
-    return value
+    names = _names(value.__class__)
+    if names is None:
+        return value.ddl if isinstance(value, _DATA_TYPES) else value
+    found = ((name, getattr(value, name)) for name in names)
+    return {name: _plain(each) for name, each in found if each is not None or name not in _ADDED}
 
 
-def _is_left_out(name: str, value: object) -> bool:
-    return value is None and name in _ADDED
+@cache
+def _names(kind: type) -> tuple[str, ...] | None:
+    """Return the names of a part's fields; None for what is none."""
+    if issubclass(kind, _DATA_TYPES) or not dataclasses.is_dataclass(kind):
+        return None
+    return tuple(each.name for each in dataclasses.fields(kind))
