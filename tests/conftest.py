@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from _pytest.doctest import DoctestModule
-from tests import warm_doors
+from tests import class_archives, warm_doors
 from tests.warm_doors import own_jvms as own_jvms
 
 from joinery.model.warning import log as warnings_log
@@ -49,9 +49,10 @@ def pytest_configure(config: pytest.Config) -> None:
     """Let what tests start in a JVM of its own do without the second compiler and the verifier.
 
     Its temporary files go where they are removed in the end: one that a test kills leaves all.
-    What reads logs for these processes shares one.
+    What reads logs for these processes shares one, and captures have their classes from an archive.
     """
-    warm_doors.install(pytest.MonkeyPatch())
+    for each in (warm_doors, class_archives):
+        each.install(pytest.MonkeyPatch())
     if _JAVA_OPTIONS not in os.environ:  # where processes beside this one run tests, they have it
         scratch = config.stash[_SCRATCH] = Path(tempfile.mkdtemp(prefix="joinery-tests-"))
         os.environ[_JAVA_OPTIONS] = f"{_ONE_COMPILER} {_UNVERIFIED} -Djava.io.tmpdir={scratch}"
