@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import joinery as jn
+from joinery.spark.batch.run import Run, RunOptions
+from joinery.spark.launch import RUN_SETTINGS
+from joinery.spark.session import clone_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-    from joinery.spark.batch.run import Run
 
 LIMIT_S = 600
 
@@ -20,6 +21,15 @@ LIMIT_S = 600
 def run_to_end(spark: SparkSession, folder: Path, *, solution: str | None = None) -> None:
     """Run the project in a folder over what is left to read, as `joinery run --once` does."""
     run = jn.run(spark, jn.load(folder / "joinery.yaml"), solution=solution, once=True)
+    assert run.await_termination(LIMIT_S), "it takes too long"
+
+
+def rebuild_in_bulk(spark: SparkSession, folder: Path) -> None:
+    """Rebuild the project in a folder as `joinery run --bootstrap-from database` begins."""
+    project = jn.load(folder / "joinery.yaml")
+    run = Run(project.spec, project.plan, RunOptions(once=True, rebuild=True, bulk=True))
+    run.prepare()
+    run.start(clone_session(spark, RUN_SETTINGS))
     assert run.await_termination(LIMIT_S), "it takes too long"
 
 

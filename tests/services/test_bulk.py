@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pytest
@@ -18,6 +18,7 @@ from tests.services import shop
 from tests.services.captured import REBUILD_MOMENTS, until
 from tests.services.live_run import live_run
 from tests.services.shop import PROJECT, Changes, documents, truth
+from tests.session_run import rebuild_in_bulk, run_to_end
 
 from joinery.capture.bulk import BrokenOffError, Reading
 from joinery.capture.capture import Capture, CaptureOptions
@@ -28,8 +29,10 @@ from joinery.dev.postgres import postgres as postgres_service
 from joinery.dev.service import Service
 from joinery.spark.jar import capture_jar
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 pytestmark = pytest.mark.services
-LIMIT_S = 300
 # What stands in the folder of a project as it begins in bulk, from the first to the last.
 MOMENTS = (
     ".joinery/spool/db/source.json",
@@ -219,7 +222,7 @@ def has_any(folder: Path, pattern: str) -> bool:
     "moments", [MOMENTS[1:2], pytest.param(MOMENTS, marks=pytest.mark.chaos)], ids=["one", "ten"]
 )
 def test_a_run_that_begins_in_bulk_sends_each_document_once_whenever_it_is_killed(
-    database: str, tmp_path: Path, moments: Sequence[str]
+    database: str, tmp_path: Path, spark: SparkSession, moments: Sequence[str]
 ) -> None:
     (tmp_path / "joinery.yaml").write_text(PROJECT.format(url=database))
     random = Random(7)
@@ -232,8 +235,8 @@ def test_a_run_that_begins_in_bulk_sends_each_document_once_whenever_it_is_kille
                     run.until(partial(has_any, tmp_path, moment), moment)
                     time.sleep(random.random())
                     run.kill()
-        with live_run(tmp_path, "--bootstrap-from", "database", "--once") as run:
-            assert run.process.wait(LIMIT_S) == 0, run.said()
+        rebuild_in_bulk(spark, tmp_path)
+        run_to_end(spark, tmp_path)
         assert documents(tmp_path) == truth(shop)
     (first, *_) = sorted((tmp_path / "out" / "profile").glob("*.jsonl"))
     keys = [json.loads(each)["key"]["id"] for each in first.read_text().splitlines()]

@@ -23,6 +23,7 @@ from tests.services.mysql_captured import (
 from tests.services.mysql_server import SERVERS, started_server
 from tests.services.shop import PROJECT as SHOP
 from tests.services.shop import documents
+from tests.session_run import rebuild_in_bulk, run_to_end
 
 import joinery as jn
 from joinery.clients.mysql import MysqlLink
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.services, pytest.mark.spark]
-LIMIT_S = 300
 PROJECT = SHOP.replace("postgres:", "mysql:")
 
 
@@ -121,14 +121,12 @@ def test_a_start_in_bulk_sends_each_document_once_though_it_is_killed_as_it_read
     numbers = "with recursive s(i) as (select 1 union all select i + 1 from s where i < 1000)"
     link.rows(f"insert into customer {numbers} select i, 'n' from s")
     link.rows(f"insert into purchase {numbers} select i, i, 1, null, null from s")
-    bulk = ("--bootstrap-from", "database")
     with Changes(url, seed=7):
-        with live_run(folder, *bulk) as run:
+        with live_run(folder, "--bootstrap-from", "database") as run:
             run.until(lambda: has_any(folder, ".joinery/spool/db/.snapshot/*/*"), "reads tables")
             run.kill()
-        with live_run(folder, *bulk, "--once") as run:
-            assert run.process.wait(LIMIT_S) == 0, run.said()
-    jn.run(spark, jn.load(folder / "joinery.yaml"), once=True).await_termination()
+        rebuild_in_bulk(spark, folder)
+    run_to_end(spark, folder)
     (first, *_) = sorted((folder / "out" / "profile").glob("*.jsonl"))
     keys = [json.loads(each)["key"]["id"] for each in first.read_text().splitlines()]
 
