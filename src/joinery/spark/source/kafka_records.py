@@ -1,6 +1,6 @@
 """Reads single records of topics, by Kafka's consumer in the JVM of a session.
 
-What is asked of it is what a log has at a few places. Only hashes come to Python, and a fetch is
+What is asked of it is what a log has at a few places. Only checksums come to Python, and a fetch is
 as small as Kafka allows: a batch of one producer.
 """
 
@@ -105,6 +105,7 @@ class RecordReader:
         consumer.assign(assigned)
         for each, (first, _) in ranges.items():
             consumer.seek(places[each], first)
+        checksum = class_of(self._spark, "java.util.zip.CRC32C")()
         found: dict[Partition, RecordSign] = {}
         left, until = set(ranges), time.monotonic() + _TIMEOUT_MS / 1000
         while left:
@@ -114,7 +115,8 @@ class RecordReader:
             before = len(left)
             for each in sorted(left):
                 first, end = ranges[each]
-                if (last := _last_before(records.records(places[each]), first, end)) is not None:
+                last = _last_before(records.records(places[each]), first, end, checksum)
+                if last is not None:
                     found[each] = last
                 if consumer.position(places[each]) >= end:
                     left.remove(each)
@@ -142,19 +144,24 @@ class RecordReader:
         )
 
 
-def _last_before(records: Any, first: int, end: int) -> RecordSign | None:
+def _last_before(records: Any, first: int, end: int, checksum: Any) -> RecordSign | None:
     """Return the last of some records, from `first` on, that stands before `end`."""
     for index in range(min(int(records.size()), end - first) - 1, -1, -1):
         record = records.get(index)
         offset = int(record.offset())
         if offset < end:
-            key, value = _hash(record.key()), _hash(record.value())
+            key, value = (_sum(each, checksum) for each in (record.key(), record.value()))
             return RecordSign(offset, int(record.timestamp()), key, value)
     return None
 
 
-def _hash(data: Any) -> int | None:
-    return None if data is None else int(data.hashCode())
+def _sum(data: Any, checksum: Any) -> int | None:
+    """Return a checksum of bytes, the same on every version of Java."""
+    if data is None:
+        return None
+    checksum.reset()
+    checksum.update(data)
+    return int(checksum.getValue())
 
 
 def replaced_in(

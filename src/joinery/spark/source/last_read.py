@@ -22,7 +22,7 @@ from joinery.place.place import Place
 from joinery.spark.source.kafka_client import Partition, RecordsLostError, told_losses
 from joinery.spark.source.source import Positions
 
-FILE_NAME = "joinery.last_read.json"
+FILE_NAME = "joinery.last_records.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +32,8 @@ class RecordSign:
     Attributes:
         offset: Where it stands.
         time_ms: Its timestamp, in milliseconds since 1970; -1 for none.
-        key: A hash of its key; None without one.
-        value: A hash of its value; None for a tombstone.
+        key: A checksum of its key; None without one.
+        value: A checksum of its value; None for a tombstone.
     """
 
     offset: int
