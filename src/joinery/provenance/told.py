@@ -19,6 +19,8 @@ from joinery.provenance.live_rows import Record
 from joinery.semantics.render import document_json, map_key_text
 
 _DECODE = json.JSONDecoder(parse_float=Decimal).decode
+_RESPELLED = (Decimal, float, datetime)
+"""What has several spellings."""
 
 Files = Mapping[str, Mapping[int, str]]
 """The names of a relation's files, by the number that places have."""
@@ -189,8 +191,10 @@ def names_values(told: Sequence[Any], values: Sequence[Any], types: Sequence[Dat
 
 
 def names_texts(texts: Sequence[str], values: Sequence[Any], types: Sequence[DataType]) -> bool:
-    """Return whether texts are those of a key's values, however they are spelled."""
-    return len(texts) == len(values) and all(
+    """Return whether texts are those of a key's values, a number or a time spelled otherwise."""
+    if len(texts) != len(values) or not any(isinstance(each, _RESPELLED) for each in values):
+        return False
+    return all(
         each == map_key_text([value], [type_]) or _reads(each, value)
         for each, value, type_ in zip(texts, values, types, strict=True)
     )
