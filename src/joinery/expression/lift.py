@@ -325,6 +325,11 @@ class _Lifter:
                 f"an aggregate reads one embed, and this reads {' and '.join(found)}"
             )
         hint = next(filter(None, (nearest_hint(each, self._embeds) for each in sorted(named))), "")
+        one = next(
+            (each for each in sorted(named) if isinstance(self._scope.get(each), Struct)), ""
+        )
+        if one and not hint:
+            hint = f'"{one}" is one object: use its field without {self._call.function}.'
         many = ", ".join(self._embeds)
         raise self._problem(
             "an aggregate needs a field of a many embed",

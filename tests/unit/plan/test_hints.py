@@ -47,6 +47,16 @@ products:
             "Put a text with brackets, braces, a comma or a colon in quotes.",
         ),
         (
+            ", embed: {c: {one: customer, on: [id]}}, values: {n: max(c.name)}",
+            "an aggregate needs a field of a many embed",
+            '"c" is one object: use its field without max.',
+        ),
+        (
+            "}\n  again: {root: customer, fields: {id, name}",
+            '"fields" of product "again" needs a list, or something for each name, not a map',
+            "Write [id, name].",
+        ),
+        (
             "}\nstreams:\n  seen: {from: visit, steps: [{filter: 'not seen(id, for => 30m)'}]",
             "write a duration in quotes: '30m'",
             "",
