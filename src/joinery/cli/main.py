@@ -14,6 +14,9 @@ from joinery.cli.refused_file import refused_file
 from joinery.cli.status_arguments import DEFAULT, names_a_project, status_arguments
 from joinery.errors import JoineryError, Location, ProjectErrors
 
+_WITH_PRODUCTS = frozenset({"apply", "explain", "run"})
+"""The commands whose argument is the file, and that take products as an option."""
+
 
 def main() -> None:
     """Run the command line and exit with its code."""
@@ -28,6 +31,8 @@ def main() -> None:
         code = tell_error(error)
         if meant := _meant(error, arguments):
             sys.stderr.write(f"  hint: For {meant}, write --file {meant}.\n")
+        elif product := _product_meant(error, arguments):
+            sys.stderr.write(f"  hint: For a product, write --product {product}.\n")
         sys.exit(code)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -51,12 +56,24 @@ def _meant(error: JoineryError, arguments: Sequence[str]) -> str:
 
     Commands whose arguments are products or keys take the file as an option.
     """
-    problems = error.problems if isinstance(error, ProjectErrors) else ()
-    missing = [each.location for each in problems if each.code == "SPEC_FILE_MISSING"]
-    if [Location(str(DEFAULT))] != missing:
+    if _missing(error) != [Location(str(DEFAULT))]:
         return ""
     others = (each for each in arguments[1:] if each != str(DEFAULT))
     return next(filter(names_a_project, others), "")
+
+
+def _product_meant(error: JoineryError, arguments: Sequence[str]) -> str:
+    """Return the argument that may name a product where the command took a file; else nothing."""
+    if not arguments or arguments[0] not in _WITH_PRODUCTS or not DEFAULT.exists():
+        return ""
+    words = (each for each in arguments[1:] if each.isidentifier())
+    return next((each for each in words if _missing(error) == [Location(each)]), "")
+
+
+def _missing(error: JoineryError) -> list[Location | None]:
+    """Return the files that an error says are not there."""
+    problems = error.problems if isinstance(error, ProjectErrors) else ()
+    return [each.location for each in problems if each.code == "SPEC_FILE_MISSING"]
 
 
 def _give_java_utf8() -> None:

@@ -209,6 +209,16 @@ def test_a_project_given_as_another_argument_is_told_how_to_be_named(
     assert f"  hint: For {command[1]}, write --file {command[1]}.\n" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", ["run", "explain", "apply"])
+def test_a_product_given_in_place_of_the_file_is_told_how_to_be_named(
+    project: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    code = joinery(command, "profile")
+
+    assert code == 2
+    assert "  hint: For a product, write --product profile.\n" in capsys.readouterr().err
+
+
 def test_who_names_no_other_project_is_told_of_the_one_that_is_missing_alone(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
