@@ -362,7 +362,8 @@ class Run:
                     watch.broke_off(broken)
                     self.request_stop()
                 self._captures.listen()
-                phases.note(bool(caught_up) and all(caught_up.values()))
+                if not self._once:  # which ends where it has caught up
+                    phases.note(bool(caught_up) and all(caught_up.values()))
                 self._status.look(caught_up, watch.paused)
                 self._ended.wait(_POLL_S)
             if self._once and watch.error is None:

@@ -1,5 +1,6 @@
 package dev.joinery.kernel.door;
 
+import dev.joinery.kernel.spark.LogsRead;
 import java.util.List;
 import org.apache.spark.sql.streaming.StreamingQuery;
 import org.apache.spark.sql.streaming.StreamingQueryStatus;
@@ -26,13 +27,12 @@ public final class QueryStates {
     if (!query.isActive()) {
       return ENDED;
     }
-    StreamingQueryStatus status = query.status();
-    if (status.isDataAvailable()) {
-      return READS;
-    }
-    // A source that found nothing rests within the next look; the first one has no progress yet.
-    boolean rests =
-        status.message().startsWith("Getting offsets") && query.lastProgress() != null;
-    return rests || status.message().startsWith("Waiting for") ? HAS_ALL : READS;
+    return looks(query.status()) && LogsRead.hadNothing(query) ? HAS_ALL : READS;
+  }
+
+  /** Whether a query looks for more, or rests until it does: no batch is under way. */
+  private static boolean looks(StreamingQueryStatus status) {
+    String doing = status.message();
+    return doing.startsWith("Getting offsets") || doing.startsWith("Waiting for");
   }
 }

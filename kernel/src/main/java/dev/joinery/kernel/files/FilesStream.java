@@ -3,6 +3,7 @@ package dev.joinery.kernel.files;
 import dev.joinery.kernel.admission.BatchSize;
 import dev.joinery.kernel.admission.BoundedLog;
 import dev.joinery.kernel.admission.Rest;
+import dev.joinery.kernel.admission.WatchedLog;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -31,7 +32,8 @@ final class FilesStream
         SupportsTriggerAvailableNow,
         SupportsRealTimeMode,
         ReportsSourceMetrics,
-        BoundedLog {
+        BoundedLog,
+        WatchedLog {
   private static final long COMPLETE_WITHIN_MS = 60_000;
   private static final long LOOK_MS = 50;
 
@@ -45,7 +47,7 @@ final class FilesStream
   private boolean frozen;
 
   /** How many files there were when nothing was left to read; below 0 where something was. */
-  private int quietFiles = -1;
+  private volatile int quietFiles = -1;
 
   /** Where the tasks of real time began. */
   private FilesOffset begun;
@@ -118,6 +120,11 @@ final class FilesStream
   @Override
   public boolean endsAt(Offset offset) {
     return frozen && bytes(FilesOffset.of(offset).completedIn(catalog)) >= known();
+  }
+
+  @Override
+  public boolean hadNothing() {
+    return quietFiles >= 0;
   }
 
   /** Returns the bytes that all topics have. */

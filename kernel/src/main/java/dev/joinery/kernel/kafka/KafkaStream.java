@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.joinery.kernel.admission.BatchSize;
 import dev.joinery.kernel.admission.BoundedLog;
 import dev.joinery.kernel.admission.Rest;
+import dev.joinery.kernel.admission.WatchedLog;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -27,7 +28,11 @@ import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow
  * read next; before any was read, a batch takes a few.
  */
 final class KafkaStream
-    implements MicroBatchStream, SupportsTriggerAvailableNow, ReportsSourceMetrics, BoundedLog {
+    implements MicroBatchStream,
+        SupportsTriggerAvailableNow,
+        ReportsSourceMetrics,
+        BoundedLog,
+        WatchedLog {
   /** Records of a batch while nobody knows how large they are: each may have some mebibytes. */
   static final long UNKNOWN_RECORDS = 250;
 
@@ -42,7 +47,7 @@ final class KafkaStream
   private boolean bounded;
 
   /** Where the connector last found nothing; null where it found something. */
-  private Offset quiet;
+  private volatile Offset quiet;
 
   /**
    * @param topics the connector's stream, which also supports what this one does
@@ -75,6 +80,11 @@ final class KafkaStream
     Offset end =
         ((SupportsTriggerAvailableNow) topics).latestOffset(offset, ReadLimit.allAvailable());
     return end == null || records(offset, end) == 0;
+  }
+
+  @Override
+  public boolean hadNothing() {
+    return quiet != null;
   }
 
   @Override

@@ -1,6 +1,7 @@
 package dev.joinery.kernel.spark;
 
 import dev.joinery.kernel.admission.BoundedLog;
+import dev.joinery.kernel.admission.WatchedLog;
 import java.util.List;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.connector.read.streaming.Offset;
@@ -8,15 +9,16 @@ import org.apache.spark.sql.connector.read.streaming.SparkDataStream;
 import org.apache.spark.sql.execution.streaming.runtime.StreamExecution;
 import org.apache.spark.sql.execution.streaming.runtime.StreamProgress;
 import org.apache.spark.sql.execution.streaming.runtime.StreamingQueryWrapper;
+import org.apache.spark.sql.streaming.StreamingQuery;
 import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** How far the batch that a query is at reads the query's logs. */
+/** How far a query has read its logs. */
 public final class LogsRead {
   private LogsRead() {}
 
   /**
-   * Whether it reads all of them to the end that they had when the query started.
+   * Whether the batch that it is at reads all of them to the end that they had when it started.
    *
    * @param session in which the query was started
    * @param query its id
@@ -27,8 +29,21 @@ public final class LogsRead {
     }
     StreamExecution execution = running.streamingQuery();
     StreamProgress reached = execution.availableOffsets();
-    List<SparkDataStream> logs = CollectionConverters.asJava(execution.sources());
-    return logs.stream().allMatch(each -> isRead(each, reached.get(each)));
+    return logs(execution).stream().allMatch(each -> isRead(each, reached.get(each)));
+  }
+
+  /** Whether none had anything new when the query last looked; false before it first did. */
+  public static boolean hadNothing(StreamingQuery query) {
+    if (!(query instanceof StreamingQueryWrapper running)) {
+      return false;
+    }
+    List<SparkDataStream> logs = logs(running.streamingQuery());
+    return !logs.isEmpty()
+        && logs.stream().allMatch(each -> each instanceof WatchedLog log && log.hadNothing());
+  }
+
+  private static List<SparkDataStream> logs(StreamExecution execution) {
+    return CollectionConverters.asJava(execution.sources());
   }
 
   private static boolean isRead(SparkDataStream log, Option<Offset> reached) {

@@ -464,42 +464,4 @@ class FilesStreamTest {
         rows(restarted, restarted.initialOffset(), read));
     assertEquals(read, next(restarted, read));
   }
-
-  @Test
-  void aStreamThatFoundNothingRestsUntilAFileComes() throws Exception {
-    put("a", "1.jsonl", lines("x", 0, 3));
-    stream = open(Map.of("restMillis", "60000"));
-    Offset end = next(stream, stream.initialOffset());
-    assertEquals(end, next(stream, end)); // the first time it says so at once
-    Thread writer =
-        new Thread(
-            () -> {
-              try {
-                Thread.sleep(100);
-                put("b", "1.jsonl", lines("y", 0, 2));
-              } catch (IOException | InterruptedException failure) {
-                throw new IllegalStateException(failure);
-              }
-            });
-    writer.start();
-
-    Offset after = next(stream, end);
-
-    writer.join();
-    assertEquals(2, rows(stream, end, after).size());
-  }
-
-  @Test
-  void aQueryThatIsEndedDoesNotRest() throws IOException {
-    put("a", "1.jsonl", lines("x", 0, 3));
-    stream = open(Map.of("restMillis", "60000"));
-    Offset end = next(stream, stream.initialOffset());
-    next(stream, end);
-    Thread.currentThread().interrupt();
-
-    Offset after = next(stream, end);
-
-    assertTrue(Thread.interrupted());
-    assertEquals(end, after);
-  }
 }

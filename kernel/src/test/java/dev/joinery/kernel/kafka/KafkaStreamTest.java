@@ -1,7 +1,9 @@
 package dev.joinery.kernel.kafka;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.joinery.kernel.admission.BatchOptions;
 import dev.joinery.kernel.admission.BatchSize;
@@ -101,8 +103,11 @@ class KafkaStreamTest {
   @Test
   void onceItHasFoundNothingTheConnectorIsAskedOnlyWhereThereIsNews() throws IOException {
     topic.end = 70;
+    assertFalse(stream.hadNothing()); // it never looked
     batch();
+    assertFalse(stream.hadNothing());
     batch();
+    assertTrue(stream.hadNothing());
     int asked = topic.asked;
 
     ends.stand = true;
@@ -113,6 +118,7 @@ class KafkaStreamTest {
     topic.end = 90;
     ends.stand = false;
     assertEquals(20, batch());
+    assertFalse(stream.hadNothing());
     ends.stand = true; // as one that was asked before the records came
     topic.end = 95;
     assertEquals(5, batch());
