@@ -278,6 +278,7 @@ def test_a_run_that_is_killed_goes_on_and_loses_nothing_while_hdfs_stands_still(
     assert not (tmp_path / ".joinery" / "dead_letters").exists()
 
 
+@pytest.mark.exhaustive  # in test_object_checkpoint.py a store goes, here one stands still
 def test_hdfs_that_is_killed_ends_the_run_with_one_line_and_nothing_is_lost(
     tmp_path: Path,
     spark: SparkSession,

@@ -96,6 +96,7 @@ def test_a_document_kept_by_opensearch_survives_its_kill(opensearch: Service) ->
     assert (found["_source"], found["_version"]) == ({"kept": True}, 7)
 
 
+@pytest.mark.exhaustive  # test_avro.py and test_kafka_avro_sink.py kill one, too
 def test_a_schema_kept_by_the_registry_survives_its_kill(registry: Service) -> None:
     subject = f"{registry.address}/subjects/t-{uuid.uuid4()}/versions"
     ask(subject, method="POST", body={"schema": json.dumps("string")})
