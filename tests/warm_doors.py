@@ -17,7 +17,8 @@ from typing import IO, Any
 import pytest
 
 _DOORS = Path(__file__).parents[1] / "kernel/src/test/java/dev/joinery/kernel/door/WarmDoors.java"
-_WARM = frozenset(f"dev.joinery.kernel.door.{each}" for each in ("FileFeed", "LogSearch"))
+_NAMES = ("FileFeed", "LogSearch", "CommittedDocuments")
+_WARM = frozenset(f"dev.joinery.kernel.door.{each}" for each in _NAMES)
 _MOST_IDLE = 2
 
 

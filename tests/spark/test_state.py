@@ -245,7 +245,7 @@ def altered(file: Path, before: str, after: str) -> Iterator[None]:
         file.write_text(text, encoding="utf-8")
 
 
-def test_where_logs_tell_otherwise_is_shown(folder: Path) -> None:
+def test_where_logs_tell_otherwise_is_shown(folder: Path, own_jvms: None) -> None:
     asked = ["why", "1", "--product", "profile", "--state", "--file", str(folder)]
     # Of the same length: a file that grew would be known to have other lines.
     with altered(folder / "data" / "customer" / "1.jsonl", "Ada L.", "Eva L."):
@@ -288,9 +288,7 @@ def test_state_of_another_plan_is_refused(folder: Path) -> None:
         pytest.raises(StateReadError) as told,
     ):
         jn.state(project, "profile", 1)
-    assert 'query "all" has the state of another plan than that of the project' == (
-        told.value.message
-    )
+    assert 'query "all" has the state of another plan than the project' == told.value.message
     assert "joinery apply" in told.value.hint
 
 
