@@ -59,6 +59,8 @@ _idle: list[_Jvm] = []
 
 def _jvm(command: tuple[str, ...]) -> _Jvm:
     """Return a JVM with some options that is free; the one that was free for longest ends."""
+    for each in [each for each in _idle if each.process.poll() is not None]:
+        _idle.remove(each)
     for each in _idle:
         if each.command == command:
             _idle.remove(each)
