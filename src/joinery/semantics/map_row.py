@@ -56,7 +56,7 @@ def mapped_row(
     """
     output = step.output.fields
     structured = [each for each in output if _structured(each.type)]
-    given = frozenset(_keys(row) if structured else row)
+    given, within = frozenset(row), frozenset(_keys(row) if structured else ())
     try:
         made = function(row)
     except (Exception, SystemExit) as error:
@@ -71,7 +71,7 @@ def mapped_row(
             return MapFailure(_strange(step, str(name), "column of its output", declared))
     for column in structured:
         for name, struct in _strangers(made.get(column.name), column.type):
-            if name not in given:
+            if name not in within:
                 known = [each.name for each in struct.fields]
                 return MapFailure(_strange(step, name, f'field of "{column.name}"', known))
     return made

@@ -104,3 +104,10 @@ def test_fields_of_the_events_structs_that_are_not_declared_may_be_given_back() 
     given = nested(lambda event: event, home={"city": "Ulm", "floor": 2}, places=None)
 
     assert given == {"home": {"city": "Ulm", "floor": 2}, "places": None}
+
+
+def test_a_field_of_the_events_structs_is_no_column_that_may_be_given_back() -> None:
+    told = nested(lambda event: {"floor": 2}, home={"city": "Ulm", "floor": 2})
+
+    assert isinstance(told, MapFailure)
+    assert 'gave "floor", which is no column of its output' in told.detail
