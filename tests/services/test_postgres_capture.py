@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import threading
 import time
 from collections.abc import Iterator
@@ -284,6 +285,22 @@ def test_a_server_that_lets_nobody_in_is_asked_again_at_the_next_look(
     tending = tended(server, spool, WalLimit(bytes=1), [], user="nobody")
 
     assert tending.look()
+
+
+def test_a_spool_that_is_emptied_under_a_capture_ends_it(
+    server: Service, link: Connection, spool: SpoolFolder
+) -> None:
+    prepare(database(server), spool)
+    tending = tended(server, spool, WalLimit(bytes=1 << 40), [])
+    shutil.rmtree(spool.path)
+    spool.path.mkdir()
+    (spool.path / "position.json").write_text('{"lsn": 1, "written_at_ms": 1, "file": 0}')
+
+    goes_on = tending.look()
+
+    assert not goes_on
+    assert tending.lost is not None
+    assert f"the spool {spool.path} was removed, at least in part" in tending.lost.message
 
 
 def tended(

@@ -35,7 +35,7 @@ from joinery.capture.program import Plugin, command
 from joinery.capture.restarts import Restarts
 from joinery.capture.sealing import LineSeal, Sealing
 from joinery.capture.server import Prepared, ServerAwayError
-from joinery.capture.spool import CaptureError, SpoolFolder
+from joinery.capture.spool import CaptureError, SpoolFolder, spool_removed
 from joinery.capture.state import drop_slot
 from joinery.capture.tending import Tending
 from joinery.errors import JoineryError
@@ -282,10 +282,7 @@ class Capture:
         """Return what the process is started with; None where what it begins with is broken off."""
         known = self._spool.identity
         if known is None:
-            raise CaptureError(
-                f"the spool {self._spool.path} was removed during the capture",
-                hint="Start it again.",
-            )
+            raise spool_removed(self._spool)
         self._database = self._database.following(known.tables)
         seal = self._sealing.begin()
         self._sealing.check(known.sealed)

@@ -146,10 +146,13 @@ class SpoolFolder:
 
         Raises:
             CaptureError: It has changes of another slot.
+            CaptureLostError: A part of it is gone, with changes that it had.
         """
         folder = cls(path)
         with folder._changing():
             known = folder.identity
+            if known is None and folder.position is not None:
+                raise spool_removed(folder)
             if known is None:
                 made = Identity(id=uuid.uuid4().hex, slot=slot, tables=tables, sealed=sealed)
                 folder._note(made)
@@ -475,3 +478,12 @@ class SpoolFolder:
     def log(self) -> Path:
         """What the connector says."""
         return self.path / "capture.log"
+
+
+def spool_removed(spool: SpoolFolder) -> CaptureLostError:
+    """Return the error of a spool whose files went under a capture, as with their disk."""
+    return CaptureLostError(
+        f"the spool {spool.path} was removed, at least in part, while it was written",
+        detail="Changes that it had are gone.",
+        hint=f"Put it back as it was, as by mounting its disk. Else: {ANEW}",
+    )

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping
 from joinery.capture.database import LogDatabase
 from joinery.capture.gone_columns import gone_warnings
 from joinery.capture.keep import Applied, SpoolKeep
-from joinery.capture.spool import CaptureError, CaptureLostError, SpoolFolder
+from joinery.capture.spool import CaptureError, CaptureLostError, SpoolFolder, spool_removed
 from joinery.capture.state import kept_bytes
 from joinery.model.warning import RunWarning
 from joinery.project.postgres import WalLimit
@@ -90,6 +90,9 @@ class Tending:
         return not self.over
 
     def _compare(self) -> None:
+        if self._spool.identity is None:
+            self.lost = spool_removed(self._spool)
+            return
         if self._spool.position is None:
             return
         try:

@@ -33,6 +33,14 @@ def reach(folder: Path, file: int) -> None:
     (folder / "position.json").write_text(json.dumps(position))
 
 
+def claimed(spool: SpoolFolder, *tables: str) -> SpoolFolder:
+    """Return the spool as that of some tables, which are older than its position."""
+    (spool.path / "position.json").unlink()
+    known = SpoolFolder.claim(spool.path, slot="s", tables=tables)
+    reach(spool.path, 5)
+    return known
+
+
 def reader(folder: Path, name: str, *tables: str) -> Reader:
     checkpoint = folder / name
     checkpoint.mkdir()
@@ -171,7 +179,7 @@ def test_a_reading_of_all_tables_makes_the_spool_whole_until_it_goes(spool: Spoo
 def test_what_a_reading_under_way_needs_stays_until_all_tables_are_read(
     spool: SpoolFolder,
 ) -> None:
-    known = SpoolFolder.claim(spool.path, slot="s", tables=("a", "b"))
+    known = claimed(spool, "a", "b")
     known.note_begun()
     known.read_again()
     keep = SpoolKeep(known)
@@ -201,7 +209,7 @@ def test_files_from_the_beginning_of_a_reading_are_as_old_as_its_end(spool: Spoo
 
 
 def test_a_table_that_joins_keeps_no_file(spool: SpoolFolder) -> None:
-    known = SpoolFolder.claim(spool.path, slot="s", tables=("a",))
+    known = claimed(spool, "a")
     known.note_begun()
     SpoolFolder.claim(spool.path, slot="s", tables=("a", "b"))
     keep = SpoolKeep(known)

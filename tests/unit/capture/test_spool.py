@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from joinery.capture.mysql import MysqlDatabase
-from joinery.capture.spool import SpoolFolder
+from joinery.capture.spool import CaptureLostError, SpoolFolder
 from joinery.capture.state import drop_source
 
 
@@ -53,3 +53,10 @@ def test_a_spool_whose_removal_is_broken_off_is_gone_and_its_rest_goes_with_the_
     assert not spool.path.exists()
     assert drop_source(database, spool) == ()
     assert [*tmp_path.iterdir()] == []
+
+
+def test_a_spool_that_lost_what_says_whose_it_is_is_not_claimed_anew(tmp_path: Path) -> None:
+    (tmp_path / "position.json").write_text('{"lsn": 1, "written_at_ms": 1, "file": 0}')
+
+    with pytest.raises(CaptureLostError, match="was removed, at least in part"):
+        SpoolFolder.claim(tmp_path, slot="s", tables=("public.customer",))
