@@ -108,7 +108,7 @@ def checked(
 
     Args:
         spec: The project.
-        products: Those that are named; without any, all with documents.
+        products: Those that are named; without any, all that are sent.
         options: How.
 
     Raises:
@@ -118,7 +118,7 @@ def checked(
     _ = options.share, options.wait_s
     found, refused = [], list[NotCompared]()
     errors = list[DiffError]()
-    for name in products or with_documents(spec):
+    for name in products or _all_sent(spec):
         try:
             each = comparisons(spec, name, options)
             if not each:
@@ -310,8 +310,8 @@ def _with_cause(still: Difference, wrong: Sequence[Difference]) -> Difference:
     return replace(still, cause=known.cause, why=known.why)
 
 
-def with_documents(spec: ProjectSpec) -> list[str]:
-    """Return the products with documents.
+def _all_sent(spec: ProjectSpec) -> list[str]:
+    """Return the products with documents, then the others that have a sink.
 
     Raises:
         DiffError: There is none.
@@ -325,7 +325,7 @@ def with_documents(spec: ProjectSpec) -> list[str]:
     found = [each.name for each in plan.products if isinstance(each.form, DocumentForm)]
     if not found:
         raise DiffError("the project has no product with documents")
-    return found
+    return [*found, *(each.name for each in plan.products if each.sinks and each.name not in found)]
 
 
 def _comparable(spec: ProjectSpec, name: str) -> Product:

@@ -27,7 +27,8 @@ def diff(
 
     Args:
         project: The project, its file, or a folder of them; or an app.
-        products: Only these; without any, all with documents.
+        products: Only these; without any, all that are sent. Those without documents, such as
+            groups, are among what could not be compared.
         database: The URL of the database, or of a standby of it; by default the source's own.
         sample: A share of the keys, such as `1%`; all by default.
         rate: Documents a second at most, a number or a text such as `100/s`; None for no bound.

@@ -103,7 +103,10 @@ def _commands(change: QueryChange) -> Iterator[str]:
             yield "run: refuses the checkpoint (STATE_MISMATCH), and so does apply"
             yield f"run --rebuild: {_rebuild(change)}"
         case "left":
-            yield "no query of the project has this name; its checkpoint stays until you delete it"
+            yield (
+                "no query of this project has the name: either its products are gone, and the"
+                " checkpoint stays until you delete it, or it is another project's"
+            )
 
 
 def _taken_back(change: QueryChange) -> str:

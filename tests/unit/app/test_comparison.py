@@ -39,6 +39,8 @@ products:
   person: {root: user, sink: {files: {path: out}}}
   shown: {root: user, sink: {console: {}}}
   stock: {root: item, sink: {files: {path: out}}}
+  sold: {aggregate: item, by: [id], values: {n: count(*)}, sink: {files: {path: out}}}
+  kept: {aggregate: item, by: [id], values: {n: count(*)}}
 """
 
 
@@ -148,9 +150,10 @@ def test_what_cannot_be_compared_is_told_and_the_rest_is_compared(spec: ProjectS
     lines = [line for each in refused for line in each.lines()]
 
     assert ["person", "stock"] == [each.product.name for each in found]
-    assert [("shown", "console")] == [(each.product, each.sink) for each in refused]
+    assert [("shown", "console"), ("sold", "")] == [(each.product, each.sink) for each in refused]
     assert "shown: console not compared" == lines[0]
     assert "console" in lines[1]
+    assert "sold: not compared" == next(each for each in lines if each.startswith("sold"))
 
 
 def test_a_product_of_another_form_hinders_none_that_is_named_beside_it(spec: ProjectSpec) -> None:
