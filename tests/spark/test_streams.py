@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import sqlite3
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import joinery as jn
+from joinery.errors import JoineryError
 from joinery.spark.batch.run import Run, RunOptions
 from joinery.spark.frames.documents import frame_of
 from joinery.spark.frames.frame import FrameError
@@ -364,3 +366,25 @@ def test_a_stream_over_sources_goes_on_as_a_frame_that_tells_what_it_leaves_out(
     while not warned() and time.monotonic() < until:
         time.sleep(0.05)
     assert ["WARN_CHANGES_LEFT_OUT"] == [vars(each)["code"] for each in warned()]
+
+
+def leave(keys: list[int]) -> dict[int, object]:
+    sys.exit("no licence")
+
+
+def test_a_store_whose_function_ends_the_process_ends_the_run_with_the_reason(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    app = jn.App("shop", folder=tmp_path)
+    app.table("person", key="id", fields={"id": "long", "name": "string"})
+    events = app.stream("event", key="number", fields={"number": "long", "id": "long"})
+    store = {"function": {"function": "tests.spark.test_streams:leave"}}
+    asked = events.lookup_join("person", on=["id"], read="database", store=store)
+    asked.sink(files={"path": "out"})
+    (tmp_path / "data/event").mkdir(parents=True)
+    (tmp_path / "data/event/1.jsonl").write_text('{"number":1,"id":1}\n')
+
+    run = app.run(spark, once=True)
+
+    with pytest.raises(JoineryError, match="no licence"):
+        assert run.await_termination(120), "it hangs"

@@ -33,6 +33,7 @@ from joinery.sinks.protocol import (
     WrappingSink,
     Written,
     waits_for_disk,
+    whole,
 )
 
 
@@ -101,7 +102,8 @@ class DirectOutlet:
     def open(self) -> None:
         """Open all sinks."""
         for sink in self._sinks:
-            sink.open()
+            with _naming(sink, "could not open {}"):
+                sink.open()
 
     def write(self, batch: StagedBatch) -> Sequence[SinkResult]:
         """Write `batch` to each sink in turn."""
@@ -110,8 +112,8 @@ class DirectOutlet:
         results: list[SinkResult] = []
         for sink in self._sinks:
             batch.check()
-            with _naming_product(sink, batch):
-                results.append(SinkResult(sink.target, sink.write(batch)))
+            with _naming(sink, f'could not write documents of "{batch.product}" to {{}}'):
+                results.append(SinkResult(sink.target, whole(sink.write(batch))))
         return results
 
     def drain(self) -> Sequence[SinkResult]:
@@ -119,23 +121,34 @@ class DirectOutlet:
         return ()
 
     def close(self) -> None:
-        """Close all sinks."""
+        """Close all sinks; one that fails holds up neither the others nor the end of the run."""
         for sink in self._sinks:
-            sink.close()
+            try:
+                sink.close()
+            except (Exception, SystemExit) as error:
+                warn(
+                    RunWarning(
+                        code="WARN_SINK_CLOSE",
+                        about=sink.target,
+                        message=f"could not close {sink.target}: {type(error).__name__}: {error}",
+                        detail="What it was given it has taken.",
+                        hint="See to what it left open.",
+                    )
+                )
 
 
 @contextmanager
-def _naming_product(sink: Sink, batch: StagedBatch) -> Iterator[None]:
-    """Tell what a sink raises with the product whose documents it was given."""
+def _naming(sink: Sink, told: str) -> Iterator[None]:
+    """Tell what a sink raises with its target, in the place that `told` leaves for it.
+
+    A sink that ends the process would only end the thread of a batch, which Spark waits for.
+    """
     try:
         yield
     except JoineryError:
         raise
-    except Exception as error:
-        kind = type(sink).__name__
-        raise RunError(
-            f'could not write documents of "{batch.product}" to its sink ({kind}): {error}'
-        ) from error
+    except (Exception, SystemExit) as error:
+        raise RunError(f"{told.format(sink.target)}: {type(error).__name__}: {error}") from error
 
 
 class _Once(threading.local):

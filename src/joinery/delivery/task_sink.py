@@ -36,6 +36,7 @@ from joinery.sinks.protocol import (
     WrappingSink,
     Written,
     make_sink,
+    whole,
 )
 
 SMALL_BYTES = 256 << 10
@@ -120,8 +121,9 @@ def write_part(work: PartWork, open_sinks: MutableMapping[str, Sink] = _OPEN) ->
         written = _part_written(sink, work)
     except JoineryError as error:
         return PartOutcome(work.part, error=error)
-    except Exception as error:
-        told = f'could not write documents of "{work.batch.product}" to its sink: {error}'
+    except (Exception, SystemExit) as error:
+        told = f'could not write documents of "{work.batch.product}" to its sink: '
+        told += f"{type(error).__name__}: {error}"
         return PartOutcome(work.part, error=RunError(told))
     open_sinks[made_from] = sink
     return PartOutcome(work.part, written)
@@ -142,7 +144,7 @@ def _part_written(sink: Sink, work: PartWork) -> Written:
     assert isinstance(sink, TaskSink)  # the driver's, made from the same, is one
     try:
         with _within_reach(work) as batch:
-            written = sink.write_part(batch, work.part)
+            written = whole(sink.write_part(batch, work.part))
             lines = sum(_count_lines(each) for each in batch.files)
     except BaseException:
         sink.close()

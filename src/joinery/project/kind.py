@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from joinery.errors import Location
 from joinery.project.kinds import DEFAULT_SOLUTION, FORMATS, SINKS, SOLUTIONS, SOURCES, Registry
 from joinery.project.mark import Path
 from joinery.project.option import check_options
@@ -134,9 +135,16 @@ def _kind(
         known_names = (*kinds.names(), *also)
         reader.unknown(f'{what} has no kind "{entry.name}"', entry.name, known_names, entry.place)
         return entry.name, ()
+    check_package(reader, kinds, entry.name, entry.place)
     if (known := kinds.known(entry.name)) is not None:
         check_options(reader, entry, part, known, whole=whole)
     return entry.name, reader.options(entry.value, part)
+
+
+def check_package(reader: Reader, kinds: Registry, name: str, place: Location | None) -> None:
+    """Note that a kind cannot be used though the package that adds it is installed."""
+    if (error := kinds.broken(name)) is not None:
+        reader.refuse(error.code, error.message, place, detail=error.detail, hint=error.hint)
 
 
 def _read_solution(at: At, tree: Tree) -> SolutionSpec:
@@ -146,7 +154,9 @@ def _read_solution(at: At, tree: Tree) -> SolutionSpec:
     if isinstance(tree, MapTree):
         at.reader.shape(tree, at.part, "one name, or a map with one name")
         return SolutionSpec()
-    return SolutionSpec(at.reader.word(tree, at.part, SOLUTIONS.names()) or DEFAULT_SOLUTION)
+    named = at.reader.word(tree, at.part, SOLUTIONS.names())
+    check_package(at.reader, SOLUTIONS, named, tree.mark.value)
+    return SolutionSpec(named or DEFAULT_SOLUTION)
 
 
 def _solution_data(spec: SolutionSpec) -> str | dict[str, Any]:
@@ -170,6 +180,7 @@ def read_solutions(reader: Reader, tree: Tree, part: str) -> tuple[tuple[str, Op
 def _with_options(reader: Reader, entry: Entry, part: str) -> tuple[str, Options]:
     known = reader.word(Scalar(entry.name, entry.name, entry.value.mark), part, SOLUTIONS.names())
     told = f'"{entry.name}" of {part}'
+    check_package(reader, SOLUTIONS, entry.name, entry.place)
     if (options := SOLUTIONS.known(entry.name)) is not None:
         check_options(reader, entry, told, options)
     return known, reader.options(entry.value, told)

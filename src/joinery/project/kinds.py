@@ -10,13 +10,16 @@ Invariant: a name means one kind; a package cannot replace one of Joinery's own.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, is_dataclass
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
 from joinery.errors import (
+    JoineryError,
     LookupOptionError,
     SinkOptionError,
     SolutionOptionError,
@@ -33,6 +36,12 @@ class UnknownKindError(SpecError):
     code = "SPEC_UNKNOWN_SINK"
 
 
+class PackageError(SpecError):
+    """What an installed package adds cannot be used."""
+
+    code = "SPEC_PACKAGE"
+
+
 @dataclass(frozen=True, slots=True)
 class Registry:
     """The kinds of one sort, by name.
@@ -42,6 +51,7 @@ class Registry:
         noun: What one is called in messages.
         code: Of the error that a name means none.
         built_in: Joinery's own, each as `module:attribute`.
+        has: What each thing that a kind makes has to have.
         refusal: Raised where options are not what their kind takes.
         beside: What may stand beside the options of any kind.
         of: What the kinds belong to, behind their name in messages.
@@ -51,6 +61,7 @@ class Registry:
     noun: str
     code: str
     built_in: Mapping[str, str]
+    has: tuple[str, ...] = ()
     refusal: type[SpecError] = SpecError
     beside: Mapping[str, Option] = field(default_factory=dict)
     of: str = ""
@@ -67,11 +78,12 @@ class Registry:
 
         Raises:
             UnknownKindError: Nothing that is installed has this name.
+            PackageError: What has it cannot be imported, or says nothing of its kind.
         """
         if name in self.built_in:
             return imported(self.built_in[name])
-        if entry := self._added().get(name):
-            return entry.load()
+        if entries := self._added().get(name):
+            return self._loaded(name, entries)
         known = self.names()
         near = difflib.get_close_matches(name, known, n=1)
         raise UnknownKindError(
@@ -85,9 +97,17 @@ class Registry:
         """Return the class of a kind's options; None where its package declares none."""
         try:
             found = self.find(name) if name in self else None
-        except ImportError:
-            return None  # a run that needs it tells why
+        except PackageError:
+            return None  # `broken` tells why
         return found if isinstance(found, type) else None
+
+    def broken(self, name: str) -> PackageError | None:
+        """Return why a kind cannot be used though it is installed, None where it can be."""
+        try:
+            _ = self.find(name) if name in self else None
+        except PackageError as error:
+            return error
+        return None
 
     def says(self, name: str, word: str) -> bool:
         """Return whether the options of a kind say of all of its kind what a word means."""
@@ -120,9 +140,12 @@ class Registry:
         """
         found = self.find(name)
         if isinstance(found, type):
-            return self._method(self.read(name, given), name, "make")(*where)
+            make = self._method(self.read(name, given), name, "make")
+            with self._telling(name, "make"):
+                return self._whole(name, make(*where))
         own = {key: value for key, value in given.items() if key not in self.beside}
-        return found(*where[:-1], own, where[-1])
+        with self._telling(name, "make"):
+            return self._whole(name, found(*where[:-1], own, where[-1]))
 
     def target(
         self, name: str, given: Mapping[str, object], made_for: str, folder: Path
@@ -143,9 +166,13 @@ class Registry:
             return None
         self._method(kind, name, "target")
         try:
-            found: Target | None = self.read(name, given).target(made_for, folder)
+            declared = self.read(name, given)
         except SpecError:
             return None
+        with self._telling(name, "target"):
+            found: Target | None = declared.target(made_for, folder)
+        if found is not None and not isinstance(found, Target):
+            raise self._unfit(name, f'"target" returns {type(found).__name__}, not a Target')
         return found
 
     def _method(self, options: Any, name: str, method: str) -> Callable[..., Any]:
@@ -160,9 +187,70 @@ class Registry:
         found: Callable[..., Any] = getattr(options, method)
         return found
 
-    def _added(self) -> dict[str, EntryPoint]:
-        found = entry_points(group=self.group) if self.group else ()
-        return {each.name: each for each in found}
+    def _added(self) -> dict[str, list[EntryPoint]]:
+        """Return the entry points of packages by name: one each, unless packages disagree."""
+        found: dict[str, list[EntryPoint]] = {}
+        for each in entry_points(group=self.group) if self.group else ():
+            found.setdefault(each.name, []).append(each)
+        return found
+
+    def _loaded(self, name: str, entries: list[EntryPoint]) -> Any:
+        packages = sorted({_package(each) for each in entries})
+        if len(packages) > 1:
+            raise PackageError(
+                f'{self.noun} "{name}" is in several packages: {", ".join(packages)}',
+                hint="Uninstall all of them but one.",
+            )
+        try:
+            found = entries[0].load()
+        except (Exception, SystemExit) as error:
+            raise PackageError(
+                f'{self.noun} "{name}" of package "{packages[0]}" cannot be imported',
+                detail=f"{entries[0].value}: {_raised(error)}.",
+                hint="Reinstall or fix the package.",
+            ) from error
+        if is_dataclass(found) if isinstance(found, type) else callable(found):
+            return found
+        raise self._unfit(name, "it is neither a class made by `options` nor a function")
+
+    def _whole(self, name: str, made: Any) -> Any:
+        """Return what a kind made, once it is seen to have all that it needs."""
+        if name not in self.built_in and not all(hasattr(made, each) for each in self.has):
+            lacking = next(each for each in self.has if not hasattr(made, each))
+            what = f'"make" returns {type(made).__name__}, which has no "{lacking}"'
+            raise self._unfit(name, what)
+        return made
+
+    def _unfit(self, name: str, why: str) -> PackageError:
+        packages = ", ".join(_package(each) for each in self._added().get(name, ()))
+        return PackageError(
+            f'{self.noun} "{name}" of package "{packages}" cannot be used: {why}',
+            hint="Use another version of the package, or fix it.",
+        )
+
+    @contextmanager
+    def _telling(self, name: str, method: str) -> Iterator[None]:
+        """Tell what a package's method raises as its own; what Joinery's raise is as it is."""
+        try:
+            yield
+        except JoineryError:
+            raise
+        except (Exception, SystemExit) as error:
+            if name in self.built_in:
+                raise
+            raise self._unfit(name, f'"{method}" raised {_raised(error)}') from error
+
+
+def _package(entry: EntryPoint) -> str:
+    return entry.dist.name if entry.dist is not None else entry.module
+
+
+def _raised(error: BaseException) -> str:
+    """Return what was raised, and where."""
+    frames = traceback.extract_tb(error.__traceback__)
+    at = [each for each in frames if not each.filename.startswith("<")][-1]
+    told = f": {error}" if str(error) else ""
+    return f"{type(error).__name__}{told} ({Path(at.filename).name}:{at.lineno})"
 
 
 @options
@@ -202,6 +290,7 @@ SINKS = Registry(
         "foreach": "joinery.sinks.foreach:ForeachOptions",
         "console": "joinery.sinks.console:ConsoleOptions",
     },
+    ("guarantee", "target", "open", "write", "close"),
     SinkOptionError,
     {**options_in(DeliveryOptions), **options_in(RevealOptions)},
 )
@@ -240,6 +329,7 @@ LOOKUP_STORES = Registry(
         "http": "joinery.lookups.http:HttpOptions",
         "function": "joinery.lookups.function:FunctionOptions",
     },
+    ("target", "most_keys", "open", "fetch", "close"),
     LookupOptionError,
 )
 KEY_VALUE_STORES = Registry(
@@ -252,6 +342,7 @@ KEY_VALUE_STORES = Registry(
         "dynamodb": "joinery.solutions.key_value.dynamodb:DynamoOptions",
         "memory": "joinery.solutions.key_value.memory:MemoryOptions",
     },
+    ("get_many", "put_many", "scan", "close"),
     StoreOptionError,
     of=' of "kv"',
 )
@@ -267,6 +358,7 @@ SOLUTIONS = Registry(
         "dynamodb": "joinery.solutions.single_table.options:DynamoOptions",
         "auto": "joinery.solutions.auto:AutoOptions",
     },
+    ("apply", "forget", "close"),
     SolutionOptionError,
 )
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 from joinery.errors import SpecError
 from joinery.project.function import shown_name
-from joinery.project.kind import Options
+from joinery.project.kind import Options, check_package
 from joinery.project.kinds import LOOKUP_STORES
 from joinery.project.mark import Path
 from joinery.project.option import check_options
@@ -107,7 +107,8 @@ def _read_store(at: At, tree: Tree) -> StoreRead:
     if entry.name not in LOOKUP_STORES:
         message = f'{part} has no kind "{entry.name}"'
         reader.unknown(message, entry.name, LOOKUP_STORES.names(), entry.place)
-    elif (known := LOOKUP_STORES.known(entry.name)) is not None:
+    check_package(reader, LOOKUP_STORES, entry.name, entry.place)
+    if (known := LOOKUP_STORES.known(entry.name)) is not None:
         check_options(reader, entry, f'"{entry.name}" of {part}', known)
     return StoreRead(entry.name, reader.options(entry.value, f'"{entry.name}" of {part}'))
 

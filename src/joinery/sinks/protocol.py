@@ -138,6 +138,17 @@ class Written:
     by_tasks: int = 0
 
 
+def whole(written: object) -> Written:
+    """Return what a sink's `write` returned, once it is seen to be what it should be.
+
+    Raises:
+        TypeError: It is nothing, or something else.
+    """
+    if isinstance(written, Written):
+        return written
+    raise TypeError(f"write returned {type(written).__name__}, not a Written")
+
+
 class Sink(Protocol):
     """A place for the documents of one product.
 

@@ -13,6 +13,7 @@ from joinery.delivery.held_outlet import GatedOutlet, SettlingOutlet
 from joinery.delivery.hold import Hold
 from joinery.delivery.outlet import Delaying, DirectOutlet, SinkResult
 from joinery.delivery.timed import SinkTimes, TimedSink
+from joinery.errors import RunError
 from joinery.model.type import Atomic, Field, Struct
 from joinery.sinks.files import FilesSink
 from joinery.sinks.line import StagedRow, read_rows
@@ -30,7 +31,7 @@ class Target:
     def __init__(self) -> None:
         self.batches: list[tuple[int, list[StagedRow]]] = []
         self.after: list[int] = []
-        self.failure: Exception | None = None
+        self.failure: BaseException | None = None
         self.refused: tuple[Refusal, ...] = ()
 
     def open(self) -> None: ...
@@ -138,6 +139,55 @@ def test_a_batch_without_documents_reaches_no_sink(target: Target, staging: Stag
     assert DirectOutlet([target]).write(staging.batch(1)) == ()
 
     assert target.batches == []
+
+
+@pytest.mark.parametrize(
+    ("failure", "told"),
+    [
+        (ValueError("no"), "ValueError: no"),
+        (SystemExit(3), "SystemExit: 3"),  # else the thread of the batch ends, and the run hangs
+    ],
+)
+def test_what_a_sink_raises_is_told_with_product_and_target(
+    target: Target, staging: Staging, failure: BaseException, told: str
+) -> None:
+    target.failure = failure
+
+    with pytest.raises(RunError) as raised:
+        DirectOutlet([target]).write(staging.batch(1, row(1, 1)))
+
+    assert f'could not write documents of "p" to target: {told}' == raised.value.message
+
+
+def test_a_sink_that_does_not_say_what_it_wrote_is_told_so(
+    target: Target, staging: Staging, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(target, "write", lambda batch: None)
+
+    with pytest.raises(RunError, match="write returned NoneType, not a Written"):
+        DirectOutlet([target]).write(staging.batch(1, row(1, 1)))
+
+
+def test_a_sink_that_cannot_be_opened_is_told_with_its_target(
+    target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(target, "open", lambda: 1 / 0)
+
+    with pytest.raises(RunError, match="could not open target: ZeroDivisionError"):
+        DirectOutlet([target]).open()
+
+
+def test_a_sink_that_cannot_be_closed_keeps_no_other_open(
+    target: Target, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    other, closed = Target(), list[str]()
+    monkeypatch.setattr(target, "close", lambda: 1 / 0)
+    monkeypatch.setattr(other, "close", lambda: closed.append("other"))
+
+    DirectOutlet([target, other]).close()
+
+    assert ["other"] == closed
+    assert "could not close target: ZeroDivisionError" in caplog.text
 
 
 def test_what_a_target_takes_is_told_once(target: Target, staging: Staging) -> None:

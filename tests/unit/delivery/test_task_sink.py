@@ -195,7 +195,9 @@ def test_what_waiting_does_not_help_is_told_before_an_outage(batch: StagedBatch)
 
 
 def test_what_is_no_error_of_ours_is_told_with_the_product(batch: StagedBatch) -> None:
-    with pytest.raises(Exception, match='could not write documents of "p" to its sink: 0'):
+    with pytest.raises(
+        Exception, match='could not write documents of "p" to its sink: KeyError: 0'
+    ):
         sink_of(Target(answers={0: [KeyError(0)]})).write(batch)
 
 

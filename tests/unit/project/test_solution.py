@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -105,14 +106,29 @@ def test_each_store_backed_solution_says_how_it_is_opened() -> None:
     assert ("rdbms-trigger", "rdbms-store", "kv", "dynamodb") == store_solutions()
 
 
+@dataclass
+class Remote:
+    """What such a package makes."""
+
+    url: str
+    products: object
+    place: object
+
+    def apply(self, changes: object, batch: object) -> None: ...
+
+    def forget(self, before_us: int) -> None: ...
+
+    def close(self) -> None: ...
+
+
 @options
 class RemoteOptions:
     """The options of a solution that a package might add."""
 
     url: str = text("Its address.", secret=True)
 
-    def make(self, products: object, place: object) -> object:
-        return self.url, products, place
+    def make(self, products: object, place: object) -> Remote:
+        return Remote(self.url, products, place)
 
 
 @pytest.fixture
@@ -124,7 +140,7 @@ def remote(monkeypatch: pytest.MonkeyPatch) -> None:
         "find",
         lambda kinds, name: RemoteOptions if name == "remote" else found(kinds, name),
     )
-    monkeypatch.setattr(Registry, "_added", lambda kinds: {"remote": None})
+    monkeypatch.setattr(Registry, "_added", lambda kinds: {"remote": []})
 
 
 @pytest.mark.usefixtures("remote")
@@ -142,7 +158,7 @@ def test_a_packages_solution_is_opened_by_its_options(tmp_path: Path) -> None:
 
     opened: object = open_solution("remote", [], {"url": "here"}, place)
 
-    assert ("here", [], place) == opened
+    assert Remote("here", [], place) == opened
 
 
 def test_a_database_is_an_address(tmp_path: Path) -> None:

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from joinery.errors import SinkOptionError
 from joinery.model.type import LONG, Field, Struct
-from joinery.project.kinds import LOOKUP_STORES, SINKS, Registry, UnknownKindError
+from joinery.project.kinds import (
+    LOOKUP_STORES,
+    SINKS,
+    PackageError,
+    Registry,
+    UnknownKindError,
+)
 from joinery.project.load import load_parts
 from joinery.project.option import options
 from joinery.project.schema import schema
@@ -20,15 +29,62 @@ EXAMPLE = Path(__file__).parents[3] / "examples/plugin_sink"
 SHAPE = Struct((Field("id", LONG),))
 
 
+BROKEN = """
+import sys
+from joinery.project.option import Target, options
+
+class Sink:
+    target, guarantee = "there", None
+    def open(self): ...
+    def write(self, batch): ...
+
+@options
+class Unmade:
+    def make(self, product, folder): return Sink()
+    def target(self, product, folder): return Target("there", product, product)
+
+@options
+class Raising:
+    def make(self, product, folder): sys.exit("no licence")
+    def target(self, product, folder): raise ValueError("no name")
+
+@options
+class Untold:
+    def target(self, product, folder): return "there"
+
+class Undeclared:
+    def make(self, product, folder): return Sink()
+
+NUMBER = 5
+"""
+
+
+def install(site: Path, package: str, points: str) -> None:
+    """Put what pip leaves of a package with some entry points into a folder."""
+    facts = site / f"{package}-0.1.0.dist-info"
+    facts.mkdir(parents=True)
+    (facts / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\n")
+    (facts / "entry_points.txt").write_text(points)
+
+
+@pytest.fixture
+def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A package whose sinks are wrong in one way each."""
+    site = tmp_path / "site"
+    kinds = ("Unmade", "Raising", "Untold", "Undeclared", "NUMBER", "Gone")
+    points = "".join(f"{each.lower()} = broken_sinks:{each}\n" for each in kinds)
+    install(site, "broken", f"[joinery.sinks]\n{points}unfound = nowhere_sinks:Options\n")
+    (site / "broken_sinks.py").write_text(BROKEN)
+    monkeypatch.syspath_prepend(str(site))
+    yield
+    sys.modules.pop("broken_sinks", None)
+
+
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The example package on the path, with the entry point that its wheel would have."""
-    facts = tmp_path / "site" / "joinery_folder_sink-0.1.0.dist-info"
-    facts.mkdir(parents=True)
-    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: joinery-folder-sink\n")
-    (facts / "entry_points.txt").write_text(
-        "[joinery.sinks]\nfolder = joinery_folder_sink:FolderOptions\n"
-    )
+    points = "[joinery.sinks]\nfolder = joinery_folder_sink:FolderOptions\n"
+    install(tmp_path / "site", "joinery-folder-sink", points)
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
     monkeypatch.syspath_prepend(str(EXAMPLE / "src"))
 
@@ -107,14 +163,17 @@ def test_each_kind_says_what_it_makes_and_what_it_keeps(registry: Registry) -> N
 
 
 def test_a_package_may_name_a_plain_function(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[object] = []
+
     def folder_sink(product: str, options: object, folder: Path) -> object:
-        return product, options, folder
+        given.append((product, options, folder))
+        return FilesSink(folder)
 
     monkeypatch.setattr(Registry, "find", lambda registry, name: folder_sink)
 
-    made: object = make_sink("other", "p", {"path": "out", "spool": True}, Path("here"))
+    make_sink("other", "p", {"path": "out", "spool": True}, Path("here"))
 
-    assert ("p", {"path": "out"}, Path("here")) == made
+    assert [("p", {"path": "out"}, Path("here"))] == given
     assert SINKS.known("files") is None
 
 
@@ -137,6 +196,73 @@ def test_a_package_that_does_not_say_what_a_sink_keeps_is_told_so(
 
     assert 'the options of sink "silent" have no method "target"' == refused.value.message
     assert "SilentOptions" in refused.value.detail
+
+
+@pytest.mark.usefixtures("broken")
+@pytest.mark.parametrize(
+    ("kind", "message", "detail"),
+    [
+        ("unfound", 'of package "broken" cannot be imported', "ModuleNotFoundError: No module"),
+        ("gone", 'of package "broken" cannot be imported', "AttributeError: module"),
+        ("number", 'of package "broken" cannot be used: it is neither a class made by', ""),
+        ("undeclared", "it is neither a class made by `options` nor a function", ""),
+        ("unmade", '"make" returns Sink, which has no "close"', ""),
+        ("raising", '"make" raised SystemExit: no licence (broken_sinks.py:17)', ""),
+    ],
+)
+def test_a_package_that_makes_no_sink_is_told_as_its_own_fault(
+    tmp_path: Path, kind: str, message: str, detail: str
+) -> None:
+    with pytest.raises(PackageError) as refused:
+        make_sink(kind, "p", {}, tmp_path)
+
+    assert message in refused.value.message
+    assert detail in refused.value.detail
+    assert f'sink "{kind}"' in refused.value.message
+
+
+@pytest.mark.usefixtures("broken")
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("raising", '"target" raised ValueError: no name (broken_sinks.py:18)'),
+        ("untold", '"target" returns str, not a Target'),
+    ],
+)
+def test_a_package_that_fails_to_say_what_it_keeps_is_told_as_its_own_fault(
+    tmp_path: Path, kind: str, message: str
+) -> None:
+    with pytest.raises(PackageError, match=re.escape(message)):
+        SINKS.target(kind, {}, "p", tmp_path)
+
+
+@pytest.mark.usefixtures("broken")
+def test_a_package_that_cannot_be_imported_is_a_problem_at_its_place(tmp_path: Path) -> None:
+    file = tmp_path / "joinery.yaml"
+    file.write_text(
+        "sources: {changes: {files: {path: data}}}\n"
+        "relations: {user: {key: [id], fields: {id: long}}}\n"
+        "products:\n"
+        "  p: {root: user, sink: {unfound: {path: out}}}\n"
+    )
+
+    _, problems = load_parts(file)
+
+    (problem,) = problems
+    assert "SPEC_PACKAGE" == problem.code
+    assert problem.location is not None
+    assert (4, 26) == (problem.location.line, problem.location.column)
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_name_that_two_packages_have_means_neither(tmp_path: Path) -> None:
+    install(tmp_path / "site", "other", "[joinery.sinks]\nfolder = math:sqrt\n")
+
+    with pytest.raises(PackageError) as refused:
+        SINKS.find("folder")
+
+    told = 'sink "folder" is in several packages: joinery-folder-sink, other'
+    assert told == refused.value.message
 
 
 def test_the_example_names_its_entry_point() -> None:
