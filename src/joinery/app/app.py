@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from joinery.app.declarations import Declarations, Table
 from joinery.app.groups import Groups, begun
-from joinery.app.project import Project, unknown_name
+from joinery.app.project import ByName, Project, unknown_name
 from joinery.app.run import run
 from joinery.app.stream import Stream
 from joinery.errors import SpecError, suggesting_methods
@@ -289,14 +289,15 @@ class App:
 
     @property
     def tables(self) -> Mapping[str, Table]:
-        """The tables by name."""
-        return dict(self.declarations.tables)
+        """The tables by name; asking for one that is not there tells which are."""
+        return ByName("table", self.declarations.tables)
 
     @property
     def streams(self) -> Mapping[str, Stream]:
-        """The streams that have a name, as `sink` and `named` give it."""
+        """The streams that have a name, as `sink` and `named` give it; else as `tables`."""
         known = self.declarations.streams
-        return {name: Stream.of(self.declarations, spec) for name, spec in known.items()}
+        found = {name: Stream.of(self.declarations, spec) for name, spec in known.items()}
+        return ByName("stream", found)
 
     @property
     def spec(self) -> ProjectSpec:

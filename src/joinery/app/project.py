@@ -63,8 +63,8 @@ ProjectLike: TypeAlias = "Project | Declaring | str | Path"
 _Named = TypeVar("_Named")
 
 
-class _ByName(dict[str, _Named]):
-    """Products or streams by name; one that is not there is told with those that are."""
+class ByName(dict[str, _Named]):
+    """Products, streams or tables by name; one that is not there is told with those that are."""
 
     def __init__(self, kind: str, named: Mapping[str, _Named]) -> None:
         super().__init__(named)
@@ -283,12 +283,12 @@ class Project:
     def products(self) -> Mapping[str, Product]:
         """The products by name; asking for one that is not there tells which are."""
         found = {each.name: Product(self, each) for each in self.spec.products}
-        return _ByName("product", found)
+        return ByName("product", found)
 
     @property
     def streams(self) -> Mapping[str, Stream]:
         """The streams by name; asking for one that is not there tells which are."""
-        return _ByName("stream", {each.name: Stream(self, each) for each in self.spec.streams})
+        return ByName("stream", {each.name: Stream(self, each) for each in self.spec.streams})
 
     def to_yaml(self) -> str:
         """Return the project as the text of its file."""

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from joinery.errors import LookupOptionError
+from joinery.expression.python_value import type_name
 from joinery.lookups.protocol import (
     Answer,
     Key,
@@ -23,7 +24,7 @@ from joinery.lookups.protocol import (
     LookupUnavailableError,
     Unfit,
 )
-from joinery.lookups.value import RowReader, type_name
+from joinery.lookups.value import RowReader
 from joinery.project.function import imported
 from joinery.project.option import Option, Target, declared, options
 from joinery.project.reader import Reader

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
 from joinery.errors import LookupOptionError, needs_extra
+from joinery.expression.python_value import type_name
 from joinery.lookups.protocol import (
     Answer,
     Key,
@@ -29,7 +30,7 @@ from joinery.lookups.protocol import (
     LookupUnavailableError,
     Unfit,
 )
-from joinery.lookups.value import RowReader, answers_of, json_value, type_name
+from joinery.lookups.value import RowReader, answers_of, json_value
 from joinery.project.option import Target, count, options, text, texts
 
 if TYPE_CHECKING:

@@ -11,11 +11,13 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from joinery.expression.python_value import MISFITS, Read, reader, type_name
 from joinery.model.change import Row
-from joinery.model.type import Array, DataType, Map, Struct
+from joinery.model.type import Array, DataType, Field, Map, Struct
 from joinery.plan.step import MapRows
 from joinery.project.function import imported
 
@@ -74,7 +76,27 @@ def mapped_row(
             if name not in within:
                 known = [each.name for each in struct.fields]
                 return MapFailure(_strange(step, name, f'field of "{column.name}"', known))
-    return made
+    return _typed(step, made)
+
+
+def _typed(step: MapRows, made: Mapping[str, Any]) -> Mapping[str, Any] | MapFailure:
+    """Return what a function made as values of the declared types, null where it left one out."""
+    row: dict[str, Any] = {}
+    for column, read in _readers(step.output):
+        value = made.get(column.name)
+        try:
+            row[column.name] = None if value is None else read(value)
+        except MISFITS:
+            return MapFailure(
+                f'The function {step.name}: column "{column.name}" holds {type_name(value)},'
+                f" which is not of type {column.type}."
+            )
+    return row
+
+
+@cache
+def _readers(output: Struct) -> tuple[tuple[Field, Read], ...]:
+    return tuple((each, reader(each.type)) for each in output.fields)
 
 
 def _structured(type: DataType) -> bool:

@@ -15,6 +15,7 @@ Invariant: a batch sends an event at most once, under a version above the event'
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from functools import partial
 from typing import Any, Protocol
 
@@ -269,15 +270,13 @@ def _mapped(
     """Give each event to the user's function; one that it fails on is a dead letter."""
     out: list[Event] = []
     for event in events:
-        made = mapped_row(step, function, dict(event.row))
+        made = mapped_row(step, function, deepcopy(dict(event.row)))
         if made is None:
             found.counters["events_dropped"] += 1
         elif isinstance(made, MapFailure):
             found.dead.append(DeadEvent(event, "map_failed", made.detail))
         else:
-            out.append(
-                event.with_row({each.name: made.get(each.name) for each in step.output.fields})
-            )
+            out.append(event.with_row(made))
     return out
 
 

@@ -23,6 +23,7 @@ from joinery.plan.relation import Relation
 from joinery.project.kinds import FORMATS
 from joinery.semantics.read_change import typed
 
+Op = Literal["insert", "update", "delete", "tombstone"]
 _BITS = {"byte": 7, "short": 15, "int": 31, "long": 63}
 _KINDS: dict[str, type] = {
     "boolean": bool,
@@ -121,7 +122,7 @@ class RowChange:
         7
     """
 
-    op: Literal["insert", "update", "delete", "tombstone"]
+    op: Op
     relation: str
     columns: Mapping[str, Any]
     position: int | None = None
@@ -205,24 +206,33 @@ class RowChange:
         return values[column]
 
 
+def _told(op: Op, relation: object, columns: Mapping[str, Any]) -> RowChange:
+    if isinstance(relation, str):
+        return RowChange(op, relation, columns)
+    raise ChangeError(
+        f"a relation cannot be of type {type(relation).__name__}",
+        hint=f'Write {op}("{getattr(relation, "name", "orders")}", …), with its name.',
+    )
+
+
 def insert(relation: str, /, **columns: object) -> RowChange:
     """Tell a whole row; columns that are not named are null."""
-    return RowChange("insert", relation, columns)
+    return _told("insert", relation, columns)
 
 
 def update(relation: str, /, **columns: object) -> RowChange:
     """Tell some columns of a row; the others keep what is stored."""
-    return RowChange("update", relation, columns)
+    return _told("update", relation, columns)
 
 
 def delete(relation: str, /, **columns: object) -> RowChange:
     """Tell that a row went: its key, and in a flat format what else is told, such as when."""
-    return RowChange("delete", relation, columns)
+    return _told("delete", relation, columns)
 
 
 def tombstone(relation: str, /, **key: object) -> RowChange:
     """Tell a null value under the row's key, as compacted logs hold after a delete."""
-    return RowChange("tombstone", relation, key)
+    return _told("tombstone", relation, key)
 
 
 def flat(changes: Iterable[object]) -> Iterator[Change | RowChange]:

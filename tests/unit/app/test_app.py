@@ -492,3 +492,15 @@ def test_an_app_without_a_sink_is_refused_before_spark_starts(
 
     assert "RUN_SELECTION" == told.value.code
     assert ".sink(…)" in told.value.hint
+
+
+def test_a_name_that_an_app_does_not_have_is_told_with_those_that_it_has() -> None:
+    app = jn.App("shop")
+    app.table("users", key="id", fields={"id": "long"})
+
+    with pytest.raises(JoineryError, match='the project has no table "user"') as refused:
+        app.tables["user"]
+    with pytest.raises(JoineryError, match='the project has no stream "users"'):
+        app.streams["users"]
+
+    assert 'Use "users".' == refused.value.hint

@@ -17,6 +17,22 @@ def nobody(keys: Sequence[Any]) -> dict[Any, dict[str, Any]]:
     return {}
 
 
+def test_a_function_that_changes_what_it_is_given_gives_the_same_again() -> None:
+    def longer(event: Mapping[str, Any]) -> dict[str, Any]:
+        event["tags"].append("z")
+        return {"n": len(event["tags"])}
+
+    events = jn.App("shop").stream(
+        "event", key="id", fields={"id": "long", "tags": "array<string>"}
+    )
+    driver = StreamDriver(events.map(longer, {"n": "int"}))
+
+    sent = driver.send(insert("event", id=1, tags=["a"]))
+
+    assert [{"n": 2}] == [each.value for each in sent]
+    assert sent == driver.replay()
+
+
 def test_a_lambda_runs_and_has_no_place_in_a_file(tmp_path: Path) -> None:
     app = jn.App("a", folder=tmp_path)
     orders = app.stream("orders", key="id", fields={"id": "long"})

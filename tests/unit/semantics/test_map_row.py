@@ -70,7 +70,23 @@ def test_a_key_that_a_function_adds_to_the_row_it_was_given_is_told() -> None:
 def test_columns_of_the_event_that_are_not_declared_may_be_given_back() -> None:
     given = made(lambda event: {**event, "score": 2.0}, id=1, body="{}")
 
-    assert given == {"id": 1, "body": "{}", "score": 2.0}
+    assert given == {"id": 1, "score": 2.0}
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        ({"id": "seven"}, 'column "id" holds a text, which is not of type long.'),
+        ({"id": 2.5}, 'column "id" holds a number, which is not of type long.'),
+        ({"score": True}, 'column "score" holds a flag, which is not of type double.'),
+    ],
+)
+def test_a_value_of_another_type_is_told_with_its_column(row: dict[str, Any], told: str) -> None:
+    assert detail(lambda event: row).endswith(f": {told}")
+
+
+def test_a_value_that_its_type_can_hold_becomes_one_of_it() -> None:
+    assert made(lambda event: {"id": 7.0, "score": 1}) == {"id": 7, "score": 1.0}
 
 
 PLACE = Struct((Field("city", Atomic("string")), Field("zip", Atomic("string"))))
@@ -103,7 +119,7 @@ def test_a_field_that_a_function_adds_to_a_struct_of_the_event_is_told() -> None
 def test_fields_of_the_events_structs_that_are_not_declared_may_be_given_back() -> None:
     given = nested(lambda event: event, home={"city": "Ulm", "floor": 2}, places=None)
 
-    assert given == {"home": {"city": "Ulm", "floor": 2}, "places": None}
+    assert given == {"home": {"city": "Ulm", "zip": None}, "places": None}
 
 
 def test_a_field_of_the_events_structs_is_no_column_that_may_be_given_back() -> None:

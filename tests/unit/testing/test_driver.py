@@ -287,3 +287,12 @@ def test_the_driver_of_stores_gives_the_same_values() -> None:
     emitted = Driver(PROFILE, solution="memory").send(*changes)
 
     assert Driver(PROFILE).send(*changes) == emitted
+
+
+def test_a_relation_in_place_of_its_name_is_refused_with_what_to_write() -> None:
+    user: Any = jn.relation("user", key="id", fields={"id": "long"})
+
+    with pytest.raises(ChangeError) as refused:
+        insert(user, id=1)
+
+    assert 'Write insert("user", …), with its name.' == refused.value.hint

@@ -7,6 +7,7 @@ with what does not fit its declared columns, is told with the reason and goes no
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from datetime import UTC
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,6 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from joinery.lookups.protocol import Unfit
-from joinery.lookups.value import RowReader
 from joinery.model.type import Struct
 from joinery.plan.step import MapRows
 from joinery.semantics.map_row import MapFailure, function_of, mapped_row
@@ -36,31 +35,27 @@ class Caller:
         self._step = step
         self._folder = str(folder)
         self._given = given
-        self._ready: tuple[Any, RowReader] | None = None
+        self._ready: Callable[[Any], object] | None = None
 
     def __call__(self, row: Row | None) -> tuple[tuple[Any, ...] | None, str | None] | None:
         """Return the function's columns, and why it failed; None for no event."""
         if row is None:
             return None
-        function, reader = self._ready or self._made()
-        made = mapped_row(self._step, function, plain(row, self._given))
+        made = mapped_row(self._step, self._ready or self._made(), plain(row, self._given))
         if made is None:
             return None, None
         if isinstance(made, MapFailure):
             return None, made.detail
-        found = reader.named(made)
-        if isinstance(found, Unfit):
-            return None, f"The function {self._step.name}: {found.detail}."
-        return found, None
+        return tuple(made.values()), None
 
     def __getstate__(self) -> dict[str, Any]:
         told = {"_step": self._step, "_folder": self._folder, "_given": self._given}
         return {**told, "_ready": None}
 
-    def _made(self) -> tuple[Any, RowReader]:
+    def _made(self) -> Callable[[Any], object]:
         if self._folder not in sys.path:
             sys.path.insert(0, self._folder)
-        self._ready = function_of(self._step), RowReader(self._step.output.fields)
+        self._ready = function_of(self._step)
         return self._ready
 
 
