@@ -8,7 +8,7 @@ import sqlite3
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -388,3 +388,21 @@ def test_a_store_whose_function_ends_the_process_ends_the_run_with_the_reason(
 
     with pytest.raises(JoineryError, match="no licence"):
         assert run.await_termination(120), "it hangs"
+
+
+def test_a_function_that_holds_a_lock_is_told_by_its_name(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lock = threading.Lock()
+
+    def guarded(event: Mapping[str, Any]) -> dict[str, Any]:
+        with lock:
+            return {"number": event["number"]}
+
+    app = jn.App("shop", folder=tmp_path)
+    events = app.stream("event", key="number", fields={"number": "long"})
+    events.map(guarded, {"number": "long"}).sink(files={"path": "out"})
+    (tmp_path / "data/event").mkdir(parents=True)
+
+    with pytest.raises(JoineryError, match="guarded cannot be sent to Spark's workers"):
+        app.run(spark, once=True).await_termination(120)

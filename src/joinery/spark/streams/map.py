@@ -10,12 +10,14 @@ import sys
 from collections.abc import Callable
 from datetime import UTC
 from pathlib import Path
+from pickle import PicklingError
 from typing import Any
 
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from joinery.errors import RunError
 from joinery.model.type import Struct
 from joinery.plan.step import MapRows
 from joinery.semantics.map_row import MapFailure, function_of, mapped_row
@@ -97,6 +99,9 @@ def mapped(frame: DataFrame, step: MapRows, folder: Path) -> DataFrame:
         frame: Columns _1, _2 and row, which is null where there is no event.
         step: The function and its columns.
         folder: Where its module may stand.
+
+    Raises:
+        RunError: The function holds what cannot leave this process.
     """
     declared = T.StructType(
         [
@@ -106,5 +111,12 @@ def mapped(frame: DataFrame, step: MapRows, folder: Path) -> DataFrame:
     )
     caller = Caller(step, folder, frame.schema["row"].dataType)
     call = F.udf(caller, declared, useArrow=False)
-    told = frame.select("_1", "_2", call.asNondeterministic()("row").alias("told"))
+    try:
+        told = frame.select("_1", "_2", call.asNondeterministic()("row").alias("told"))
+    except PicklingError as error:
+        raise RunError(
+            f"the function {step.name} cannot be sent to Spark's workers",
+            detail=f"{error}",
+            hint="Make locks, connections and sessions in the function, or in a module of its own.",
+        ) from error
     return told.select("_1", "_2", F.col("told.row"), F.col("told.error"))
