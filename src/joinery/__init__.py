@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from joinery.app.project import Project, load
     from joinery.app.run import run, runs
     from joinery.app.state import state
+    from joinery.app.state_documents import state_documents
     from joinery.app.status import status
     from joinery.app.stream import Stream
     from joinery.app.wait import wait
@@ -52,6 +53,7 @@ __all__ = [
     "runs",
     "search",
     "state",
+    "state_documents",
     "status",
     "testing",
     "wait",
@@ -66,6 +68,7 @@ _HOMES = {
     "JoineryError": "joinery.errors",
     "diff": "joinery.app.diff",
     "state": "joinery.app.state",
+    "state_documents": "joinery.app.state_documents",
     "status": "joinery.app.status",
     "wait": "joinery.app.wait",
     **dict.fromkeys(("where_to", "why"), "joinery.app.why"),

@@ -33,6 +33,7 @@ PUBLIC = [
     "runs",
     "search",
     "state",
+    "state_documents",
     "status",
     "testing",
     "wait",

@@ -22,6 +22,7 @@ SEARCH_PAGE = (DOCS / "search.md").read_text(encoding="utf-8")
 COMMAND = re.compile(r"```console\n\$ joinery (.*?)\n(.*?)```", re.DOTALL)
 SHOWN = COMMAND.findall(PAGE)
 OF_STATE = [each for each in SHOWN if "--state" in each[0]]
+OF_ALL = [each for each in SHOWN if each[0].startswith("state ")]
 OF_GROUPS = [each for each in SHOWN if "--product pages_per_hour" in each[0]]
 GROUPS = """\
 name: site
@@ -63,9 +64,13 @@ def said(shown: list[tuple[str, str]]) -> list[tuple[str, str]]:
     return [(line, CliRunner().invoke(app, shlex.split(line)).stdout) for line, _ in shown]
 
 
+def unversioned(shown: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    return [(line, re.sub(r'"version":\d+', "", text)) for line, text in shown]
+
+
 def test_commands_say_what_the_page_shows(hello: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(hello)
-    shown = [each for each in SHOWN if each not in (*OF_GROUPS, *OF_STATE)]
+    shown = [each for each in SHOWN if each not in (*OF_GROUPS, *OF_STATE, *OF_ALL)]
 
     assert 4 == len(shown)
     assert shown == said(shown)
@@ -77,8 +82,9 @@ def test_a_command_says_of_state_what_the_page_shows(
     run_to_end(spark, hello)
     monkeypatch.chdir(hello)
 
-    assert 1 == len(OF_STATE)
+    assert (1, 1) == (len(OF_STATE), len(OF_ALL))
     assert OF_STATE == said(OF_STATE)
+    assert unversioned(OF_ALL) == unversioned(said(OF_ALL))
 
 
 def test_a_command_says_of_groups_what_the_page_shows(

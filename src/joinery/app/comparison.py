@@ -28,7 +28,7 @@ from joinery.place.place import numbers_in
 from joinery.plan.product import DocumentForm, Product
 from joinery.plan.relation import Computed
 from joinery.project.product import ProjectSpec
-from joinery.project.quantity import duration_ms
+from joinery.project.quantity import duration_ms, share_of
 from joinery.sinks.reader import DocumentReader, ReadsFromKey, make_reader
 
 
@@ -68,11 +68,7 @@ class DiffOptions:
         text = str(self.sample)
         if not text:
             return 1.0
-        try:
-            share = float(text.removesuffix("%")) / 100
-        except ValueError:
-            share = -1.0
-        if not text.endswith("%") or not 0 < share <= 1:
+        if (share := share_of(text)) is None:
             raise DiffError(
                 f'"{text}" is not a share of the documents', hint="Write it as 1% or 0.5%."
             )

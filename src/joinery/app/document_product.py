@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from difflib import get_close_matches
 
 from joinery.app.logs import WhyError
@@ -44,7 +43,7 @@ def asked_product(spec: ProjectSpec, name: str, asked: str = "why") -> Product:
     """
     known = [each.name for each in spec.products]
     if name not in known:
-        raise _unknown(spec, name, known, asked)
+        raise unknown_product(spec, name, asked)
     plan, problems, _ = examine(spec.alone(name))
     raise_all(problems)
     assert plan is not None
@@ -59,7 +58,15 @@ def asked_product(spec: ProjectSpec, name: str, asked: str = "why") -> Product:
     return found
 
 
-def _unknown(spec: ProjectSpec, name: str, known: Sequence[str], asked: str) -> WhyError:
+def unknown_product(spec: ProjectSpec, name: str, asked: str) -> WhyError:
+    """Return that the project has no product of a name.
+
+    Args:
+        spec: The project.
+        name: The one that was asked for.
+        asked: The command that asks.
+    """
+    known = [each.name for each in spec.products]
     near = get_close_matches(str(name), known, 1)  # a caller may give any object
     guess = f"Did you mean {near[0]}? " if near else ""
     hint = f"{guess}Known: {', '.join(known)}." if known else "The project has no product."

@@ -56,7 +56,7 @@ def state(
         raise WhyError(f'--state does not cover product "{product}" yet, which {plan.form.does}')
     if any(each.personal is not None for each in plan.relations):
         raise WhyError(f'--state does not cover product "{product}" yet: it has personal columns')
-    with StateReader(spec, query_of(spec, plan), batch) as reader:
+    with StateReader(spec, query_of(spec, product), batch) as reader:
         logs, values, unread = _logs(project, plan, key, reader.batch, records)
         document, refused = reader.document(product, key_json(values, plan.key))
     return InState(
@@ -70,12 +70,12 @@ def state(
     )
 
 
-def query_of(spec: ProjectSpec, product: Product) -> list[Product]:
-    """Return all products of the query of one."""
+def query_of(spec: ProjectSpec, product: str) -> list[Product]:
+    """Return all products of the query of one, which the project has."""
     plan, problems, _ = examine(spec)
     raise_all(problems)
     assert plan is not None
-    query = next(each.query for each in plan.products if each.name == product.name)
+    query = next(each.query for each in plan.products if each.name == product)
     return [each for each in plan.products if each.query == query]
 
 

@@ -46,7 +46,7 @@ def by_state(
     if not asked:
         return [*wrong], ""
     try:
-        with StateReader(spec, query_of(spec, product)) as state:
+        with StateReader(spec, query_of(spec, product.name)) as state:
             for key in asked:
                 found[key], _ = state.document(product.name, key)
         return judged(wrong, found, lambda keys: _told(spec, product, state.batch, keys)), ""

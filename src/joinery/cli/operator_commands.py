@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from joinery.cli.argument import DEFAULT, ProjectFile
+from joinery.cli.argument import DEFAULT, ProjectFile, names_a_project
 
 commands = typer.Typer()
 PANEL = "Operate"
@@ -155,6 +155,33 @@ def why(
             process=process,
         )
     raise typer.Exit(done)
+
+
+@commands.command(rich_help_panel=PANEL)
+def state(
+    product: Annotated[
+        str, typer.Argument(metavar="PRODUCT", help="A product; optional if there is only one.")
+    ] = "",
+    file: ProjectFile = DEFAULT,
+    key: Annotated[
+        str | None,
+        typer.Option("--key", metavar="KEY", help="Only documents whose keys begin with this."),
+    ] = None,
+    batch: Annotated[
+        int | None,
+        typer.Option("--batch", metavar="N", min=0, help="Show them as of batch N of their run."),
+    ] = None,
+    sample: Annotated[
+        str,
+        typer.Option("--sample", metavar="1%", help="Show a share of them, the same each time."),
+    ] = "",
+) -> None:
+    """Print all documents as the run's state has them, as JSON lines; beside a run, or without."""
+    from joinery.cli.state import run_state_documents
+
+    if file == DEFAULT and names_a_project(product):
+        product, file = "", Path(product)
+    raise typer.Exit(run_state_documents(file, product, key, batch=batch, sample=sample))
 
 
 # What is not taken is refused here, with the option that takes it.

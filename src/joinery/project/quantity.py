@@ -148,3 +148,17 @@ def size_text(size: int) -> str:
     units = ((unit, bytes_) for unit, bytes_ in reversed(_BYTES.items()) if unit)
     unit, bytes_ = next(each for each in units if size % each[1] == 0)
     return f"{size // bytes_} {unit}"
+
+
+def share_of(text: str) -> float | None:
+    """Return a share that is written in per cent, above 0 and at most 1; None for another text.
+
+    Example:
+        >>> share_of("0.5%"), share_of("100%"), share_of("0%"), share_of("5")
+        (0.005, 1.0, None, None)
+    """
+    try:
+        share = float(text.removesuffix("%")) / 100
+    except ValueError:
+        return None
+    return share if text.endswith("%") and 0 < share <= 1 else None

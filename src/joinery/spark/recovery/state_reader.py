@@ -8,7 +8,7 @@ kept.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -96,13 +96,39 @@ class StateReader:
         Raises:
             StateReadError: The state cannot be read.
         """
+        self._check_built(product)
+        self._process.ask({"product": product, "key": key})
+        letter, _, document = self._process.answer().decode().partition("\n")
+        return document or None, json.loads(letter)["reason"] if letter else ""
+
+    def lines(
+        self, product: str, prefix: Mapping[str, str], sample: float = 1.0
+    ) -> Iterator[bytes]:
+        """Yield the documents that sinks hold, as lines of the files sink, many at a time.
+
+        One whose version the state does not tell is without; one that cannot be sent has `refused`,
+        which says why, in place of its value. Nothing else is asked until all lines are taken.
+
+        Args:
+            product: One of the query.
+            prefix: Values of the first columns of the key, as JSON; only documents with these.
+            sample: The share of them, from 0 to 1; the same keys each time.
+
+        Raises:
+            StateReadError: The state cannot be read.
+        """
+        self._check_built(product)
+        told = ",".join(f"{json.dumps(name)}:{value}" for name, value in prefix.items())
+        self._process.ask(
+            {"product": product, "columns": len(prefix), "key": f"{{{told}}}", "sample": sample}
+        )
+        yield from iter(self._process.answer, b"")
+
+    def _check_built(self, product: str) -> None:
         if product in self._unbuilt:
             raise StateReadError(
                 f'product "{product}" is not built yet', hint="Build it first: joinery run --once."
             )
-        self._process.ask({"product": product, "key": key})
-        letter, _, document = self._process.answer().decode().partition("\n")
-        return document or None, json.loads(letter)["reason"] if letter else ""
 
     def _failure(self, told: str) -> StateReadError:
         """Return that the state cannot be read, or is gone by now."""

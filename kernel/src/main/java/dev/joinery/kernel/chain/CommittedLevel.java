@@ -3,9 +3,13 @@ package dev.joinery.kernel.chain;
 import dev.joinery.kernel.bytes.Address;
 import dev.joinery.kernel.spark.BytesEncoder;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
+import java.util.function.Consumer;
+import java.util.function.Predicate;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.catalyst.encoders.ExpressionEncoder;
@@ -17,6 +21,7 @@ import org.apache.spark.sql.execution.streaming.state.StateStoreId;
 import org.apache.spark.sql.execution.streaming.state.StateStoreProvider;
 import org.apache.spark.sql.execution.streaming.state.StateStoreProvider$;
 import org.apache.spark.sql.execution.streaming.state.StateStoreProviderId;
+import org.apache.spark.sql.execution.streaming.state.UnsafeRowPair;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.streaming.OutputMode;
 import org.apache.spark.sql.streaming.TimeMode;
@@ -82,12 +87,9 @@ public final class CommittedLevel implements AutoCloseable {
 
   /** What the node of an address sends out of the chain at a message. */
   public List<byte[]> ask(byte[] address, byte[] message) {
-    // Of Spark's two providers the one of runs gives readers a whole store.
-    StateStore store = (StateStore) provider.getReadStore(version, Option.apply(id));
+    StateStore store = opened();
     try {
-      Level nodes = new Level(shared, level, new Counting.EachGroup());
-      nodes.setHandle(handle(store));
-      nodes.init(OutputMode.Update(), TimeMode.None());
+      Level nodes = over(store);
       List<byte[]> sent = new ArrayList<>();
       CollectionConverters.asJava(
               nodes.handleInputRows(
@@ -103,6 +105,56 @@ public final class CommittedLevel implements AutoCloseable {
     } finally {
       store.abort();
     }
+  }
+
+  /** Gives what the node of an address has given sinks, as messages. */
+  public void show(byte[] address, Consumer<byte[]> taking) {
+    StateStore store = opened();
+    try {
+      Level nodes = over(store);
+      give(nodes, address, taking);
+      nodes.close();
+    } finally {
+      store.abort();
+    }
+  }
+
+  /** The same of all addresses that are asked for, one after the other. */
+  public void showAll(Predicate<byte[]> asked, Consumer<byte[]> taking) {
+    StateStore store = opened();
+    try {
+      Level nodes = over(store);
+      byte[] last = null;
+      Iterator<UnsafeRowPair> parts =
+          CollectionConverters.asJava(store.iteratorWithMultiValues(MovedState.VARIABLE));
+      while (parts.hasNext()) {
+        byte[] address = parts.next().key().getBinary(0);
+        // Patches stand behind what they are of.
+        if (!Arrays.equals(address, last) && asked.test(address)) {
+          give(nodes, address, taking);
+        }
+        last = address;
+      }
+      nodes.close();
+    } finally {
+      store.abort();
+    }
+  }
+
+  private static void give(Level nodes, byte[] address, Consumer<byte[]> taking) {
+    nodes.show(address).forEachRemaining(each -> taking.accept(each._1()));
+  }
+
+  private StateStore opened() {
+    // Of Spark's two providers the one of runs gives readers a whole store.
+    return (StateStore) provider.getReadStore(version, Option.apply(id));
+  }
+
+  private Level over(StateStore store) {
+    Level nodes = new Level(shared, level, new Counting.EachGroup());
+    nodes.setHandle(handle(store));
+    nodes.init(OutputMode.Update(), TimeMode.None());
+    return nodes;
   }
 
   @SuppressWarnings("unchecked")

@@ -106,6 +106,15 @@ public class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[], byte
     return outbox;
   }
 
+  /** What the node of an address of this level has given sinks, as it stands there. */
+  Outbox show(byte[] address) {
+    begin();
+    Outbox outbox = Outbox.at(address);
+    Node node = nodes.node(Address.nodeOf(address));
+    node.show(Address.keyOf(address), stateOf(address), outbox);
+    return outbox;
+  }
+
   /** Notes what steps of a node took that ran later, as their messages were asked for. */
   void spentLater(int node, long nanos) {
     nodes.spent(node, nanos);

@@ -10,6 +10,7 @@ import dev.joinery.kernel.chain.HeldProgram;
 import dev.joinery.kernel.chain.SharedProgram;
 import dev.joinery.kernel.chain.CommittedLevel;
 import dev.joinery.kernel.chain.StateMark;
+import dev.joinery.kernel.ingress.KeyPrefix;
 import dev.joinery.kernel.ingress.PendingRoots;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.program.Compiler;
@@ -74,6 +75,10 @@ public final class CommittedDocuments implements AutoCloseable {
    * questions, a line each: {@code {"product", "key": text of a JSON object}}. An answer has its
    * length in front, as an int: the dead letter that is told in place of the document, if any, a
    * line break, and the document's text, if there is one.
+   *
+   * <p>{@code {"product", "columns", "key", "sample"}} asks for all documents whose keys begin as
+   * that key does, which has so many columns, or a sample of them; the answers to it are parts of
+   * some lines each, and one of no length at the end ({@link DocumentLines}).
    */
   public static void main(String[] arguments) throws IOException {
     BufferedReader in =
@@ -82,12 +87,43 @@ public final class CommittedDocuments implements AutoCloseable {
     System.setOut(System.err); // What a library prints is no answer.
     try (CommittedDocuments documents = new CommittedDocuments(JSON.readTree(in.readLine()))) {
       for (String line = in.readLine(); line != null && !line.isEmpty(); line = in.readLine()) {
-        byte[] answer = documents.answer(line).getBytes(StandardCharsets.UTF_8);
-        out.writeInt(answer.length);
-        out.write(answer);
+        JsonNode question = JSON.readTree(line);
+        if (question.has("sample")) {
+          documents.list(question, out);
+        } else {
+          write(documents.answer(line).getBytes(StandardCharsets.UTF_8), out);
+        }
         out.flush();
       }
     }
+  }
+
+  private static void write(byte[] answer, DataOutputStream out) throws IOException {
+    out.writeInt(answer.length);
+    out.write(answer);
+  }
+
+  private void list(JsonNode question, DataOutputStream out) throws IOException {
+    String product = question.get("product").asText();
+    int columns = question.get("columns").asInt();
+    KeyPrefix asked = new KeyPrefix(program, product, columns, question.get("key").asText());
+    DocumentLines lines =
+        new DocumentLines(
+            program, asked, question.get("sample").asDouble(), part -> write(part, out));
+    byte[] only = asked.address();
+    if (only != null) {
+      levelOf(only).show(only, lines::take);
+    } else {
+      int level = program.nodes().get(asked.node()).level();
+      for (int i = 0; i < partitions(); i++) {
+        CommittedLevel.Place place = placeOf(level, i);
+        try (CommittedLevel each = opened(level, place)) {
+          each.showAll(lines::mayBeAt, lines::take);
+        }
+      }
+    }
+    lines.close();
+    write(new byte[0], out);
   }
 
   private String answer(String question) {
@@ -121,12 +157,18 @@ public final class CommittedDocuments implements AutoCloseable {
 
   private CommittedLevel levelOf(byte[] address) {
     int level = program.nodes().get(Address.nodeOf(address)).level();
-    int partition = Address.partitionOf(address, request.get("partitions").asInt());
+    int partition = Address.partitionOf(address, partitions());
+    return levels.computeIfAbsent(placeOf(level, partition), place -> opened(level, place));
+  }
+
+  private int partitions() {
+    return request.get("partitions").asInt();
+  }
+
+  private CommittedLevel.Place placeOf(int level, int partition) {
     // Spark numbers operators from the last on.
     int operator = program.levels() - level;
-    String state = request.get("state").asText();
-    return levels.computeIfAbsent(
-        new CommittedLevel.Place(state, operator, partition), place -> opened(level, place));
+    return new CommittedLevel.Place(request.get("state").asText(), operator, partition);
   }
 
   private CommittedLevel opened(int level, CommittedLevel.Place place) {

@@ -1,6 +1,5 @@
 package dev.joinery.kernel.egress;
 
-import dev.joinery.kernel.bytes.BinaryRow;
 import dev.joinery.kernel.bytes.ByteReader;
 import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.message.Counters;
@@ -9,7 +8,6 @@ import dev.joinery.kernel.message.RawChange;
 import dev.joinery.kernel.message.Replacement;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.render.ByteSink;
-import dev.joinery.kernel.render.JsonWriter;
 import java.io.Closeable;
 import java.io.IOException;
 import java.io.OutputStream;
@@ -29,7 +27,6 @@ import org.apache.commons.io.IOUtils;
 import org.apache.spark.TaskContext;
 import org.apache.spark.api.java.function.Function2;
 import org.apache.spark.sql.catalyst.InternalRow;
-import org.apache.spark.sql.types.StructType;
 
 /**
  * Writes one batch's documents, changes and dead letters as JSON lines, a part a task; gives back
@@ -321,15 +318,8 @@ public final class Stage
 
   /** Writes one product's documents as lines of the files sink, and counts them. */
   private static final class Lines {
-    private static final byte[] KEY = "{\"key\":".getBytes(StandardCharsets.UTF_8);
-    private static final byte[] VALUE = ",\"value\":".getBytes(StandardCharsets.UTF_8);
-    private static final byte[] NULL = "null".getBytes(StandardCharsets.UTF_8);
-    private static final byte[] VERSION = ",\"version\":".getBytes(StandardCharsets.UTF_8);
     private static final String REPLACED = ",\"before\":\"%s\",\"after\":\"%s\"";
-    private final JsonWriter key;
-    private final JsonWriter value;
-    private final int keyColumns;
-    private final int valueColumns;
+    private final SinkLine line;
     private final boolean settling;
     private final LineIndex index = new LineIndex();
     private Slice place;
@@ -339,15 +329,12 @@ public final class Stage
     private long bytes;
 
     Lines(Program.ProductProgram product, boolean settling) {
-      this.key = new JsonWriter(product.key());
-      this.value = new JsonWriter(product.value());
-      this.keyColumns = columns(product.key());
-      this.valueColumns = columns(product.value());
+      this.line = new SinkLine(product);
       this.settling = settling;
     }
 
     void count(int kind, ByteSink line) {
-      index.add(line, KEY.length, keyTo, place);
+      index.add(line, SinkLine.KEY_FROM, keyTo, place);
       if (kind == Message.DOCUMENT) {
         upserts++;
       } else {
@@ -366,25 +353,14 @@ public final class Stage
       counts.add(Counters.DOCUMENTS, name, "bytes", bytes);
     }
 
-    private static int columns(StructType type) {
-      return type.length();
-    }
-
-    public void write(int kind, ByteReader in, ByteSink out) {
+    void write(int kind, ByteReader in, ByteSink out) {
       long version = in.readLong();
       place = in.readBlob();
       Slice replaced = in.readBlob();
-      out.append(KEY);
-      key.write(BinaryRow.of(in.readBlob(), keyColumns), out);
+      line.key(in.readBlob(), out);
       keyTo = out.size();
-      out.append(VALUE);
-      if (kind == Message.DOCUMENT) {
-        value.write(BinaryRow.of(in.rest(), valueColumns), out);
-      } else {
-        out.append(NULL);
-      }
-      out.append(VERSION);
-      out.append(Long.toString(version).getBytes(StandardCharsets.UTF_8));
+      line.value(kind == Message.DOCUMENT ? in.rest() : null, out);
+      line.version(version, out);
       if (settling && !replaced.isEmpty()) {
         Replacement told = Replacement.read(replaced);
         String before = told.held() ? HexFormat.of().toHexDigits(told.before()) : "";

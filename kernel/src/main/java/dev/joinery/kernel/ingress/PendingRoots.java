@@ -3,32 +3,19 @@ package dev.joinery.kernel.ingress;
 import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.joinery.kernel.bytes.Address;
-import dev.joinery.kernel.bytes.BinaryRow;
 import dev.joinery.kernel.bytes.ByteWriter;
-import dev.joinery.kernel.bytes.KeyCodec;
 import dev.joinery.kernel.bytes.Slice;
-import dev.joinery.kernel.format.ChangeSink;
-import dev.joinery.kernel.format.Format;
-import dev.joinery.kernel.format.Formats;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
-import dev.joinery.kernel.program.DocumentProgram;
-import dev.joinery.kernel.program.EventFoldProgram;
-import dev.joinery.kernel.program.GroupProgram;
-import dev.joinery.kernel.program.HistoryProgram;
 import dev.joinery.kernel.program.PatternProgram;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.program.SearchProgram;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.nio.charset.StandardCharsets;
-import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.List;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
@@ -74,7 +61,7 @@ public final class PendingRoots {
   public Root read(String json) {
     try {
       JsonNode told = EXACT.readTree(json);
-      int product = productOf(program, told.path("product").asText());
+      int product = Sender.productOf(program, told.path("product").asText());
       if (readers[product] == null) {
         readers[product] = Reader.of(program, product);
       }
@@ -84,21 +71,13 @@ public final class PendingRoots {
     }
   }
 
-  private static int productOf(Program program, String name) {
-    for (int i = 0; i < program.products().size(); i++) {
-      if (program.products().get(i).name().equals(name)) {
-        return i;
-      }
-    }
-    throw new IllegalArgumentException("no product \"" + name + "\"");
-  }
-
   /** Reads the keys of one product. */
   private interface Reader {
     Root root(String key, long version) throws IOException;
 
     static Reader of(Program program, int product) {
-      int sender = senderOf(program, product);
+      Sender by = Sender.of(program, product);
+      int sender = by.node();
       Program.NodeProgram node = program.nodes().get(sender);
       StructType type = program.products().get(product).key();
       if (node instanceof SearchProgram) {
@@ -107,19 +86,11 @@ public final class PendingRoots {
       if (node instanceof PatternProgram pattern) {
         return starts(pattern, sender, type);
       }
-      KeyReader reader = new KeyReader(type, type.length() - timesOf(node));
+      KeyReader reader = new KeyReader(type, by.columns());
       return (key, version) -> {
         byte[] row = reader.row(key);
         return new Root(Address.of(sender, reader.code(row)), row, version);
       };
-    }
-
-    /** How many times a key ends with that are not in the address. */
-    private static int timesOf(Program.NodeProgram node) {
-      if (node instanceof HistoryProgram history) {
-        return history.known() == null ? 1 : 2;
-      }
-      return node instanceof GroupProgram group && group.session() != null ? 1 : 0;
     }
 
     /** A match is told to the bucket of its document, by the codes of the two keys. */
@@ -156,85 +127,5 @@ public final class PendingRoots {
         return new Root(Address.of(sender, told), code, version);
       };
     }
-
-    private static int senderOf(Program program, int product) {
-      for (int i = 0; i < program.nodes().size(); i++) {
-        Program.NodeProgram node = program.nodes().get(i);
-        if (node instanceof DocumentProgram.FoldProgram fold && fold.product() == product
-            || node instanceof DocumentProgram.RootProgram root && root.product() == product
-            || node instanceof GroupProgram group && group.product() == product
-            || node instanceof PatternProgram pattern && pattern.product() == product
-            || node instanceof SearchProgram search && search.product() == product
-            || node instanceof HistoryProgram history && history.product() == product
-            || node instanceof EventFoldProgram events && events.product() == product) {
-          return i;
-        }
-      }
-      throw new IllegalArgumentException("no node sends product " + product);
-    }
-  }
-
-  /** Reads columns by the format of flat rows; the first {@code coded} make an address. */
-  private static final class KeyReader implements ChangeSink {
-    private final StructType type;
-    private final KeyCodec codec;
-    private final Format format;
-    private byte[] row;
-
-    KeyReader(StructType type, int coded) {
-      StructField[] columns = type.fields();
-      List<KeyCodec.Column> codes = new ArrayList<>();
-      for (int i = 0; i < coded; i++) {
-        codes.add(new KeyCodec.Column(i, columns[i].dataType(), columns[i].dataType(), false));
-      }
-      this.type = type;
-      this.codec = new KeyCodec(codes);
-      this.format = Formats.of(relation(columns))[0];
-    }
-
-    private static String relation(StructField[] columns) {
-      ObjectNode relation = new ObjectMapper().createObjectNode();
-      relation.put("name", "key").put("format", "json").put("timeUnit", "micros");
-      relation.putNull("position").put("images", "full");
-      relation.putArray("key"); // Of none is asked that it be there: a group's may be null.
-      ArrayNode told = relation.putArray("columns");
-      for (StructField column : columns) {
-        told.addObject().put("name", column.name()).put("type", column.dataType().sql());
-      }
-      return "[" + relation + "]";
-    }
-
-    byte[] row(String key) {
-      row = null;
-      format.decode(0, null, key.getBytes(StandardCharsets.UTF_8), this);
-      if (row == null) {
-        throw new IllegalArgumentException("no key of type " + type.sql());
-      }
-      return row;
-    }
-
-    byte[] code(byte[] row) {
-      return codec.encode(BinaryRow.of(Slice.of(row), type.length()));
-    }
-
-    @Override
-    public void change(
-        int relation,
-        int op,
-        boolean positioned,
-        long position,
-        byte[] bytes,
-        int length,
-        long[] absent) {
-      row = java.util.Arrays.copyOf(bytes, length);
-    }
-
-    @Override
-    public void deadLetter(int relation, String reason, String detail) {
-      throw new IllegalArgumentException(reason + ": " + detail);
-    }
-
-    @Override
-    public void count(int relation, String counter) {}
   }
 }

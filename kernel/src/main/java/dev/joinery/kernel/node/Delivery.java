@@ -61,6 +61,9 @@ sealed interface Delivery {
    */
   void reopen(ByteReader pending, long committed);
 
+  /** Sends again what was sent last; {@code own} is the own row. */
+  void show(Assembled row, Slice own, Outbox outbox);
+
   /** {@code row} is null where there is none; {@code before} and {@code after} are own rows. */
   void send(Assembled row, Slice before, Slice after, Slice key, long timestamp, Outbox outbox);
 
@@ -138,9 +141,16 @@ sealed interface Delivery {
         last.sendGone(() -> own == null ? null : keyRow(own), timestamp, outbox);
         return;
       }
-      SentDocument.Next next =
-          new SentDocument.Next(document.row(), document.flags(), document.overflowed(), 0);
-      last.send(next, () -> keyRow(after), timestamp, outbox);
+      last.send(nextOf(document), () -> keyRow(after), timestamp, outbox);
+    }
+
+    @Override
+    public void show(Assembled document, Slice own, Outbox outbox) {
+      last.show(nextOf(document), () -> keyRow(own), outbox);
+    }
+
+    private static SentDocument.Next nextOf(Assembled document) {
+      return new SentDocument.Next(document.row(), document.flags(), document.overflowed(), 0);
     }
 
     private Slice keyRow(Slice ownRow) {
@@ -200,6 +210,11 @@ sealed interface Delivery {
 
     @Override
     public void reopen(ByteReader pending, long committed) {
+      throw new IllegalStateException("only roots are sent to sinks");
+    }
+
+    @Override
+    public void show(Assembled row, Slice own, Outbox outbox) {
       throw new IllegalStateException("only roots are sent to sinks");
     }
 

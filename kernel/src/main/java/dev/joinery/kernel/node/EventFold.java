@@ -128,6 +128,14 @@ public final class EventFold implements Node {
     log.write(state);
   }
 
+  @Override
+  public void show(Slice key, State state, Outbox outbox) {
+    Log log = new Log(key, state);
+    if (log.exists && !last.isIdle()) {
+      last.show(SentDocument.Next.of(log.document(), 0), log::keyRow, outbox);
+    }
+  }
+
   /** The events of one key while a batch is worked on. */
   private final class Log {
     private final Slice key;
@@ -410,13 +418,16 @@ public final class EventFold implements Node {
         last.sendGone(this::keyRow, timestamp, outbox);
         return;
       }
+      last.send(SentDocument.Next.of(document(), 0), this::keyRow, timestamp, outbox);
+    }
+
+    private Slice document() {
       Object[] columns = Arrays.copyOf(address.decode(key), program.by() + state.length);
       BinaryRow.point(stateRow, now);
       for (int i = 0; i < state.length; i++) {
         columns[program.by() + i] = stateRow.isNullAt(i) ? null : stateRow.get(i, state[i]);
       }
-      Slice made = BinaryRow.copy(document.apply(new GenericInternalRow(columns)));
-      last.send(SentDocument.Next.of(made, 0), this::keyRow, timestamp, outbox);
+      return BinaryRow.copy(document.apply(new GenericInternalRow(columns)));
     }
 
     private Slice keyRow() {

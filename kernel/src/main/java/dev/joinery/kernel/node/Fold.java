@@ -126,6 +126,15 @@ public final class Fold implements Node {
   }
 
   @Override
+  public void show(Slice key, State state, Outbox outbox) {
+    Slice row = view(read(state.read(), state));
+    Assembled assembled = row == null || delivery.isIdle() ? null : assemble(row);
+    if (assembled != null) {
+      delivery.show(assembled, row, outbox);
+    }
+  }
+
+  @Override
   public void expire(Slice key, List<Slice> entries, long timestamp, State state) {
     byte[] stored = state.read();
     if (stored == null) {

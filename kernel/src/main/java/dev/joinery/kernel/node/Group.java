@@ -116,12 +116,25 @@ public final class Group implements Node {
       last.sendGone(keyRow, timestamp, outbox);
       return;
     }
-    Slice row = document.row(ownColumns(keys.decode(group)), kept.aggregates.result());
+    Slice row = rowOf(group);
     int failed = document.failures() + kept.aggregates.overflows();
     context.counters().productFailures(product, failures, failed);
     failures = failed;
     SentDocument.Next next = SentDocument.Next.of(row, kept.aggregates.exceeded());
     last.send(next, keyRow, timestamp, outbox);
+  }
+
+  private Slice rowOf(Slice group) {
+    return document.row(ownColumns(keys.decode(group)), kept.aggregates.result());
+  }
+
+  @Override
+  public void show(Slice group, State state, Outbox outbox) {
+    open(state.read(), state);
+    if (kept.size() > 0 && !last.isIdle()) {
+      SentDocument.Next row = SentDocument.Next.of(rowOf(group), 0);
+      last.show(row, () -> document.key(keys.decode(group)), outbox);
+    }
   }
 
   /** The columns of a group's key, then the window's end and its seconds where it has one. */

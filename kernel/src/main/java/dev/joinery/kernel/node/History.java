@@ -9,6 +9,7 @@ import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.message.RawChange;
 import dev.joinery.kernel.program.HistoryProgram;
+import dev.joinery.kernel.state.Mapped;
 import dev.joinery.kernel.state.State;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -99,6 +100,13 @@ public final class History implements Node {
     times.forEach(timeline::turn);
     timeline.send(timestamp, outbox);
     timeline.write(state);
+  }
+
+  @Override
+  public void show(Slice key, State state, Outbox outbox) {
+    Timeline timeline = new Timeline(key, state);
+    List<Long> times = timeline.turns.times();
+    outbox.later(new Mapped<>(times.iterator(), each -> () -> timeline.show(each, outbox)));
   }
 
   /** A place where the row that is shown begins, or ends before a time without one. */
@@ -223,8 +231,7 @@ public final class History implements Node {
           last.reopen(new ByteReader(reopened.get(time), 0, reopened.get(time).length));
         }
         if (turn.shows()) {
-          Slice document = documentOf(versions.cell(time), time, turns.firstAbove(time));
-          last.send(SentDocument.Next.of(document, 0), () -> keyOf(time), timestamp, outbox);
+          last.send(SentDocument.Next.of(documentAt(time), 0), () -> keyOf(time), timestamp, outbox);
           turns.put(time, new Turn(true, sent()).toBytes());
         } else {
           last.sendGone(() -> keyOf(time), timestamp, outbox);
@@ -235,6 +242,19 @@ public final class History implements Node {
         highest = Math.max(highest, last.version());
       }
       version = highest;
+    }
+
+    void show(long time, Outbox outbox) {
+      Turn turn = Turn.read(turns.get(time));
+      if (turn.shows() && !turn.sent().isEmpty()) {
+        last.read(new ByteReader(turn.sent()));
+        last.beginAbove(0); // What is kept may be above the version that it was sent under.
+        last.show(SentDocument.Next.of(documentAt(time), 0), () -> keyOf(time), outbox);
+      }
+    }
+
+    private Slice documentAt(long time) {
+      return documentOf(versions.cell(time), time, turns.firstAbove(time));
     }
 
     private Slice sent() {

@@ -35,6 +35,14 @@ public interface Node {
     throw new UnsupportedOperationException("a node that has nothing to forget");
   }
 
+  /**
+   * Sends what sinks were given of an address and hold now, each document under the version it has,
+   * where the state tells that, else 0; or why it cannot be sent. It alters nothing.
+   */
+  default void show(Slice key, State state, Outbox outbox) {
+    throw new UnsupportedOperationException("a node that gives sinks nothing");
+  }
+
   /** Called once a time has come that {@link State#wakeAt} asked for. */
   default void wake(long timestamp, State state, Outbox outbox) {
     throw new UnsupportedOperationException("a node that asks for no time");

@@ -11,6 +11,7 @@ import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.node.PatternMatches.Match;
 import dev.joinery.kernel.program.PatternProgram;
 import dev.joinery.kernel.state.EntryMap;
+import dev.joinery.kernel.state.Mapped;
 import dev.joinery.kernel.state.OrderedMap;
 import dev.joinery.kernel.state.State;
 import dev.joinery.kernel.state.TimedMap;
@@ -117,6 +118,12 @@ public final class Pattern implements Node {
     sequence.send(touched, documents, timestamp, outbox);
     context.counters().productFailures(product, 0, reads.takeFailures());
     sequence.close(timestamp);
+  }
+
+  @Override
+  public void show(Slice key, State state, Outbox outbox) {
+    Sequence sequence = new Sequence(key, state);
+    outbox.later(new Mapped<>(sequence.matches.keys(), each -> () -> sequence.show(each, outbox)));
   }
 
   @Override
@@ -378,7 +385,7 @@ public final class Pattern implements Node {
         }
         if (match != null) {
           Slice known = documents.get(match.start());
-          Slice row = known != null ? known : documentOf(search.again(match.start()));
+          Slice row = known != null ? known : documentOf(match);
           last.send(SentDocument.Next.of(row, 0), () -> keyOf(key), timestamp, outbox);
         } else {
           last.sendGone(() -> keyOf(key), timestamp, outbox);
@@ -387,6 +394,20 @@ public final class Pattern implements Node {
         matches.sent(key, last.isIdle() ? null : sent());
       }
       version = highest;
+    }
+
+    private Slice documentOf(Match match) {
+      return documentOf(search.again(match.start()));
+    }
+
+    void show(Slice key, Outbox outbox) {
+      Slice sent = matches.sentOf(key);
+      Match match = sent == null ? null : matches.shownOf(key, this::mayBeShown);
+      if (match != null) {
+        last.read(new ByteReader(sent));
+        last.beginAbove(0); // What is kept may be above the version that it was sent under.
+        last.show(SentDocument.Next.of(documentOf(match), 0), () -> keyOf(key), outbox);
+      }
     }
 
     private Slice sent() {

@@ -4,6 +4,7 @@ import dev.joinery.kernel.bytes.ByteReader;
 import dev.joinery.kernel.bytes.ByteWriter;
 import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.state.EntryMap;
+import dev.joinery.kernel.state.Mapped;
 import dev.joinery.kernel.state.OrderedMap;
 import dev.joinery.kernel.state.Pages;
 import dev.joinery.kernel.state.TimedMap;
@@ -194,6 +195,11 @@ final class PatternMatches {
   Slice sentOf(Slice key) {
     Slice stored = sent.get(key);
     return stored == null || stored.length() == 1 ? null : stored.sub(1, stored.length() - 1);
+  }
+
+  /** The keys of which something was sent, or awaited no longer. */
+  Iterator<Slice> keys() {
+    return new Mapped<>(sent.from(Slice.EMPTY), each -> each.key().detach());
   }
 
   /** Keeps what was sent of a key, null where the sink holds nothing. */

@@ -72,6 +72,25 @@ public final class Root implements Node {
     write(next, stands == after ? null : stands, timestamp, state);
   }
 
+  @Override
+  public void show(Slice key, State state, Outbox outbox) {
+    byte[] stored = state.read();
+    if (stored == null) {
+      return;
+    }
+    ByteReader in = new ByteReader(stored);
+    last.read(in);
+    if (keepsTold) {
+      in.readBlob();
+    }
+    Child document = document(child(in.rest()));
+    if (document != null && !last.isIdle()) {
+      SentDocument.Next row =
+          new SentDocument.Next(document.row(), document.flags(), null, 0);
+      last.show(row, document::order, outbox);
+    }
+  }
+
   private static Child child(Slice encoded) {
     return encoded.isEmpty() ? null : Child.read(encoded);
   }

@@ -118,6 +118,13 @@ public final class Search implements Node {
     new Batch(bucket, timestamp, state, new Outbox()).expire(entries);
   }
 
+  @Override
+  public void show(Slice bucket, State state, Outbox outbox) {
+    Batch batch = new Batch(bucket, 0, state, outbox);
+    batch.open();
+    outbox.later(new Mapped<>(batch.documents.iterator(), each -> () -> batch.show(each)));
+  }
+
   /** A match that the sink may hold though it was never committed, and its version there. */
   private record Pending(long version, Match match) {
     static Pending read(ByteReader in) {
@@ -464,6 +471,24 @@ public final class Search implements Node {
               ? Message.tombstone(timestamp, program.product(), sending, known, row)
               : Message.document(timestamp, program.product(), sending, known, row, value));
       readers.tell(row, value, sending, timestamp, outbox);
+    }
+
+    /** Sends the matches of a document; state does not tell their versions. */
+    void show(EntryMap.Entry entry) {
+      Slice key = entry.key().detach();
+      Searched found = Searched.read(entry.value().detach());
+      Slice row = rowOf(found.kept);
+      found.hits.forEach(
+          (query, hit) -> {
+            Slice value = document.of(queries.get(query), row);
+            Slice keyRow = document.key(query, key);
+            String reason = limit.reason(value, 0, null);
+            if (reason != null) {
+              outbox.emit(limit.deadLetter(reason, false, keyRow, 0));
+            } else if (hit.sent()) {
+              outbox.emit(Message.document(0, program.product(), 0, keyRow, value));
+            }
+          });
     }
 
     private void sendAgain(Match match) {

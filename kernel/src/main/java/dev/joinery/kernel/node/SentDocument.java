@@ -217,6 +217,16 @@ final class SentDocument {
     }
   }
 
+  /** Sends again what was sent last, under the same version, or why it could not be sent. */
+  void show(Next document, Supplier<Slice> key, Outbox outbox) {
+    String reason = limit.reason(document.row(), document.flags(), document.overflowed());
+    if (reason != null) {
+      outbox.emit(limit.deadLetter(reason, document.flags() != 0, key.get(), 0));
+    } else if (sent) {
+      outbox.emit(Message.document(0, product, version, key.get(), document.row()));
+    }
+  }
+
   private Slice replaced(boolean holds, long after) {
     return known ? new Replacement(sent, hash, holds, after).toBytes() : Replacement.UNKNOWN;
   }

@@ -10,6 +10,7 @@ import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.message.PartialByTime;
 import dev.joinery.kernel.node.SessionPieces.Piece;
 import dev.joinery.kernel.program.GroupProgram;
+import dev.joinery.kernel.state.Mapped;
 import dev.joinery.kernel.state.State;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -126,6 +127,14 @@ public final class Session implements Node {
     sending.sendNeverThere(before, after);
     version = sending.highest;
     close(timestamp, state);
+  }
+
+  @Override
+  public void show(Slice key, State state, Outbox outbox) {
+    open(state);
+    pending.clear();
+    Sending sending = new Sending(keys.decode(key), watermark, 0, outbox);
+    outbox.later(new Mapped<>(sessions.all(), each -> () -> sending.show(each)));
   }
 
   private void hear(ByteReader told) {
@@ -402,12 +411,27 @@ public final class Session implements Node {
               piece.start(), piece.last(), piece.run(), count, failures, ended, sent(), sums()));
     }
 
-    /** Returns how many expressions failed over it. */
-    private int sendDocument(Piece piece, List<Sessions.Kept> olds) {
+    void show(Sessions.Kept known) {
+      last.read(new ByteReader(known.sent()));
+      last.beginAbove(0); // What is kept may be above the version that it was sent under.
+      if (!last.isIdle()) {
+        Piece piece = sessions.pieceOf(known);
+        aggregate(piece, List.of(known), List.of());
+        SentDocument.Next row = SentDocument.Next.of(rowOf(piece), 0);
+        last.show(row, () -> keyOf(piece.start()), outbox);
+      }
+    }
+
+    private Slice rowOf(Piece piece) {
       columns[program.by()] = piece.start();
       columns[program.by() + 1] = piece.end();
       columns[program.by() + 2] = (piece.end() - piece.start()) / 1e6;
-      Slice content = document.row(columns, aggregates.result());
+      return document.row(columns, aggregates.result());
+    }
+
+    /** Returns how many expressions failed over it. */
+    private int sendDocument(Piece piece, List<Sessions.Kept> olds) {
+      Slice content = rowOf(piece);
       int failures = document.failures() + aggregates.overflows();
       int failedBefore = olds.stream().mapToInt(Sessions.Kept::failures).sum();
       context.counters().productFailures(product, failedBefore, failures);

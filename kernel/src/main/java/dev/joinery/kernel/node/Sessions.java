@@ -6,6 +6,7 @@ import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.message.Marks;
 import dev.joinery.kernel.program.GroupProgram;
 import dev.joinery.kernel.state.EntryMap;
+import dev.joinery.kernel.state.Mapped;
 import dev.joinery.kernel.state.OrderedMap;
 import dev.joinery.kernel.state.Pages;
 import java.util.Iterator;
@@ -114,6 +115,17 @@ final class Sessions {
 
   private long endOf(Kept session) {
     return shape.endOf(session.start(), session.last(), session.run());
+  }
+
+  /** All of them, in their order. */
+  Iterator<Kept> all() {
+    return new Mapped<>(byStart.from(TimeCode.of(Long.MIN_VALUE)), Kept::read);
+  }
+
+  /** A session as the piece of the rows that it is. */
+  SessionPieces.Piece pieceOf(Kept session) {
+    return new SessionPieces.Piece(
+        session.start(), session.last(), session.run(), endOf(session));
   }
 
   /** The first of all; null where there is none. */
