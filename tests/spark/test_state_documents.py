@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +20,7 @@ from joinery.cli.commands import app
 from joinery.plan.build import build_plan
 from joinery.plan.product import Product
 from joinery.project.load import load_spec
+from joinery.spark.recovery.mark import bytes_of_marks
 from joinery.spark.recovery.state_reader import StateReader
 
 if TYPE_CHECKING:
@@ -171,3 +174,28 @@ def test_what_does_not_fit_is_refused(
 ) -> None:
     with pytest.raises(WhyError, match=message):
         state_lines(folder, product, **asked)
+
+
+def test_a_mark_keeps_the_state_of_a_batch_that_is_gone(folder: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    checkpoint = copy / ".joinery" / "checkpoint" / "all"
+    asked = ["mark", "profile", "--file", str(copy)]
+
+    made = CliRunner().invoke(app, asked)
+    again = CliRunner().invoke(app, [*asked, "--list"])
+    shutil.rmtree(checkpoint / "state")
+    for kind in ("offsets", "commits"):
+        (checkpoint / kind / "2").write_bytes((checkpoint / kind / "1").read_bytes())
+        (checkpoint / kind / "1").unlink()
+    held_bytes = bytes_of_marks(checkpoint)
+
+    first, second = made.stdout.splitlines()
+    assert "all: the state after batch 1 is kept" == first
+    assert re.fullmatch(r"all: 1 mark, 1\d\.\d kB beyond what the checkpoint holds", second)
+    assert again.stdout.splitlines()[0].startswith("all: batch 1  20")
+    assert held_bytes > 50_000
+    with reader(copy, 1) as state:
+        for name, product in products(copy).items():
+            expected = {key: text for key, (_, text) in held(folder, name, 1).items()}
+            assert expected == {key: text for key, (_, text) in shown(state, product).items()}

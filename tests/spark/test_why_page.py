@@ -23,6 +23,7 @@ COMMAND = re.compile(r"```console\n\$ joinery (.*?)\n(.*?)```", re.DOTALL)
 SHOWN = COMMAND.findall(PAGE)
 OF_STATE = [each for each in SHOWN if "--state" in each[0]]
 OF_ALL = [each for each in SHOWN if each[0].startswith("state ")]
+OF_MARKS = [each for each in SHOWN if each[0] == "mark"]
 OF_GROUPS = [each for each in SHOWN if "--product pages_per_hour" in each[0]]
 GROUPS = """\
 name: site
@@ -68,9 +69,13 @@ def unversioned(shown: list[tuple[str, str]]) -> list[tuple[str, str]]:
     return [(line, re.sub(r'"version":\d+', "", text)) for line, text in shown]
 
 
+def sizeless(text: str) -> str:
+    return re.sub(r"\d+\.\d kB", "", text)
+
+
 def test_commands_say_what_the_page_shows(hello: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(hello)
-    shown = [each for each in SHOWN if each not in (*OF_GROUPS, *OF_STATE, *OF_ALL)]
+    shown = [each for each in SHOWN if each not in (*OF_GROUPS, *OF_STATE, *OF_ALL, *OF_MARKS)]
 
     assert 4 == len(shown)
     assert shown == said(shown)
@@ -85,6 +90,9 @@ def test_a_command_says_of_state_what_the_page_shows(
     assert (1, 1) == (len(OF_STATE), len(OF_ALL))
     assert OF_STATE == said(OF_STATE)
     assert unversioned(OF_ALL) == unversioned(said(OF_ALL))
+    assert [sizeless(text) for _, text in OF_MARKS] == [
+        sizeless(text) for _, text in said(OF_MARKS)
+    ]
 
 
 def test_a_command_says_of_groups_what_the_page_shows(

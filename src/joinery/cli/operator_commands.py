@@ -184,6 +184,25 @@ def state(
     raise typer.Exit(run_state_documents(file, product, key, batch=batch, sample=sample))
 
 
+@commands.command(rich_help_panel=PANEL)
+def mark(
+    product: Annotated[
+        list[str] | None, typer.Argument(metavar="P", help="Only the queries of these products.")
+    ] = None,
+    file: ProjectFile = DEFAULT,
+    keep: Annotated[
+        int, typer.Option("--keep", min=1, help="How many marks of a query stay; the oldest go.")
+    ] = 24,
+    listed: Annotated[
+        bool, typer.Option("--list", help="List marks and their bytes; make none.")
+    ] = False,
+) -> None:
+    """Keep the state of the last batch readable, beyond the hundred batches a checkpoint keeps."""
+    from joinery.cli.mark import run_mark
+
+    raise typer.Exit(run_mark(file, product or (), keep=keep, listed=listed))
+
+
 # What is not taken is refused here, with the option that takes it.
 @commands.command(rich_help_panel=PANEL, context_settings={"allow_extra_args": True})
 def diff(

@@ -29,6 +29,7 @@ from joinery.spark.batch.stores import solution_of
 from joinery.spark.launch import STATE_SETTINGS
 from joinery.spark.partitions import PARTITIONS
 from joinery.spark.recovery.checkpoint import state_ids, state_settings, unbuilt
+from joinery.spark.recovery.mark import marked, marks_of
 from joinery.spark.source.door_process import DoorProcess
 
 _DOOR = "dev.joinery.kernel.door.CommittedDocuments"
@@ -63,6 +64,8 @@ class StateReader:
     ) -> None:
         query = products[0].query
         checkpoint = _checkpoint(spec, query, products)
+        if batch is not None:
+            checkpoint = marked(checkpoint, batch) or checkpoint
         program, earlier = _standing_program(spec, query, products, checkpoint)
         self.batch = _committed(query, checkpoint, batch)
         self._unbuilt = unbuilt(checkpoint)
@@ -171,6 +174,11 @@ def _standing_program(
     )
 
 
+def _marks(checkpoint: Path) -> str:
+    told = ", ".join(str(each.batch) for each in marks_of(checkpoint))
+    return f", and marks of {told}" if told else ""
+
+
 def _committed(query: str, checkpoint: Path, batch: int | None) -> int:
     """Return the batch whose state is read."""
     done = numbers_in(checkpoint / "commits")
@@ -179,6 +187,6 @@ def _committed(query: str, checkpoint: Path, batch: int | None) -> int:
     if batch is not None and batch not in done:
         raise StateReadError(
             f'the checkpoint of query "{query}" has no batch {batch}',
-            detail=f"It has {min(done)} to {max(done)}.",
+            detail=f"It has {min(done)} to {max(done)}{_marks(checkpoint)}.",
         )
     return max(done) if batch is None else batch

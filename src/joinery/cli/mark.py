@@ -1,0 +1,66 @@
+"""`joinery mark`: the state of the last batch is kept for longer, or what is kept is listed."""
+
+from __future__ import annotations
+
+import datetime as dt
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from joinery.cli.ending import DONE
+from joinery.delivery.query_paths import QueryPaths
+from joinery.errors import SpecError
+from joinery.observe.outline import queries_of
+from joinery.project.load import load_spec
+from joinery.project.product import ProjectSpec
+from joinery.spark.recovery.mark import bytes_of_marks, mark_last, marks_of
+from joinery.text.figure import counted_text, size_text
+
+_WHAT = "a mark of state"
+
+
+class MarkArgumentError(SpecError):
+    """The arguments of `mark` do not fit the project."""
+
+    code = "MARK_ARGUMENT"
+
+
+def run_mark(file: Path, products: Sequence[str], *, keep: int, listed: bool) -> int:
+    """Mark the last batch of the queries of some products, or list their marks.
+
+    Args:
+        file: The project file or folder.
+        products: Whose state; of all queries where empty.
+        keep: How many marks of a query stay.
+        listed: Whether marks are listed, and none is made.
+
+    Raises:
+        ProjectErrors: The project is wrong.
+        MarkArgumentError: There is no such product.
+        MarkError: A query has run no batch.
+        LocalOnlyError: A checkpoint is not on a disk.
+    """
+    spec = load_spec(file)
+    for query in _queries(spec, products):
+        checkpoint = QueryPaths.of(spec.checkpoint, query).on_disk(_WHAT)
+        if not listed:
+            made = mark_last(checkpoint, keep)
+            sys.stdout.write(f"{query}: the state after batch {made.batch} is kept\n")
+        marks = marks_of(checkpoint)
+        for each in marks if listed else ():
+            at = dt.datetime.fromtimestamp(each.at_ms // 1000, dt.UTC)
+            sys.stdout.write(f"{query}: batch {each.batch}  {at:%Y-%m-%d %H:%M:%SZ}\n")
+        held = size_text(bytes_of_marks(checkpoint))
+        count = counted_text(len(marks), "mark")
+        sys.stdout.write(f"{query}: {count}, {held} beyond what the checkpoint holds\n")
+    return DONE
+
+
+def _queries(spec: ProjectSpec, products: Sequence[str]) -> Sequence[str]:
+    known = queries_of(spec)
+    for each in products:
+        if each not in known:
+            raise MarkArgumentError(
+                f'there is no product "{each}" to run', hint=f"Known: {', '.join(known)}."
+            )
+    return sorted({known[each] for each in products or known})

@@ -1,0 +1,167 @@
+"""Marks: the state of a batch, kept for longer than a checkpoint keeps it.
+
+A mark is a folder in the checkpoint that looks like a checkpoint of one batch: what was logged of
+the batch is copied, the files that its state needs are linked. Nobody changes such a file, so a
+mark costs the bytes that the run would have removed since.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from zipfile import ZipFile
+
+from joinery.errors import RunError
+from joinery.place.place import numbers_in
+from joinery.spark.recovery.checkpoint import batch_time_ms
+
+_MARKS = "joinery.marks"
+_VERSION = re.compile(r"(\d+)(?:_[^.]+)?\.(zip|changelog)")
+_NOTES = ("metadata", "joinery.json")
+_TRIES = 3
+
+
+class MarkError(RunError):
+    """The state of a batch could not be marked."""
+
+    code = "RUN_MARK"
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A batch whose state is kept.
+
+    Attributes:
+        batch: Its number.
+        at_ms: When it was, in milliseconds since 1970.
+        folder: What has its state, as a checkpoint of that batch alone.
+    """
+
+    batch: int
+    at_ms: int
+    folder: Path
+
+
+def marks_of(checkpoint: Path) -> list[Mark]:
+    """Return the marks of a checkpoint, by their batches."""
+    folder = checkpoint / _MARKS
+    return [
+        Mark(each, batch_time_ms(folder / str(each), each), folder / str(each))
+        for each in sorted(numbers_in(folder))
+    ]
+
+
+def marked(checkpoint: Path, batch: int) -> Path | None:
+    """Return the folder that has the state of a batch; None where it is not marked."""
+    folder = checkpoint / _MARKS / str(batch)
+    return folder if folder.exists() else None
+
+
+def mark_last(checkpoint: Path, keep: int) -> Mark:
+    """Mark the last batch that was committed, beside its run or without one.
+
+    Args:
+        checkpoint: Of a query, on a disk.
+        keep: How many marks stay, this one among them; the oldest go.
+
+    Raises:
+        MarkError: There is no such batch.
+    """
+    for _ in range(_TRIES):
+        done = numbers_in(checkpoint / "commits")
+        if not done or not numbers_in(checkpoint / "state"):
+            raise MarkError(f"{checkpoint.name} has no state: it has run no batch")
+        try:
+            folder = _made(checkpoint, max(done))
+        except FileNotFoundError:  # removed meanwhile by the run, which is far ahead
+            continue
+        for each in marks_of(checkpoint)[:-keep]:
+            shutil.rmtree(each.folder)
+        return Mark(max(done), batch_time_ms(folder, max(done)), folder)
+    raise MarkError(
+        f"the run of {checkpoint.name} removed state as fast as it was marked",
+        hint="Try again.",
+    )
+
+
+def bytes_of_marks(checkpoint: Path) -> int:
+    """Return how many bytes only marks hold: those that would be free without them."""
+    links: Counter[int] = Counter()
+    found: dict[int, os.stat_result] = {}
+    for file in (checkpoint / _MARKS).rglob("*"):
+        if file.is_file():
+            stat = file.stat()
+            links[stat.st_ino] += 1
+            found[stat.st_ino] = stat
+    return sum(each.st_size for inode, each in found.items() if each.st_nlink == links[inode])
+
+
+def _made(checkpoint: Path, batch: int) -> Path:
+    folder = checkpoint / _MARKS / str(batch)
+    if folder.exists():
+        return folder
+    made = checkpoint / _MARKS / f".{batch}.{os.getpid()}"
+    try:
+        for kind in ("offsets", "commits"):
+            (made / kind).mkdir(parents=True)
+            shutil.copy2(checkpoint / kind / str(batch), made / kind / str(batch))
+        for note in _NOTES:
+            shutil.copy2(checkpoint / note, made / note)
+        for file in _files(checkpoint / "state", batch + 1):
+            linked = made / file.relative_to(checkpoint)
+            linked.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                os.link(file, linked)
+            except FileNotFoundError:
+                raise
+            except OSError:  # a file system without links
+                shutil.copyfile(file, linked)
+        made.rename(folder)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+    return folder
+
+
+def _files(state: Path, version: int) -> Iterator[Path]:
+    """Yield the files of all partitions that a version of the state needs."""
+    for operator in numbers_in(state):
+        for number in numbers_in(state / str(operator)):
+            for file in _files_of(state / str(operator) / str(number), version):
+                yield file
+                check = file.with_name(f".{file.name}.crc")
+                if check.exists():
+                    yield check
+
+
+def _files_of(partition: Path, version: int) -> Iterator[Path]:
+    """Yield those of one: whole states and the changes since, one more of these than it takes.
+
+    The last whole state may be one that a batch left which ran again; nothing follows on it.
+    """
+    versions = {file: found for file in partition.iterdir() if (found := _version(file))}
+    whole = sorted({at for at, kind in versions.values() if kind == "zip" and at <= version})
+    first = whole[-2] if len(whole) > 1 else 0
+    tables: set[str] = set()
+    for file, (at, kind) in versions.items():
+        if first <= at <= version:
+            yield file
+            tables |= _tables(file) if kind == "zip" else set()
+    yield from (partition / "SSTs" / each for each in tables)
+
+
+def _version(file: Path) -> tuple[int, str] | None:
+    found = _VERSION.fullmatch(file.name)
+    return (int(found[1]), found[2]) if found else None
+
+
+def _tables(whole: Path) -> set[str]:
+    """Return the names of the tables that a whole state has outside of its archive."""
+    with ZipFile(whole) as archive:
+        told = json.loads(archive.read("metadata").decode().partition("\n")[2])
+    return {each["dfsSstFileName"] for each in told["sstFiles"]}
