@@ -106,13 +106,6 @@ products:
     values: {n: count(*)}
     emit: {when: closed}
     sink: {files: {path: out}}
-  so_far:
-    aggregate: view
-    group: all
-    by: [page]
-    window: {cumulative: 2m, every: 1m}
-    values: {n: count(*)}
-    sink: {files: {path: out}}
   visits:
     aggregate: view
     group: all

@@ -67,7 +67,10 @@ public final class Group implements Node {
     boolean sends = !waits;
     for (byte[] message : messages) {
       switch (Message.kind(message)) {
-        case Message.PENDING -> last.reopen(Message.body(message), committed);
+        case Message.PENDING -> {
+          last.reopen(Message.body(message), committed);
+          sends |= !last.isIdle(); // It was closed before.
+        }
         case Message.CLOSED -> sends = true;
         default -> changes.add(message);
       }
