@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -133,6 +134,7 @@ def test_a_sample_is_a_share_and_the_same_each_time(spark: SparkSession, tmp_pat
         half = shown(state, items, sample=0.5)
         again = shown(state, items, sample=0.5)
         tenth = shown(state, items, sample=0.1)
+        alone = [shown(state, items, key, sample=0.1) for key in range(30)]
 
     assert ['{"key":{"id":2000},"refused":"document_too_large"}'] == [
         each for each in lines if "value" not in each
@@ -142,6 +144,7 @@ def test_a_sample_is_a_share_and_the_same_each_time(spark: SparkSession, tmp_pat
     assert 900 < len(half) < 1_100
     assert 140 < len(tenth) < 260
     assert tenth.items() <= half.items()
+    assert tenth.keys() & {f'{{"id": {key}}}' for key in range(30)} == {*chain(*alone)}
 
 
 def test_documents_are_values_for_python(folder: Path) -> None:

@@ -112,7 +112,9 @@ public final class CommittedDocuments implements AutoCloseable {
             program, asked, question.get("sample").asDouble(), part -> write(part, out));
     byte[] only = asked.address();
     if (only != null) {
-      levelOf(only).show(only, lines::take);
+      if (lines.mayBeAt(only)) {
+        levelOf(only).show(only, lines::take);
+      }
     } else {
       int level = program.nodes().get(asked.node()).level();
       for (int i = 0; i < partitions(); i++) {
