@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.session_run import run_to_end
-from tests.spark.test_state import folder, sent
+from tests.spark.run_of_all_forms import folder, sent
 from typer.testing import CliRunner
 
 import joinery as jn
