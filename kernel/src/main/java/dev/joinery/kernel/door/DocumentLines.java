@@ -92,12 +92,17 @@ final class DocumentLines {
     try {
       JsonNode letter = JSON.readTree(in.rest().toBytes());
       String key = letter.get("key").asText();
-      String told = "{\"key\":" + key + ",\"refused\":" + letter.get("reason");
-      lines.append(told.getBytes(StandardCharsets.UTF_8));
-      end();
+      if (asked.has(key) && (!asked.isOfParts() || isInSample(Slice.of(bytes(key))))) {
+        lines.append(bytes("{\"key\":" + key + ",\"refused\":" + letter.get("reason")));
+        end();
+      }
     } catch (IOException error) {
       throw new UncheckedIOException(error);
     }
+  }
+
+  private static byte[] bytes(String text) {
+    return text.getBytes(StandardCharsets.UTF_8);
   }
 
   private void end() {

@@ -15,7 +15,7 @@ import org.apache.spark.sql.types.StructType;
 public final class KeyPrefix {
   private final int product;
   private final int node;
-  private final int keyColumns;
+  private final StructType key;
 
   /** Of the values, and of those that addresses begin with. */
   private final byte[] code;
@@ -33,17 +33,17 @@ public final class KeyPrefix {
   public KeyPrefix(Program program, String product, int columns, String json) {
     this.product = Sender.productOf(program, product);
     Sender sender = Sender.of(program, this.product);
-    StructType key = program.products().get(this.product).key();
+    this.key = program.products().get(this.product).key();
     StructField[] first = Arrays.copyOf(key.fields(), columns);
     int shared = Math.min(columns, sender.columns());
     KeyReader values = new KeyReader(new StructType(first), columns);
     byte[] row = values.row(json);
     this.node = sender.node();
-    this.keyColumns = key.length();
     this.code = values.code(row);
     this.codec = codecOf(first);
     this.addressed =
-        Slice.of(codecOf(Arrays.copyOf(first, shared)).encode(BinaryRow.of(Slice.of(row), columns)));
+        Slice.of(
+            codecOf(Arrays.copyOf(first, shared)).encode(BinaryRow.of(Slice.of(row), columns)));
     this.allAddressed = columns == shared;
     this.ofParts = program.nodes().get(node) instanceof SearchProgram;
     this.oneAddress = !ofParts && shared == sender.columns();
@@ -84,6 +84,11 @@ public final class KeyPrefix {
 
   /** Whether a document at such an address is one of them, by the row of its key. */
   public boolean has(Slice key) {
-    return allAddressed || Arrays.equals(code, codec.encode(BinaryRow.of(key, keyColumns)));
+    return allAddressed || Arrays.equals(code, codec.encode(BinaryRow.of(key, this.key.length())));
+  }
+
+  /** The same, by the text of its key, as a dead letter has it. */
+  public boolean has(String json) {
+    return allAddressed || has(Slice.of(new KeyReader(key, 0).row(json)));
   }
 }

@@ -97,6 +97,8 @@ class KeyPrefixTest {
     assertArrayEquals(address("a"), one.address());
     assertTrue(one.has(key("a", 7)));
     assertFalse(one.has(key("a", 8)));
+    assertTrue(one.has("{\"shop\":\"a\",\"number\":7}"));
+    assertFalse(one.has("{\"shop\":\"a\",\"number\":8}"));
     assertArrayEquals(address("a"), prefix(session, 1, "{\"shop\":\"a\"}").address());
   }
 }
