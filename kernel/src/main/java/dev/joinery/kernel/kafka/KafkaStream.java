@@ -49,6 +49,9 @@ final class KafkaStream
   /** Where the connector last found nothing; null where it found something. */
   private volatile Offset quiet;
 
+  /** Whether there was no partition to read when the connector was asked last. */
+  private volatile boolean empty;
+
   /**
    * @param topics the connector's stream, which also supports what this one does
    * @param opening tells where the topics end; called once there is nothing to read
@@ -84,7 +87,7 @@ final class KafkaStream
 
   @Override
   public boolean hadNothing() {
-    return quiet != null;
+    return quiet != null || empty;
   }
 
   @Override
@@ -105,7 +108,8 @@ final class KafkaStream
       return start;
     }
     Offset all = connector.latestOffset(start, ReadLimit.allAvailable());
-    if (all == null || limit instanceof ReadAllAvailable) {
+    empty = all == null;
+    if (empty || limit instanceof ReadAllAvailable) {
       return all;
     }
     double mean = sizes.mean();

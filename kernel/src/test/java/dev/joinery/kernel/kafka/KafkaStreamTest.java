@@ -157,6 +157,10 @@ class KafkaStreamTest {
     topic.end = -1;
 
     assertNull(stream.latestOffset(at, stream.getDefaultReadLimit()));
+    assertTrue(stream.hadNothing());
+    topic.end = 1;
+    stream.latestOffset(at, stream.getDefaultReadLimit());
+    assertFalse(stream.hadNothing());
   }
 
   @Test
