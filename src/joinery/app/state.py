@@ -9,13 +9,13 @@ from joinery.app.why import RECORDS, why
 from joinery.errors import RunError
 from joinery.model.change import Key
 from joinery.plan.build import examine
-from joinery.plan.product import DocumentForm, Product
+from joinery.plan.history import HistoryForm
+from joinery.plan.product import DocumentForm, OutboxForm, Product
 from joinery.plan.search import SearchForm
 from joinery.project.product import ProjectSpec
 from joinery.project.read import raise_all
 from joinery.provenance.answer import Why
 from joinery.provenance.in_state import InState
-from joinery.provenance.row_maker import RowForm
 from joinery.provenance.told import asked_text, keys_meant
 from joinery.semantics.personal import masked
 from joinery.semantics.render import key_json
@@ -52,10 +52,7 @@ def state(
 
     spec = project_of(project).spec
     plan = asked_product(spec, product, "--state")
-    if not isinstance(plan.form, DocumentForm | RowForm | SearchForm):
-        raise WhyError(f'--state does not cover product "{product}" yet, which {plan.form.does}')
-    if any(each.personal is not None for each in plan.relations):
-        raise WhyError(f'--state does not cover product "{product}" yet: it has personal columns')
+    refuse_untold(plan, "--state")
     with StateReader(spec, query_of(spec, product), batch) as reader:
         logs, values, unread = _logs(project, plan, key, reader.batch, records)
         document, refused = reader.document(product, key_json(values, plan.key))
@@ -68,6 +65,30 @@ def state(
         logs=logs,
         unread=unread,
     )
+
+
+def refuse_untold(product: Product, asked: str) -> None:
+    """Refuse a product whose state does not tell all that its sinks hold.
+
+    Args:
+        product: The product's plan.
+        asked: The command or option that asks.
+
+    Raises:
+        WhyError: It is one.
+    """
+    match product.form:
+        case OutboxForm():
+            why = "sends rows as events, which are in no state"
+        case HistoryForm(known=str()):
+            why = "has known_at, and its state has only what is known by now"
+        case SearchForm(retroactive=False):
+            why = "has retroactive: false, and its state does not have the documents"
+        case _ if any(each.personal is not None for each in product.relations):
+            why = "has personal columns"
+        case _:
+            return
+    raise WhyError(f'{asked} does not cover product "{product.name}" yet: it {why}')
 
 
 def query_of(spec: ProjectSpec, product: str) -> list[Product]:

@@ -13,17 +13,17 @@ from typing import Any
 from joinery.app.document_product import unknown_product
 from joinery.app.logs import WhyError
 from joinery.app.project import ProjectLike, project_of
-from joinery.app.state import query_of
+from joinery.app.state import query_of, refuse_untold
+from joinery.expression.python_value import MISFITS, reader
 from joinery.model.type import WHOLE_NUMBERS, Field, Struct
-from joinery.plan.history import HistoryForm
-from joinery.plan.product import OutboxForm, Product
-from joinery.plan.search import SearchForm
+from joinery.plan.product import Product
 from joinery.project.product import ProjectSpec
 from joinery.project.quantity import share_of
-from joinery.semantics.read_change import typed
 from joinery.semantics.render import document_json
 
 _NAMED = "joinery state"
+_SPELLED = {*WHOLE_NUMBERS, "boolean", "float", "double"}
+"""The types of whose values a text is the JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,18 +88,18 @@ def state_lines(
     spec = project_of(project).spec
     query = _query(spec, product)
     plan = next(each for each in query if each.name == product)
-    _check_form(plan)
+    refuse_untold(plan, _NAMED)
     prefix = key_prefix(plan, key)
     share = share_of(sample) if sample else 1.0
     if share is None:
         raise WhyError(
             f'"{sample}" is not a share of the documents', hint="Write it as 1% or 0.5%."
         )
-    reader = StateReader(spec, query, batch)
+    state = StateReader(spec, query, batch)
 
     def lines() -> Generator[bytes]:
-        with reader:
-            yield from reader.lines(product, prefix, share)
+        with state:
+            yield from state.lines(product, prefix, share)
 
     return lines()
 
@@ -108,22 +108,6 @@ def _query(spec: ProjectSpec, name: str) -> list[Product]:
     if name not in [each.name for each in spec.products]:
         raise unknown_product(spec, name, _NAMED)
     return query_of(spec, name)
-
-
-def _check_form(plan: Product) -> None:
-    """Refuse a product whose state does not tell all that its sinks hold."""
-    match plan.form:
-        case OutboxForm():
-            why = "sends rows as events, which are in no state"
-        case HistoryForm(known=str()):
-            why = "has known, and its state only has what is known last"
-        case SearchForm(retroactive=False):
-            why = "has retroactive: false, and its state does not have the documents"
-        case _ if any(each.personal is not None for each in plan.relations):
-            why = "has personal columns"
-        case _:
-            return
-    raise WhyError(f'{_NAMED} does not cover product "{plan.name}" yet: it {why}')
 
 
 def key_prefix(plan: Product, key: object) -> dict[str, str]:
@@ -168,13 +152,9 @@ def _json(product: str, column: Field, value: object) -> str:
     """Return a value as JSON; texts stand for numbers and truth values, too."""
     kind = str(column.type)
     try:
-        if isinstance(value, str) and kind in {*WHOLE_NUMBERS, "boolean"}:
-            value = json.loads(value)
-        told = typed(value, column.type)
-        if kind in WHOLE_NUMBERS and not (told is None or type(told) is int):
-            raise TypeError
-        return document_json(told, column.type)
-    except (TypeError, ValueError, AttributeError, ArithmeticError):
+        told = json.loads(value) if isinstance(value, str) and kind in _SPELLED else value
+        return "null" if told is None else document_json(reader(column.type)(told), column.type)
+    except MISFITS:
         raise WhyError(
             f'the key of product "{product}" has {column.name} as {kind}, which "{value}" is not'
         ) from None
