@@ -202,3 +202,6 @@ def test_a_mark_keeps_the_state_of_a_batch_that_is_gone(folder: Path, tmp_path: 
         for name, product in products(copy).items():
             expected = {key: text for key, (_, text) in held(folder, name, 1).items()}
             assert expected == {key: text for key, (_, text) in shown(state, product).items()}
+    compared = jn.state(copy, "totals", "ö", batch=1)
+    assert compared.document is not None
+    assert ("", ()) == (compared.unread, compared.differences)

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from joinery.app.document_product import asked_product, document_product
@@ -258,17 +259,22 @@ def where_to(
 
 def _after(spec: ProjectSpec, product: str, batch: int) -> Frontier:
     """Return how far the query of a product had come after a batch."""
+    from joinery.spark.recovery.mark import marked
+
     root = spec.checkpoint
     checkpoint = QueryPaths.of(root, queries_of(spec)[product]).checkpoint
     known = kept(checkpoint)
-    if batch not in known:
+    if batch in known:
+        return Frontier.read(checkpoint, batch)
+    folder = marked(checkpoint, batch) if isinstance(checkpoint, Path) else None
+    if folder is None:
         which = f"It knows {known[0]} to {known[-1]}." if known else "It has none."
         raise WhyError(
             f'the checkpoint of product "{product}" does not know how far batch {batch} got',
             detail=which,
             hint="Use --at with a time, a position or a record.",
         )
-    return Frontier.read(checkpoint, batch)
+    return Frontier.read(checkpoint, batch, folder)
 
 
 def _asked(product: Product, row: str) -> tuple[Relation, str]:

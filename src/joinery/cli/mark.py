@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from joinery.cli.ending import DONE
@@ -13,14 +13,14 @@ from joinery.errors import SpecError
 from joinery.observe.outline import queries_of
 from joinery.project.load import load_spec
 from joinery.project.product import ProjectSpec
-from joinery.spark.recovery.mark import bytes_of_marks, mark_last, marks_of
+from joinery.spark.recovery.mark import bytes_of_marks, has_state, mark_last, marks_of
 from joinery.text.figure import counted_text, size_text
 
 _WHAT = "a mark of state"
 
 
 class MarkArgumentError(SpecError):
-    """The arguments of `mark` do not fit the project."""
+    """`joinery mark` names what the project does not have."""
 
     code = "MARK_ARGUMENT"
 
@@ -30,19 +30,18 @@ def run_mark(file: Path, products: Sequence[str], *, keep: int, listed: bool) ->
 
     Args:
         file: The project file or folder.
-        products: Whose state; of all queries where empty.
+        products: Whose state; where empty, of all queries that have some.
         keep: How many marks of a query stay.
         listed: Whether marks are listed, and none is made.
 
     Raises:
         ProjectErrors: The project is wrong.
         MarkArgumentError: There is no such product.
-        MarkError: A query has run no batch.
+        MarkError: A query that is named has no state; or none has, where none is named.
         LocalOnlyError: A checkpoint is not on a disk.
     """
     spec = load_spec(file)
-    for query in _queries(spec, products):
-        checkpoint = QueryPaths.of(spec.checkpoint, query).on_disk(_WHAT)
+    for query, checkpoint in _checkpoints(spec, products).items():
         if not listed:
             made = mark_last(checkpoint, keep)
             sys.stdout.write(f"{query}: the state after batch {made.batch} is kept\n")
@@ -56,11 +55,16 @@ def run_mark(file: Path, products: Sequence[str], *, keep: int, listed: bool) ->
     return DONE
 
 
-def _queries(spec: ProjectSpec, products: Sequence[str]) -> Sequence[str]:
+def _checkpoints(spec: ProjectSpec, products: Sequence[str]) -> Mapping[str, Path]:
+    """Return the checkpoints of the queries that are meant, by query."""
     known = queries_of(spec)
     for each in products:
         if each not in known:
             raise MarkArgumentError(
-                f'there is no product "{each}" to run', hint=f"Known: {', '.join(known)}."
+                spec.why_no_query(each) or f'there is no product or stream "{each}" to run',
+                hint=f"Known: {', '.join(known)}. Another project: --file FILE.",
             )
-    return sorted({known[each] for each in products or known})
+    queries = sorted({known[each] for each in products or known})
+    found = {each: QueryPaths.of(spec.checkpoint, each).on_disk(_WHAT) for each in queries}
+    some = {query: each for query, each in found.items() if has_state(each)}
+    return found if products else some or found

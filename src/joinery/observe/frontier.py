@@ -127,18 +127,20 @@ class Frontier:
     files: Mapping[str, Mapping[tuple[str, str], int]]
 
     @classmethod
-    def read(cls, checkpoint: Place, batch: int | None = None) -> Self:
+    def read(cls, checkpoint: Place, batch: int | None = None, marked: Place | None = None) -> Self:
         """Return what a checkpoint tells; nothing where no batch was committed.
 
         Args:
             checkpoint: The folder of a query's.
             batch: How far the query had come after this one, of those that are `kept`; None for
                 the last.
+            marked: The folder that has kept this batch, where the checkpoint no longer does.
         """
         batches = [batch] if batch is not None else kept(checkpoint)
         try:
             sources = json.loads(_text(checkpoint / "joinery.sources.json"))
-            lines = _text(checkpoint / "offsets" / str(max(batches))).splitlines()[_HEADER:]
+            offsets = (marked or checkpoint) / "offsets" / str(max(batches))
+            lines = _text(offsets).splitlines()[_HEADER:]
             told = {
                 each["name"]: json.loads(line)
                 for each, line in zip(sources, lines, strict=True)

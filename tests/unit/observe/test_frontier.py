@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 import joinery as jn
 from joinery.errors import RunError
-from joinery.observe.frontier import WaitError, WaitTimeoutError, begun_offsets, seen_sizes
+from joinery.observe.frontier import (
+    Frontier,
+    WaitError,
+    WaitTimeoutError,
+    begun_offsets,
+    seen_sizes,
+)
 
 PROJECT = """\
 name: shop
@@ -193,6 +200,18 @@ def test_topics_are_begun_where_spark_noted_it(checkpoint: Path, tmp_path: Path)
     assert {"log": noted} == begun_offsets([checkpoint])
     assert {"log": {"orders": {"0": 3, "1": 0}}} == begun_offsets([checkpoint, other])
     assert {} == begun_offsets([checkpoint, tmp_path / "none"])
+
+
+def test_a_batch_that_was_marked_is_known_for_longer(checkpoint: Path, tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    shutil.copytree(checkpoint / "offsets", mark / "offsets")
+    (checkpoint / "offsets" / "4").unlink()
+
+    assert {} == Frontier.read(checkpoint, 4).told
+    found = Frontier.read(checkpoint, 4, mark)
+
+    assert {"orders": {"0": 10, "1": 3}} == found.told["log"]
+    assert 3 == found.files["data"]["customer", "3.jsonl"]
 
 
 def test_a_place_in_a_database_is_waited_for_only_where_something_tells_of_it(file: Path) -> None:

@@ -11,8 +11,10 @@ import json
 import os
 import re
 import shutil
+import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from zipfile import ZipFile
@@ -25,6 +27,7 @@ _MARKS = "joinery.marks"
 _VERSION = re.compile(r"(\d+)(?:_[^.]+)?\.(zip|changelog)")
 _NOTES = ("metadata", "joinery.json")
 _TRIES = 3
+_LEFT_S = 86_400  # Nobody takes so long to make a mark.
 
 
 class MarkError(RunError):
@@ -63,6 +66,11 @@ def marked(checkpoint: Path, batch: int) -> Path | None:
     return folder if folder.exists() else None
 
 
+def has_state(checkpoint: Path) -> bool:
+    """Return whether a query has committed a batch and keeps state in files; an outbox does not."""
+    return bool(numbers_in(checkpoint / "commits") and numbers_in(checkpoint / "state"))
+
+
 def mark_last(checkpoint: Path, keep: int) -> Mark:
     """Mark the last batch that was committed, beside its run or without one.
 
@@ -73,20 +81,23 @@ def mark_last(checkpoint: Path, keep: int) -> Mark:
     Raises:
         MarkError: There is no such batch.
     """
+    _sweep(checkpoint / _MARKS)
     for _ in range(_TRIES):
-        done = numbers_in(checkpoint / "commits")
-        if not done or not numbers_in(checkpoint / "state"):
-            raise MarkError(f"{checkpoint.name} has no state: it has run no batch")
+        if not has_state(checkpoint):
+            raise MarkError(
+                f'query "{checkpoint.name}" has no state in files',
+                detail="It has run no batch, remembers nothing, or keeps its state in a store.",
+            )
+        batch = max(numbers_in(checkpoint / "commits"))
         try:
-            folder = _made(checkpoint, max(done))
+            folder = _made(checkpoint, batch)
         except FileNotFoundError:  # removed meanwhile by the run, which is far ahead
             continue
-        for each in marks_of(checkpoint)[:-keep]:
-            shutil.rmtree(each.folder)
-        return Mark(max(done), batch_time_ms(folder, max(done)), folder)
+        for each in sorted(numbers_in(checkpoint / _MARKS))[:-keep]:
+            _remove(checkpoint / _MARKS / str(each))
+        return Mark(batch, batch_time_ms(folder, batch), folder)
     raise MarkError(
-        f"the run of {checkpoint.name} removed state as fast as it was marked",
-        hint="Try again.",
+        f'state of query "{checkpoint.name}" was gone before it was marked', hint="Try again."
     )
 
 
@@ -94,11 +105,12 @@ def bytes_of_marks(checkpoint: Path) -> int:
     """Return how many bytes only marks hold: those that would be free without them."""
     links: Counter[int] = Counter()
     found: dict[int, os.stat_result] = {}
-    for file in (checkpoint / _MARKS).rglob("*"):
-        if file.is_file():
-            stat = file.stat()
-            links[stat.st_ino] += 1
-            found[stat.st_ino] = stat
+    for folder, _, files in os.walk(checkpoint / _MARKS):
+        for file in files:
+            with suppress(FileNotFoundError):  # of a mark that goes now
+                stat = Path(folder, file).stat()
+                links[stat.st_ino] += 1
+                found[stat.st_ino] = stat
     return sum(each.st_size for inode, each in found.items() if each.st_nlink == links[inode])
 
 
@@ -106,26 +118,49 @@ def _made(checkpoint: Path, batch: int) -> Path:
     folder = checkpoint / _MARKS / str(batch)
     if folder.exists():
         return folder
-    made = checkpoint / _MARKS / f".{batch}.{os.getpid()}"
+    made = folder.with_name(f".{batch}.{os.getpid()}")
     try:
-        for kind in ("offsets", "commits"):
-            (made / kind).mkdir(parents=True)
-            shutil.copy2(checkpoint / kind / str(batch), made / kind / str(batch))
-        for note in _NOTES:
-            shutil.copy2(checkpoint / note, made / note)
-        for file in _files(checkpoint / "state", batch + 1):
-            linked = made / file.relative_to(checkpoint)
-            linked.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                os.link(file, linked)
-            except FileNotFoundError:
-                raise
-            except OSError:  # a file system without links
-                shutil.copyfile(file, linked)
+        _fill(made, checkpoint, batch)
         made.rename(folder)
+    except OSError:
+        if not folder.exists():  # else another has marked it meanwhile
+            raise
     finally:
         shutil.rmtree(made, ignore_errors=True)
     return folder
+
+
+def _fill(made: Path, checkpoint: Path, batch: int) -> None:
+    for kind in ("offsets", "commits"):
+        (made / kind).mkdir(parents=True)
+        shutil.copy2(checkpoint / kind / str(batch), made / kind / str(batch))
+    for note in _NOTES:
+        shutil.copy2(checkpoint / note, made / note)
+    for file in _files(checkpoint / "state", batch + 1):
+        linked = made / file.relative_to(checkpoint)
+        linked.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            os.link(file, linked)
+        except FileNotFoundError:
+            raise
+        except OSError:  # a file system without links, or one that does not let this user make any
+            shutil.copyfile(file, linked)
+
+
+def _remove(mark: Path) -> None:
+    """Remove a mark; one that is removed in part is none."""
+    going = mark.with_name(f".{mark.name}.{os.getpid()}")
+    with suppress(FileNotFoundError):  # another removes it
+        mark.rename(going)
+        shutil.rmtree(going, ignore_errors=True)
+
+
+def _sweep(marks: Path) -> None:
+    """Remove what is left of commands that were killed."""
+    for each in marks.glob(".*"):
+        with suppress(FileNotFoundError):
+            if time.time() - each.stat().st_ctime > _LEFT_S:
+                shutil.rmtree(each, ignore_errors=True)
 
 
 def _files(state: Path, version: int) -> Iterator[Path]:

@@ -64,9 +64,11 @@ class StateReader:
     ) -> None:
         query = products[0].query
         checkpoint = _checkpoint(spec, query, products)
-        if batch is not None:
-            checkpoint = marked(checkpoint, batch) or checkpoint
-        program, earlier = _standing_program(spec, query, products, checkpoint)
+        hint = "Bring it up to date first: joinery apply, or joinery run --rebuild."
+        if batch is not None and (mark := marked(checkpoint, batch)) is not None:
+            checkpoint = mark
+            hint = "Read it with the project as it was when the batch was marked."
+        program, earlier = _standing_program(spec, query, products, checkpoint, hint)
         self.batch = _committed(query, checkpoint, batch)
         self._unbuilt = unbuilt(checkpoint)
         settings = state_settings(checkpoint, self.batch)
@@ -156,7 +158,7 @@ def _checkpoint(spec: ProjectSpec, query: str, products: Sequence[Product]) -> P
 
 
 def _standing_program(
-    spec: ProjectSpec, query: str, products: Sequence[Product], checkpoint: Path
+    spec: ProjectSpec, query: str, products: Sequence[Product], checkpoint: Path, hint: str
 ) -> tuple[KernelProgram, Sequence[str]]:
     """Return the program whose state stands, and the marks of those that wrote it before."""
     lowered = lower_query(products, spec.run, standing_fingerprint(checkpoint))
@@ -170,7 +172,7 @@ def _standing_program(
     raise StateReadError(
         f'query "{query}" has the state of another plan than the project',
         detail=told,
-        hint="Bring it up to date first: joinery apply, or joinery run --rebuild.",
+        hint=hint,
     )
 
 

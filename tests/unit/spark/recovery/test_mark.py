@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
 
+from joinery.cli.mark import MarkArgumentError, run_mark
 from joinery.spark.recovery.mark import MarkError, bytes_of_marks, mark_last, marked, marks_of
+
+PROJECT = """\
+name: shop
+sources: {changes: {files: {path: data}}}
+defaults: {source: changes, format: json}
+relations: {order: {key: [id], fields: {id: long}}}
+products:
+  orders: {root: order, sink: {files: {path: out}}}
+  totals: {aggregate: order, values: {n: count(*)}, sink: {files: {path: out}}}
+"""
 
 
 def commit(checkpoint: Path, batch: int, *, whole: bool = False) -> None:
@@ -87,5 +100,58 @@ def test_a_batch_is_marked_once(tmp_path: Path) -> None:
 
 
 def test_without_a_batch_there_is_nothing_to_mark(tmp_path: Path) -> None:
-    with pytest.raises(MarkError, match="has no state: it has run no batch"):
+    with pytest.raises(MarkError, match="has no state in files"):
         mark_last(tmp_path, keep=1)
+
+
+def test_what_a_killed_command_left_goes_once_it_is_old(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit(tmp_path, 0)
+    left = tmp_path / "joinery.marks" / ".0.1"
+    left.mkdir(parents=True)
+
+    mark_last(tmp_path, keep=1)
+    assert left.exists()  # It may be made now.
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + 2 * 86_400)
+    mark_last(tmp_path, keep=1)
+
+    assert ["0"] == [each.name for each in (tmp_path / "joinery.marks").iterdir()]
+
+
+def test_of_two_commands_that_mark_a_batch_one_makes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit(tmp_path, 0)
+    link = os.link
+
+    def meanwhile(*names: Path) -> None:
+        monkeypatch.setattr(os, "getpid", lambda: 1)
+        monkeypatch.setattr(os, "link", link)
+        mark_last(tmp_path, keep=1)
+        link(*names)
+
+    monkeypatch.setattr(os, "link", meanwhile)
+
+    assert 0 == mark_last(tmp_path, keep=1).batch
+    assert ["0"] == [each.name for each in (tmp_path / "joinery.marks").iterdir()]
+    assert state_of(marks_of(tmp_path)[0].folder)
+
+
+def test_without_names_queries_that_remember_nothing_are_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "joinery.yaml"
+    file.write_text(PROJECT, encoding="utf-8")
+    with pytest.raises(MarkError, match='query "orders" has no state in files'):
+        run_mark(file, (), keep=1, listed=False)
+    commit(tmp_path / ".joinery" / "checkpoint" / "totals", 3)
+
+    run_mark(file, (), keep=1, listed=False)
+
+    assert capsys.readouterr().out.startswith("totals: the state after batch 3 is kept\n")
+    with pytest.raises(MarkError, match='query "orders" has no state in files'):
+        run_mark(file, ["totals", "orders"], keep=1, listed=False)
+    with pytest.raises(MarkArgumentError, match='no product or stream "order" to run'):
+        run_mark(file, ["order"], keep=1, listed=False)
