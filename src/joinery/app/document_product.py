@@ -73,3 +73,22 @@ def unknown_product(spec: ProjectSpec, name: str, asked: str) -> WhyError:
     if any(each.name == name for each in spec.streams):
         return WhyError(f'"{name}" is a stream, which {asked} does not cover', hint=hint)
     return WhyError(f'there is no product "{name}"', hint=hint)
+
+
+def only_product(spec: ProjectSpec, asked: str, hint: str) -> str:
+    """Return the name of a project's only product.
+
+    Args:
+        spec: The project.
+        asked: The command that asks.
+        hint: How one of several is named.
+
+    Raises:
+        WhyError: There is none, or several.
+    """
+    names = [each.name for each in spec.products]
+    if len(names) == 1:
+        return names[0]
+    if not names:
+        raise WhyError(f"the project has no product; {asked} does not cover streams")
+    raise WhyError("which product?", detail=f"The project has {', '.join(names)}.", hint=hint)

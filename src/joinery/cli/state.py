@@ -6,7 +6,7 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-from joinery.app.logs import WhyError
+from joinery.app.document_product import only_product
 from joinery.app.state_documents import state_lines
 from joinery.cli.ending import DONE
 from joinery.project.load import load_spec
@@ -30,20 +30,10 @@ def run_state_documents(
         StateReadError: There is no such state.
     """
     asked = () if key is None else key
-    found = state_lines(file, product or _only(file), key=asked, batch=batch, sample=sample)
+    name = product or only_product(load_spec(file), "joinery state", "Write joinery state P.")
+    found = state_lines(file, name, key=asked, batch=batch, sample=sample)
     with closing(found):
         for lines in found:
             sys.stdout.buffer.write(lines)
         sys.stdout.flush()
     return DONE
-
-
-def _only(file: Path) -> str:
-    names = [each.name for each in load_spec(file).products]
-    if len(names) == 1:
-        return names[0]
-    raise WhyError(
-        "which product?",
-        detail=f"The project has {', '.join(names) or 'none'}.",
-        hint=f"Write joinery state {names[0]}." if names else "",
-    )

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from joinery.app.document_product import only_product
 from joinery.app.logs import WhyError
 from joinery.app.state import state
 from joinery.app.why import where_to, why
@@ -155,14 +156,7 @@ def _run_row(
 
 
 def _only(file: Path) -> str:
-    names = [each.name for each in load_spec(file).products]
-    if len(names) == 1:
-        return names[0]
-    if not names:
-        raise WhyError("the project has no product; why does not cover streams")
-    raise WhyError(
-        "which product?", detail=f"The project has {', '.join(names)}.", hint="Use --product P."
-    )
+    return only_product(load_spec(file), "why", "Use --product P.")
 
 
 def _small_print(found: Why) -> Iterator[str]:

@@ -10,6 +10,7 @@ import pytest
 import joinery as jn
 from joinery.app.logs import WhyError
 from joinery.app.state_documents import key_prefix
+from joinery.cli.state import run_state_documents
 from joinery.plan.build import build_plan
 from joinery.plan.product import Product
 from joinery.project.load import load_spec
@@ -93,3 +94,10 @@ def test_a_value_that_its_column_cannot_have_is_refused(
 ) -> None:
     with pytest.raises(WhyError, match=f'the key of product "sales" has {column}'):
         key_prefix(sales, key)
+
+
+def test_of_several_products_one_is_named(file: Path) -> None:
+    with pytest.raises(WhyError, match=r"which product\?") as refused:
+        run_state_documents(file, "", None, batch=None, sample="")
+
+    assert "Write joinery state P." == refused.value.hint
