@@ -1,8 +1,7 @@
 """Reads what the state of a checkpoint says, in a JVM of its own, beside its run or without one.
 
 Spark's own provider reads the files that a commit names, which nobody changes, into a folder of
-that JVM. The nodes that send documents are asked to send them once more, and nothing of that is
-kept.
+that JVM. The nodes that send documents show what they sent, and write nothing.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from typing import Self
 
 from joinery.delivery.query_paths import QueryPaths
 from joinery.errors import RunError
+from joinery.model.type import Struct
 from joinery.place.place import numbers_in
 from joinery.plan.product import Product
 from joinery.project.product import ProjectSpec
@@ -63,6 +63,7 @@ class StateReader:
         self, spec: ProjectSpec, products: Sequence[Product], batch: int | None = None
     ) -> None:
         query = products[0].query
+        self._keys = {each.name: each.key for each in products}
         checkpoint = _checkpoint(spec, query, products)
         hint = "Bring it up to date first: joinery apply, or joinery run --rebuild."
         if batch is not None and (mark := marked(checkpoint, batch)) is not None:
@@ -102,14 +103,17 @@ class StateReader:
             StateReadError: The state cannot be read.
         """
         self._check_built(product)
-        self._process.ask({"product": product, "key": key})
-        letter, _, document = self._process.answer().decode().partition("\n")
-        return document or None, json.loads(letter)["reason"] if letter else ""
+        columns = self._keys[product].fields
+        if any(isinstance(each.type, Struct) for each in columns):  # of rows: looked up by both
+            self._process.ask({"product": product, "key": key})
+            letter, _, document = self._process.answer().decode().partition("\n")
+            return document or None, json.loads(letter)["reason"] if letter else ""
+        return told(b"".join(self._lines(product, len(columns), key, 1.0)).decode())
 
     def lines(
         self, product: str, prefix: Mapping[str, str], sample: float = 1.0
     ) -> Iterator[bytes]:
-        """Yield the documents that sinks hold, as lines of the files sink, many at a time.
+        """Return the documents that sinks hold, as lines of the files sink, many at a time.
 
         One whose version the state does not tell is without; one that cannot be sent has `refused`,
         which says why, in place of its value. Nothing else is asked until all lines are taken.
@@ -123,10 +127,11 @@ class StateReader:
             StateReadError: The state cannot be read.
         """
         self._check_built(product)
-        told = ",".join(f"{json.dumps(name)}:{value}" for name, value in prefix.items())
-        self._process.ask(
-            {"product": product, "columns": len(prefix), "key": f"{{{told}}}", "sample": sample}
-        )
+        values = ",".join(f"{json.dumps(name)}:{value}" for name, value in prefix.items())
+        return self._lines(product, len(prefix), f"{{{values}}}", sample)
+
+    def _lines(self, product: str, columns: int, key: str, sample: float) -> Iterator[bytes]:
+        self._process.ask({"product": product, "columns": columns, "key": key, "sample": sample})
         yield from iter(self._process.answer, b"")
 
     def _check_built(self, product: str) -> None:
@@ -147,6 +152,28 @@ class StateReader:
             f"the state after batch {self.batch} could not be read",
             detail=next(lines, told).strip()[:300],
         )
+
+
+def told(line: str) -> tuple[str | None, str]:
+    """Return the document that a line has, as its text, and why it is refused, if it is.
+
+    Args:
+        line: As the files sink has it; empty where there is none.
+
+    Example:
+        >>> told('{"key":{"id":1},"value":{"id":1,"price":1.50},"version":7}')
+        ('{"id":1,"price":1.50}', '')
+        >>> told('{"key":{"id":1},"refused":"overflow"}')
+        (None, 'overflow')
+    """
+    if not line:
+        return None, ""
+    read = json.JSONDecoder().raw_decode
+    _, end = read(line, line.index(":") + 1)
+    begin = line.index(":", end) + 1
+    found, after = read(line, begin)
+    is_refused = line[end:begin] == ',"refused":'
+    return (None, found) if is_refused else (line[begin:after], "")
 
 
 def _checkpoint(spec: ProjectSpec, query: str, products: Sequence[Product]) -> Path:
