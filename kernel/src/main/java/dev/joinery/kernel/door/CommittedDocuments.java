@@ -31,7 +31,8 @@ import org.apache.spark.sql.types.StructType;
 
 /**
  * Tells the documents that the state of a checkpoint gives, in a JVM of its own, beside whatever run
- * goes on: the nodes that send them are asked to send them again, and nothing of that is kept.
+ * goes on: the nodes that send them show them, or are asked to send one again, and nothing of that is
+ * kept.
  */
 public final class CommittedDocuments implements AutoCloseable {
   private static final ObjectMapper JSON = new ObjectMapper();
