@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from threading import Timer
 from types import SimpleNamespace
 from typing import IO, Any
 
@@ -20,6 +21,7 @@ _DOORS = Path(__file__).parents[1] / "kernel/src/test/java/dev/joinery/kernel/do
 _NAMES = ("FileFeed", "LogSearch", "CommittedDocuments")
 _WARM = frozenset(f"dev.joinery.kernel.door.{each}" for each in _NAMES)
 _MOST_IDLE = 2
+_ENDING_S = 30.0
 
 
 class _Jvm:
@@ -28,8 +30,9 @@ class _Jvm:
     def __init__(self, command: tuple[str, ...]) -> None:
         self.command = command
         pipe = subprocess.PIPE
+        self._said = tempfile.TemporaryFile(prefix="joinery-")  # noqa: SIM115 - closed with it
         self.process = subprocess.Popen(
-            [*command, str(_DOORS)], stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL
+            [*command, str(_DOORS)], stdin=pipe, stdout=pipe, stderr=self._said
         )
 
     def send(self, part: bytes) -> None:
@@ -49,9 +52,16 @@ class _Jvm:
             raise EOFError
         return found
 
+    def said(self) -> bytes:
+        """Return what it has written of its end, which is waited for."""
+        self.process.wait()
+        self._said.seek(0)
+        return self._said.read() or b"it has ended"
+
     def end(self) -> None:
         self.process.kill()
         self.process.communicate()
+        self._said.close()
 
 
 _idle: list[_Jvm] = []
@@ -61,6 +71,7 @@ def _jvm(command: tuple[str, ...]) -> _Jvm:
     """Return a JVM with some options that is free; the one that was free for longest ends."""
     for each in [each for each in _idle if each.process.poll() is not None]:
         _idle.remove(each)
+        each.end()
     for each in _idle:
         if each.command == command:
             _idle.remove(each)
@@ -106,7 +117,7 @@ class _Door:
                 return True
             error = self._jvm.part() or b""
         except EOFError:
-            error = b"it has ended"
+            error = self._jvm.said()
         self._log.write(error)
         self.returncode = int(bool(error))
         return False
@@ -125,8 +136,12 @@ class _Door:
         return self.returncode
 
     def kill(self) -> None:
-        """Let the JVM go, which others may take where all went well."""
-        if self.wait():
+        """Let the JVM go, which others may take where all went well, and which ends if it hangs."""
+        limit = Timer(_ENDING_S, self._jvm.process.kill)
+        limit.start()
+        failed = self.wait()
+        limit.cancel()
+        if failed:
             self._jvm.end()
         else:
             _idle.append(self._jvm)
