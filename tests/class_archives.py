@@ -72,7 +72,15 @@ def _chosen(archive: Path) -> bool:
             file.write(str(os.getpid()))
         return True
     except FileExistsError:
+        return _owner(claim) == os.getpid()
+
+
+def _owner(claim: Path) -> int:
+    """Return which process has a claim; one that has ended has it no longer."""
+    try:
         owner = int(claim.read_text() or 0)
-        if owner and owner != os.getpid() and not psutil.pid_exists(owner):
-            claim.unlink(missing_ok=True)
-        return owner == os.getpid()
+    except FileNotFoundError:  # another process has just removed it
+        return 0
+    if owner and not psutil.pid_exists(owner):
+        claim.unlink(missing_ok=True)
+    return owner
