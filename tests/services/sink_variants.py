@@ -15,6 +15,7 @@ BETWEEN_PARTS = frozenset(
     (
         "a document is held under its key, as it was sent",
         "a batch written again by a later run leaves what one writing leaves",
+        "a run that has lost its lease makes nothing visible",
         "a run that was replaced, and does not know it, is refused",
         "a sink that notes batches tells the last of a checkpoint",
         "a batch interrupted on its way is whole when it ran again",
