@@ -162,4 +162,4 @@ wheel: setup ## Build a wheel that carries the kernel into dist/
 clean: ## Remove what is built, keep .venv
 	@rm -rf build dist kernel/build src/joinery/_kernel .mypy_cache .ruff_cache .pytest_cache
 
-.PHONY: help setup kernel classes jdk demo demo-real coffee-shop social-network web-traffic timeline alerts fraud bank test check coverage format golden oracle time chaos churn bench nexmark fleet docs wheel clean
+.PHONY: help setup kernel classes jdk demo demo-real coffee-shop social-network web-traffic timeline alerts fraud bank test check coverage format golden oracle exhaustive time chaos versions churn bench nexmark fleet docs wheel clean
