@@ -83,7 +83,7 @@ def test_a_value_kept_by_redis_survives_its_kill(redis: Service) -> None:
     assert redis_client.from_url(redis.address).get("kept") == b"yes"
 
 
-@pytest.mark.exhaustive  # test_opensearch.py kills one, too
+@pytest.mark.exhaustive  # test_real_time_opensearch.py kills one, too
 def test_a_document_kept_by_opensearch_survives_its_kill(opensearch: Service) -> None:
     document = f"{opensearch.address}/t-{uuid.uuid4()}/_doc/1"
     ask(f"{document}?version=7&version_type=external", method="PUT", body={"kept": True})
@@ -96,7 +96,7 @@ def test_a_document_kept_by_opensearch_survives_its_kill(opensearch: Service) ->
     assert (found["_source"], found["_version"]) == ({"kept": True}, 7)
 
 
-@pytest.mark.exhaustive  # test_avro.py and test_kafka_avro_sink.py kill one, too
+@pytest.mark.exhaustive  # test_avro.py and test_kafka_avro_sink.py stop one
 def test_a_schema_kept_by_the_registry_survives_its_kill(registry: Service) -> None:
     subject = f"{registry.address}/subjects/t-{uuid.uuid4()}/versions"
     ask(subject, method="POST", body={"schema": json.dumps("string")})
