@@ -86,7 +86,7 @@ def test_a_value_of_another_type_is_told_with_its_column(row: dict[str, Any], to
 
 
 def test_a_value_that_its_type_can_hold_becomes_one_of_it() -> None:
-    assert made(lambda event: {"id": 7.0, "score": 1}) == {"id": 7, "score": 1.0}
+    assert "{'id': 7, 'score': 1.0}" == str(made(lambda event: {"id": 7.0, "score": 1}))
 
 
 PLACE = Struct((Field("city", Atomic("string")), Field("zip", Atomic("string"))))
