@@ -71,7 +71,8 @@ def open_kafka(
     Raises:
         ConnectorMissingError: The session has no Kafka connector.
         KafkaUnreachableError: No broker answers.
-        RecordsLostError: Records that were not read yet are gone.
+        RecordsLostError: Records that were not read yet are gone, or others stand where some were
+            read.
         OpenTransactionError: Records that were read are not committed yet.
     """
     options, pattern = kafka_options(source), subscription(topics)

@@ -16,6 +16,7 @@ from joinery.spark.source.kafka_client import (
     Edges,
     KafkaUnreachableError,
     Partition,
+    partitions_of,
     reason_of,
     timeouts,
 )
@@ -222,7 +223,9 @@ class LastReadCheck:
             return differing
         ranges = {each: (max(edges[each][0], end - _BACK), end) for each, end in moved.items()}
         nonempty = {each: (low, end) for each, (low, end) in ranges.items() if low < end}
-        self._last.note(self._source, reader.last_in(nonempty))
+        found = reader.last_in(nonempty)
+        self._last.forget(self._source, partitions_of(differing))  # what differs is told once
+        self._last.note(self._source, found)
         for each, end in moved.items():
             self._noted.pop(each, None)  # It is the last in turn now.
             self._noted[each] = end

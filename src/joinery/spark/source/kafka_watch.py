@@ -241,7 +241,7 @@ class KafkaWatch:
             if gaps and self._suspected.get((query, source)) == gaps:
                 self._note(query, source, options, gaps)
             self._suspected[query, source] = gaps
-            if not gaps and not again:
+            if not again:  # A look leaves out the partitions of `gaps`.
                 self._compare(query, source, options, at, edges)
 
     def _compare(

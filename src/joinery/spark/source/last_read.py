@@ -180,12 +180,8 @@ class LastRead:
         if self._every is None:  # nobody else writes it while the lease is held
             try:
                 self._every = _signs_of(self._file.read_text(encoding="utf-8"))
-            except (
-                FileNotFoundError,
-                ValueError,
-                TypeError,
-            ):  # not told yet, or cut off with its machine
-                self._every = {}
+            except (FileNotFoundError, ValueError, TypeError):
+                self._every = {}  # not told yet, or cut off with its machine
         return self._every
 
 

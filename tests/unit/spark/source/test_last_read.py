@@ -109,7 +109,8 @@ class Records:
 
     @property
     def edges(self) -> Edges:
-        return {place: (min(signs), max(signs) + 1) for place, signs in self.signs.items()}
+        ends = {place: (min(signs), max(signs) + 1) for place, signs in self.signs.items() if signs}
+        return dict.fromkeys(self.signs, (0, 0)) | ends
 
     def look(self, check: LastReadCheck, end: int, *, goes_on: bool = False) -> list[int]:
         """Look at all partitions, each read to the same end; return the offsets that differ."""
@@ -134,6 +135,34 @@ def test_a_look_at_what_was_read_on_compares_then_notes(tmp_path: Path) -> None:
     assert {ORDERS: RecordSign(1, 1, 1, 1)} == known
     assert [[1], [1]] == refused
     assert [[1], []] == went_on
+
+
+def test_what_differs_is_told_once_where_a_source_goes_on_though_markers_end_its_log(
+    tmp_path: Path,
+) -> None:
+    last = LastRead(tmp_path, lambda: None)
+    log, check = Records(0, 1, 30), LastReadCheck(last, "shop")
+    log.look(check, 2)
+    log.signs[ORDERS][1] = RecordSign(1, 9, 9, 9)
+
+    went_on = [log.look(check, end, goes_on=True) for end in (20, 30)]
+
+    assert [[1], []] == went_on
+    assert {} == last.known("shop", {"orders"})
+
+
+def test_a_partition_that_ends_before_what_was_read_keeps_no_other_from_being_compared(
+    tmp_path: Path,
+) -> None:
+    log, check = (
+        Records(0, 1, 2, partitions=2),
+        LastReadCheck(LastRead(tmp_path, lambda: None), "shop"),
+    )
+    log.look(check, 2)
+    log.signs[ORDERS] = {}
+    log.signs["orders", 1][1] = RecordSign(1, 9, 9, 9)
+
+    assert [1] == log.look(check, 3)
 
 
 def test_where_markers_of_transactions_end_a_log_the_record_before_them_is_known(
