@@ -45,7 +45,7 @@ _PUT = """INSERT INTO held VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPD
     version = max(excluded.version, version)
     WHERE excluded.version > version OR (excluded.version < version AND excluded.after IS NULL)"""
 # What was held at a time to come was held before the clock was set back.
-_DUE = "(changed_at <= :quiet OR first_at <= :old OR changed_at > :now)"
+_DUE = "(changed_at <= :quiet OR first_at <= :old OR max(first_at, changed_at) > :now)"
 _DIFFERS = "(before IS NULL OR before <> after)"
 
 

@@ -142,6 +142,15 @@ def test_a_document_that_was_held_at_a_time_to_come_is_due(query: Query) -> None
     assert [False, True] == due
 
 
+def test_a_document_that_changes_on_after_the_clock_was_set_back_is_due(query: Query) -> None:
+    with closing(Hold(query.folder / "held.sqlite")) as hold:
+        hold.open()
+        hold.put(query.stage({"1": "a"}), 9000.0, begun=-1)
+        hold.put(query.stage({"1": "b"}), 5000.0, begun=-1)
+
+        assert hold.leave(5001.0, quiet=4941.0, old=4401.0)
+
+
 def test_a_document_that_changed_back_while_it_waited_is_not_sent(
     query: Query, target: Target, outlet: SettlingOutlet
 ) -> None:
