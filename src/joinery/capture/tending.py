@@ -90,12 +90,11 @@ class Tending:
         return not self.over
 
     def _compare(self) -> None:
-        if self._spool.identity is None:
-            self.lost = spool_removed(self._spool)
-            return
-        if self._spool.position is None:
-            return
         try:
+            if self._spool.identity is None:
+                raise spool_removed(self._spool)
+            if self._spool.position is None:
+                return
             for each in self._database.check_same(self._spool):
                 self._on_warning(each)
             if self._columns:
