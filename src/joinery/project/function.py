@@ -62,7 +62,8 @@ def function_name(function: Callable[..., Any]) -> str:
     raise SpecError(
         f'function "{shown_name(function)}" cannot be imported by another process',
         code="SPEC_FUNCTION",
-        detail="It runs in a process of its own, which imports it by module and name.",
+        detail="An option holds the module and the name of a function, by which it is imported"
+        " where it runs.",
         hint="Define it at the top of a module, and import it from there; a condition is"
         " no function but a text, such as 'amount > 0'.",
     )
