@@ -11,13 +11,12 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from joinery.expression.python_value import MISFITS, Read, reader, type_name
+from joinery.expression.python_value import MISFITS, reader, type_name
 from joinery.model.change import Row
-from joinery.model.type import Array, DataType, Field, Map, Struct
+from joinery.model.type import Array, DataType, Map, Struct
 from joinery.plan.step import MapRows
 from joinery.project.function import imported
 
@@ -46,57 +45,66 @@ def function_of(step: MapRows) -> Callable[[Row], object]:
     return found
 
 
-def mapped_row(
-    step: MapRows, function: Callable[[Row], object], row: Row
-) -> Mapping[str, Any] | MapFailure | None:
-    """Return what a function makes of the columns of an event, None where it drops it.
+class RowMapper:
+    """Gives rows to the function of one step, and reads what it makes of them.
 
     Args:
         step: Names the function and its columns.
         function: May change the row that it is given.
-        row: The columns of the event.
     """
-    output = step.output.fields
-    structured = [each for each in output if _structured(each.type)]
-    given, within = frozenset(row), frozenset(_keys(row) if structured else ())
-    try:
-        made = function(row)
-    except (Exception, SystemExit) as error:
-        return MapFailure(_raised(step, function, error))
-    if made is None:
-        return None
-    if not isinstance(made, Mapping):
-        return MapFailure(f"The function {step.name} gave a {type(made).__name__}, no row.")
-    declared = [each.name for each in output]
-    for name in made:
-        if name not in declared and name not in given:
-            return MapFailure(_strange(step, str(name), "column of its output", declared))
-    for column in structured:
-        for name, struct in _strangers(made.get(column.name), column.type):
-            if name not in within:
-                known = [each.name for each in struct.fields]
-                return MapFailure(_strange(step, name, f'field of "{column.name}"', known))
-    return _typed(step, made)
 
+    def __init__(self, step: MapRows, function: Callable[[Row], object]) -> None:
+        output = step.output.fields
+        self._step, self._function = step, function
+        self._names = [each.name for each in output]
+        self._structured = [each for each in output if _structured(each.type)]
+        self._readers = [(each, reader(each.type)) for each in output]
 
-def _typed(step: MapRows, made: Mapping[str, Any]) -> Mapping[str, Any] | MapFailure:
-    """Return what a function made as values of the declared types, null where it left one out."""
-    row: dict[str, Any] = {}
-    for column, read in _readers(step.output):
-        value = made.get(column.name)
+    def mapped(self, row: Row) -> Mapping[str, Any] | MapFailure | None:
+        """Return what the function makes of the columns of an event, None where it drops it.
+
+        The columns are the declared ones, in their order and of their types; null where the
+        function left one out.
+        """
+        given, within = frozenset(row), frozenset(_keys(row) if self._structured else ())
         try:
-            row[column.name] = None if value is None else read(value)
-        except MISFITS:
+            made = self._function(row)
+        except (Exception, SystemExit) as error:
+            return MapFailure(_raised(self._step, self._function, error))
+        if made is None:
+            return None
+        if not isinstance(made, Mapping):
             return MapFailure(
-                f'The function {step.name}: column "{column.name}" holds {type_name(value)},'
-                f" which is not of type {column.type}."
+                f"The function {self._step.name} gave a {type(made).__name__}, no row."
             )
-    return row
+        for name in made:
+            if name not in self._names and name not in given:
+                return self._strange(str(name), "column of its output", self._names)
+        for column in self._structured:
+            for name, struct in _strangers(made.get(column.name), column.type):
+                if name not in within:
+                    known = [each.name for each in struct.fields]
+                    return self._strange(name, f'field of "{column.name}"', known)
+        return self._typed(made)
 
+    def _typed(self, made: Mapping[str, Any]) -> Mapping[str, Any] | MapFailure:
+        row: dict[str, Any] = {}
+        for column, read in self._readers:
+            value = made.get(column.name)
+            try:
+                row[column.name] = None if value is None else read(value)
+            except MISFITS:
+                return MapFailure(
+                    f'The function {self._step.name}: column "{column.name}" holds'
+                    f" {type_name(value)}, which is not of type {column.type}."
+                )
+        return row
 
-@cache
-def _readers(output: Struct) -> tuple[tuple[Field, Read], ...]:
-    return tuple((each, reader(each.type)) for each in output.fields)
+    def _strange(self, name: str, place: str, known: Sequence[str]) -> MapFailure:
+        near = get_close_matches(name, known, n=1)
+        meant = f'; did it mean "{near[0]}"?' if near else "."
+        shown = f'The function {self._step.name} gave "{name[:_LONGEST_KEY]}"'
+        return MapFailure(f"{shown}, which is no {place}{meant}")
 
 
 def _structured(type: DataType) -> bool:
@@ -157,9 +165,3 @@ def _raised(step: MapRows, function: Callable[[Row], object], error: BaseExcepti
     told = told or frames
     where = f" at {Path(told[-1].filename).name}:{told[-1].lineno}" if told else ""
     return f"The function {step.name} raised {type(error).__name__}{where}."
-
-
-def _strange(step: MapRows, name: str, place: str, known: Sequence[str]) -> str:
-    near = get_close_matches(name, known, n=1)
-    meant = f'; did it mean "{near[0]}"?' if near else "."
-    return f'The function {step.name} gave "{name[:_LONGEST_KEY]}", which is no {place}{meant}'

@@ -26,7 +26,7 @@ from joinery.plan.stream import PLACE, Stream
 from joinery.plan.timed_step import Join, Rolling, SeenFilter
 from joinery.semantics.event import DeadEvent, Event, Findings, Identity, Place
 from joinery.semantics.lookup import CurrentLookup, VersionedLookup
-from joinery.semantics.map_row import MapFailure, function_of, mapped_row
+from joinery.semantics.map_row import MapFailure, RowMapper, function_of
 from joinery.semantics.merge import RowMerge
 from joinery.semantics.pairs import EventPairs
 from joinery.semantics.personal import Seals, hidden, indexed
@@ -269,8 +269,9 @@ def _mapped(
 ) -> list[Event]:
     """Give each event to the user's function; one that it fails on is a dead letter."""
     out: list[Event] = []
+    mapper = RowMapper(step, function)
     for event in events:
-        made = mapped_row(step, function, deepcopy(dict(event.row)))
+        made = mapper.mapped(deepcopy(dict(event.row)))
         if made is None:
             found.counters["events_dropped"] += 1
         elif isinstance(made, MapFailure):

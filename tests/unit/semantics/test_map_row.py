@@ -11,7 +11,7 @@ import pytest
 
 from joinery.model.type import Array, Atomic, Field, Struct
 from joinery.plan.step import MapRows
-from joinery.semantics.map_row import MapFailure, mapped_row
+from joinery.semantics.map_row import MapFailure, RowMapper
 
 OUTPUT = Struct((Field("id", Atomic("long")), Field("score", Atomic("double"))))
 
@@ -29,7 +29,7 @@ class Parser:
 
 
 def made(function: Callable[..., Any], **row: Any) -> Mapping[str, Any] | MapFailure | None:
-    return mapped_row(MapRows(function, OUTPUT), function, row)
+    return RowMapper(MapRows(function, OUTPUT), function).mapped(row)
 
 
 def detail(function: Callable[..., Any], **row: Any) -> str:
@@ -94,7 +94,7 @@ NESTED = Struct((Field("home", PLACE), Field("places", Array(PLACE))))
 
 
 def nested(function: Callable[..., Any], **row: Any) -> Mapping[str, Any] | MapFailure | None:
-    return mapped_row(MapRows(function, NESTED), function, row)
+    return RowMapper(MapRows(function, NESTED), function).mapped(row)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ with what does not fit its declared columns, is told with the reason and goes no
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from datetime import UTC
 from pathlib import Path
 from pickle import PicklingError
@@ -20,7 +19,7 @@ from pyspark.sql import types as T
 from joinery.errors import RunError
 from joinery.model.type import Struct
 from joinery.plan.step import MapRows
-from joinery.semantics.map_row import MapFailure, function_of, mapped_row
+from joinery.semantics.map_row import MapFailure, RowMapper, function_of
 from joinery.spark.analyse import spark_type
 
 
@@ -37,13 +36,13 @@ class Caller:
         self._step = step
         self._folder = str(folder)
         self._given = given
-        self._ready: Callable[[Any], object] | None = None
+        self._mapper: RowMapper | None = None
 
     def __call__(self, row: Row | None) -> tuple[tuple[Any, ...] | None, str | None] | None:
         """Return the function's columns, and why it failed; None for no event."""
         if row is None:
             return None
-        made = mapped_row(self._step, self._ready or self._made(), plain(row, self._given))
+        made = (self._mapper or self._made()).mapped(plain(row, self._given))
         if made is None:
             return None, None
         if isinstance(made, MapFailure):
@@ -52,13 +51,13 @@ class Caller:
 
     def __getstate__(self) -> dict[str, Any]:
         told = {"_step": self._step, "_folder": self._folder, "_given": self._given}
-        return {**told, "_ready": None}
+        return {**told, "_mapper": None}
 
-    def _made(self) -> Callable[[Any], object]:
+    def _made(self) -> RowMapper:
         if self._folder not in sys.path:
             sys.path.insert(0, self._folder)
-        self._ready = function_of(self._step)
-        return self._ready
+        self._mapper = RowMapper(self._step, function_of(self._step))
+        return self._mapper
 
 
 def plain(value: Any, given: T.DataType) -> Any:
