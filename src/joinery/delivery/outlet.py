@@ -32,6 +32,7 @@ from joinery.sinks.protocol import (
     StagedBatch,
     WrappingSink,
     Written,
+    close_failed,
     waits_for_disk,
     whole,
 )
@@ -222,7 +223,7 @@ class PatientSink(WrappingSink):
         try:
             self._open_sink()
         except SinkUnavailableError as error:
-            self._sink.close()
+            close_failed(self._sink)
             self._retry.note(error)
 
     def write(self, batch: StagedBatch) -> Written:
@@ -277,7 +278,7 @@ class PatientSink(WrappingSink):
         """Open the sink where it is not, and note when its target is gone."""
         batch.check()
         if not self._open:
-            self._sink.close()
+            close_failed(self._sink)
             self._open_sink()
         try:
             yield

@@ -35,6 +35,7 @@ from joinery.sinks.protocol import (
     TaskSink,
     WrappingSink,
     Written,
+    close_failed,
     make_sink,
     whole,
 )
@@ -134,7 +135,7 @@ def _opened(maker: SinkMaker) -> Sink:
     try:
         sink.open()
     except BaseException:
-        sink.close()
+        close_failed(sink)
         raise
     return sink
 
@@ -147,7 +148,7 @@ def _part_written(sink: Sink, work: PartWork) -> Written:
             written = whole(sink.write_part(batch, work.part))
             lines = sum(_count_lines(each) for each in batch.files)
     except BaseException:
-        sink.close()
+        close_failed(sink)
         raise
     return replace(written, by_tasks=lines - len(written.refused))
 

@@ -12,6 +12,7 @@ module, since packages import it.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -367,6 +368,12 @@ class WrappingSink:
     def close(self) -> None:
         """Close the sink."""
         self._sink.close()
+
+
+def close_failed(sink: Sink) -> None:
+    """Close a sink that failed: why it failed is told, not what closing it meets then."""
+    with suppress(Exception, SystemExit):
+        sink.close()
 
 
 def listing_of(sink: Sink) -> ListingSink | None:

@@ -201,6 +201,17 @@ def test_what_is_no_error_of_ours_is_told_with_the_product(batch: StagedBatch) -
         sink_of(Target(answers={0: [KeyError(0)]})).write(batch)
 
 
+def test_an_outage_is_waited_out_though_closing_the_sink_fails(
+    batch: StagedBatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = Target(answers={3: [AWAY]})
+    monkeypatch.setattr(Target, "close", lambda sink: 1 / 0)
+
+    PatientSink(sink_of(target), "p", patience=QUICK).write(batch)
+
+    assert ['{"id":12}', '{"id":0}', '{"id":3}'] == target.keys
+
+
 def test_the_driver_writes_where_tasks_cannot(batch: StagedBatch) -> None:
     target = Target()
 
