@@ -163,9 +163,15 @@ class KafkaWatch:
             reader.close()
 
     def _look_at_queries(self) -> None:
-        for query in self._sources:
+        for query, sources in self._sources.items():
             try:
                 self._look(query)
+            except KafkaUnreachableError as error:
+                log.debug("the topics of %s could not be looked at: %s", query, error)
+                if self._closing.is_set():
+                    return
+                for source, options in sources.values():  # else the next query waits for it, too
+                    self._reach(source, options)
             except (RunError, OSError) as error:
                 log.debug("the topics of %s were not looked at: %s", query, error)
 
