@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from joinery.errors import JoineryError, SinkError, SinkUnavailableError
 from joinery.model.type import Struct, opened
@@ -26,10 +27,11 @@ from joinery.plan.product import Product
 from joinery.plan.product import Sink as DeclaredSink
 from joinery.project.product import ProjectSpec
 from joinery.sinks.line import parse_line, read_rows
-from joinery.sinks.protocol import Refusal, Sink, StagedBatch, WrappingSink, Written
+from joinery.sinks.protocol import Refusal, Sink, StagedBatch, WrappingSink, Written, whole
 from joinery.vault.keys import Vault, VaultError, is_json, parse_sealed
 from joinery.vault.tables import open_vault
 
+Answer = TypeVar("Answer")
 _TOKEN = re.compile(rb'(?<!\\)"(jy[12]:[A-Za-z0-9_-]{22}:[A-Za-z0-9_-]*)"')
 _ERASED = re.compile(rb'(?<!\\)"jy[12]:[A-Za-z0-9_-]{22}:[A-Za-z0-9_-]{0,21}"')
 """The same of an erased subject: sealing gives no less than 22 characters."""
@@ -71,7 +73,7 @@ class OpeningSink(WrappingSink):
             for lines in _chunks(batch.files):
                 write(b"".join(self._shown(lines)))
             shown = replace(batch, files=(path,), value=value)
-            written = self._sink.write(shown) if self._open_vault is None else self._quietly(shown)
+            written = whole(self._quietly(lambda: self._sink.write(shown)))
         if not written.refused:
             return written
         return replace(written, refused=tuple(_as_staged(written.refused, batch.files)))
@@ -81,13 +83,15 @@ class OpeningSink(WrappingSink):
         vault, self._vault = self._vault, None
         if vault is not None:
             vault.close()
-        super().close()
+        self._quietly(self._sink.close)
 
-    def _quietly(self, batch: StagedBatch) -> Written:
-        """Write a batch that is opened, and keep what the target says of a failure to itself."""
+    def _quietly(self, act: Callable[[], Answer]) -> Answer:
+        """Return what a sink answers; what one that reveals says of a failure is kept to itself."""
         try:
-            return self._sink.write(batch)
-        except Exception as error:
+            return act()
+        except (Exception, SystemExit) as error:
+            if self._open_vault is None:
+                raise
             if isinstance(error, JoineryError) and not isinstance(error, SinkError):
                 raise  # of a lease or an ending, which say nothing of documents
             told = _untold(error, self._sink.target)
@@ -121,12 +125,12 @@ class OpeningSink(WrappingSink):
         return made
 
 
-def _untold(error: Exception, target: str) -> SinkError:
+def _untold(error: BaseException, target: str) -> SinkError:
     """Return what tells of a sink's failure that may quote personal values."""
     kind = SinkUnavailableError if isinstance(error, SinkUnavailableError) else SinkError
     name = type(error.__cause__ or error).__name__
     return kind(
-        f"{target} could not take documents with personal values",
+        f"{target} failed, which is given personal values",
         detail=f"It failed with {name}; its words may hold such values, and are not kept.",
         hint="Check the log of the target itself.",
     )

@@ -31,7 +31,7 @@ class Taking:
         self.rows: list[StagedRow] = []
         self.value = Struct(())
         self._refuses = refuses
-        self.fails: Exception | None = None
+        self.fails: BaseException | None = None
 
     def open(self) -> None:
         """Nothing is opened."""
@@ -117,10 +117,11 @@ def test_a_refused_document_is_told_as_it_was_staged(vault: Vault, tmp_path: Pat
         (SinkError("no ann", detail="ann@x.org", hint="ann"), SinkError),
         (SinkUnavailableError("later", detail="ann@x.org"), SinkUnavailableError),
         (KeyError("ann@x.org"), SinkError),
+        (SystemExit("ann@x.org"), SinkError),
     ],
 )
 def test_what_a_target_says_of_a_failure_is_told_without_its_words(
-    fails: Exception, told: type[SinkError], vault: Vault, tmp_path: Path
+    fails: BaseException, told: type[SinkError], vault: Vault, tmp_path: Path
 ) -> None:
     sink = Taking()
     sink.fails = fails
@@ -135,6 +136,21 @@ def test_what_a_target_says_of_a_failure_is_told_without_its_words(
     everything = [*traceback.format_exception(error), error.message, error.detail, error.hint]
     assert "ann" not in "".join(everything)
     assert "ValueError" in error.detail
+
+
+@pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="reveal needs Linux")
+def test_what_a_target_says_as_it_is_closed_is_told_without_its_words(
+    vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def close(sink: Taking) -> None:
+        raise ValueError("ann@x.org")
+
+    monkeypatch.setattr(Taking, "close", close)
+
+    with pytest.raises(SinkError) as caught:
+        OpeningSink(Taking(), lambda: vault).close()
+
+    assert "ann" not in "".join(traceback.format_exception(caught.value))
 
 
 @pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="reveal needs Linux")
