@@ -10,6 +10,7 @@ Invariant: a name means one kind; a package cannot replace one of Joinery's own.
 from __future__ import annotations
 
 import difflib
+import importlib
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -28,6 +29,8 @@ from joinery.errors import (
 )
 from joinery.project.function import imported
 from joinery.project.option import Option, Target, flag, options, options_in, options_of, size, word
+
+_IMPORTER = importlib.__path__[0]
 
 
 class UnknownKindError(SpecError):
@@ -246,11 +249,12 @@ def _package(entry: EntryPoint) -> str:
 
 
 def _raised(error: BaseException) -> str:
-    """Return what was raised, and where."""
+    """Return what was raised, and where, unless that was before the package's own code."""
     frames = traceback.extract_tb(error.__traceback__)
-    at = [each for each in frames if not each.filename.startswith("<")][-1]
+    at = [each for each in frames if not each.filename.startswith(("<", __file__, _IMPORTER))]
     told = f": {error}" if str(error) else ""
-    return f"{type(error).__name__}{told} ({Path(at.filename).name}:{at.lineno})"
+    where = f" ({Path(at[-1].filename).name}:{at[-1].lineno})" if at else ""
+    return f"{type(error).__name__}{told}{where}"
 
 
 @options

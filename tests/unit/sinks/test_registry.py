@@ -202,8 +202,16 @@ def test_a_package_that_does_not_say_what_a_sink_keeps_is_told_so(
 @pytest.mark.parametrize(
     ("kind", "message", "detail"),
     [
-        ("unfound", 'of package "broken" cannot be imported', "ModuleNotFoundError: No module"),
-        ("gone", 'of package "broken" cannot be imported', "AttributeError: module"),
+        (
+            "unfound",
+            'of package "broken" cannot be imported',
+            "ModuleNotFoundError: No module named 'nowhere_sinks'.",
+        ),
+        (
+            "gone",
+            'of package "broken" cannot be imported',
+            "AttributeError: module 'broken_sinks' has no attribute 'Gone'.",
+        ),
         ("number", 'of package "broken" cannot be used: it is neither a class made by', ""),
         ("undeclared", "it is neither a class made by `options` nor a function", ""),
         ("unmade", '"make" returns Sink, which has no "close"', ""),
