@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from tests.services.captured import until
 from tests.services.log import Log
 
 from joinery.clients.kafka import Brokers
+from joinery.clients.kafka_reader import read_edges
 from joinery.dev.service import Service
 from joinery.errors import SinkError
 from joinery.model.type import LONG, Field, Struct
@@ -55,6 +57,11 @@ class Topic:
             )
         )
         sink.close()
+        # A commit returns before the broker has ended the transaction in each partition.
+        until(lambda: self._edges("read_committed") == self._edges("read_uncommitted"))
+
+    def _edges(self, isolation: str) -> Mapping[int, tuple[int, int]]:
+        return read_edges(Brokers(self.bootstrap, {"isolation.level": isolation}), self.name)
 
     def reader(self, **more: object) -> DocumentReader:
         given, folder = {**self.options, **more}, self._folder
