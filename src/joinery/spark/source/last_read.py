@@ -10,16 +10,15 @@ go on nevertheless.
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from joinery.files import write_whole
 from joinery.model.warning import RunWarning
 from joinery.place.place import Place
 from joinery.spark.source.kafka_client import Partition, RecordsLostError, told_losses
+from joinery.spark.source.query_notes import QueryNotes
 from joinery.spark.source.source import Positions
 
 FILE_NAME = "joinery.last_records.json"
@@ -40,6 +39,10 @@ class RecordSign:
     time_ms: int
     key: int | None
     value: int | None
+
+
+Signs = Mapping[Partition, RecordSign]
+"""The last record of each partition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,27 +133,24 @@ class LastRead:
     """
 
     def __init__(self, checkpoint: Place, check: Callable[[], None]) -> None:
-        self._file = checkpoint / FILE_NAME
-        self._check = check
+        self._notes = QueryNotes(checkpoint / FILE_NAME, check, _json, _signs)
         self._lock = threading.Lock()
-        self._every: dict[str, dict[Partition, RecordSign]] | None = None
 
     def known(self, source: str, topics: Collection[str]) -> dict[Partition, RecordSign]:
         """Return the last record that was read of each partition of some topics."""
         with self._lock:
-            every = self._signs().get(source, {})
-            return {place: sign for place, sign in every.items() if place[0] in topics}
+            known = self._signs(source)
+            return {place: sign for place, sign in known.items() if place[0] in topics}
 
     def note(self, source: str, signs: Mapping[Partition, RecordSign]) -> None:
         """Note the last records that were read; of other partitions, those before stand."""
         with self._lock:
-            before = self._signs().get(source, {})
-            self._keep(source, {**before, **signs})
+            self._keep(source, {**self._signs(source), **signs})
 
     def forget(self, source: str, places: Collection[Partition]) -> None:
         """Know nothing any more of some partitions."""
         with self._lock:
-            before = self._signs().get(source, {})
+            before = self._signs(source)
             self._keep(source, {each: sign for each, sign in before.items() if each not in places})
 
     def forget_beyond(self, source: str, read: Positions) -> None:
@@ -163,44 +163,30 @@ class LastRead:
         with self._lock:
             kept = {
                 (topic, partition): sign
-                for (topic, partition), sign in self._signs().get(source, {}).items()
+                for (topic, partition), sign in self._signs(source).items()
                 if sign.offset < read.get(topic, {}).get(str(partition), 0)
             }
             self._keep(source, kept)
 
-    def _keep(self, source: str, signs: dict[Partition, RecordSign]) -> None:
-        every = self._signs()
-        if signs == every.get(source, {}):
-            return
-        self._check()
-        self._every = {**every, source: signs}
-        write_whole(self._file, f"{_text(self._every)}\n", synced=False)
+    def _keep(self, source: str, signs: Signs) -> None:
+        if signs != self._signs(source):
+            self._notes.put(source, signs)
 
-    def _signs(self) -> dict[str, dict[Partition, RecordSign]]:
-        if self._every is None:  # nobody else writes it while the lease is held
-            try:
-                self._every = _signs_of(self._file.read_text(encoding="utf-8"))
-            except (FileNotFoundError, ValueError, TypeError):
-                self._every = {}  # not told yet, or cut off with its machine
-        return self._every
+    def _signs(self, source: str) -> Signs:
+        return self._notes.get(source) or {}
 
 
-def _text(every: Mapping[str, Mapping[Partition, RecordSign]]) -> str:
-    told: dict[str, dict[str, dict[str, list[int | None]]]] = {}
-    for source, signs in every.items():
-        topics = told.setdefault(source, {})
-        for (topic, partition), sign in signs.items():
-            facts = [sign.offset, sign.time_ms, sign.key, sign.value]
-            topics.setdefault(topic, {})[str(partition)] = facts
-    return json.dumps(told, sort_keys=True)
+def _json(signs: Signs) -> object:
+    told: dict[str, dict[str, list[int | None]]] = {}
+    for (topic, partition), sign in signs.items():
+        facts = [sign.offset, sign.time_ms, sign.key, sign.value]
+        told.setdefault(topic, {})[str(partition)] = facts
+    return told
 
 
-def _signs_of(text: str) -> dict[str, dict[Partition, RecordSign]]:
+def _signs(told: Any) -> Signs:
     return {
-        source: {
-            (topic, int(partition)): RecordSign(*facts)
-            for topic, partitions in topics.items()
-            for partition, facts in partitions.items()
-        }
-        for source, topics in json.loads(text).items()
+        (topic, int(partition)): RecordSign(*facts)
+        for topic, partitions in told.items()
+        for partition, facts in partitions.items()
     }

@@ -7,13 +7,12 @@ Invariant: an id stands until nothing of its topic was read, or the source may g
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable, Mapping
 
-from joinery.files import write_whole
 from joinery.place.place import Place
 from joinery.spark.source.kafka_client import Gap
+from joinery.spark.source.query_notes import QueryNotes
 from joinery.spark.source.source import Positions
 
 FILE_NAME = "joinery.topics.json"
@@ -28,10 +27,8 @@ class TopicIds:
     """
 
     def __init__(self, checkpoint: Place, check: Callable[[], None]) -> None:
-        self._file = checkpoint / FILE_NAME
-        self._check = check
+        self._notes = QueryNotes(checkpoint / FILE_NAME, check, dict, _ids)
         self._lock = threading.Lock()
-        self._every: dict[str, dict[str, str]] | None = None
 
     def compare(
         self, source: str, found: Mapping[str, str], read: Positions, *, goes_on: bool
@@ -45,9 +42,7 @@ class TopicIds:
             goes_on: Whether the source is read on nevertheless.
         """
         with self._lock:
-            if self._every is None:  # nobody else writes it while the lease is held
-                self._every = self._read()
-            known = self._every.get(source, {})
+            known = self._notes.get(source) or {}
             gaps = [
                 Gap(topic, int(partition), wanted, None)
                 for topic, id_ in found.items()
@@ -60,17 +55,11 @@ class TopicIds:
             kept = set() if goes_on else {each.topic for each in gaps}
             noted = {**known, **{name: id_ for name, id_ in found.items() if name not in kept}}
             if noted != known:
-                self._write({**self._every, source: noted})
+                self._notes.put(source, noted)
         return gaps
 
-    def _write(self, every: dict[str, dict[str, str]]) -> None:
-        self._check()
-        write_whole(self._file, f"{json.dumps(every, sort_keys=True)}\n", synced=False)
-        self._every = every
 
-    def _read(self) -> dict[str, dict[str, str]]:
-        try:
-            known: dict[str, dict[str, str]] = json.loads(self._file.read_text(encoding="utf-8"))
-        except (FileNotFoundError, ValueError):  # not told yet, or cut off with its machine
-            return {}
-        return known
+def _ids(told: object) -> dict[str, str]:
+    if not isinstance(told, dict):
+        raise TypeError("no ids by topic")
+    return told
