@@ -125,7 +125,7 @@ public final class CommittedDocuments implements AutoCloseable {
         }
       }
     }
-    lines.close();
+    lines.flush();
     write(new byte[0], out);
   }
 

@@ -68,7 +68,7 @@ final class DocumentLines {
       default -> throw Message.unexpected(message);
     }
     if (lines.size() >= PART_BYTES) {
-      close();
+      flush();
     }
   }
 
@@ -110,8 +110,8 @@ final class DocumentLines {
     lines.append('\n');
   }
 
-  /** Writes the lines that are there. */
-  void close() {
+  /** Writes the lines that were not written yet. */
+  void flush() {
     try {
       if (lines.size() > 0) {
         part.write(lines.toByteArray());

@@ -6,22 +6,18 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.joinery.kernel.bytes.BinaryRow;
 import dev.joinery.kernel.bytes.KeyCodec;
 import dev.joinery.kernel.bytes.Slice;
-import dev.joinery.kernel.format.ChangeSink;
-import dev.joinery.kernel.format.Format;
 import dev.joinery.kernel.format.Formats;
-import java.nio.charset.StandardCharsets;
+import dev.joinery.kernel.format.RowReader;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /** Reads columns by the format of flat rows; the first {@code coded} make an address. */
-final class KeyReader implements ChangeSink {
+final class KeyReader {
   private final StructType type;
   private final KeyCodec codec;
-  private final Format format;
-  private byte[] row;
+  private final RowReader rows;
 
   KeyReader(StructType type, int coded) {
     StructField[] columns = type.fields();
@@ -31,7 +27,7 @@ final class KeyReader implements ChangeSink {
     }
     this.type = type;
     this.codec = new KeyCodec(codes);
-    this.format = Formats.of(relation(columns))[0];
+    this.rows = new RowReader(Formats.of(relation(columns))[0], 0);
   }
 
   private static String relation(StructField[] columns) {
@@ -47,35 +43,10 @@ final class KeyReader implements ChangeSink {
   }
 
   byte[] row(String key) {
-    row = null;
-    format.decode(0, null, key.getBytes(StandardCharsets.UTF_8), this);
-    if (row == null) {
-      throw new IllegalArgumentException("no key of type " + type.sql());
-    }
-    return row;
+    return rows.row(key);
   }
 
   byte[] code(byte[] row) {
     return codec.encode(BinaryRow.of(Slice.of(row), type.length()));
   }
-
-  @Override
-  public void change(
-      int relation,
-      int op,
-      boolean positioned,
-      long position,
-      byte[] bytes,
-      int length,
-      long[] absent) {
-    row = Arrays.copyOf(bytes, length);
-  }
-
-  @Override
-  public void deadLetter(int relation, String reason, String detail) {
-    throw new IllegalArgumentException(reason + ": " + detail);
-  }
-
-  @Override
-  public void count(int relation, String counter) {}
 }

@@ -78,17 +78,22 @@ public final class Root implements Node {
     if (stored == null) {
       return;
     }
-    ByteReader in = new ByteReader(stored);
-    last.read(in);
-    if (keepsTold) {
-      in.readBlob();
-    }
-    Child document = document(child(in.rest()));
+    Child document = document(kept(stored));
     if (document != null && !last.isIdle()) {
       SentDocument.Next row =
           new SentDocument.Next(document.row(), document.flags(), null, 0);
       last.show(row, document::order, outbox);
     }
+  }
+
+  /** Reads what was sent last, and returns the row that is kept. */
+  private Child kept(byte[] stored) {
+    ByteReader in = new ByteReader(stored);
+    last.read(in);
+    if (keepsTold) {
+      in.readBlob();
+    }
+    return child(in.rest());
   }
 
   private static Child child(Slice encoded) {
@@ -147,12 +152,7 @@ public final class Root implements Node {
     if (stored == null) {
       return;
     }
-    ByteReader in = new ByteReader(stored);
-    last.read(in);
-    if (keepsTold) {
-      in.readBlob();
-    }
-    Child kept = child(in.rest());
+    Child kept = kept(stored);
     if (document(kept) != null || !last.isIdle()) {
       return;
     }
