@@ -13,6 +13,7 @@ import psycopg
 from tests.looking import rest
 
 from joinery.dev.service import Service
+from joinery.errors import JoineryError
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 _LIMIT_S = 180
@@ -36,6 +37,10 @@ def until(condition: Callable[[], object], limit_s: float = _LIMIT_S) -> None:
         assert time.monotonic() < deadline, "it takes too long"
         rest(begun, 0.02)
         begun = time.monotonic()
+
+
+def message_and_hint(error: JoineryError) -> tuple[str, str]:
+    return error.message, error.hint
 
 
 @contextmanager

@@ -14,12 +14,15 @@ from typing import Any, Self
 from uuid import uuid4
 
 import psutil
+import pytest
 from tests.services.captured import until
+from tests.services.mysql_server import started_server
 
 from joinery.capture.capture import Capture, CaptureOptions
 from joinery.capture.mysql import MysqlDatabase
 from joinery.capture.spool import SpoolFolder
 from joinery.clients.mysql import MysqlAddress, MysqlLink
+from joinery.dev.service import Service
 from joinery.model.warning import RunWarning
 from joinery.spark.jar import capture_jar
 
@@ -29,6 +32,37 @@ PURCHASE = (
     "create table purchase (id bigint primary key, customer_id bigint, amount decimal(10,2),"
     " at datetime(3), day date)"
 )
+_ALL = ("mariadb", "mysql-8.4", "mysql-8.0")
+
+
+def _of(chosen: str) -> pytest.MarkDecorator:
+    """Have a test take one server; `make exhaustive` has it with the others."""
+    others = (pytest.param(each, marks=pytest.mark.exhaustive) for each in _ALL if each != chosen)
+    return pytest.mark.parametrize("server", [chosen, *others], indirect=True, scope="module")
+
+
+# What goes on after a kill, joins tables, waits and pauses is ours, whichever connector reads the
+# log: of each, one server has it in `make test`, and both have been killed.
+OF_MARIADB, OF_MYSQL = _of("mariadb"), _of("mysql-8.4")
+
+
+@pytest.fixture(
+    scope="module",
+    params=["mariadb", "mysql-8.4", pytest.param("mysql-8.0", marks=pytest.mark.exhaustive)],
+)
+def server(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Service]:
+    """A server of the module's own, with a binary log of rows."""
+    with started_server(request.param, tmp_path_factory.mktemp(request.param)) as service:
+        yield service
+
+
+@pytest.fixture
+def url(server: Service) -> Iterator[str]:
+    """The URL of a database of the test's own, with two tables."""
+    with new_database(server.address, CUSTOMER, PURCHASE) as url:
+        yield url
 
 
 @contextmanager
@@ -135,6 +169,14 @@ def stands(url: str, table: str, *columns: str) -> Mapping[int, Any]:
 
 
 _REST_S = 0.01  # between transactions: without it, they took as much as what is tested
+
+
+def alter(link: MysqlLink, capture: Capture, *statements: str) -> None:
+    """Alter tables under a capture, and wait until it gives up."""
+    until(capture_runs)
+    for each in statements:
+        link.rows(each)
+    until(lambda: capture.error)
 
 
 class Changes(threading.Thread):

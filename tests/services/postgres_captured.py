@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -41,6 +42,17 @@ def link(server: Service) -> Iterator[Connection]:
     with closing(psycopg.connect(server.address, autocommit=True)) as link:  # it may have stopped
         link.execute("select pg_drop_replication_slot(slot_name) from pg_replication_slots")
         link.execute("drop publication if exists joinery_t")
+
+
+@pytest.fixture
+def follower(link: Connection) -> Iterator[str]:
+    """A user that may replicate, read `customer`, and change no publication."""
+    link.execute("create role follower login replication")
+    link.execute("grant select on customer to follower")
+    link.execute("create publication joinery_t for table customer")
+    yield "follower"
+    link.execute("drop owned by follower")
+    link.execute("drop role follower")
 
 
 @pytest.fixture
@@ -94,3 +106,14 @@ def capturing(
         yield capture
     finally:
         capture.close()
+
+
+def joined(spool: SpoolFolder) -> bool:
+    return spool.identity is not None and not spool.identity.joining
+
+
+def until_raised(capture: Capture, limit_s: float = 60) -> None:
+    """Ask for the end until that is refused, or it takes too long."""
+    deadline = time.monotonic() + limit_s
+    while time.monotonic() < deadline:
+        capture.reach_end(lambda: time.monotonic() >= deadline)
