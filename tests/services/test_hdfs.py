@@ -12,10 +12,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.chaos.world import World, assert_documents, make_world
+from tests.services import test_object_hold as hold
+from tests.services import test_object_lease as lease_tests
+from tests.services import test_object_letters as letters
+from tests.services import test_object_rebuild as rebuild
 from tests.services import test_object_store as store
 from tests.services.by_tasks import assert_tasks_write
 from tests.services.hdfs_server import hdfs as hdfs_service
 from tests.services.hdfs_server import hdfs_settings
+from tests.services.object_folder import contents, finished_rebuild
 from tests.services.remote_run import (
     POISON,
     Begin,
@@ -57,28 +62,34 @@ test_a_folder_is_copied_in_part = store.test_a_folder_is_copied_without_what_is_
 test_a_folder_is_removed = store.test_a_folder_is_removed_with_all_that_is_in_it
 test_lines_of_many_writers_all_stand = store.test_lines_of_many_writers_all_stand
 test_of_those_who_ask_one_is_first = store.test_of_those_who_ask_the_same_one_is_first
-test_dead_letters_stand_once = store.test_dead_letters_of_a_batch_that_runs_again_stand_once
-test_open_dead_letters_are_told = store.test_open_dead_letters_are_told_to_who_looks
-test_replaced_letters = store.test_dead_letters_of_a_run_that_was_replaced_are_not_kept
-test_of_two_drivers_at_once_one_writes = store.test_of_two_drivers_that_start_at_once_one_writes
+test_dead_letters_stand_once = letters.test_dead_letters_of_a_batch_that_runs_again_stand_once
+test_open_dead_letters_are_told = letters.test_open_dead_letters_are_told_to_who_looks
+test_replaced_letters = letters.test_dead_letters_of_a_run_that_was_replaced_are_not_kept
+test_of_two_drivers_at_once_one_writes = (
+    lease_tests.test_of_two_drivers_that_start_at_once_one_writes
+)
 test_of_two_one_has_what_was_released = (
-    store.test_of_two_drivers_one_takes_over_a_lease_that_was_released
+    lease_tests.test_of_two_drivers_one_takes_over_a_lease_that_was_released
 )
-test_of_two_one_has_what_lapsed = store.test_of_two_drivers_one_takes_over_a_lease_that_has_lapsed
-test_a_lease_is_kept_where_answers_are_lost = store.test_a_lease_is_kept_where_answers_are_lost
+test_of_two_one_has_what_lapsed = (
+    lease_tests.test_of_two_drivers_one_takes_over_a_lease_that_has_lapsed
+)
+test_a_lease_is_kept_where_answers_are_lost = (
+    lease_tests.test_a_lease_is_kept_where_answers_are_lost
+)
 test_a_file_is_put_first_by_one = store.test_a_file_is_put_first_by_one
-test_an_empty_batch = store.test_an_empty_batch_does_not_take_the_place_of_another_run_s
-test_a_run_removes_its_own_parts = store.test_a_run_that_ends_removes_its_own_parts_alone
+test_an_empty_batch = rebuild.test_an_empty_batch_does_not_take_the_place_of_another_run_s
+test_a_run_removes_its_own_parts = rebuild.test_a_run_that_ends_removes_its_own_parts_alone
 test_who_clears_leaves_what_is_new = (
-    store.test_a_run_that_is_replaced_while_it_clears_leaves_what_another_has_staged
+    rebuild.test_a_run_that_is_replaced_while_it_clears_leaves_what_another_has_staged
 )
-test_documents_that_are_gone_are_told = store.test_documents_that_wait_and_are_gone_are_told
+test_documents_that_are_gone_are_told = hold.test_documents_that_wait_and_are_gone_are_told
 test_of_two_that_hold_one_is_told = (
-    store.test_of_two_runs_that_hold_documents_one_is_told_of_the_other
+    hold.test_of_two_runs_that_hold_documents_one_is_told_of_the_other
 )
-test_what_waits_goes_along = store.test_documents_that_wait_go_along_with_state_that_was_moved
-test_a_rebuild_asks_a_run_to_end = store.test_a_rebuild_asks_a_run_to_end_through_the_store
-test_a_run_that_was_replaced_is_told_so = store.test_a_run_that_was_replaced_is_told_so
+test_what_waits_goes_along = rebuild.test_documents_that_wait_go_along_with_state_that_was_moved
+test_a_rebuild_asks_a_run_to_end = lease_tests.test_a_rebuild_asks_a_run_to_end_through_the_store
+test_a_run_that_was_replaced_is_told_so = lease_tests.test_a_run_that_was_replaced_is_told_so
 
 
 @pytest.fixture(scope="module")
@@ -205,7 +216,7 @@ def test_a_name_node_that_is_away_is_told_in_one_line(
 def test_a_rebuild_that_is_interrupted_while_it_takes_its_place_is_whole_afterwards(
     folder: RemotePath, broken_at: int
 ) -> None:
-    store.finished_rebuild(folder)
+    finished_rebuild(folder)
     checks = count()
 
     def check() -> None:
@@ -216,10 +227,10 @@ def test_a_rebuild_that_is_interrupted_while_it_takes_its_place_is_whole_afterwa
         put_in_place(folder, "q", check)
     assert put_in_place(folder, "q")
 
-    assert {"offsets/0": "new", "state/0/new.zip": "new"} == store.contents(folder / "q")
+    assert {"offsets/0": "new", "state/0/new.zip": "new"} == contents(folder / "q")
     (kept,) = (folder / "_replaced").iterdir()
     before = dict.fromkeys(("offsets/0", "offsets/1", "state/0/old.zip"), "old")
-    assert before == store.contents(kept)
+    assert before == contents(kept)
     assert not (folder / "_rebuild" / "q").exists()
     assert not put_in_place(folder, "q")
 
