@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,3 +42,11 @@ def going(spark: SparkSession, folder: Path) -> Iterator[Run]:
         yield run
     finally:
         run.stop()
+
+
+def until(condition: Callable[[], bool], running: Run) -> None:
+    """Wait for a condition while a run goes on."""
+    deadline = time.monotonic() + 120
+    while not condition():
+        assert not running.await_termination(0.05)
+        assert time.monotonic() < deadline

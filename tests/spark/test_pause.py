@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.session_run import until
 
 from joinery.delivery.control import Action, ControlLog
 from joinery.delivery.query_paths import QueryPaths
 from joinery.observe.status import project_status
 from joinery.plan.build import build_plan
 from joinery.project.load import load_spec
-from joinery.spark.batch.run import Run, run
+from joinery.spark.batch.run import run
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -72,13 +71,6 @@ class Shop:
 @pytest.fixture
 def shop(tmp_path: Path) -> Shop:
     return Shop(tmp_path)
-
-
-def until(condition: Callable[[], bool], running: Run) -> None:
-    deadline = time.monotonic() + 120
-    while not condition():
-        assert not running.await_termination(0.05)
-        assert time.monotonic() < deadline
 
 
 def test_a_run_once_leaves_out_what_is_paused_and_says_so(spark: SparkSession, shop: Shop) -> None:

@@ -21,7 +21,7 @@ from joinery.cli.commands import app
 from joinery.plan.build import build_plan
 from joinery.plan.product import Product
 from joinery.project.load import load_spec
-from joinery.spark.recovery.mark import bytes_of_marks
+from joinery.spark.recovery.mark import bytes_by_mark
 from joinery.spark.recovery.state_reader import StateReader
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ def test_a_mark_keeps_the_state_of_a_batch_that_is_gone(folder: Path, tmp_path: 
     for kind in ("offsets", "commits"):
         (checkpoint / kind / "2").write_bytes((checkpoint / kind / "1").read_bytes())
         (checkpoint / kind / "1").unlink()
-    held_bytes = bytes_of_marks(checkpoint)
+    held_bytes = sum(bytes_by_mark(checkpoint).values())
 
     first, second = made.stdout.splitlines()
     assert "all: the state after batch 1 is kept" == first

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,10 +9,12 @@ from pathlib import Path
 from joinery.cli.ending import DONE
 from joinery.delivery.query_paths import QueryPaths
 from joinery.errors import SpecError
+from joinery.model.moment import second_text
 from joinery.observe.outline import queries_of
 from joinery.project.load import load_spec
+from joinery.project.marks import MarksSpec
 from joinery.project.product import ProjectSpec
-from joinery.spark.recovery.mark import bytes_of_marks, has_state, mark_last, marks_of
+from joinery.spark.recovery.mark import bytes_by_mark, has_state, mark_last, marks_of
 from joinery.text.figure import counted_text, size_text
 
 _WHAT = "a mark of state"
@@ -25,13 +26,13 @@ class MarkArgumentError(SpecError):
     code = "MARK_ARGUMENT"
 
 
-def run_mark(file: Path, products: Sequence[str], *, keep: int, listed: bool) -> int:
+def run_mark(file: Path, products: Sequence[str], *, keep: int | None, listed: bool) -> int:
     """Mark the last batch of the queries of some products, or list their marks.
 
     Args:
         file: The project file or folder.
         products: Whose state; where empty, of all queries that have some.
-        keep: How many marks of a query stay.
+        keep: How many marks of a query stay; None is as the project says.
         listed: Whether marks are listed, and none is made.
 
     Raises:
@@ -43,15 +44,14 @@ def run_mark(file: Path, products: Sequence[str], *, keep: int, listed: bool) ->
     spec = load_spec(file)
     for query, checkpoint in _checkpoints(spec, products).items():
         if not listed:
-            made = mark_last(checkpoint, keep)
+            made = mark_last(checkpoint, keep or (spec.run.marks or MarksSpec()).keep)
             sys.stdout.write(f"{query}: the state after batch {made.batch} is kept\n")
-        marks = marks_of(checkpoint)
+        marks, held = marks_of(checkpoint), bytes_by_mark(checkpoint)
         for each in marks if listed else ():
-            at = dt.datetime.fromtimestamp(each.at_ms // 1000, dt.UTC)
-            sys.stdout.write(f"{query}: batch {each.batch}  {at:%Y-%m-%d %H:%M:%SZ}\n")
-        held = size_text(bytes_of_marks(checkpoint))
-        count = counted_text(len(marks), "mark")
-        sys.stdout.write(f"{query}: {count}, {held} beyond what the checkpoint holds\n")
+            at, size = second_text(each.at_ms / 1000), size_text(held.get(each.batch, 0))
+            sys.stdout.write(f"{query}: batch {each.batch}  {at}  {size}\n")
+        count, size = counted_text(len(marks), "mark"), size_text(sum(held.values()))
+        sys.stdout.write(f"{query}: {count}, {size} beyond what the checkpoint holds\n")
     return DONE
 
 

@@ -191,8 +191,13 @@ def mark(
     ] = None,
     file: ProjectFile = DEFAULT,
     keep: Annotated[
-        int, typer.Option("--keep", min=1, help="How many marks of a query stay; the oldest go.")
-    ] = 24,
+        int | None,
+        typer.Option(
+            "--keep",
+            min=1,
+            help="How many marks of a query stay; by default as run.marks says, or 24.",
+        ),
+    ] = None,
     listed: Annotated[
         bool, typer.Option("--list", help="List marks and their bytes; make none.")
     ] = False,

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from joinery.model.audit import AuditProgress
 from joinery.model.batch import BatchProgress, Counts
 from joinery.model.lookup import LookupProgress
+from joinery.model.marks import KeptMarks
 from joinery.model.staleness import Staleness
 from joinery.model.warning import RunWarning
 from joinery.text.columns import aligned
@@ -171,6 +172,7 @@ class Progress:
         ignored_bytes: By relation, what was added to its change files after they were seen.
         building: By query, the products that joined it and that its first batch is building.
         audits: By product and target, what comparing its documents has found.
+        marks: By query, the earlier batches whose state is kept, where there are some.
     """
 
     totals: Totals = Totals()
@@ -189,6 +191,7 @@ class Progress:
     ignored_bytes: Counts = field(default_factory=dict)
     building: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     audits: Mapping[tuple[str, str], AuditProgress] = field(default_factory=dict)
+    marks: Mapping[str, KeptMarks] = field(default_factory=dict)
 
     def __str__(self) -> str:
         """Return it as text: the totals, what every product sent, what is waited for."""

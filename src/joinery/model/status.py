@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
 from typing import Any, Literal, cast
 
 from joinery.model.batch import Counts
 from joinery.model.hot_key import HotKey
+from joinery.model.marks import KeptMarks
+from joinery.model.moment import moment_text, seconds_of
 from joinery.model.progress import Silence, Waiting
 from joinery.model.typed import check_typed
 
@@ -140,6 +141,7 @@ class QueryStatus:
         warnings: What someone should look at, each as one line.
         watermarks: By relation with one, how far its event times had come.
         building: The products that joined it and that its first batch is building.
+        marks: Earlier batches whose state is kept; None where there are none.
     """
 
     query: str
@@ -163,6 +165,7 @@ class QueryStatus:
     warnings: tuple[str, ...] = ()
     watermarks: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     building: tuple[str, ...] = ()
+    marks: KeptMarks | None = None
 
     def to_json(self) -> dict[str, object]:
         """Return the status as one JSON object."""
@@ -188,6 +191,7 @@ class QueryStatus:
             "warnings": list(self.warnings),
             "watermarks": dict(self.watermarks),
             "building": list(self.building),
+            "marks": None if self.marks is None else self.marks.to_json(),
         }
 
     @classmethod
@@ -198,7 +202,7 @@ class QueryStatus:
             KeyError: It is of another version of Joinery.
             TypeError: Likewise.
         """
-        batch, caught_up_at = told["batch"], told["caught_up_at"]
+        batch, caught_up_at, marks = told["batch"], told["caught_up_at"], told.get("marks")
         found = cls(
             query=told["query"],
             state=cast(RunState, told["state"]),
@@ -221,27 +225,7 @@ class QueryStatus:
             warnings=tuple(told["warnings"]),
             watermarks=told["watermarks"],
             building=tuple(told.get("building", ())),
+            marks=None if marks is None else KeptMarks.of_json(marks),
         )
         check_typed(found, cls)
         return found
-
-
-def moment_text(seconds: float) -> str:
-    """Return a moment, in seconds since 1970, as ISO 8601 in UTC.
-
-    Example:
-        >>> moment_text(1.5)
-        '1970-01-01T00:00:01.500Z'
-    """
-    moment = datetime.fromtimestamp(seconds, UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def seconds_of(text: str) -> float:
-    """Return the seconds since 1970 of a moment in ISO 8601.
-
-    Example:
-        >>> seconds_of("1970-01-01T00:00:01.500Z")
-        1.5
-    """
-    return datetime.fromisoformat(text).timestamp()

@@ -14,7 +14,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from joinery.files import append_line
-from joinery.model.status import ProductTotals, QueryStatus, moment_text, seconds_of
+from joinery.model.moment import moment_text, seconds_of
+from joinery.model.status import ProductTotals, QueryStatus
 from joinery.place.place import Place
 
 _EVERY_S = 60.0

@@ -19,8 +19,10 @@ from joinery.delivery.control import Action, ControlLog
 from joinery.delivery.lease_file import Holder
 from joinery.delivery.query_paths import QueryPaths
 from joinery.model.hot_key import HotKey
+from joinery.model.marks import KeptMarks
+from joinery.model.moment import moment_text
 from joinery.model.progress import Silence, Waiting
-from joinery.model.status import LastBatch, ProductTotals, QueryStatus, moment_text
+from joinery.model.status import LastBatch, ProductTotals, QueryStatus
 from joinery.observe.audit_note import AuditNote, audited_at
 from joinery.observe.kept_letters import kept_letters
 from joinery.observe.outline import Outline
@@ -80,6 +82,7 @@ class ProductStatus:
             where they never were.
         differ: How many of them were found wrong then, and were not repaired.
         hot_keys: Keys with much of their node's messages in the last batches, the most first.
+        marks: Earlier batches of its query whose state is kept; None where there are none.
         missed: What it was expected to be and is not, each in words.
     """
 
@@ -99,6 +102,7 @@ class ProductStatus:
     audited_s: float | None = None
     differ: int = 0
     hot_keys: tuple[HotKey, ...] = ()
+    marks: KeptMarks | None = None
     missed: tuple[str, ...] = ()
 
     @property
@@ -130,6 +134,7 @@ class ProductStatus:
             "audited_s": None if self.audited_s is None else round(self.audited_s),
             "differ": self.differ,
             "hot_keys": [each.to_json() for each in self.hot_keys],
+            "marks": None if self.marks is None else self.marks.to_json(),
             "missed": list(self.missed),
             "wants_attention": self.wants_attention,
         }
@@ -306,6 +311,7 @@ class _Run:
             dead=mine.dead,
             state_bytes=told.state_bytes,
             hot_keys=mine.hot_keys,
+            marks=told.marks,
         )
 
     def _state(

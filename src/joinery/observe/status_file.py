@@ -181,6 +181,7 @@ class StatusFiles:
             if batch is None
             else {name: each.to_json() for name, each in batch.event_times.items()},
             building=progress.building.get(query, ()),
+            marks=progress.marks.get(query),
         )
 
     def _totals(

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from joinery.model.moment import second_text
 from joinery.observe.hot_keys import hot_text
 from joinery.text.columns import aligned
 from joinery.text.figure import counted_text, seconds_text, share_text, size_text
 
 if TYPE_CHECKING:
+    from joinery.model.marks import KeptMarks
     from joinery.observe.status import ProductStatus, ProjectStatus, State
 
 MARKS: Mapping[State, str] = {
@@ -55,7 +57,20 @@ def status_lines(found: ProjectStatus, shown: int) -> Iterator[str]:
             yield from _reasons(each)
     if hidden := len(found.products) - len(products):
         yield f"… {hidden} more: joinery status --all"
+    kept = {each.query: each.marks for each in products if each.marks is not None}
+    yield from (f"{query}: {marks_text(each)}" for query, each in sorted(kept.items()))
     yield from (f"warning: {each}" for each in found.warnings)
+
+
+def marks_text(marks: KeptMarks) -> str:
+    """Return the marks of a query in words.
+
+    Example:
+        >>> marks_text(KeptMarks(count=2, batch=881, at=1.5, bytes=61_200_000))
+        '2 marks, the newest of batch 881 (1970-01-01 00:00:01Z); 61.2 MB'
+    """
+    count, at = counted_text(marks.count, "mark"), second_text(marks.at)
+    return f"{count}, the newest of batch {marks.batch} ({at}); {size_text(marks.bytes)}"
 
 
 def _reasons(status: ProductStatus) -> Iterator[str]:

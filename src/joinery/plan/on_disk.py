@@ -49,6 +49,8 @@ def disk_refusals(spec: ProjectSpec, plan: Plan) -> Iterator[JoineryError]:
 def _of_project(spec: ProjectSpec) -> Iterator[_Needs]:
     if spec.run.real_time:
         yield _Needs("real-time mode", ("run", "real_time"))
+    if spec.run.marks is not None:
+        yield _Needs("run.marks", ("run", "marks"))
     for source in spec.sources:
         if source.kind in CAPTURED:
             yield _Needs(f'source "{source.name}" of {source.kind}', ("sources", source.name))

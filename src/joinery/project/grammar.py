@@ -14,6 +14,7 @@ from joinery.project.audit import AuditSpec
 from joinery.project.emit import Emit
 from joinery.project.expect import Expectations
 from joinery.project.form import FORMS, DocumentSpec, FormSpec, OutboxSpec, RuleSpec, is_below
+from joinery.project.marks import MarksSpec
 from joinery.project.node import SHOWN, HotSpec
 from joinery.project.option import Fragment, Names
 from joinery.project.part import Part, keys_of, names_of
@@ -114,6 +115,7 @@ PARTS: Mapping[str, type[Part]] = {
     "limits": Limits,
     "stream": StreamSpec,
     "audit": AuditSpec,
+    "marks": MarksSpec,
     "run": RunSpec,
     "lineage": LineageSpec,
 }

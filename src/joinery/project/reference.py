@@ -81,6 +81,7 @@ _SHAPES: Mapping[str, str] = {
     "emit": "[map](#emit)",
     "expect": "[map](#emit)",
     "audit": "[map](#audit)",
+    "marks": "[map](#marks)",
     "window": "[window](#windows)",
     "state": "map of names to types",
     "when": "map of kinds to [expressions](expressions.md)",

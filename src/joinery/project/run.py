@@ -12,6 +12,7 @@ from dataclasses import replace
 from joinery.project.audit import AuditSpec
 from joinery.project.kind import Options, SinkSpec, read_sink, read_solutions, sink_data
 from joinery.project.kinds import SINKS
+from joinery.project.marks import MarksSpec
 from joinery.project.option import check_path
 from joinery.project.part import Part, key, nested, part, read_part
 from joinery.project.reader import Reader
@@ -128,6 +129,7 @@ class RunSpec(Part):
         max_rows_per_batch: Of one source; 0 sets no bound, None (`auto`) fits it to the backlog.
         solutions: Options by solution, for products that give none themselves.
         audit: How documents are compared with their database while it runs; None where not.
+        marks: When the state of a batch is kept for longer; None where no run does so.
     """
 
     checkpoint: str = key(
@@ -196,6 +198,11 @@ class RunSpec(Part):
         "Documents are [compared](diff.md) with their database continuously.",
         default=None,
         secret=True,
+    )
+    marks: MarksSpec | None = key(
+        nested(MarksSpec, "marks"),
+        "The state of a batch is [kept](why.md#keeping-the-state-of-a-batch) from time to time.",
+        default=None,
     )
     solutions: tuple[tuple[str, Options], ...] = key(
         _SOLUTIONS,

@@ -439,6 +439,13 @@ class AuditMap(TypedDict, total=False):
     rate: str
 
 
+class MarksMap(TypedDict, total=False):
+    """How often a run keeps the state of a batch; `every` is a duration such as `1h`."""
+
+    every: str
+    keep: int
+
+
 class RunMap(TypedDict, total=False):
     """How a project runs; durations such as `5m`, sizes such as `8 MiB`."""
 
@@ -457,6 +464,7 @@ class RunMap(TypedDict, total=False):
     http: str
     lineage: LineageMap
     audit: AuditMap
+    marks: MarksMap
     solutions: SolutionMap | Mapping[str, Mapping[str, object]]
 
 

@@ -15,12 +15,13 @@ from urllib.parse import quote, urlencode
 from joinery._version import __version__
 from joinery.dead_letters.dead_letter import DeadLetter
 from joinery.delivery.control import Action
-from joinery.model.status import QueryStatus, moment_text
+from joinery.model.moment import moment_text
+from joinery.model.status import QueryStatus
 from joinery.observe.history_file import Minute
 from joinery.observe.hot_keys import hot_text
 from joinery.observe.kept_letters import KeptLetters
 from joinery.observe.status import STATES, ProductStatus
-from joinery.observe.status_text import MARKS
+from joinery.observe.status_text import MARKS, marks_text
 from joinery.text.figure import counted_text, seconds_text, share_text, size_text
 from joinery.ui.chart import bucketed, path_of
 from joinery.ui.fleet import Fleet, Standing
@@ -229,6 +230,8 @@ def _facts(standing: Standing, told: QueryStatus | None) -> list[tuple[str, str]
         ("last report", moment_text(told.written_at)),
         ("tombstones sent", f"{status.tombstones:,}"),
     ]
+    if status.marks is not None:
+        facts.append(("earlier state", marks_text(status.marks)))
     expect = _expected(standing)
     return [*facts, ("expected", expect)] if expect else facts
 

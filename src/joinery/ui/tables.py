@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 
 from joinery.dead_letters.dead_letter import DeadLetter, State
 from joinery.delivery.control import Action
-from joinery.model.status import ProductTotals, QueryStatus, moment_text
+from joinery.model.moment import moment_text
+from joinery.model.status import ProductTotals, QueryStatus
 from joinery.observe.history_file import Minute
 from joinery.observe.kept_letters import HandledLetters
 from joinery.observe.status import ProductStatus

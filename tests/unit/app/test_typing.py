@@ -237,6 +237,7 @@ def test_the_formats_that_python_offers_are_those_there_are() -> None:
                 ("hot", typing.HotMap),
                 ("expect", typing.ExpectMap),
                 ("audit", typing.AuditMap),
+                ("marks", typing.MarksMap),
                 ("run", typing.RunMap),
                 ("lineage", typing.LineageMap),
                 ("cache", typing.CacheMap),

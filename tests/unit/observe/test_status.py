@@ -15,6 +15,7 @@ import pytest
 from joinery.delivery.control import Action, ControlLog
 from joinery.delivery.query_paths import QueryPaths
 from joinery.model.hot_key import HotKey
+from joinery.model.marks import KeptMarks
 from joinery.model.progress import Silence, Waiting
 from joinery.model.status import LastBatch, ProductTotals, QueryStatus
 from joinery.observe.audit_note import AuditNote
@@ -131,6 +132,16 @@ def test_a_run_that_keeps_up_is_live(spec: ProjectSpec) -> None:
 
     assert ("live", "", 0.7, ()) == (found.state, found.because, found.fresh_s, found.missed)
     assert (90, 4.5, 4096) == (found.documents, found.per_second, found.state_bytes)
+
+
+def test_the_marks_of_a_query_are_told_once(spec: ProjectSpec) -> None:
+    marks = KeptMarks(count=2, batch=7, at=NOW, bytes=4096)
+    found = told(spec, replace(CAUGHT_UP, marks=marks))
+
+    assert marks.to_json() == found.to_json()["marks"]
+    status = project_status(spec)
+    twice = str(replace(status, products=status.products * 2)).splitlines()
+    assert "person: 2 marks, the newest of batch 7 (1970-01-12 13:46:40Z); 4.1 kB" == twice[-1]
 
 
 def test_a_product_costs_its_part_of_what_all_of_the_project_took(tmp_path: Path) -> None:
@@ -411,6 +422,7 @@ def test_a_link_to_a_disk_that_is_not_mounted_wants_attention(
         {"began_at": "in the morning"},
         {"products": {"person": {"relations": ["person"], "documents": None}}},
         {"products": {"person": {"relations": [["person"]]}}},
+        {"marks": {"count": "2", "batch": 7, "at": "2026-01-02T03:04:05Z", "bytes": 1}},
         {"waiting": [{"product": "", "target": "t", "reason": "", "attempts": 1, "since": "now"}]},
     ],
     ids=str,

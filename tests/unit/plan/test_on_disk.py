@@ -55,6 +55,7 @@ def test_documents_with_their_state_in_spark_need_none(tmp_path: Path) -> None:
         ({"product": "solution: kv"}, 7, 'solution: kv of product "profile"'),
         ({"sink": ", spool: true"}, 8, 'spool: true of product "profile"'),
         ({"run": ", real_time: true"}, 9, "real-time mode"),
+        ({"run": ", marks: {every: 1h}"}, 9, "run.marks"),
     ],
 )
 def test_what_is_kept_in_files_of_a_disk_is_refused_at_its_key(

@@ -28,6 +28,7 @@ WRONG = """\
   http: 9464
   lineage: {namespace: shop}
   audit: {rate: fast}
+  marks: {every: 500ms, keep: 0}
   solutions: {kv: {stor: redis}}
   chekpoint: cp
 """
@@ -64,8 +65,10 @@ def test_every_problem_with_a_key_is_told_at_its_place(tmp_path: Path) -> None:
         '16:9 "http" of "run" needs host:port, not "9464"',
         '17:12 "lineage" of "run" needs "url"',
         '18:17 "rate" of "audit" cannot be "fast"',
-        '19:20 "kv" of "solutions" of "run" has no key "stor"',
-        '20:3 "run" has no key "chekpoint"',
+        '19:18 "every" of "marks" of "run" cannot be "500ms"',
+        '19:31 "keep" of "marks" of "run" needs a whole number from 1, not "0"',
+        '20:20 "kv" of "solutions" of "run" has no key "stor"',
+        '21:3 "run" has no key "chekpoint"',
     ] == [
         f"{each.location.line}:{each.location.column} {each.message}"
         for each in found
@@ -82,8 +85,9 @@ def test_a_problem_says_what_to_write(tmp_path: Path) -> None:
         "Write 127.0.0.1:9464.",
         "Write {url: http://host:5000}.",
         "Write it as 100/s.",
+        "Write 1s or more; 1h is the default.",
         'Use "checkpoint".',
-    ] == [hints[place] for place in (1, 5, 12, 13, 14, 16)]
+    ] == [hints[place] for place in (1, 5, 12, 13, 14, 15, 18)]
 
 
 @pytest.mark.parametrize("text", ["  lineage:\n", "  spark:\n  solutions:\n", "  {}\n"])

@@ -192,6 +192,13 @@ def test_a_product_shows_its_last_day(folder: Path) -> None:
     assert "fresh: not known" in client.get("/p/shop/order_card").text
 
 
+def test_a_product_shows_what_is_kept_of_earlier_batches(folder: Path) -> None:
+    client = opened(folder)
+
+    told = "2 marks, the newest of batch 17 (2026-01-02 03:04:05Z); 61.2 MB"
+    assert told in texts(tree(client.get(PRODUCT).text), "dd")
+
+
 def test_hostile_documents_are_text(folder: Path) -> None:
     client = opened(folder)
     page = client.get(PRODUCT).text

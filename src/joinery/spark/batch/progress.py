@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from joinery.errors import JoineryError, PlanError
 from joinery.model.audit import AuditProgress
 from joinery.model.batch import BatchProgress, Counts
+from joinery.model.marks import KeptMarks
 from joinery.model.progress import Progress, Silence, Waiting
 from joinery.model.warning import RunWarning, Warnings
 from joinery.observe.frontier import wait_for
@@ -133,6 +134,11 @@ class ProgressBoard:
         """Tell what comparing documents has found by now."""
         with self._mutex:
             self._progress = self._progress.audited(told)
+
+    def mark(self, marks: Mapping[str, KeptMarks]) -> None:
+        """Tell, by query, the earlier batches whose state is kept."""
+        with self._mutex:
+            self._progress = replace(self._progress, marks=marks)
 
     def warn(self, warning: RunWarning) -> None:
         """Tell, once, of something that someone should look at."""

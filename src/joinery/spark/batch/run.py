@@ -30,6 +30,7 @@ from joinery.spark.batch.begin import Beginning
 from joinery.spark.batch.captures import Captures
 from joinery.spark.batch.going import note_start
 from joinery.spark.batch.held import Held
+from joinery.spark.batch.mark_keeper import MarkKeeper
 from joinery.spark.batch.mode import KeepCurrent, Rebuild, RunMode
 from joinery.spark.batch.progress import (
     BatchTimes,
@@ -192,6 +193,12 @@ class Run:
         self._observer = RunObserver(spec, chosen, lambda: self.progress)
         files = {name: self._mode.paths(name).status_file for name in chosen}
         self._status = StatusFiles(files, chosen, self.targets, lambda: self.progress)
+        self._marks = MarkKeeper(
+            {} if options.rebuild else self._checkpoints_on_disk,
+            spec.run.marks,
+            self._board.mark,
+            self._board.warn,
+        )
 
     @property
     def progress(self) -> Progress:
@@ -270,6 +277,7 @@ class Run:
         watcher = threading.Thread(
             target=self._follow, args=(watch, times), name="joinery-run", daemon=True
         )
+        self._marks.open()
         watcher.start()
         note_start(self)
 
@@ -381,12 +389,18 @@ class Run:
                 watch.error = of_full_disk(watch.error, self._folders)
             if self._limit is not None:
                 self._limit.close()
+            self._marks.close()
             self._status.end(watch.error)
             try:
                 self._held.close()
             finally:
                 self._observer.close(watch.error)
                 self._ended.set()
+
+    @property
+    def _checkpoints_on_disk(self) -> dict[str, Path]:
+        every = {each.name: self._mode.paths(each.name).checkpoint for each in self._queries}
+        return {name: each for name, each in every.items() if isinstance(each, Path)}
 
     @property
     def _folders(self) -> tuple[Place, ...]:

@@ -13,13 +13,14 @@ import re
 import shutil
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from zipfile import ZipFile
 
 from joinery.errors import RunError
+from joinery.model.marks import KeptMarks
 from joinery.place.place import numbers_in
 from joinery.spark.recovery.checkpoint import batch_time_ms
 
@@ -53,11 +54,12 @@ class Mark:
 
 def marks_of(checkpoint: Path) -> list[Mark]:
     """Return the marks of a checkpoint, by their batches."""
-    folder = checkpoint / _MARKS
-    return [
-        Mark(each, batch_time_ms(folder / str(each), each), folder / str(each))
-        for each in sorted(numbers_in(folder))
-    ]
+    found = []
+    for batch in sorted(numbers_in(checkpoint / _MARKS)):
+        folder = checkpoint / _MARKS / str(batch)
+        with suppress(FileNotFoundError):  # it goes now
+            found.append(Mark(batch, batch_time_ms(folder, batch), folder))
+    return found
 
 
 def marked(checkpoint: Path, batch: int) -> Path | None:
@@ -101,17 +103,58 @@ def mark_last(checkpoint: Path, keep: int) -> Mark:
     )
 
 
-def bytes_of_marks(checkpoint: Path) -> int:
-    """Return how many bytes only marks hold: those that would be free without them."""
+def mark_if_due(checkpoint: Path, every_ms: int, keep: int) -> None:
+    """Mark the last batch if it is so much later than the last one that was marked.
+
+    Args:
+        checkpoint: Of a query, on a disk.
+        every_ms: How much later, in milliseconds.
+        keep: As for `mark_last`.
+
+    Raises:
+        MarkError: Its state was gone before it was marked.
+        OSError: The mark could not be made, as on a full disk.
+    """
+    if not has_state(checkpoint):
+        return
+    marks, last = marks_of(checkpoint), max(numbers_in(checkpoint / "commits"))
+    if not marks or batch_time_ms(checkpoint, last) >= marks[-1].at_ms + every_ms:
+        mark_last(checkpoint, keep)
+
+
+def kept_marks(checkpoint: Path) -> KeptMarks | None:
+    """Return what there is of marks, in short; None where there are none."""
+    if not (marks := marks_of(checkpoint)):
+        return None
+    held = sum(bytes_by_mark(checkpoint).values())
+    last = marks[-1]
+    return KeptMarks(count=len(marks), batch=last.batch, at=last.at_ms / 1000, bytes=held)
+
+
+def bytes_by_mark(checkpoint: Path) -> Mapping[int, int]:
+    """Return by marked batch how many bytes are free once its mark goes, after all older ones.
+
+    So the sum is what would be free without marks.
+    """
     links: Counter[int] = Counter()
-    found: dict[int, os.stat_result] = {}
-    for folder, _, files in os.walk(checkpoint / _MARKS):
+    found: dict[int, tuple[int, os.stat_result]] = {}
+    batches = sorted(numbers_in(checkpoint / _MARKS))
+    for batch in batches:
+        for stat in _stats(checkpoint / _MARKS / str(batch)):
+            links[stat.st_ino] += 1
+            found[stat.st_ino] = batch, stat
+    held = dict.fromkeys(batches, 0)
+    for inode, (batch, stat) in found.items():
+        if stat.st_nlink == links[inode]:
+            held[batch] += stat.st_size
+    return held
+
+
+def _stats(folder: Path) -> Iterator[os.stat_result]:
+    for path, _, files in os.walk(folder):
         for file in files:
             with suppress(FileNotFoundError):  # of a mark that goes now
-                stat = Path(folder, file).stat()
-                links[stat.st_ino] += 1
-                found[stat.st_ino] = stat
-    return sum(each.st_size for inode, each in found.items() if each.st_nlink == links[inode])
+                yield Path(path, file).stat()
 
 
 def _made(checkpoint: Path, batch: int) -> Path:

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import os
+import re
 import time
 from pathlib import Path
-from zipfile import ZipFile
 
 import pytest
+from tests.unit.spark.recovery.committed import commit
 
 from joinery.cli.mark import MarkArgumentError, run_mark
-from joinery.spark.recovery.mark import MarkError, bytes_of_marks, mark_last, marked, marks_of
+from joinery.model.marks import KeptMarks
+from joinery.spark.recovery.mark import (
+    MarkError,
+    bytes_by_mark,
+    kept_marks,
+    mark_if_due,
+    mark_last,
+    marked,
+    marks_of,
+)
 
 PROJECT = """\
 name: shop
@@ -24,24 +33,9 @@ products:
 """
 
 
-def commit(checkpoint: Path, batch: int, *, whole: bool = False) -> None:
-    """Write what a run leaves of a batch: one partition, whose only table is its number."""
-    for kind in ("offsets", "commits"):
-        (checkpoint / kind).mkdir(parents=True, exist_ok=True)
-        told = json.dumps({"batchTimestampMs": 1_000 + batch, "conf": {}})
-        (checkpoint / kind / str(batch)).write_text(f"v1\n{told}\n", encoding="utf-8")
-    for note in ("metadata", "joinery.json"):
-        (checkpoint / note).write_text("{}", encoding="utf-8")
-    partition = checkpoint / "state" / "0" / "0"
-    (partition / "SSTs").mkdir(parents=True, exist_ok=True)
-    (partition / f"{batch + 1}_a.changelog").write_text("changes", encoding="utf-8")
-    (partition / f".{batch + 1}_a.changelog.crc").write_text("sum", encoding="utf-8")
-    if whole:
-        table = f"{batch}.sst"
-        (partition / "SSTs" / table).write_text("x" * 1_000, encoding="utf-8")
-        with ZipFile(partition / f"{batch + 1}_a.zip", "w") as archive:
-            files = {"sstFiles": [{"localFileName": "1.sst", "dfsSstFileName": table}]}
-            archive.writestr("metadata", f"v1\n{json.dumps(files)}")
+def held(checkpoint: Path) -> int:
+    """Return the bytes that only marks hold."""
+    return sum(bytes_by_mark(checkpoint).values())
 
 
 def state_of(folder: Path) -> set[str]:
@@ -83,14 +77,47 @@ def test_the_oldest_marks_go(tmp_path: Path) -> None:
 def test_a_mark_costs_what_the_run_has_removed_since(tmp_path: Path) -> None:
     commit(tmp_path, 0, whole=True)
     mark_last(tmp_path, keep=24)
-    logged = bytes_of_marks(tmp_path)
+    logged = held(tmp_path)
     commit(tmp_path, 1)
     mark_last(tmp_path, keep=24)
 
     (tmp_path / "state" / "0" / "0" / "SSTs" / "0.sst").unlink()
 
     assert logged < 500
-    assert 1_000 + 2 * logged == bytes_of_marks(tmp_path)
+    assert 1_000 + 2 * logged == held(tmp_path)
+    assert {0: logged, 1: 1_000 + logged} == bytes_by_mark(tmp_path)  # the younger needs it, too
+
+
+def test_a_batch_is_due_once_it_is_so_much_later_than_the_last_mark(tmp_path: Path) -> None:
+    mark_if_due(tmp_path, 2, keep=24)
+    assert kept_marks(tmp_path) is None
+    for batch in range(4):  # one a millisecond
+        commit(tmp_path, batch)
+        mark_if_due(tmp_path, 2, keep=24)
+
+    assert [0, 2] == [each.batch for each in marks_of(tmp_path)]
+    told = kept_marks(tmp_path)
+    assert told == KeptMarks(count=2, batch=2, at=1.002, bytes=held(tmp_path))
+
+
+def test_marks_are_listed_with_what_each_holds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "joinery.yaml"
+    file.write_text(PROJECT + "run: {marks: {keep: 2}}\n", encoding="utf-8")
+    checkpoint = tmp_path / ".joinery" / "checkpoint" / "totals"
+    for batch in range(3):
+        commit(checkpoint, batch, whole=True)
+        run_mark(file, ["totals"], keep=None, listed=False)
+    (checkpoint / "state" / "0" / "0" / "SSTs" / "2.sst").unlink()
+    capsys.readouterr()
+
+    run_mark(file, ["totals"], keep=None, listed=True)
+
+    first, second, total = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(r"totals: batch 1  1970-01-01 00:00:01Z  \d+ B", first)
+    assert re.fullmatch(r"totals: batch 2  1970-01-01 00:00:01Z  1\.\d+ kB", second)
+    assert re.fullmatch(r"totals: 2 marks, 1\.\d+ kB beyond what the checkpoint holds", total)
 
 
 def test_a_batch_is_marked_once(tmp_path: Path) -> None:
