@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from html import escape
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from joinery.app.arguments import listed
 from joinery.errors import SpecError
+from joinery.model.type import TypeTextError, parse_type
 from joinery.model.warning import RunWarning, warn
 from joinery.project.argument import check_name, given, map_given
 from joinery.project.declare import relation_of
@@ -32,6 +34,7 @@ from joinery.project.typing import RunMap, Sink, Source, VaultMap, WindowMap
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructField
 
 _KAFKA = "kafka://"
 _POSTGRES = ("postgres://", "postgresql://")
@@ -423,7 +426,29 @@ def _fields_of(name: str, frame: DataFrame) -> dict[str, str]:
             hint="Write frame=spark.createDataFrame(…).",
         )
     return {
-        each.name: each.dataType.simpleString()
+        each.name: _type_of(name, each)
         for each in frame.schema.fields
         if not each.name.startswith("__")
     }
+
+
+def _type_of(name: str, column: StructField) -> str:
+    """Return the type of a column of a DataFrame as a relation declares it.
+
+    Spark's short text of a type does not quote the names of fields.
+
+    Raises:
+        SpecError: No column of a relation has it.
+    """
+    from joinery.spark.analyse import model_type
+
+    told, kind = column.dataType.simpleString(), model_type(column.dataType)
+    for text in (told,) if kind is None else (told, kind.ddl):
+        with suppress(TypeTextError):
+            if kind in (None, parse_type(text)):
+                return text
+    raise SpecError(
+        f'column "{column.name}" of the frame of "{name}" is {told}, as no column of a relation',
+        code="SPEC_TYPE",
+        hint="Cast it in the frame, such as to string.",
+    )

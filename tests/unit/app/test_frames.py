@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
+from pyspark.sql import types
 
 import joinery as jn
 from joinery.errors import JoineryError, SpecError
+from joinery.model.type import LONG, STRING, Atomic, Field, Struct
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -61,6 +64,12 @@ def frame_of(*columns: tuple[str, str]) -> DataFrame:
     return cast("DataFrame", Frame(columns))
 
 
+def typed(**columns: types.DataType) -> DataFrame:
+    """Return what declares columns of Spark's own types as a DataFrame does."""
+    schema = types.StructType([types.StructField(name, kind) for name, kind in columns.items()])
+    return cast("DataFrame", SimpleNamespace(schema=schema))
+
+
 def test_the_columns_of_a_dataframe_are_those_of_the_stream() -> None:
     frame = frame_of(("id", "bigint"), ("at", "timestamp"), ("__op", "string"))
 
@@ -68,6 +77,31 @@ def test_the_columns_of_a_dataframe_are_those_of_the_stream() -> None:
 
     assert "struct<id: long, at: timestamp>" == str(stream.plan.output)
     assert frame is stream.declared.frames["clicks"]
+
+
+def test_names_that_spark_does_not_quote_and_collations_are_read_from_the_types_themselves() -> (
+    None
+):
+    quoted = types.StructType([types.StructField("a:int,b c", types.LongType())])
+    frame = typed(id=types.LongType(), place=quoted, name=types.StringType("UTF8_LCASE"))
+
+    stream = jn.Stream.from_dataframe(frame, "clicks", key="id")
+
+    place = Struct((Field("a:int,b c", Atomic("long")),))
+    assert {"id": LONG, "place": place, "name": STRING} == {
+        each.name: each.type for each in stream.plan.output.fields
+    }
+
+
+@pytest.mark.parametrize("kind", [types.NullType(), types.DayTimeIntervalType()])
+def test_a_column_of_a_type_that_no_relation_has_is_named(kind: types.DataType) -> None:
+    with pytest.raises(SpecError, match='column "a" of the frame of "clicks" is') as told:
+        jn.Stream.from_dataframe(typed(id=types.LongType(), a=kind), "clicks", key="id")
+
+    assert ("SPEC_TYPE", "Cast it in the frame, such as to string.") == (
+        told.value.code,
+        told.value.hint,
+    )
 
 
 def test_a_frame_that_is_no_dataframe_of_spark_is_refused_in_one_line() -> None:
