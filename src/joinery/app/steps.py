@@ -6,7 +6,9 @@ refuse the same, and lead to equal specs.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -14,7 +16,7 @@ from joinery.app.arguments import listed
 from joinery.app.declarations import Declarations, Table
 from joinery.errors import SpecError, suggesting_methods
 from joinery.project.argument import given, map_given
-from joinery.project.function import importable
+from joinery.project.function import importable, shown_name
 from joinery.project.kind import SinkSpec
 from joinery.project.read import raise_all
 from joinery.project.reader import Reader
@@ -319,11 +321,22 @@ class Steps:
 
 
 def _function(given: object) -> Callable[..., Any]:
-    """Return what was given as a function, which it has to be."""
-    if callable(given):
-        return given
-    message = f"map needs a function, not an object of type {type(given).__name__}"
-    raise SpecError(message, code="SPEC_SHAPE")
+    """Return what was given as a function of an event, which it has to be."""
+    if not callable(given):
+        message = f"map needs a function, not an object of type {type(given).__name__}"
+        raise SpecError(message, code="SPEC_SHAPE")
+    name, hint = shown_name(given), "It takes an event and returns its columns, or None."
+    later = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
+    if any(is_kind(given) for is_kind in later):
+        message = f'map needs a function that returns, and "{name}" has yield or async'
+        raise SpecError(message, code="SPEC_SHAPE", hint=hint)
+    with suppress(ValueError):  # of a builtin, which does not tell what it takes
+        try:
+            inspect.signature(given).bind({})
+        except TypeError as error:
+            message = f'map calls "{name}" with an event alone: {error}'
+            raise SpecError(message, code="SPEC_SHAPE", hint=hint) from None
+    return given
 
 
 def _log(relation: object) -> str:

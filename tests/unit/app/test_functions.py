@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -114,3 +114,38 @@ def test_what_is_no_function_is_refused_at_the_call() -> None:
 
     with pytest.raises(SpecError, match="map needs a function, not an object of type int"):
         clicks.map(number, {"id": "long"})
+
+
+async def coming(event: Mapping[str, Any]) -> dict[str, Any]:
+    return {}
+
+
+def several(event: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    yield {}
+
+
+def both(event: Mapping[str, Any], other: int) -> dict[str, Any]:
+    return {}
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (coming, 'a function that returns, and "coming" has yield or async'),
+        (several, 'a function that returns, and "several" has yield or async'),
+        (both, "map calls \"both\" with an event alone: missing a required argument: 'other'"),
+    ],
+)
+def test_a_function_that_answers_no_event_is_refused_at_the_call(
+    function: Any, message: str
+) -> None:
+    clicks = jn.App("web").stream("clicks", fields={"id": "long"})
+
+    with pytest.raises(SpecError, match=message):
+        clicks.map(function, {"id": "long"})
+
+
+def test_a_function_whose_arguments_nobody_can_tell_is_taken() -> None:
+    clicks = jn.App("web").stream("clicks", fields={"id": "long"})
+
+    assert clicks.map(dict, {"id": "long"}).steps
