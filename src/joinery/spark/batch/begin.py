@@ -6,6 +6,7 @@ Invariant: when it fails, nothing that it opened goes on.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -79,7 +80,6 @@ class Beginning:
         for query in self.queries:
             query.lease.add_process(process)
         reads = {each.name: sources_of(self.spec, each.products) for each in self.queries}
-        groups = KafkaGroups(spark, (each for every in reads.values() for each in every))
         checkpoints = {each: self.mode.paths(each).checkpoint for each in reads}
         ended = {
             each.name: LogsEnded(checkpoints[each.name], each.lease.check)
@@ -103,45 +103,45 @@ class Beginning:
             vault=self.held.door,
             ended=ended,
         )
-        topics = KafkaWatch(
-            spark, self.spec, reads, checkpoints, memories, self.board.warn, self.board.wait
-        )
-        files = FileWatch(self.spec, reads, checkpoints, self.board.warn, self.board.ignore)
-        relations = [
-            one for query in self.queries for each in query.products for one in each.relations
-        ]
-        registries = RegistryWatch(spark, relations, self.board.wait)
-        overdue = {
-            each.name: OverdueTimers(checkpoints[each.name], each.lease.check)
-            for each in self.queries
-            if self._has_timers(each)
-        }
-        watch = Watch(
-            self.queries,
-            starter.start,
-            QueryStates(spark),
-            self.real_time,
-            self.board,
-            topics,
-            files,
-            registries,
-            overdue,
-            ended,
-            Pauses(self._switches(), ends=self.once),
-        )
-        times = BatchTimes(spark, self.board, reads, groups)
-        try:
+        with ExitStack() as opened:  # which closes what it has where a later step fails
+            groups = KafkaGroups(spark, (each for every in reads.values() for each in every))
+            opened.callback(groups.close)
+            topics = KafkaWatch(
+                spark, self.spec, reads, checkpoints, memories, self.board.warn, self.board.wait
+            )
+            opened.callback(topics.close)
+            files = FileWatch(self.spec, reads, checkpoints, self.board.warn, self.board.ignore)
+            opened.callback(files.close)
+            relations = [
+                one for query in self.queries for each in query.products for one in each.relations
+            ]
+            overdue = {
+                each.name: OverdueTimers(checkpoints[each.name], each.lease.check)
+                for each in self.queries
+                if self._has_timers(each)
+            }
+            watch = Watch(
+                self.queries,
+                starter.start,
+                QueryStates(spark),
+                self.real_time,
+                self.board,
+                topics,
+                files,
+                RegistryWatch(spark, relations, self.board.wait),
+                overdue,
+                ended,
+                Pauses(self._switches(), ends=self.once),
+            )
+            times = BatchTimes(spark, self.board, reads, groups)
+            opened.callback(times.close)
             if self.real_time:
+                opened.callback(self.real_time.close)
                 levels = {each.name: each.lowered.program.levels for each in self.queries}
                 self.real_time.reserve(spark, levels, checkpoints)
             going = [each for each in self.queries if not watch.begins_paused(each)]
             watch.begin(starter.start_all(going))
-        except BaseException:
-            watch.close()
-            times.close()
-            if self.real_time:
-                self.real_time.close()
-            raise
+            opened.pop_all()
         return watch, times
 
     def _check_store(self, spark: SparkSession) -> None:
