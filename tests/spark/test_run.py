@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import _thread
 import json
 import shutil
+import signal
 import sqlite3
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,7 +32,7 @@ from joinery.sinks.line import read_rows
 from joinery.sinks.protocol import Guarantee, StagedBatch, Written
 from joinery.solutions.spark_state.lower import lower
 from joinery.solutions.spark_state.program import KernelProgram
-from joinery.spark.batch import query_kernel
+from joinery.spark.batch import begin, query_kernel
 from joinery.spark.batch.run import Run, run
 from joinery.spark.batch.staging import clear_staging
 from joinery.spark.kernel import Kernel
@@ -192,6 +195,43 @@ def test_a_run_once_reads_what_there_is_and_ends(spark: SparkSession, project: P
     letters = [*(project.folder / ".joinery/dead_letters").glob("*.jsonl")]
     letter = json.loads(letters[0].read_text())
     assert ("customer", 3, "{broken") == (letter["topic"], letter["line"], letter["value"])
+
+
+def test_an_interrupt_ends_a_run_that_a_block_waits_for(
+    spark: SparkSession, project: Project
+) -> None:
+    def interrupt(batch: BatchProgress) -> None:
+        _thread.interrupt_main()
+        started._asked.wait(60)
+
+    project.change("customer", "1", {"id": 1, "name": "Ada"})
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with (
+            pytest.raises(KeyboardInterrupt),
+            run(spark, project, once=True, on_batch=interrupt) as started,
+        ):
+            pass
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+    assert started.ended
+
+
+def test_a_run_that_cannot_begin_leaves_no_thread(
+    spark: SparkSession, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*given: object) -> None:
+        raise OSError("no progress")
+
+    monkeypatch.setattr(begin, "BatchTimes", broken)
+    before = set(threading.enumerate())
+
+    with pytest.raises(OSError, match="no progress"):
+        run(spark, project)
+
+    left = [each.name for each in {*threading.enumerate()} - before]
+    assert [] == [each for each in left if each.startswith("joinery-")]
 
 
 def test_the_next_run_goes_on_where_the_last_one_ended(

@@ -209,7 +209,7 @@ class NotCompared:
             yield f"  hint: {self.hint}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class DiffReport:
     """What `jn.diff` found.
 
@@ -223,6 +223,8 @@ class DiffReport:
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
+
+    __repr__ = __str__  # as a notebook shows it
 
     @property
     def differ(self) -> bool:

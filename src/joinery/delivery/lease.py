@@ -365,9 +365,12 @@ def _told(error: OSError) -> str:
 
 
 def _held_error(query: str, holder: Holder) -> LeaseHeldError:
+    ours = (holder.machine, holder.processes[0]) == (this_machine(), os.getpid())
     return LeaseHeldError(
         f'another run of "{query}" is active: host {holder.host}, process'
-        f" {holder.processes[0]}, since {holder.since}",
+        f" {holder.processes[0]}{', which is this one' if ours else ''}, since {holder.since}",
         detail="Two runs of one query would overwrite each other.",
-        hint="Stop that run; if it was killed, wait 10 s.",
+        hint="Stop that run: [each.stop() for each in jn.runs()]."
+        if ours
+        else "Stop that run; if it was killed, wait 10 s.",
     )

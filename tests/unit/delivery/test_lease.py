@@ -46,8 +46,9 @@ def test_a_second_run_is_refused_and_told_who_holds_it(tmp_path: Path) -> None:
     with pytest.raises(LeaseHeldError) as refused:
         Lease(tmp_path / "q.lease", "q").take()
 
-    assert f"process {os.getpid()}" in refused.value.message
+    assert f"process {os.getpid()}, which is this one" in refused.value.message
     assert "since 20" in refused.value.message
+    assert "jn.runs()" in refused.value.hint
     first.release()
 
 

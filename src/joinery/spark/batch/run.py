@@ -123,7 +123,8 @@ class Run:
     """A run of some queries: prepared without Spark, started in a session.
 
     `await_termination` waits for its end, `stop` ends it after the batch that is under way; so does
-    the end of a `with` block, which waits for a run that ends by itself, unless the block failed.
+    the end of a `with` block, which waits for a run that ends by itself, unless the block failed
+    or the wait is interrupted.
     """
 
     def __init__(self, spec: ProjectSpec, plan: Plan, options: RunOptions) -> None:
@@ -294,10 +295,15 @@ class Run:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *raised: object) -> None:
-        if kind is None and (self._once or self._rebuild):  # which ends by itself
-            self.await_termination()
-        else:
+        if kind is not None or not (self._once or self._rebuild):
             self.stop()
+            return
+        try:
+            self.await_termination()
+        except BaseException:
+            if not self.ended:  # where somebody interrupts the wait
+                self.stop()
+            raise
 
     def await_termination(self, timeout: float | None = None) -> bool:
         """Wait until the run has ended; return False if `timeout` seconds passed before.
