@@ -10,6 +10,13 @@ from joinery.errors import ProjectErrors
 from joinery.project.load import load_spec
 from joinery.project.product import ProjectSpec
 
+HEAD = """\
+relations:
+  user: {key: [id], fields: {id: long, name: string}}
+  star: {key: [id], fields: {id: long, user_id: long, at: timestamp}}
+"""
+ROOT = HEAD + "products:\n  profile:\n    root: user\n"
+
 
 def load(folder: Path, text: str, settings: tuple[str, ...] = ()) -> ProjectSpec:
     """Load `text` as a project file."""
@@ -27,3 +34,10 @@ def problems(folder: Path, text: str, settings: tuple[str, ...] = ()) -> list[st
         for each in caught.value.problems
         if each.location
     ]
+
+
+def hints(folder: Path, text: str) -> list[str]:
+    """Load a broken file, and return the hints."""
+    with pytest.raises(ProjectErrors) as caught:
+        load(folder, text)
+    return [each.hint for each in caught.value.problems]

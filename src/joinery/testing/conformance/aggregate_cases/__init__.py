@@ -9,6 +9,8 @@ from joinery.testing.conformance.aggregate_cases import (
     functions,
     late,
     reading,
+    reading_forms,
+    reading_windows,
     session,
 )
 from joinery.testing.conformance.case import Case
@@ -51,12 +53,12 @@ def sliding_cases() -> tuple[Case, ...]:
 
 def reading_cases() -> tuple[Case, ...]:
     """Return the cases of products that read others as relations."""
-    return reading.CASES
+    return (*reading.CASES, *reading_forms.CASES, *reading_windows.CASES)
 
 
 def closed_reading_cases() -> tuple[Case, ...]:
     """Return those of windows that close or slide, over groups or read by others."""
-    return reading.CLOSED
+    return reading_windows.CLOSED
 
 
 def clock_cases() -> tuple[Case, ...]:

@@ -13,6 +13,8 @@ from joinery.testing.conformance.cases import (
     positions,
     roots,
     through,
+    through_hot,
+    through_nested,
     values,
 )
 
@@ -25,9 +27,9 @@ def all_cases() -> tuple[Case, ...]:
 
 def through_cases() -> tuple[Case, ...]:
     """Return the cases of embeds through another relation."""
-    return through.CASES
+    return (*through.CASES, *through_hot.CASES, *through_nested.CASES)
 
 
 def through_aggregate_cases() -> tuple[Case, ...]:
     """Return the cases of aggregates over embeds through another relation."""
-    return through.AGGREGATE_CASES
+    return through_nested.AGGREGATE_CASES
