@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "src" / "joinery"
 CATALOGUE = ROOT / "docs" / "errors.md"
 CODE = re.compile(r'\b(?:code(?::\s*str)?\s*=\s*|code=)"([A-Z][A-Z0-9_]*)"')
-LITERAL = re.compile(r'"((?:SPEC|PLAN|RUN|STATE|WARN)_[A-Z0-9_]+)"')
+LITERAL = re.compile(r'"((?:CONTRACT|SPEC|PLAN|RUN|STATE|WARN)_[A-Z0-9_]+)"')
 ROW = re.compile(r"^\| `([A-Z][A-Z0-9_]*)` \|", re.MULTILINE)
 
 

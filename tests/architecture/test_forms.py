@@ -42,6 +42,7 @@ def test_a_form_is_decided_in_known_places() -> None:
     table = {"project/form.py"}
     table |= {"plan/product.py", "plan/build.py", "plan/support.py", "plan/watermark.py"}
     table |= {"plan/explain/form.py", "semantics/reference.py", "spark/real_time/rules.py"}
+    table |= {"contract/origin.py"}
     table |= {"provenance/row_maker.py", "spark/frames/documents.py", "plan/build_personal.py"}
     table |= {f"solutions/spark_state/{name}.py" for name in ("needed", "lower", "lower_form")}
     named = {

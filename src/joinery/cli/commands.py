@@ -1,51 +1,24 @@
-"""The commands of `joinery` put together, with their help.
-
-Invariant: none of the commands that are still to come (`NOT_YET`) is there; one that is built
-leaves the list.
-"""
+"""The commands of `joinery` put together, with their help."""
 
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from typer.core import TyperGroup
 
 from joinery import __version__
 from joinery.cli import operator_commands, project_commands, run_commands
+from joinery.cli.contract import contract
 from joinery.cli.dev import dev
 from joinery.cli.dlq import dlq
 from joinery.cli.help import plain
 from joinery.cli.source import source
-from joinery.errors import SpecError
-
-NOT_YET = ("contract",)
-
-
-class NotYetError(SpecError):
-    """A command, or a part of the interface, that is specified and not built."""
-
-    code = "SPEC_NOT_YET"
-
-
-class Commands(TyperGroup):
-    """The commands of `joinery`, which knows those that are still to come."""
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command that arguments name; refuse one that is not built yet."""
-        if args and args[0] in NOT_YET:
-            raise NotYetError(
-                f"joinery {args[0]} is specified, but not built yet",
-                hint="joinery --help lists what there is.",
-            )
-        return super().resolve_command(ctx, args)
-
 
 _HELP = "Keep nested documents up to date from the change streams of operational tables."
 
 app = typer.Typer(
-    cls=Commands,
     help=_HELP,
     no_args_is_help=True,
     add_completion=False,
@@ -55,6 +28,7 @@ app = typer.Typer(
 for each in (project_commands, run_commands, operator_commands):
     app.add_typer(each.commands)
 app.add_typer(project_commands.table, name="table", rich_help_panel=project_commands.PANEL)
+app.add_typer(contract, name="contract", rich_help_panel=project_commands.PANEL)
 app.add_typer(dev, name="dev", rich_help_panel=project_commands.PANEL)
 app.add_typer(source, name="source", rich_help_panel=operator_commands.PANEL)
 app.add_typer(dlq, name="dlq", rich_help_panel=operator_commands.PANEL)

@@ -23,10 +23,10 @@ def nullable_groups(by: Iterable[Computed], relation: Relation) -> frozenset[str
         relation: Of its key only what a product groups by may be null.
     """
     filled = frozenset(relation.key) - relation.nullable_key
-    return frozenset(each.name for each in by if not _filled(each.expression.typed, filled))
+    return frozenset(each.name for each in by if not is_filled(each.expression.typed, filled))
 
 
-def _filled(typed: Typed | None, columns: frozenset[str]) -> bool:
+def is_filled(typed: Typed | None, columns: frozenset[str]) -> bool:
     """Return whether an expression is never null where `columns` are not."""
     match typed:
         case Read(name):
@@ -35,10 +35,10 @@ def _filled(typed: Typed | None, columns: frozenset[str]) -> bool:
             return value is not None
         case Convert(argument, type):
             widens = numeric(argument.type) and wider(argument.type, type) == type
-            return widens and _filled(argument, columns)
+            return widens and is_filled(argument, columns)
         case Apply("is null"):
             return True
         case Apply("coalesce", arguments):
-            return any(_filled(each, columns) for each in arguments)
+            return any(is_filled(each, columns) for each in arguments)
         case Apply() | Closure() | Variable() | None:
             return False

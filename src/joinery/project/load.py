@@ -77,7 +77,34 @@ def load_parts(
     """
     problems: list[JoineryError] = []
     files = project_files(path, problems)
-    given, alone = instead or {}, len(files) == 1
+    folder = Path(path) if Path(path).is_dir() else Path(path).parent
+    return _parts(files, instead or {}, folder, problems, settings)
+
+
+def load_texts(texts: Mapping[str, str], folder: Path) -> ProjectSpec:
+    """Return the project that texts declare which are not, or not as they are, on the disk.
+
+    Args:
+        texts: By the file that problems name.
+        folder: Where relative paths begin.
+
+    Raises:
+        ProjectErrors: With every problem and its place.
+    """
+    spec, problems = _parts(list(texts), texts, folder, [], ())
+    raise_all(problems)
+    assert spec is not None  # as in load_spec
+    return spec
+
+
+def _parts(
+    files: list[str],
+    given: Mapping[str, str],
+    folder: Path,
+    problems: list[JoineryError],
+    settings: Iterable[str],
+) -> tuple[ProjectSpec | None, tuple[JoineryError, ...]]:
+    alone = len(files) == 1
     trees = [
         tree for file in files if (tree := _tree(file, problems, given, alone=alone)) is not None
     ]
@@ -86,7 +113,6 @@ def load_parts(
     tree = _merge(trees)
     for setting in settings:
         tree = _replace(tree, setting, problems)
-    folder = Path(path) if Path(path).is_dir() else Path(path).parent
     return read_parts(tree, folder=folder, problems=tuple(problems))
 
 
@@ -103,15 +129,16 @@ def dump_spec(spec: ProjectSpec) -> str:
 
     A text that took environment variables takes them again: what they hold is not shown.
     """
-    return _block_text(_written(project_data(spec)))
+    return block_text(_written(project_data(spec)))
 
 
 def dump_values(spec: ProjectSpec) -> str:
     """Return the same with the values of environment variables, for another process of a run."""
-    return _block_text(_escaped(project_data(spec)))
+    return block_text(_escaped(project_data(spec)))
 
 
-def _block_text(data: Any) -> str:
+def block_text(data: Any) -> str:
+    """Return data as YAML in block style."""
     yaml = YAML()
     yaml.width = 100
     yaml.indent(mapping=2, sequence=4, offset=2)

@@ -8,7 +8,7 @@ import pytest
 import typer
 from tests.unit.cli.shop import PROJECT, joinery
 
-from joinery.cli.commands import NOT_YET, app
+from joinery.cli.commands import app
 from joinery.cli.demo import project_text
 from joinery.cli.project import plan_project
 from joinery.project.load import load_spec
@@ -115,21 +115,6 @@ def test_a_run_tells_what_auto_has_chosen_and_why(
 
     assert {"spark-state"} == {each.solution.name for each in spec.products}
     assert "runs on spark-state: nothing has been measured yet" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("name", NOT_YET)
-def test_a_command_that_is_specified_and_not_built_says_so(
-    name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert joinery(name, "joinery.yaml", "--json") == 2
-
-    told = capsys.readouterr().err
-    assert f"error: joinery {name} is specified, but not built yet." in told
-    assert 1 == told.count("\n")
-
-
-def test_a_command_that_is_built_is_not_called_missing() -> None:
-    assert set() == BUILT.keys() & set(NOT_YET)
 
 
 @pytest.mark.parametrize(

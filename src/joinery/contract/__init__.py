@@ -1,0 +1,1 @@
+"""What readers of a product may rely on: its contract, in the formats that others read."""
