@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.services.command import joinery_run
+from tests.services.live_run import live_run
 from tests.services.log import Log
 from tests.services.project_folder import ProjectFolder
 
@@ -30,7 +32,8 @@ pytestmark = [pytest.mark.services, pytest.mark.spark, pytest.mark.slow]
 PROJECT = """\
 sources: {{changes: {{kafka: {{bootstrap: "{bootstrap}", fail_on_data_loss: {fail}}}}}}}
 relations: {{user: {{topic: t, key: [id], fields: {{id: long, name: string}}}}}}
-products: {{profile: {{root: user, sink: {{files: {{path: out}}}}}}}}
+products: {{profile: {{root: user, sink: {sink}}}}}
+run: {run}
 """
 _OTHER = 'Topic "t" partition 0 has another record at offset 1 than the one that was read there'
 
@@ -41,9 +44,12 @@ class Shop(ProjectFolder):
 
     broker: Service
 
-    def declare(self, *, fail: bool = True) -> None:
+    def declare(
+        self, *, fail: bool = True, sink: str = "{files: {path: out}}", run: str = "{}"
+    ) -> None:
         """Write the project file."""
-        text = PROJECT.format(bootstrap=self.broker.address, fail=str(fail).lower())
+        told = {"bootstrap": self.broker.address, "sink": sink, "run": run}
+        text = PROJECT.format(**told, fail=str(fail).lower())
         (self.folder / "joinery.yaml").write_text(text, encoding="utf-8")
 
     def put(self, **names: int) -> None:
@@ -65,6 +71,12 @@ class Shop(ProjectFolder):
         shutil.rmtree(data)
         shutil.copytree(copy, data)
         self.broker.start()
+
+    def counters(self) -> Mapping[str, int]:
+        """Return what the run has counted of the product."""
+        status = json.loads((self.folder / ".joinery/checkpoint/_status/profile.json").read_text())
+        counters: Mapping[str, int] = status["products"]["profile"]["counters"]
+        return counters
 
     def documents(self) -> Mapping[int, str]:
         """Return the names in documents."""
@@ -122,15 +134,22 @@ def test_records_in_place_of_those_that_were_read_refuse_a_start_and_are_told_wh
     assert {1: "Ada", 2: "Bob", 4: "Di"} == shop.documents()
 
 
-def test_a_run_under_way_ends_once_its_broker_is_back_with_another_log(shop: Shop) -> None:
+@pytest.fixture
+def other(shop: Shop) -> Path:
+    """A copy of the broker with two records that it did not get; one before them it has."""
     shop.put(Ada=1)
     backup = shop.copy("backup")
     shop.put(Cy=3, Di=4)
     other = shop.copy("other")
     shop.restore(backup)
+    return other
+
+
+def test_a_run_under_way_ends_once_its_broker_is_back_with_another_log(
+    shop: Shop, other: Path
+) -> None:
     with joinery_run(shop.folder) as command:
         shop.put(Bob=2)
-        command.wait_for(lambda: 2 in shop.documents())
         command.wait_for(lambda: '{"t": {"0": [1, ' in shop.last_read())
         shop.restore(other)
 
@@ -139,3 +158,40 @@ def test_a_run_under_way_ends_once_its_broker_is_back_with_another_log(shop: Sho
     assert 1 == code
     assert f"{_OTHER} (time and value differ)" in errors
     assert "[RUN_RECORDS_LOST]" in errors
+
+
+def test_a_run_under_way_that_may_go_on_counts_what_it_lost(shop: Shop, other: Path) -> None:
+    shop.declare(fail=False)
+    with joinery_run(shop.folder) as command:
+        shop.put(Bob=2)
+        command.wait_for(lambda: 2 in shop.documents())
+        shop.restore(other)
+        command.wait_for(lambda: 4 in shop.documents())
+        command.wait_for(lambda: "lost" in shop.counters())
+
+        code, errors = command.end()
+
+    assert 0 == code, errors
+    assert 1 == shop.counters()["lost"]
+    assert "WARN_RECORDS_LOST" in errors
+    assert {1: "Ada", 2: "Bob", 4: "Di"} == shop.documents()
+
+
+def test_real_time_ends_once_its_broker_is_back_with_another_log(
+    kafka: Service, shop: Shop, other: Path
+) -> None:
+    name = f"restored-{uuid.uuid4().hex[:8]}"
+    sink = f'{{kafka: {{topic: {name}, bootstrap: "{kafka.address}"}}}}'
+    letters = f'{{kafka: {{topic: {name}-dead, bootstrap: "{kafka.address}"}}}}'
+    shop.declare(sink=sink, run=f"{{checkpoint_interval: 10s, dead_letters: {letters}}}")
+    with live_run(shop.folder, "--real-time") as run:
+        run.until(run.is_live, "real time")
+        shop.put(Bob=2)
+        run.until(lambda: '{"t": {"0": [1, ' in shop.last_read(), "a commit")
+        shop.restore(other)
+
+        code = run.process.wait(300)
+
+    assert 1 == code
+    assert f"{_OTHER} (time and value differ)" in run.said()
+    assert "[RUN_RECORDS_LOST]" in run.said()

@@ -246,6 +246,11 @@ class Progress:
         """Return the progress with what comparing documents has found by now."""
         return replace(self, audits={**self.audits, (told.product, told.target): told})
 
+    def losing(self, lost: Counts) -> Progress:
+        """Return the progress with records that logs lost, by relation."""
+        counts = {name: {"lost": count} for name, count in lost.items()}
+        return replace(self, relations=_added(self.relations, counts))
+
     def _staleness_after(self, batch: BatchProgress) -> dict[str, Staleness]:
         return {
             name: self.staleness.get(name, Staleness()).plus(

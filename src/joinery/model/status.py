@@ -76,7 +76,8 @@ class ProductTotals:
         age_ms: How old the changes of that minute were when their documents were published, on
             average; None where they do not tell when they were committed.
         dead: Its dead letters, and those of its relations.
-        counters: What else was counted, such as `late` and `expression_errors`.
+        counters: What else was counted, such as `late` and `expression_errors`; `lost` are records
+            of its relations.
         cost_us: What tasks took for its nodes, and for its part of those that products share.
         hot_keys: Those with much of their node's messages in the last batches, the most first.
     """

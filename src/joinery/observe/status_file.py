@@ -191,6 +191,8 @@ class StatusFiles:
         counters = progress.counters.get(product.name, _UNCOUNTED)
         relations = [name for name, _ in self._relations[product.name]]
         read = [progress.relations.get(each, _UNCOUNTED) for each in relations]
+        if lost := sum(each.get("lost", 0) for each in read):
+            counters = {**counters, "lost": lost}
         documents, tombstones = sent.get("upserts", 0), sent.get("tombstones", 0)
         timed, age_ms = (sum(each.get(name, 0) for each in read) for name in ("timed", "age_ms"))
         recent = self._recent[product.name]

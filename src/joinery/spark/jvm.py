@@ -6,9 +6,10 @@ changes. A session of Spark Connect has no JVM to reach and is refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from joinery.errors import RunError
 from joinery.spark.jar import kernel_jar
@@ -80,6 +81,50 @@ def class_of(session: SparkSession, name: str) -> Any:
     """Return a class of the session's JVM."""
     # At once: each part of a name would be searched for as a class, in all jars.
     return getattr(session._jvm, name)
+
+
+def made_beside_jars(session: SparkSession, name: str, argument: Any) -> Any:
+    """Return an object of a class of the kernel's that uses jars added to the session.
+
+    The kernel may be on the JVM's class path, from where what was added is not seen; here its jar
+    is looked into before, by a loader of its own.
+    """
+    gateway: Any = session.sparkContext._gateway
+    arguments = gateway.new_array(gateway.jvm.java.lang.Object, 1)
+    arguments[0] = argument
+    return _constructor(gateway, name).newInstance(arguments)
+
+
+@cache  # The gateway remembers methods by the name of their class, so there is to be one of it.
+def _constructor(gateway: Any, name: str) -> Any:
+    jvm = gateway.jvm
+    urls = gateway.new_array(jvm.java.net.URL, 1)
+    urls[0] = jvm.java.net.URI(kernel_jar().resolve().as_uri()).toURL()
+    added = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    loader = jvm.org.apache.spark.util.ChildFirstURLClassLoader(urls, added)
+    (constructor,) = loader.loadClass(name).getConstructors()
+    return constructor
+
+
+class Called:
+    """A `Runnable` of the JVM that calls Python.
+
+    Args:
+        session: Of the JVM.
+        call: What is called, by a thread of its own; what it raises reaches the JVM.
+    """
+
+    class Java:
+        """What Python's gateway shows to the JVM."""
+
+        implements: ClassVar = ["java.lang.Runnable"]
+
+    def __init__(self, session: SparkSession, call: Callable[[], None]) -> None:
+        from pyspark.java_gateway import ensure_callback_server_started
+
+        # PySpark gives it no types.
+        ensure_callback_server_started(session.sparkContext._gateway)  # type: ignore[no-untyped-call]
+        self.run = call
 
 
 def elements(collection: Any) -> list[Any]:

@@ -27,3 +27,11 @@ in 1 batch
   product  documents  tombstones
   person       1,000          20
 waiting for redis: refused""" == str(progress)
+
+
+def test_what_logs_lose_during_a_run_is_added_to_what_they_had_lost_before() -> None:
+    begun = Progress(relations={"user": {"read": 3, "lost": 1}})
+
+    told = begun.losing({"user": 2, "order": 1})
+
+    assert {"user": {"read": 3, "lost": 3}, "order": {"lost": 1}} == told.relations

@@ -106,8 +106,9 @@ class Beginning:
         with ExitStack() as opened:  # which closes what it has where a later step fails
             groups = KafkaGroups(spark, (each for every in reads.values() for each in every))
             opened.callback(groups.close)
+            board = self.board
             topics = KafkaWatch(
-                spark, self.spec, reads, checkpoints, memories, self.board.warn, self.board.wait
+                spark, self.spec, reads, checkpoints, memories, board.warn, board.wait, board.lose
             )
             opened.callback(topics.close)
             files = FileWatch(self.spec, reads, checkpoints, self.board.warn, self.board.ignore)

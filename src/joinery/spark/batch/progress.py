@@ -144,6 +144,11 @@ class ProgressBoard:
         """Tell, once, of something that someone should look at."""
         self._warnings.add(warning)
 
+    def lose(self, lost: Counts) -> None:
+        """Count, by relation, records that a log lost while it was read."""
+        with self._mutex:
+            self._progress = self._progress.losing(lost)
+
     def ignore(self, added: Counts) -> None:
         """Tell, by relation, how many bytes were added to files after they were seen."""
         with self._mutex:

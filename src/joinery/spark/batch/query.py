@@ -94,6 +94,7 @@ class QueryRun:
 
     Attributes:
         lost: By relation, records that the log lost before the run; told with the next batch.
+        note_read: Notes what a batch read, before Spark commits it.
         pausing: Set while no batch may begin, because somebody paused the query.
         built_in: The batch that builds products which joined the query: what it reads stays part of
             each batch that follows, until the query is started again. None for none, or where the
@@ -128,6 +129,7 @@ class QueryRun:
         self.members = tuple(members)
         self.failure: Exception | None = None
         self.lost: Counts = {}
+        self.note_read: Callable[[], None] = lambda: None
         self.built_in: int | None = None
         self.ending = threading.Event()
         self.pausing = threading.Event()
@@ -317,6 +319,7 @@ class QueryRun:
             dead = staging.parts(_DEAD_LETTERS)
             self._letters.keep(dead, query_id=query_id, batch_id=batch_id)
             reached = self.times.end(batch_id, summary)
+            self.note_read()
             times = (started, staged, time.monotonic())
             self.note_sent(tally.documents)
             lost, self.lost = self.lost, {}

@@ -111,6 +111,7 @@ class QueryStarter:
             times=query.times,
             sent=query.note_sent,
             sender=query,
+            memory=self.memories[query.name],
             catch_up=partial(self._start_batches, query, kernel, at_end=True),
         )
 
@@ -184,7 +185,7 @@ class QueryStarter:
             Ends(checkpoint, reads).take(spark, spec)
         at, memory = committed_positions(checkpoint), self.memories[query.name]
         raw = open_sources(spark, spec, reads, at, self._room(query), memory)
-        query.lost = raw.lost
+        query.lost, query.note_read = raw.lost, memory.note
         for warning in raw.warnings:
             self.warn(warning)
         documents = [each for each in query.products if not isinstance(each.form, Stream)]

@@ -37,6 +37,7 @@ from joinery.spark.real_time.writers import DriverWriter, LiveWriter, TopicWrite
 from joinery.spark.recovery.checkpoint import committed_positions, partitions_of
 from joinery.spark.source.kafka import subscription
 from joinery.spark.source.kafka_client import KafkaClient, KafkaUnreachableError
+from joinery.spark.source.kafka_memory import KafkaMemory
 from joinery.spark.source.open import open_sources
 from joinery.spark.source.source import SourceRead
 from joinery.spark.source.source import Topic as SourceTopic
@@ -117,6 +118,7 @@ class RealTimeRun:
         times: QueryTimes,
         sent: Callable[[DocumentCounts], None],
         sender: Sender,
+        memory: KafkaMemory,
         catch_up: Callable[[], StreamingQuery],
     ) -> StreamingQuery:
         """Start a query: first the batches that `catch_up` starts.
@@ -133,7 +135,7 @@ class RealTimeRun:
         query = RealTimeQuery(
             name,
             checkpoint,
-            self._writer(spark, name, door, checkpoint, lease, sender),
+            self._writer(spark, name, door, checkpoint, lease, sender, memory),
             interval_ms=self._spec.run.checkpoint_interval_ms,
             catch_up=catch_up,
             counts=door.counts,
@@ -181,10 +183,11 @@ class RealTimeRun:
         checkpoint: Place,
         lease: Lease,
         sender: Sender,
+        memory: KafkaMemory,
     ) -> LiveWriter:
         """Return what brings the records of a query to its sinks."""
         target = self._targets[name]
-        read = partial(self._read, spark, name, checkpoint)
+        read = partial(self._read, spark, name, checkpoint, memory)
         if isinstance(target, DriverTarget):
             check_local(name, spark.sparkContext.master or "")
             handover = door.handover(local(checkpoint, "real-time mode"))
@@ -202,14 +205,14 @@ class RealTimeRun:
         )
 
     def _read(
-        self, spark: SparkSession, name: str, checkpoint: Place
+        self, spark: SparkSession, name: str, checkpoint: Place, memory: KafkaMemory
     ) -> tuple[DataFrame, Sequence[Collection[SourceTopic]]]:
         """Return the raw stream of a query from its checkpoint on, and its topics."""
         begun = committed_positions(checkpoint)
         # Real-time mode takes what comes; Spark refuses it a bound.
         unbounded = replace(self._spec.run, max_rows_per_batch=0)
         spec = replace(self._spec, run=unbounded)
-        raw = open_sources(spark, spec, self._reads[name], begun)
+        raw = open_sources(spark, spec, self._reads[name], begun, memory=memory)
         for warning in raw.warnings:
             self._board.warn(warning)
         return raw.frame, raw.topics

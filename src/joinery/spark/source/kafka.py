@@ -41,10 +41,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 
-_BOUNDED = "dev.joinery.kernel.kafka.KafkaSource"
-_UNBOUNDED = "kafka"
-
-
+_SOURCE = "dev.joinery.kernel.kafka.KafkaSource"
 _EDGES = {"latest": -1, "earliest": -2}
 
 
@@ -89,11 +86,13 @@ def open_kafka(
         else:
             losses, warnings = _losses(spark, source.name, options, pattern, client, begun, memory)
             check_committed(client, source.name, options, positions(begun))
-        # Real-time mode has no batches, and Spark takes only its own source there.
+        # Real-time mode has no batches.
         bounded = spec.run.max_rows_per_batch != 0
         bounds = batch_options(spec.run, room) if bounded else {}
         if bounded and spec.run.max_bytes_per_batch is not None:
             bounds["rowBytes"] = str(mean_record_bytes(spark, options, client, pattern))
+        if memory is not None:
+            bounds["read"] = str(memory.hear(spark, source.name, live=not bounded))
     read = {
         # Spark searches a name for the pattern; "user" is not to be found in "user_profile".
         "subscribePattern": f"^{pattern}$",
@@ -102,8 +101,7 @@ def open_kafka(
         **client_options(options),
         **begin,
     }
-    kind = _BOUNDED if bounded else _UNBOUNDED
-    frame = spark.readStream.format(kind).options(**read).load()
+    frame = spark.readStream.format(_SOURCE).options(**read).load()
     return RawStream(
         records_of(frame, topics, spec.run.max_record_bytes),
         numbering(topics),

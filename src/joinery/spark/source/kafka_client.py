@@ -30,6 +30,7 @@ Edges = Mapping[Partition, tuple[int, int]]
 _TIMEOUT_MS = 20_000
 _ADMIN = "org.apache.kafka.clients.admin"
 _NO_ID = "A" * 22
+_CONNECTIONS = "connection-creation-total"
 _ANSWER, _REQUEST = "default.api.timeout.ms", "request.timeout.ms"
 _SECURITY = ("AuthenticationException", "SslException", "SSL", "AuthorizationException")
 
@@ -99,6 +100,7 @@ class KafkaClient:
         require_connector(spark)
         self._source, self._options = source, options
         self._java = _Classes(spark)
+        self._counter: Any = None
         properties = self._java.map()
         for name, value in options.properties.items():
             properties.put(name, value)
@@ -153,6 +155,26 @@ class KafkaClient:
         places = [(topic, each) for topic, partitions in found for each in partitions]
         latest, committed = self._java.spec.latest(), self._java.isolation.READ_COMMITTED
         return dict(zip(places, self._offsets(places, latest, committed), strict=True))
+
+    def standing(self, topics: Collection[str]) -> tuple[int, float]:
+        """Return what changes once other replicas lead or follow, or a broker was away.
+
+        Whoever reads a partition on then may read another log.
+        """
+        wanted = self._java.list()
+        for each in topics:
+            wanted.add(each)
+        found = self._ask(lambda: self._admin.describeTopics(wanted).allTopicNames().get())
+        return int(found.hashCode()), self._connections()
+
+    def _connections(self) -> float:
+        """Return how often a broker was connected to."""
+        metrics = self._admin.metrics()
+        if self._counter is None:
+            self._counter = next(
+                each for each in elements(metrics.keySet()) if each.name() == _CONNECTIONS
+            )
+        return float(metrics.get(self._counter).metricValue())
 
     def names(self) -> list[str]:
         """Return the topics there are, without the brokers' own."""

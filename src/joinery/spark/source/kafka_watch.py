@@ -8,6 +8,9 @@ topics are held against what was read: an end below it cannot be.
 A topic to which nobody writes looks like one that has nothing new, too; a source that names the
 topic of its connector's heartbeats is silent once none come.
 
+A log is compared with what was read of it where another replica may hold it by now: one leads that
+did not, or a broker was connected to anew.
+
 Invariant: looking never holds up a batch.
 """
 
@@ -20,6 +23,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from joinery.errors import RunError
+from joinery.model.batch import Counts
 from joinery.model.progress import Silence
 from joinery.model.warning import RunWarning
 from joinery.place.place import Place
@@ -37,12 +41,13 @@ from joinery.spark.source.kafka_client import (
     lost_error,
     lost_warning,
     partitions_of,
+    records_lost,
 )
 from joinery.spark.source.kafka_memory import KafkaMemory
-from joinery.spark.source.kafka_records import LastReadCheck, RecordReader
-from joinery.spark.source.last_read import replaced_error, replaced_warning
+from joinery.spark.source.kafka_records import RecordReader, replaced_in_any
+from joinery.spark.source.last_read import Signs, replaced_error, replaced_warning
 from joinery.spark.source.silence import SourceSilence
-from joinery.spark.source.source import Positions, SourceRead, positions
+from joinery.spark.source.source import SourceRead, positions
 from joinery.spark.source.warning import TopicNames
 
 if TYPE_CHECKING:
@@ -73,6 +78,7 @@ class KafkaWatch:
         memories: By query, what it remembers of topics.
         warn: Takes what someone should look at.
         wait: Called by target with a source that is silent, and with None once it is heard again.
+        lose: Called with records that a log lost, by relation, where the run goes on.
     """
 
     def __init__(
@@ -84,8 +90,9 @@ class KafkaWatch:
         memories: Mapping[str, KafkaMemory],
         warn: Callable[[RunWarning], None],
         wait: Callable[[str, Silence | None], None],
+        lose: Callable[[Counts], None],
     ) -> None:
-        self._wait = wait
+        self._wait, self._lose = wait, lose
         self._spark = spark
         self._warn = warn
         self._checkpoints, self._memories = checkpoints, memories
@@ -95,6 +102,7 @@ class KafkaWatch:
             for place, read in enumerate(every)
             if read.source.kind == "kafka"
         }
+        self._reads = reads
         self._sources: Mapping[str, Mapping[int, tuple[str, KafkaOptions]]] = {
             query: {
                 place: (read.source.name, kafka_options(read.source))
@@ -109,12 +117,7 @@ class KafkaWatch:
             for source in {name for each in self._sources.values() for name, _ in each.values()}
         }
         self._clients: dict[str, KafkaClient] = {}
-        self._readers: dict[str, RecordReader] = {}
-        self._checks = {
-            (query, source): LastReadCheck(memories[query].last, source)
-            for query, each in self._sources.items()
-            for source, _ in each.values()
-        }
+        self._standing: dict[tuple[str, str], tuple[int, float]] = {}
         self._suspected: dict[tuple[str, str], Sequence[Gap]] = {}
         self._silences: dict[str, SourceSilence] = {}
         self._away: dict[str, KafkaUnreachableError] = {}
@@ -156,11 +159,8 @@ class KafkaWatch:
                 self._look_for_names(source, options)
                 self._listen(source, options)
             self._look_at_queries()
-        self._look_at_queries()  # so that what was read last is known at the next start
         for client in self._clients.values():
             client.close()
-        for reader in self._readers.values():
-            reader.close()
 
     def _look_at_queries(self) -> None:
         for query, sources in self._sources.items():
@@ -168,8 +168,6 @@ class KafkaWatch:
                 self._look(query)
             except KafkaUnreachableError as error:
                 log.debug("the topics of %s could not be looked at: %s", query, error)
-                if self._closing.is_set():
-                    return
                 for source, options in sources.values():  # else the next query waits for it, too
                     self._reach(source, options)
             except (RunError, OSError) as error:
@@ -232,6 +230,7 @@ class KafkaWatch:
             if place >= len(read) or source in self._away:
                 continue
             client, at = self._client(source, options), positions(read[place])
+            unproven = self._memories[query].last.unproven(source)  # Read before what follows.
             again = self._memories[query].ids.compare(
                 source,
                 client.ids(self._patterns[query, place]),
@@ -247,22 +246,35 @@ class KafkaWatch:
             if gaps and self._suspected.get((query, source)) == gaps:
                 self._note(query, source, options, gaps)
             self._suspected[query, source] = gaps
-            if not again:  # A look leaves out the partitions of `gaps`.
-                self._compare(query, source, options, at, edges)
+            if not again:
+                standing = client.standing({topic for topic, _ in edges})
+                if self._standing.get((query, source)) != standing:
+                    self._compare(query, place, options, unproven, edges)
+                self._standing[query, source] = standing
+                self._memories[query].last.prove(source, len(unproven))
 
     def _compare(
-        self, query: str, source: str, options: KafkaOptions, at: Positions, edges: Edges
+        self,
+        query: str,
+        place: int,
+        options: KafkaOptions,
+        unproven: Sequence[Signs],
+        edges: Edges,
     ) -> None:
         """Note whether a log has other records than those that a query has read."""
-        if source not in self._readers:
-            self._readers[source] = RecordReader(self._spark, source, options)
-        reader, check = self._readers[source], self._checks[query, source]
-        goes_on, ends = not options.fail_on_data_loss, self._closing.is_set()
-        if replaced := check.look(reader, at, edges, goes_on=goes_on, ends=ends):
-            if goes_on:
-                self._warn(replaced_warning(source, replaced))
-            else:
-                self._found[query] = replaced_error(source, replaced)
+        read = self._reads[query][place]
+        source = read.source.name
+        with RecordReader(self._spark, source, options) as reader:
+            replaced = replaced_in_any(reader, unproven, edges)
+        if not replaced:
+            return
+        if options.fail_on_data_loss:
+            self._found[query] = replaced_error(source, replaced)
+            return
+        self._warn(replaced_warning(source, replaced))
+        self._lose(read.lost(records_lost(replaced)))
+        # What differs is told once.
+        self._memories[query].last.forget(source, partitions_of(replaced))
 
     def _note(self, query: str, source: str, options: KafkaOptions, gaps: Sequence[Gap]) -> None:
         if options.fail_on_data_loss:

@@ -4,6 +4,9 @@ A log that lost its end, and has grown past the place that was read, has other r
 offsets do not tell, and neither does the id of its topic: a broker that was put back from a backup
 has both, and so has a replica that lacked records and became leader.
 
+A record is noted before the batch that read it is committed, beside the one before: which of both
+was read last is told by the positions of the checkpoint, whenever a run ends.
+
 Invariant: what is known of a partition stands while the log differs from it, unless the source may
 go on nevertheless.
 """
@@ -12,8 +15,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import astuple, dataclass
+from typing import Any, ClassVar, TypeVar
 
 from joinery.model.warning import RunWarning
 from joinery.place.place import Place
@@ -21,7 +24,9 @@ from joinery.spark.source.kafka_client import Partition, RecordsLostError, told_
 from joinery.spark.source.query_notes import QueryNotes
 from joinery.spark.source.source import Positions
 
+T = TypeVar("T")
 FILE_NAME = "joinery.last_records.json"
+_MOST_UNPROVEN = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +47,9 @@ class RecordSign:
 
 
 Signs = Mapping[Partition, RecordSign]
-"""The last record of each partition."""
+"""A record of each partition."""
+Kept = Mapping[Partition, tuple[RecordSign, ...]]
+"""The last record of each partition, and the one before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,60 +140,112 @@ class LastRead:
     """
 
     def __init__(self, checkpoint: Place, check: Callable[[], None]) -> None:
-        self._notes = QueryNotes(checkpoint / FILE_NAME, check, _json, _signs)
+        self._notes = QueryNotes(checkpoint / FILE_NAME, check, _json, _kept)
         self._lock = threading.Lock()
+        self._unproven: dict[str, list[Signs]] = {}
 
     def known(self, source: str, topics: Collection[str]) -> dict[Partition, RecordSign]:
         """Return the last record that was read of each partition of some topics."""
         with self._lock:
-            known = self._signs(source)
-            return {place: sign for place, sign in known.items() if place[0] in topics}
+            return {
+                place: newest
+                for place, (newest, *_) in self._kept(source).items()
+                if place[0] in topics
+            }
 
-    def note(self, source: str, signs: Mapping[Partition, RecordSign]) -> None:
-        """Note the last records that were read; of other partitions, those before stand."""
+    def note(self, source: str, signs: Signs) -> None:
+        """Note the last records that a batch read, before it is committed."""
+        if not signs:
+            return
         with self._lock:
-            self._keep(source, {**self._signs(source), **signs})
+            run = self._of_run(source)
+            run.append(signs)
+            if len(run) > _MOST_UNPROVEN:
+                run[:2] = [_merged(run[:2])]
+            kept = self._kept(source)
+            self._keep(
+                source,
+                {**kept, **{each: (sign, *kept.get(each, ())[:1]) for each, sign in signs.items()}},
+            )
 
     def forget(self, source: str, places: Collection[Partition]) -> None:
         """Know nothing any more of some partitions."""
         with self._lock:
-            before = self._signs(source)
-            self._keep(source, {each: sign for each, sign in before.items() if each not in places})
+            self._unproven[source] = [_without(each, places) for each in self._of_run(source)]
+            self._keep(source, _without(self._kept(source), places))
 
     def forget_beyond(self, source: str, read: Positions) -> None:
-        """Know nothing any more of what was not read, as of a topic that was left out meanwhile.
+        """Know nothing any more of what was not read.
+
+        So it is of a batch that was not committed, and of a topic that was left out meanwhile.
 
         Args:
             source: Its name.
             read: The next offset to be read, by topic and partition.
         """
         with self._lock:
-            kept = {
-                (topic, partition): sign
-                for (topic, partition), sign in self._signs(source).items()
-                if sign.offset < read.get(topic, {}).get(str(partition), 0)
-            }
+            self._unproven.pop(source, None)
+            kept: dict[Partition, tuple[RecordSign, ...]] = {}
+            for (topic, partition), signs in self._kept(source).items():
+                end = read.get(topic, {}).get(str(partition), 0)
+                if there := tuple(each for each in signs if each.offset < end):
+                    kept[topic, partition] = there
             self._keep(source, kept)
 
-    def _keep(self, source: str, signs: Signs) -> None:
-        if signs != self._signs(source):
-            self._notes.put(source, signs)
+    def unproven(self, source: str) -> tuple[Signs, ...]:
+        """Return what was read when `prove` was called last, and by each batch since."""
+        with self._lock:
+            return tuple(self._of_run(source))
 
-    def _signs(self, source: str) -> Signs:
+    def prove(self, source: str, count: int) -> None:
+        """Take the log for the one of which the first of `unproven` were read."""
+        with self._lock:
+            signs = self._of_run(source)
+            self._unproven[source] = [_merged(signs[:count]), *signs[count:]]
+
+    def _of_run(self, source: str) -> list[Signs]:
+        if source not in self._unproven:
+            newest = {place: signs[0] for place, signs in self._kept(source).items()}
+            self._unproven[source] = [newest]
+        return self._unproven[source]
+
+    def _keep(self, source: str, kept: Kept) -> None:
+        if kept != self._kept(source):
+            self._notes.put(source, kept)
+
+    def _kept(self, source: str) -> Kept:
         return self._notes.get(source) or {}
 
 
-def _json(signs: Signs) -> object:
+def _without(signs: Mapping[Partition, T], places: Collection[Partition]) -> dict[Partition, T]:
+    return {each: sign for each, sign in signs.items() if each not in places}
+
+
+def _merged(every: Sequence[Signs]) -> Signs:
+    return {place: sign for signs in every for place, sign in signs.items()}
+
+
+_FACTS = 4
+
+
+def _json(kept: Kept) -> object:
     told: dict[str, dict[str, list[int | None]]] = {}
-    for (topic, partition), sign in signs.items():
-        facts = [sign.offset, sign.time_ms, sign.key, sign.value]
+    for (topic, partition), signs in kept.items():
+        facts = [fact for each in signs for fact in astuple(each)]
         told.setdefault(topic, {})[str(partition)] = facts
     return told
 
 
-def _signs(told: Any) -> Signs:
+def _kept(told: Any) -> Kept:
     return {
-        (topic, int(partition)): RecordSign(*facts)
+        (topic, int(partition)): tuple(
+            RecordSign(*facts[at : at + _FACTS]) for at in range(0, len(facts), _FACTS)
+        )
         for topic, partitions in told.items()
         for partition, facts in partitions.items()
     }
+
+
+def signs_of(told: Any) -> Signs:
+    """Return records from what the kernel tells of them as JSON, one of each partition."""
+    return {place: signs[0] for place, signs in _kept(told).items()}

@@ -75,8 +75,7 @@ def open_sources(
         frames.append(frame.withColumn("topic", frame["topic"] + number) if number else frame)
         topics += [tuple(Topic(read.source.name, each) for each in one) for one in stream.topics]
         warnings += stream.warnings
-        for topic, count in stream.lost.items():
-            lost |= {name: lost.get(name, 0) + count for name in read.readers(topic)}
+        lost |= read.lost(stream.lost)
     frame = reduce(lambda one, more: one.union(more), frames)
     return QueryStream(frame, tuple(topics), lost, tuple(warnings))
 

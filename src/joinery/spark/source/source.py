@@ -87,6 +87,13 @@ class SourceRead:
         found = [each for named, each in self.relations.items() if is_named(named, topic)]
         return tuple(name for names in found for name in names)
 
+    def lost(self, records: Counts) -> dict[str, int]:
+        """Return, by relation, what was lost by topic."""
+        lost: dict[str, int] = {}
+        for topic, count in records.items():
+            lost |= {name: lost.get(name, 0) + count for name in self.readers(topic)}
+        return lost
+
 
 def sources_of(spec: ProjectSpec, products: Sequence[Product]) -> tuple[SourceRead, ...]:
     """Return the sources that a query reads, by name.

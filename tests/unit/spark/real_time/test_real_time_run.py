@@ -100,6 +100,7 @@ def start(real_time: RealTimeRun, name: str, folder: Path) -> object:
         times=QueryTimes((), checkpoint=folder / name),
         sent=lambda documents: None,
         sender=cast("Any", None),
+        memory=cast("Any", None),
         catch_up=lambda: cast("Any", f"{name} started"),
     )
 

@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from joinery.spark.source.kafka_client import Edges, Partition
-from joinery.spark.source.kafka_records import LastReadCheck, replaced_in
+from joinery.spark.source.kafka_records import replaced_in, replaced_in_any
 from joinery.spark.source.last_read import (
     FILE_NAME,
     LastRead,
     RecordSign,
     Replaced,
+    Signs,
     replaced,
     replaced_error,
 )
@@ -90,21 +91,21 @@ def test_what_is_cut_off_is_not_known(tmp_path: Path) -> None:
 
 
 class Records:
-    """The records of a log in memory, with the ranges that were asked for."""
+    """The records of a log in memory, each partition alike, and what was asked of it."""
 
     def __init__(self, *offsets: int, partitions: int = 1) -> None:
         self.signs: dict[Partition, dict[int, RecordSign]] = {
             ("orders", each): {offset: RecordSign(offset, 1, 1, 1) for offset in offsets}
             for each in range(partitions)
         }
-        self.asked: list[Mapping[Partition, tuple[int, int]]] = []
+        self.asked: list[Mapping[Partition, int]] = []
 
-    def last_in(self, ranges: Mapping[Partition, tuple[int, int]]) -> dict[Partition, RecordSign]:
-        self.asked.append(ranges)
+    def at(self, offsets: Mapping[Partition, int]) -> dict[Partition, RecordSign]:
+        self.asked.append(offsets)
         return {
-            place: self.signs[place][max(there)]
-            for place, (first, end) in ranges.items()
-            if (there := [each for each in self.signs[place] if first <= each < end])
+            place: self.signs[place][min(there)]
+            for place, first in offsets.items()
+            if (there := [each for each in self.signs[place] if each >= first])
         }
 
     @property
@@ -112,99 +113,107 @@ class Records:
         ends = {place: (min(signs), max(signs) + 1) for place, signs in self.signs.items() if signs}
         return dict.fromkeys(self.signs, (0, 0)) | ends
 
-    def look(self, check: LastReadCheck, end: int, *, goes_on: bool = False) -> list[int]:
-        """Look at all partitions, each read to the same end; return the offsets that differ."""
-        read = {"orders": {str(partition): end for _, partition in self.signs}}
-        return [each.offset for each in check.look(self, read, self.edges, goes_on=goes_on)]
 
-
-def test_a_look_at_what_was_read_on_compares_then_notes(tmp_path: Path) -> None:
-    last = LastRead(tmp_path, lambda: None)
-    log, check = Records(0, 1, 2, 3, 4), LastReadCheck(last, "shop")
-    first, known = log.look(check, 2), last.known("shop", {"orders"})
-    asked = len(log.asked)
-    idle = log.look(check, 2)
-    asked_idle = len(log.asked) - asked
-    log.signs[ORDERS][1] = RecordSign(1, 9, 9, 9)
-
-    refused = [log.look(check, 4), log.look(check, 4)]
-    went_on = [log.look(check, 4, goes_on=True), log.look(check, 5, goes_on=True)]
-
-    assert [] == first == idle
-    assert 0 == asked_idle
-    assert {ORDERS: RecordSign(1, 1, 1, 1)} == known
-    assert [[1], [1]] == refused
-    assert [[1], []] == went_on
-
-
-def test_what_differs_is_told_once_where_a_source_goes_on_though_markers_end_its_log(
-    tmp_path: Path,
-) -> None:
-    last = LastRead(tmp_path, lambda: None)
-    log, check = Records(0, 1, 30), LastReadCheck(last, "shop")
-    log.look(check, 2)
-    log.signs[ORDERS][1] = RecordSign(1, 9, 9, 9)
-
-    went_on = [log.look(check, end, goes_on=True) for end in (20, 30)]
-
-    assert [[1], []] == went_on
-    assert {} == last.known("shop", {"orders"})
-
-
-def test_a_partition_that_ends_before_what_was_read_keeps_no_other_from_being_compared(
-    tmp_path: Path,
-) -> None:
-    log, check = (
-        Records(0, 1, 2, partitions=2),
-        LastReadCheck(LastRead(tmp_path, lambda: None), "shop"),
-    )
-    log.look(check, 2)
-    log.signs[ORDERS] = {}
-    log.signs["orders", 1][1] = RecordSign(1, 9, 9, 9)
-
-    assert [1] == log.look(check, 3)
-
-
-def test_where_markers_of_transactions_end_a_log_the_record_before_them_is_known(
-    tmp_path: Path,
-) -> None:
-    last = LastRead(tmp_path, lambda: None)
-    log = Records(0, 1, 9)
-
-    log.look(LastReadCheck(last, "shop"), 5)
-
-    assert {ORDERS: RecordSign(1, 1, 1, 1)} == last.known("shop", {"orders"})
+def read(offset: int, partition: int = 0) -> Signs:
+    return {("orders", partition): RecordSign(offset, 1, 1, 1)}
 
 
 def test_a_known_record_that_retention_removed_or_that_is_not_there_yet_is_not_asked_for() -> None:
     log = Records(5, 6)
-    known = {ORDERS: RecordSign(4, 1, 1, 1)}
 
-    assert [] == replaced_in(log, known, log.edges)
-    assert [] == replaced_in(log, {ORDERS: RecordSign(7, 1, 1, 1)}, log.edges)
+    assert [] == replaced_in(log, read(4), log.edges)
+    assert [] == replaced_in(log, read(7), log.edges)
     assert [{}, {}] == log.asked
 
 
-def test_many_partitions_take_turns(tmp_path: Path) -> None:
+def test_a_record_that_compaction_removed_proves_nothing() -> None:
+    log = Records(5, 7)
+
+    assert [] == replaced_in(log, read(6), log.edges)
+
+
+def test_a_partition_that_ends_before_what_was_read_keeps_no_other_from_being_compared() -> None:
+    log = Records(0, 1, partitions=2)
+    log.signs[ORDERS] = {}
+    log.signs["orders", 1][1] = RecordSign(1, 9, 9, 9)
+
+    (found,) = replaced_in(log, {**read(1), **read(1, partition=1)}, log.edges)
+
+    assert 1 == found.partition
+
+
+def test_what_each_batch_read_since_is_compared_and_told_of_once() -> None:
+    log = Records(0, 1, 2, 3)
+    for offset in (1, 2):
+        log.signs[ORDERS][offset] = RecordSign(offset, 9, 9, 9)
+
+    found = replaced_in_any(log, [read(0), read(1), read(2), read(3)], log.edges)
+
+    assert [1] == [each.offset for each in found]
+
+
+def test_a_run_that_ended_before_a_commit_goes_by_the_batch_before(tmp_path: Path) -> None:
     last = LastRead(tmp_path, lambda: None)
-    log, check = Records(0, 1, 2, partitions=10), LastReadCheck(last, "shop")
+    for offset in (3, 5, 8):
+        last.note("shop", read(offset))
+    found = {}
 
-    for _ in range(3):
-        log.look(check, 1)
-    whole = len(last.known("shop", {"orders"}))
-    log.look(check, 2)
-    log.look(check, 3)
+    for end in (9, 6):  # committed, and not
+        again = LastRead(tmp_path, lambda: None)
+        again.forget_beyond("shop", {"orders": {"0": end}})
+        found[end] = again.known("shop", {"orders"})
 
-    assert 10 == whole
-    assert [4, 4, 2] == [len(each) for each in log.asked[1:6:2]]
-    assert [*log.asked[7]] != [*log.asked[9]]
+    assert {9: read(8), 6: read(5)} == found
 
 
-def test_the_last_look_takes_all_of_some_partitions(tmp_path: Path) -> None:
+def test_a_batch_that_runs_again_is_noted_in_place_of_the_first(tmp_path: Path) -> None:
     last = LastRead(tmp_path, lambda: None)
-    log = Records(0, 1, partitions=10)
-    read = {"orders": {str(each): 2 for each in range(10)}}
+    last.note("shop", read(3))
+    last.note("shop", read(8))
+    last.forget_beyond("shop", {"orders": {"0": 4}})
+    last.note("shop", {ORDERS: RecordSign(8, 2, 2, 2)})
 
-    LastReadCheck(last, "shop").look(log, read, log.edges, goes_on=False, ends=True)
+    last.forget_beyond("shop", {"orders": {"0": 4}})
 
-    assert 10 == len(last.known("shop", {"orders"}))
+    assert read(3) == last.known("shop", {"orders"})
+
+
+def test_what_one_version_noted_of_a_partition_is_read_by_the_next(tmp_path: Path) -> None:
+    (tmp_path / FILE_NAME).write_text('{"shop": {"orders": {"0": [7, 1000, 3, 5]}}}')
+
+    assert {ORDERS: READ} == LastRead(tmp_path, lambda: None).known("shop", {"orders"})
+
+
+def test_what_was_read_is_unproven_until_the_log_was_found_to_be_the_same(tmp_path: Path) -> None:
+    last = LastRead(tmp_path, lambda: None)
+    last.note("shop", {**read(3), **read(4, partition=1)})
+    again = LastRead(tmp_path, lambda: None)
+    for offset in (5, 6):
+        again.note("shop", read(offset))
+    begun = again.unproven("shop")
+
+    again.note("shop", read(7))
+    again.prove("shop", len(begun))
+    since = again.unproven("shop")
+    again.forget("shop", {ORDERS})
+
+    assert ({**read(3), **read(4, partition=1)}, read(5), read(6)) == begun
+    assert ({**read(6), **read(4, partition=1)}, read(7)) == since
+    assert (read(4, partition=1), {}) == again.unproven("shop")
+
+
+def test_a_batch_that_read_nothing_writes_nothing(tmp_path: Path) -> None:
+    LastRead(tmp_path, lambda: None).note("shop", {})
+
+    assert [] == [*tmp_path.iterdir()]
+
+
+def test_the_batches_since_a_look_that_does_not_come_are_bounded(tmp_path: Path) -> None:
+    last = LastRead(tmp_path, lambda: None)
+    for offset in range(150):
+        last.note("shop", read(offset))
+
+    every = last.unproven("shop")
+
+    assert 100 == len(every)
+    assert [read(50), read(149)] == [every[0], every[-1]]

@@ -16,20 +16,23 @@ import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
 import org.apache.spark.sql.connector.read.streaming.Offset;
+import org.apache.spark.sql.connector.read.streaming.PartitionOffset;
 import org.apache.spark.sql.connector.read.streaming.ReadAllAvailable;
 import org.apache.spark.sql.connector.read.streaming.ReadLimit;
 import org.apache.spark.sql.connector.read.streaming.ReportsSourceMetrics;
+import org.apache.spark.sql.connector.read.streaming.SupportsRealTimeMode;
 import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow;
 
 /**
  * Topics as a stream: Spark's connector reads them, and is told how many records a batch takes.
  *
  * <p>A topic counts records, not bytes. So the mean size of those read last stands for those to be
- * read next; before any was read, a batch takes a few.
+ * read next; before any was read, a batch takes a few. In real time the connector decides all.
  */
 final class KafkaStream
     implements MicroBatchStream,
         SupportsTriggerAvailableNow,
+        SupportsRealTimeMode,
         ReportsSourceMetrics,
         BoundedLog,
         WatchedLog {
@@ -40,11 +43,12 @@ final class KafkaStream
 
   private final MicroBatchStream topics;
   private final BatchSize size;
-  private final RecordSizes sizes;
+  private final RecordsRead read;
   private final Rest rest;
   private final Supplier<TopicEnds> opening;
   private TopicEnds ends;
   private boolean bounded;
+  private boolean live;
 
   /** Where the connector last found nothing; null where it found something. */
   private volatile Offset quiet;
@@ -59,12 +63,12 @@ final class KafkaStream
   KafkaStream(
       MicroBatchStream topics,
       BatchSize size,
-      RecordSizes sizes,
+      RecordsRead read,
       Rest rest,
       Supplier<TopicEnds> opening) {
     this.topics = topics;
     this.size = size;
-    this.sizes = sizes;
+    this.read = read;
     this.rest = rest;
     this.opening = opening;
   }
@@ -73,6 +77,16 @@ final class KafkaStream
   public void prepareForTriggerAvailableNow() {
     ((SupportsTriggerAvailableNow) topics).prepareForTriggerAvailableNow();
     bounded = true;
+  }
+
+  @Override
+  public void prepareForRealTimeMode() {
+    connector().prepareForRealTimeMode();
+    live = true;
+  }
+
+  private SupportsRealTimeMode connector() {
+    return (SupportsRealTimeMode) topics;
   }
 
   @Override
@@ -93,7 +107,7 @@ final class KafkaStream
   @Override
   public ReadLimit getDefaultReadLimit() {
     // What is asked for by rows is as many as the batch's size says.
-    return ReadLimit.maxRows(Long.MAX_VALUE);
+    return live ? ReadLimit.allAvailable() : ReadLimit.maxRows(Long.MAX_VALUE);
   }
 
   @Override
@@ -104,6 +118,9 @@ final class KafkaStream
   @Override
   public Offset latestOffset(Offset start, ReadLimit limit) {
     SupportsTriggerAvailableNow connector = (SupportsTriggerAvailableNow) topics;
+    if (live) {
+      return connector.latestOffset(start, limit);
+    }
     if (staysQuiet(start, limit)) {
       return start;
     }
@@ -112,7 +129,7 @@ final class KafkaStream
     if (empty || limit instanceof ReadAllAvailable) {
       return all;
     }
-    double mean = sizes.mean();
+    double mean = read.mean();
     if (mean > 0) {
       size.measured(mean);
     }
@@ -199,14 +216,25 @@ final class KafkaStream
   }
 
   @Override
-  public PartitionReaderFactory createReaderFactory() {
-    return sizes.counted(topics.createReaderFactory());
+  public InputPartition[] planInputPartitions(Offset start) {
+    return connector().planInputPartitions(start);
   }
 
-  /** Tells what the connector tells, and how large batches are. */
+  @Override
+  public Offset mergeOffsets(PartitionOffset[] offsets) {
+    read.partIsRead();
+    return connector().mergeOffsets(offsets);
+  }
+
+  @Override
+  public PartitionReaderFactory createReaderFactory() {
+    return CountingReader.counted(topics.createReaderFactory(), read);
+  }
+
+  /** Tells what the connector tells, and how large batches are, where there are some. */
   @Override
   public Map<String, String> metrics(Optional<Offset> latestConsumedOffset) {
-    Map<String, String> metrics = new LinkedHashMap<>(size.metrics());
+    Map<String, String> metrics = new LinkedHashMap<>(live ? Map.of() : size.metrics());
     if (topics instanceof ReportsSourceMetrics reporting) {
       metrics.putAll(reporting.metrics(latestConsumedOffset));
     }

@@ -8,6 +8,7 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.Supplier;
+import org.apache.spark.SparkContext;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableCapability;
@@ -18,9 +19,13 @@ import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
-/** Topics as a table of records, read in batches only. */
+/**
+ * Topics as a table of records, which are read as a stream only. The option {@code read} names the
+ * {@link RecordsRead} that hears what its tasks read.
+ */
 record KafkaTable(Table connector, StructType columnsOfRecords) implements Table, SupportsRead {
   private static final String PATTERN = "subscribePattern";
+  private static final String READ = "read";
   private static final String OF_CLIENT = "kafka.";
 
   @Override
@@ -45,7 +50,13 @@ record KafkaTable(Table connector, StructType columnsOfRecords) implements Table
     Map<String, String> reached = new HashMap<>(options);
     reached.keySet().removeIf(each -> !each.startsWith(OF_CLIENT));
     return () ->
-        new BoundedScan(scan, BatchOptions.of(options), () -> ends(reached, options.get(PATTERN)));
+        new BoundedScan(
+            scan, BatchOptions.of(options), read(options), () -> ends(reached, options.get(PATTERN)));
+  }
+
+  private static RecordsRead read(CaseInsensitiveStringMap options) {
+    long id = options.getLong(READ, -1);
+    return id < 0 ? RecordsRead.of(SparkContext.getOrCreate()) : RecordsRead.known(id);
   }
 
   private Scan scan(CaseInsensitiveStringMap options) {
@@ -66,7 +77,8 @@ record KafkaTable(Table connector, StructType columnsOfRecords) implements Table
   }
 
   /** One reading of topics as a stream. */
-  private record BoundedScan(Scan scan, BatchOptions options, Supplier<TopicEnds> ends)
+  private record BoundedScan(
+      Scan scan, BatchOptions options, RecordsRead read, Supplier<TopicEnds> ends)
       implements Scan {
     @Override
     public StructType readSchema() {
@@ -91,7 +103,7 @@ record KafkaTable(Table connector, StructType columnsOfRecords) implements Table
       return new KafkaStream(
           scan.toMicroBatchStream(checkpointLocation),
           size,
-          RecordSizes.ofTasks(),
+          read,
           new Rest(options.restMillis()),
           ends);
     }

@@ -9,8 +9,10 @@ import dev.joinery.kernel.admission.BatchOptions;
 import dev.joinery.kernel.admission.BatchSize;
 import dev.joinery.kernel.admission.Rest;
 import java.io.IOException;
+import java.util.Arrays;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReader;
@@ -20,14 +22,28 @@ import org.apache.spark.sql.connector.read.streaming.Offset;
 import org.apache.spark.sql.connector.read.streaming.ReadLimit;
 import org.apache.spark.sql.connector.read.streaming.ReadMaxRows;
 import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
-import org.apache.spark.util.LongAccumulator;
+import org.apache.spark.unsafe.types.UTF8String;
 import org.junit.jupiter.api.Test;
+import scala.jdk.javaapi.CollectionConverters;
 
 class KafkaStreamTest {
   private static final long GIB = 1L << 30;
+  private static final UnsafeProjection PROJECTION =
+      UnsafeProjection.create(
+          new DataType[] {
+            DataTypes.BinaryType,
+            DataTypes.BinaryType,
+            DataTypes.StringType,
+            DataTypes.IntegerType,
+            DataTypes.LongType,
+            DataTypes.LongType
+          });
 
   private final Topic topic = new Topic();
+  private RecordsRead read;
   private KafkaStream stream = open(Map.of("maxRowsPerBatch", "0"));
   private Offset at = new At(0);
   private long now;
@@ -37,8 +53,8 @@ class KafkaStreamTest {
     BatchOptions parsed = BatchOptions.of(new CaseInsensitiveStringMap(options));
     BatchSize size = new BatchSize(parsed, () -> GIB, () -> now);
     size.measured(parsed.rowBytes());
-    RecordSizes sizes = new RecordSizes(new LongAccumulator(), new LongAccumulator());
-    return new KafkaStream(topic, size, sizes, new Rest(0), () -> ends);
+    read = new RecordsRead();
+    return new KafkaStream(topic, size, read, new Rest(0), () -> ends);
   }
 
   /** Reads one batch and returns its records. */
@@ -66,6 +82,24 @@ class KafkaStreamTest {
     assertEquals(100_000, batch());
     assertEquals(GIB / 2 / 1024, batch());
     assertEquals("memory", stream.metrics(java.util.Optional.empty()).get("batch.bound"));
+  }
+
+  @Test
+  void theLastRecordOfWhatWasReadToItsEndIsTold() throws IOException {
+    topic.end = 3;
+    topic.recordBytes = 1;
+    long sum = LastRecord.sum(new byte[1]);
+
+    batch();
+
+    assertEquals("{\"t\":{\"0\":[3,7,null," + sum + "]}}", read.take());
+    assertEquals("{}", read.take());
+    try (PartitionReader<InternalRow> broken =
+        stream.createReaderFactory().createReader(new InputPartition() {})) {
+      broken.next();
+      broken.get();
+    }
+    assertEquals("{}", read.take());
   }
 
   @Test
@@ -171,6 +205,17 @@ class KafkaStreamTest {
     assertEquals(1 + 2 + 4 + 1, KafkaStream.records(from, to));
   }
 
+  /** Returns a row as the connector has it, with a value of so many bytes. */
+  private static UnsafeRow row(long offset, int bytes) {
+    InternalRow record =
+        InternalRow.fromSeq(
+            CollectionConverters.asScala(
+                    Arrays.<Object>asList(
+                        null, new byte[bytes], UTF8String.fromString("t"), 0, offset, 7_000L))
+                .toSeq());
+    return PROJECTION.apply(record);
+  }
+
   /** Says of any offset that nothing is new, or that something is. */
   private static final class Ends implements TopicEnds {
     boolean stand;
@@ -233,11 +278,7 @@ class KafkaStreamTest {
 
             @Override
             public InternalRow get() {
-              UnsafeRow row = new UnsafeRow(2);
-              row.pointTo(new byte[24], 24);
-              row.setNullAt(0);
-              row.setLong(1, 24L << 32 | recordBytes); // as a value of so many bytes would stand
-              return row;
+              return row(reads - left, recordBytes);
             }
 
             @Override
