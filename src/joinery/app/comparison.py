@@ -28,7 +28,7 @@ from joinery.place.place import numbers_in
 from joinery.plan.product import DocumentForm, Product
 from joinery.plan.relation import Computed
 from joinery.project.product import ProjectSpec
-from joinery.project.quantity import duration_ms, share_of
+from joinery.project.quantity import given_duration_ms, given_share
 from joinery.sinks.reader import DocumentReader, ReadsFromKey, make_reader
 
 
@@ -63,28 +63,18 @@ class DiffOptions:
         """The share of the keys, from 0 to 1.
 
         Raises:
-            DiffError: The sample is no share.
+            DiffError: The sample is not a share.
         """
-        text = str(self.sample)
-        if not text:
-            return 1.0
-        if (share := share_of(text)) is None:
-            raise DiffError(
-                f'"{text}" is not a share of the documents', hint="Write it as 1% or 0.5%."
-            )
-        return share
+        return given_share(str(self.sample), DiffError)
 
     @property
     def wait_s(self) -> float:
         """How long the run is given, in seconds.
 
         Raises:
-            DiffError: It is no duration.
+            DiffError: It is not a duration.
         """
-        milliseconds = duration_ms(str(self.wait))
-        if milliseconds is None:
-            raise DiffError(f'"{self.wait}" is not a duration', hint="Write it as 30s or 5m.")
-        return milliseconds / 1000
+        return given_duration_ms(self.wait, DiffError) / 1000
 
 
 def comparisons(spec: ProjectSpec, product: str, options: DiffOptions) -> list[ProductComparison]:

@@ -18,7 +18,7 @@ from joinery.expression.python_value import MISFITS, reader
 from joinery.model.type import WHOLE_NUMBERS, Field, Struct
 from joinery.plan.product import Product
 from joinery.project.product import ProjectSpec
-from joinery.project.quantity import share_of
+from joinery.project.quantity import given_share
 from joinery.semantics.render import document_json
 
 _NAMED = "joinery state"
@@ -90,11 +90,7 @@ def state_lines(
     plan = next(each for each in query if each.name == product)
     refuse_untold(plan, _NAMED)
     prefix = key_prefix(plan, key)
-    share = share_of(sample) if sample else 1.0
-    if share is None:
-        raise WhyError(
-            f'"{sample}" is not a share of the documents', hint="Write it as 1% or 0.5%."
-        )
+    share = given_share(sample, WhyError)
     state = StateReader(spec, query, batch)
 
     def lines() -> Generator[bytes]:

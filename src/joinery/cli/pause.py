@@ -11,14 +11,12 @@ from joinery.cli.ending import DONE
 from joinery.delivery.control import Action, Verb
 from joinery.operate.pause import PauseError, ask, outcome
 from joinery.project.load import load_spec
-from joinery.project.quantity import duration_ms
+from joinery.project.quantity import given_duration_ms
 
 
 def run_pause(file: Path, names: Sequence[str], verb: Verb, *, why: str, timeout: str) -> int:
     """Ask for some products to be paused or to go on, and wait until their run has done it."""
-    spec, limit_ms = load_spec(file), duration_ms(timeout)
-    if limit_ms is None:
-        raise PauseError(f'"{timeout}" is not a duration', hint="Write it as 30s or 5m.")
+    spec, limit_ms = load_spec(file), given_duration_ms(timeout, PauseError)
     requests = ask(spec, names, Action.now(verb, why))
     for request in requests:
         if request.before:

@@ -34,7 +34,7 @@ from joinery.plan.stream import Stream
 from joinery.project.captured import CAPTURED
 from joinery.project.kafka import PATTERN
 from joinery.project.product import ProjectSpec
-from joinery.project.quantity import duration_ms
+from joinery.project.quantity import given_duration_ms
 from joinery.text.figure import counted_text
 
 _LOOKED_S = 0.1
@@ -277,12 +277,10 @@ def wait_for(
 
     Raises:
         WaitError: There is no position, or one of no log that it reads, or a line that a file did
-            not have when it was read, it holds documents back, or `timeout` is no duration.
+            not have when it was read, it holds documents back, or `timeout` is not a duration.
         WaitTimeoutError: It did not come so far in time.
     """
-    milliseconds = duration_ms(str(timeout))
-    if milliseconds is None:
-        raise WaitError(f'"{timeout}" is not a duration', hint="Write it as 30s or 5m.")
+    limit_ms = given_duration_ms(timeout, WaitError)
     found = _target(planned, name, known_products(spec))
     if not texts:
         topic = found.relations[0].topic
@@ -293,7 +291,7 @@ def wait_for(
     records = [Position.parse(each, found.relations, kinds) for each in texts if each not in places]
     root = spec.checkpoint
     checkpoint = QueryPaths.of(root, queries_of(spec)[name]).checkpoint
-    until = clock() + milliseconds / 1000
+    until = clock() + limit_ms / 1000
     with ExitStack() as stack:
         logs = [stack.enter_context(closing(each)) for each in _logs(spec, found, places)]
         waited = [Waited(str(each), [each]) for each in records]
@@ -322,8 +320,8 @@ def _check_line(spec: ProjectSpec, checkpoint: Place, position: Position) -> Non
     lines = None if size is None else line_count(file, size, position.at)
     if lines is not None and lines < position.at:
         raise WaitError(
-            f'position "{position}" is no line of {position.topic}/{position.part}, which is read:'
-            f" it had {counted_text(lines, 'line')}",
+            f'position "{position}" is not a line of {position.topic}/{position.part}, which is'
+            f" read: it had {counted_text(lines, 'line')}",
             hint="A change file is read once; write what comes later to another one.",
         )
 
@@ -374,8 +372,8 @@ def _logs(
         if log is not None:
             return (log,)
     raise WaitError(
-        f'"{places[0]}" is a place in a database\'s log, and nothing tells when "{found.name}" has'
-        " come there",
+        f'"{places[0]}" is a place in a database\'s log, and it is not known when'
+        f' "{found.name}" has reached it',
         detail="That is known where all its relations are topics of one Kafka source that names its"
         ' "connector".',
         hint="Name the connector, or wait for a record: TOPIC/PARTITION/OFFSET.",

@@ -1,9 +1,10 @@
-"""Durations and sizes as people write them."""
+"""Durations, sizes and shares as people write them."""
 
 from __future__ import annotations
 
 import re
 
+from joinery.errors import JoineryError
 from joinery.project.window import DAY_US, Span, Unit
 
 _MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
@@ -123,6 +124,18 @@ def duration_text(milliseconds: int) -> str:
     return f"{milliseconds}ms"
 
 
+def given_duration_ms(given: object, error: type[JoineryError]) -> int:
+    """Return a duration that was given as an argument, in milliseconds.
+
+    Raises:
+        JoineryError: Of the class `error`: it is not a duration.
+    """
+    milliseconds = duration_ms(str(given))
+    if milliseconds is None:
+        raise error(f'"{given}" is not a duration', hint="Write it as 30s or 5m.")
+    return milliseconds
+
+
 def size_bytes(text: str) -> int | None:
     """Return a size in bytes, or None where it is none or nothing.
 
@@ -148,6 +161,18 @@ def size_text(size: int) -> str:
     units = ((unit, bytes_) for unit, bytes_ in reversed(_BYTES.items()) if unit)
     unit, bytes_ = next(each for each in units if size % each[1] == 0)
     return f"{size // bytes_} {unit}"
+
+
+def given_share(given: str, error: type[JoineryError]) -> float:
+    """Return a share of the documents that was given as an argument, from 0 to 1; 1 for none.
+
+    Raises:
+        JoineryError: Of the class `error`: it is not a share in per cent.
+    """
+    share = share_of(given) if given else 1.0
+    if share is None:
+        raise error(f'"{given}" is not a share of the documents', hint="Write it as 1% or 0.5%.")
+    return share
 
 
 def share_of(text: str) -> float | None:

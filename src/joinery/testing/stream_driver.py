@@ -13,7 +13,7 @@ from typing import Protocol
 
 from joinery.model.change import Change, DocumentChange
 from joinery.plan.stream import Stream
-from joinery.project.quantity import duration_ms
+from joinery.project.quantity import given_duration_ms
 from joinery.semantics.stream_reference import StreamReference
 from joinery.solutions.protocol import DeadDocument, Emissions
 from joinery.testing.changes import ChangeError, RowChange, flat, shown
@@ -125,7 +125,4 @@ def _plan(stream: object) -> Stream:
 
 
 def _micros(after: str) -> int:
-    milliseconds = duration_ms(str(after))
-    if milliseconds is None:
-        raise DriverError(f'"{after}" is not a duration', hint="Write it as 30s or 5m.")
-    return milliseconds * 1000
+    return given_duration_ms(after, DriverError) * 1000

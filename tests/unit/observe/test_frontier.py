@@ -215,10 +215,10 @@ def test_a_batch_that_was_marked_is_known_for_longer(checkpoint: Path, tmp_path:
 
 
 def test_a_place_in_a_database_is_waited_for_only_where_something_tells_of_it(file: Path) -> None:
-    told = "is a place in a database's log, and nothing tells when"
+    told = "is a place in a database's log, and it is not known when"
 
-    with pytest.raises(WaitError, match=f'"0/16B3748" {told} "profile" has come there'):
+    with pytest.raises(WaitError, match=f'"0/16B3748" {told} "profile" has reached it'):
         jn.wait(file, "profile", "0/16B3748", timeout="0s")
     file.write_text(PROJECT + "  order: {root: orders, sink: {files: {path: out}}}\n")
-    with pytest.raises(WaitError, match=f'"0/16B3748" {told} "order" has come there'):
+    with pytest.raises(WaitError, match=f'"0/16B3748" {told} "order" has reached it'):
         jn.wait(file, "order", "0/16B3748", timeout="0s")
