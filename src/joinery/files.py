@@ -97,12 +97,12 @@ def append_decided(file: Place, decide: Callable[[bytes], str | None]) -> None:
 
 
 def _line(text: str) -> bytes:
-    """Return a line that begins anew also after one that a crash cut off."""
+    """Return a line that starts over also after one that a crash cut off."""
     return f"\n{text}\n".encode()
 
 
 def append_line(file: Place, line: str) -> None:
-    """Add a line to a file of lines in one go; after one that was cut off, it begins anew.
+    """Add a line to a file of lines in one go; after one that was cut off, it starts over.
 
     Args:
         file: One writer at a time; its folder is there.

@@ -229,7 +229,7 @@ class App:
 
         Raises:
             ProjectErrors: A name cannot be.
-            SpecError: It is no relation, or another relation has its name.
+            SpecError: It is not a relation, or another relation has its name.
 
         Example:
             >>> import joinery as jn
@@ -251,7 +251,7 @@ class App:
         """Add products, as `jn.document` makes them, with their relations.
 
         Raises:
-            SpecError: Another relation has the name of one of theirs, or one is no product.
+            SpecError: Another relation has the name of one of theirs, or one is not a product.
 
         Example:
             >>> import joinery as jn

@@ -52,7 +52,7 @@ class Auditor(threading.Thread):
         audit: How.
         products: Those that are run; empty means all.
         run: The run, started.
-        between_s: How long it rests before it begins anew.
+        between_s: How long it rests before it starts over.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Auditor(threading.Thread):
         self._before: dict[tuple[str, str], int] = {}
 
     def run(self) -> None:
-        """Compare one product after the other, and begin anew."""
+        """Compare one product after the other, and start over."""
         try:
             self._pause(self._between_s)  # So that the run can begin.
             self._begin()

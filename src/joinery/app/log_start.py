@@ -1,6 +1,6 @@
 """What logs no longer have of what was read from them: a topic, a spool or a folder forgets.
 
-Who reads such a log anew lacks rows that a run has, so what he makes of it proves nothing wrong.
+Who reads such a log again lacks rows that a run has, so what he makes of it proves nothing wrong.
 """
 
 from __future__ import annotations

@@ -379,7 +379,7 @@ def _all_of(
     """Return what a call was given as a list of objects of a kind, or of some.
 
     Raises:
-        SpecError: It is no list, or holds something else.
+        SpecError: It is not a list, or holds something else.
     """
     found: list[Any] = [given]
     if isinstance(given, Iterable) and not isinstance(given, str | Mapping):

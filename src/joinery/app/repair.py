@@ -92,10 +92,10 @@ def notes_of(outcome: Outcome) -> Iterator[str]:
 
 
 def lasting(wrong: Sequence[Difference]) -> Iterator[str]:
-    """Yield what a repair of documents does not mend."""
+    """Yield what a repair of documents does not fix."""
     lacking = sum(each.cause == "input" for each in wrong)
     if lacking:
         yield (
-            f"{lacking:,} come wrong again with their next change, since the logs lack rows; to"
-            " have those in the logs, update them in the database to what they are"
+            f"{lacking:,} will be wrong again after their next change, because the logs lack rows;"
+            " to get them into the logs, update these rows in the database without changing them"
         )

@@ -61,7 +61,7 @@ def run(
         once: Read what there is, then end; else go on as changes arrive.
         until_closed: With `once`: at the end, send the windows that are still open, too.
         products: The names of those to run, or the only one; empty means all.
-        rebuild: Read everything anew, beside a run that may go on; then take its place, and end.
+        rebuild: Read everything again, beside a run that may go on; then take its place, and end.
         restored: Go on from checkpoints that were put back from a backup, which a run refuses.
         on_batch: Called for each batch once it is through.
         on_warning: Called with each warning, once.

@@ -79,7 +79,7 @@ def refuse_untold(product: Product, asked: str) -> None:
     """
     match product.form:
         case OutboxForm():
-            why = "sends rows as events, which are in no state"
+            why = "sends rows as events, which no state holds"
         case HistoryForm(known=str()):
             why = "has known_at, and its state has only what is known by now"
         case SearchForm(retroactive=False):

@@ -145,7 +145,7 @@ class Stream(Steps):
         """Add the events of another stream of the same app, with the same columns.
 
         Raises:
-            SpecError: The other is no stream, or one of another app.
+            SpecError: The other is not a stream, or one of another app.
         """
         self._check_mine(other)
         part = other.spec_named(f"{other.origin}_part")

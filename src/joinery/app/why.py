@@ -53,7 +53,7 @@ def why(
 ) -> Why:
     """Return why a document looks as it does: its rows, and what altered it last.
 
-    It reads the product's logs from their beginning and makes the document anew, as far as they
+    It reads the product's logs from their beginning and makes the document again, as far as they
     tell of it; so it needs no run, and disturbs none.
 
     Args:

@@ -5,7 +5,7 @@ else. Several connections copy pieces of the tables from it into files, whose li
 makes; then the position is noted, and the connector follows the log from there.
 
 Invariant: until the position is noted, the files stand aside and the slot is one that was not
-finished: broken off at any moment, the reading begins anew with another slot, so no row that went
+finished: broken off at any moment, the reading starts over with another slot, so no row that went
 meanwhile is left behind.
 """
 

@@ -1,7 +1,7 @@
 """The capture of one source: a Java process of its own, watched by a thread that judges its ends.
 
 The process writes the spool; the thread asks the server whether it may, starts it, and when it
-ends tells an outage, which is waited out, from what somebody has to mend, which ends all.
+ends tells an outage, which is waited out, from what somebody has to fix, which ends all.
 A spool that another process captures into is left to it.
 
 Invariant: the process ends with whoever started it, however that ends: it reads its end from its
@@ -307,7 +307,7 @@ class Capture:
         """Return after how many seconds to start the process again.
 
         Raises:
-            JoineryError: It ended of what somebody has to mend.
+            JoineryError: It ended of what somebody has to fix.
         """
         if said == "held":
             return _HELD_S

@@ -194,7 +194,7 @@ def read_chunk(link: Link, table: str, done: Chunks, folder: Path) -> Chunks:
 
 
 def begin_anew(done: Chunks, folder: Path) -> Chunks:
-    """Have a reading begin anew: its chunks are removed, and it is noted as it began."""
+    """Have a reading start over: its chunks are removed, and it is noted as it began."""
     begun = Chunks(place=done.place, transaction=done.transaction, first=done.first)
     begun = replace(begun, oid=done.oid)
     begun.note(folder)

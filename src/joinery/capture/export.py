@@ -6,7 +6,7 @@ tells all else. The rows get a place from before the slot: whatever the log tell
 in the export or not, so rows of several moments make no difference once the log is applied.
 
 Invariant: until the position is noted, the slot is one that was not finished, and no run or capture
-goes on from it: broken off at any moment, it begins anew with another slot. Rows are not put in
+goes on from it: broken off at any moment, it starts over with another slot. Rows are not put in
 place until those of all tables are on the disk.
 """
 
@@ -68,7 +68,7 @@ def begin_export(
 
     Raises:
         ServerAwayError: The server is not there now.
-        CaptureError: The tables were read already, or something has to be mended first.
+        CaptureError: The tables were read already, or something has to be fixed first.
     """
     watched = Watched(goes_on)
     with spool.locked() as ours, watched.watching():

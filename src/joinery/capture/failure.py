@@ -1,4 +1,4 @@
-"""What a failure of PostgreSQL's driver means to a capture: wait, or have somebody mend it."""
+"""What a failure of PostgreSQL's driver means to a capture: wait, or have somebody fix it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _HINTS = {
     "42501": "Its user lacks a right: grant select on the tables; or alter role … replication, or,"
     " with row-level security, bypassrls;",
 }
-# Who is not let in is told no SQLSTATE: by what the server says, what mends it.
+# Who is not let in is told no SQLSTATE: by what the server says, what fixes it.
 _FULL = (
     "too many connections",
     "too many clients",

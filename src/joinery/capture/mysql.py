@@ -127,7 +127,7 @@ class MysqlDatabase:
         Raises:
             ServerAwayError: The server is not there now.
             CaptureLostError: It has no longer all that the spool lacks.
-            CaptureError: Something has to be mended first; the hint says how.
+            CaptureError: Something has to be fixed first; the hint says how.
         """
         with self.connect() as link:
             try:
@@ -144,7 +144,7 @@ class MysqlDatabase:
 
         Raises:
             ServerAwayError: The server is not there now.
-            CaptureError: Something has to be mended first; the hint says how.
+            CaptureError: Something has to be fixed first; the hint says how.
         """
         with self.connect() as link:
             try:
@@ -229,7 +229,7 @@ class MysqlDatabase:
         return "Too many connections" in said
 
     def refusal(self, said: str) -> CaptureError | None:
-        """Return what has to be mended where the process ended of it; else waiting may help."""
+        """Return what has to be fixed where the process ended of it; else waiting may help."""
         if said.startswith(_NOT_UNDERSTOOD):
             return CaptureLostError(
                 said, detail="The columns of later changes are not known.", hint=ANEW
@@ -256,7 +256,7 @@ class MysqlDatabase:
 
         Raises:
             ServerAwayError: The server is not there now.
-            CaptureError: Something has to be mended first; the hint says how.
+            CaptureError: Something has to be fixed first; the hint says how.
         """
         with self.connect() as link:
             try:
@@ -363,7 +363,7 @@ class MysqlDatabase:
 
         Raises:
             ServerAwayError: The server is not there now.
-            CaptureLostError: A file of the log was purged, or the log begun anew.
+            CaptureLostError: A file of the log was purged, or the log started over.
         """
         position, offset = spool.position, spool.offset
         if position is None:

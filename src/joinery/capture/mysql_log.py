@@ -1,6 +1,6 @@
 """The binary log of a server of MySQL or MariaDB: its files, and what has to be in it.
 
-Each check says in one line what is wrong and, in its hint, the SQL that mends it.
+Each check says in one line what is wrong and, in its hint, the SQL that fixes it.
 
 The place of a row is one number, of the number of the log's file and the position in it, as the
 capture's process makes it.
@@ -112,7 +112,7 @@ def _end_of(size: int, *beside: object) -> int:
 def is_of(link: MysqlLink, files: LogFiles, offset: Mapping[str, Any]) -> bool:
     """Return whether a log has an event where one was noted, so that it is still the same.
 
-    One that was begun anew, and has grown since, hardly has one that begins just there. The number
+    A log that was started over and has grown since hardly has one just there. The number
     of the transaction tells nothing: a server of MariaDB that was asked for it begins to tell its
     places some way before. Of a place at which no event begins, MySQL 8.4 shows the next event, or
     none beyond the end; the others refuse to.
@@ -185,7 +185,7 @@ def check_settings(link: MysqlLink, plugin: Plugin, server_id: int) -> None:
     """Refuse a server that does not write all of every row into its log.
 
     Raises:
-        CaptureError: Something has to be mended first; the hint says how.
+        CaptureError: Something has to be fixed first; the hint says how.
     """
     if not _on(_setting(link, "log_bin")):
         raise _no_log()

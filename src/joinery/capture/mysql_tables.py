@@ -1,6 +1,6 @@
 """The tables of a server of MySQL or MariaDB that are captured: what each has to have.
 
-Each check says in one line what is wrong and, in its hint, the SQL that mends it.
+Each check says in one line what is wrong and, in its hint, the SQL that fixes it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def check_tables(link: MysqlLink, database: MysqlDatabase) -> None:
     """Refuse tables whose rows and changes are not all told.
 
     Raises:
-        CaptureError: Something has to be mended first; the hint says how.
+        CaptureError: Something has to be fixed first; the hint says how.
         MysqlError: The server is gone, or refuses.
     """
     for table in database.tables:

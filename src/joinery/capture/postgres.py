@@ -1,6 +1,6 @@
 """What a PostgreSQL server has to have before its log is captured: asked, and made where we may.
 
-Each check says in one line what is wrong and, in its hint, the SQL that mends it. A publication
+Each check says in one line what is wrong and, in its hint, the SQL that fixes it. A publication
 is made where it is not there; the slot is made by the connector, which reads the tables as of it.
 
 Invariant: nothing goes on over a gap: a slot that does not go on where the spool ends is refused,
@@ -179,7 +179,7 @@ def prepare(database: PostgresDatabase, spool: SpoolFolder) -> Prepared:
     Raises:
         ServerAwayError: The server is not there now.
         CaptureLostError: It has no longer all that the spool lacks.
-        CaptureError: Something has to be mended first; the hint says how.
+        CaptureError: Something has to be fixed first; the hint says how.
     """
     with database.connect() as link:
         try:
@@ -273,7 +273,7 @@ def check_joining(database: PostgresDatabase, table: str) -> None:
 
     Raises:
         ServerAwayError: The server is not there now.
-        CaptureError: Something has to be mended first; the hint says how.
+        CaptureError: Something has to be fixed first; the hint says how.
     """
     with database.connect() as link:
         try:
@@ -377,7 +377,7 @@ def check_server(database: PostgresDatabase) -> None:
 
     Raises:
         ServerAwayError: The server is not there now.
-        CaptureError: Something has to be mended first; the hint says how.
+        CaptureError: Something has to be fixed first; the hint says how.
     """
     with database.connect() as link:
         _check_settings(link)

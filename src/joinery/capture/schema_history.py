@@ -1,7 +1,7 @@
 """What a log of MySQL or MariaDB told of tables: the connector notes it beside the change files.
 
 A table that is dropped takes its rows with it, and the log tells of none of them; one that is made
-anew under its name begins without them, and one that is renamed to its name has others. The rows
+again under its name begins without them, and one that is renamed to its name has others. The rows
 of a partition go the same way, or are swapped with those of a table.
 """
 
@@ -50,7 +50,7 @@ class Noted:
 def noted_since(file: Path, start: int | None) -> Noted:
     """Return what a log told of tables, after a place in a history.
 
-    What the connector notes as it reads the tables at first is no change of them.
+    What the connector notes as it reads the tables at first is not a change of them.
 
     Args:
         file: The history.
@@ -77,13 +77,13 @@ def _is_followed(noted: Mapping[str, Any]) -> bool:
 
 
 def _gone(noted: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the tables that a statement drops, renames or makes anew, and which of these.
+    """Yield the tables that a statement drops, renames or makes again, and which of these.
 
     Example:
         >>> drop = {"tableChanges": [{"type": "DROP", "id": '"shop"."order"'}]}
         >>> rename = {"tableChanges": [{"type": "ALTER", "id": '"a"."c"', "previousId": '"a"."b"'}]}
-        >>> anew = {"ddl": "create or replace table `order` (id int)", "databaseName": "shop"}
-        >>> dict(_gone(drop)), dict(_gone(anew))
+        >>> again = {"ddl": "create or replace table `order` (id int)", "databaseName": "shop"}
+        >>> dict(_gone(drop)), dict(_gone(again))
         ({'shop.order': 'dropped'}, {'shop.order': 'replaced'})
         >>> dict(_gone(rename))
         {'a.c': 'renamed', 'a.b': 'renamed'}

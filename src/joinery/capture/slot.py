@@ -116,13 +116,13 @@ def _moved(database: PostgresDatabase) -> CaptureLostError:
 
 
 def check_unmoved(database: PostgresDatabase, spool: SpoolFolder) -> None:
-    """Refuse a slot that stands past the spool, as one does that was made anew.
+    """Refuse a slot that stands past the spool, as one does that was made again.
 
     Asked while nothing is confirmed, which would hide it.
 
     Raises:
         ServerAwayError: The server is not there now.
-        CaptureLostError: The slot was made anew.
+        CaptureLostError: The slot was made again.
     """
     with database.connect() as link:
         try:

@@ -68,7 +68,7 @@ class Identity:
     """Whose changes a spool has.
 
     Attributes:
-        id: Of this spool; another one whenever its tables are read anew.
+        id: Of this spool; another one whenever its tables are read again.
         slot: The replication slot, and the publication.
         tables: As schema.table.
         joining: Those of the tables that are to be read, beside the log, once more or at last.

@@ -252,7 +252,7 @@ def drop_source(database: LogDatabase, spool: SpoolFolder) -> tuple[str, ...]:
     except OSError as error:
         raise CaptureError(
             f"could not remove the spool {spool.path}: {error}",
-            hint="Once that is mended, run joinery source drop again.",
+            hint="Fix that, then run joinery source drop again.",
         ) from error
     return tuple(found)
 

@@ -1,6 +1,6 @@
 """The tables of a PostgreSQL database that are captured: what each has to have, and which it is.
 
-Each check says in one line what is wrong and, in its hint, the SQL that mends it.
+Each check says in one line what is wrong and, in its hint, the SQL that fixes it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def check_table(link: Link, database: PostgresDatabase, table: str, *, reads: bo
     """Refuse a table that cannot be followed, or not be read where it is to be.
 
     Raises:
-        CaptureError: Something has to be mended first; the hint says how.
+        CaptureError: Something has to be fixed first; the hint says how.
     """
     name = quote_table(table)
     found = link.execute(
@@ -76,7 +76,7 @@ def check_table(link: Link, database: PostgresDatabase, table: str, *, reads: bo
 def check_same(link: Link, database: PostgresDatabase, spool: SpoolFolder) -> None:
     """Refuse a table whose rows the spool has, and that is not there any more or is another one.
 
-    What was dropped and made anew is in no publication any more, and the log tells of no row that
+    What was dropped and made again is in no publication any more, and the log tells of no row that
     went with the old table. Which tables there are is noted as they are first met; until the log is
     followed, they are met for the first time.
 

@@ -36,7 +36,7 @@ class Tending:
     """Removes change files that are needed no more, and watches what the slot keeps.
 
     And whether the tables are those whose changes the spool has: of one that was dropped and made
-    anew, nothing is followed. And whether they have the columns that relations declare.
+    again, nothing is followed. And whether they have the columns that relations declare.
 
     Args:
         database: Whose log is captured.

@@ -33,7 +33,7 @@ def tell_error(error: JoineryError, *, file: str = "joinery.yaml") -> int:
         write_problems(found[:_TOLD], sys.stderr.write)
         if len(found) > _TOLD:
             more = counted_text(len(found) - _TOLD, "more problem")
-            sys.stderr.write(f"… {more}: joinery check tells all\n")
+            sys.stderr.write(f"… {more}: joinery check lists all\n")
     elif error.location is not None:
         write_problems(problems_of([error], file), sys.stderr.write)
     else:

@@ -97,7 +97,7 @@ def run_explain(file: Path, arguments: ExplainArguments) -> int:
         sys.stdout.write("\n\n".join(str(each) for each in explained) + "\n")
         if (topic := own_dead_letter_topic(spec)) is not None:
             sys.stdout.write(
-                f"\ndead letters: Kafka topic {topic}, since real time writes to Kafka alone\n"
+                f"\ndead letters: Kafka topic {topic}, since real-time mode writes only to Kafka\n"
             )
     return DONE
 

@@ -125,7 +125,7 @@ def _mysql(url: str, schemas: Sequence[str]) -> _Found:
 
 
 def _check(file: Path, text: str) -> None:
-    """Refuse a text that is no project, which only a name unheard of could make it."""
+    """Refuse a text that is not a project, which only a name unheard of could make it."""
     spec, problems = load_parts(file, instead={str(file): text})
     told = [each for each in problems if each.code != _ENVIRONMENT]
     if spec is not None and not told:

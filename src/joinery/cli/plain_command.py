@@ -32,7 +32,7 @@ class PlainCommand(TyperCommand):
         return super().parse_args(ctx, args)
 
     def _below_zero(self, args: Sequence[str]) -> Iterator[int]:
-        """Yield the places of numbers below zero that are no option's value."""
+        """Yield the places of numbers below zero that are not an option's value."""
         options = [each for each in self.params if isinstance(each, TyperOption)]
         valued = {name for each in options if not each.is_flag for name in each.opts}
         for at, each in enumerate(args):

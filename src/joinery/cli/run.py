@@ -274,7 +274,7 @@ class Command:
         return self._ending.asked or any(each() for each in failed)
 
     def _run_queries(self, plan: Plan, *, rebuild: bool = False) -> None:
-        """Run the queries to their end, or build them anew."""
+        """Run the queries to their end, or build them again."""
         run = self._made(plan, rebuild=rebuild)
         self._captures = run.captures
         self._ending.attach(run.request_stop)  # a vault or a store may be waited for without end

@@ -39,7 +39,7 @@ class RunArguments:
         products: The products to run; empty means all.
         solution: Overrides the products' own.
         real_time: Use Spark's real-time mode instead of micro-batches.
-        rebuild: Read everything anew, then take the place of what is there.
+        rebuild: Read everything again, then take the place of what is there.
         restored: Go on from a checkpoint that is older than what was sent from it.
         bootstrap_from: Where state comes from: the sources, the tables of a database in bulk, an
             export of them in Parquet, or the checkpoint of another solution.

@@ -374,7 +374,7 @@ def failure(brokers: Brokers, error: Any, what: str, reason: str = "") -> Except
     detail = brokers.masked(" ".join(part for part in (sentence_of(known), reason) if part))
     if name in FENCED:
         return ProducerFencedError(
-            f"Kafka at {brokers.bootstrap} gave up a transaction of this run", detail=detail
+            f"Kafka at {brokers.bootstrap} aborted a transaction of this run", detail=detail
         )
     if any(word in f"{name} {detail}".upper() for word in _SECURITY):
         hint = "Check properties of the sink, and the user's permissions."

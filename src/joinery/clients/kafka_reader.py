@@ -85,7 +85,7 @@ class TopicTail:
             self._read |= ends
 
     def rewind(self) -> None:
-        """Begin anew with all that the topic holds."""
+        """Begin again with all that the topic holds."""
         self._read = {}
 
     def close(self) -> None:

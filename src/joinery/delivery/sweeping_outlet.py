@@ -1,4 +1,4 @@
-"""The way of a product that one batch builds anew: what it sent before and does not send then goes.
+"""Sends a product that one batch builds again: what it sent before and no longer has is deleted.
 
 Targets are asked what they hold, since the state of the product as it was is read by nobody. Of
 each document that they hold and the batch does not have, a tombstone goes with the batch.
@@ -29,7 +29,7 @@ from joinery.sinks.protocol import Sink, StagedBatch
 
 @dataclass(frozen=True, slots=True)
 class Building:
-    """The batch that builds a product anew.
+    """The batch that builds a product again.
 
     Attributes:
         batch: Returns its number; None where there is none to come. Called once it is known.
@@ -46,7 +46,7 @@ class Building:
 
 
 class SweepingOutlet:
-    """Passes batches on, that which builds the product anew with tombstones of what is no more.
+    """Passes batches on, that which builds the product again with tombstones of what is no more.
 
     Args:
         inner: Where they go.

@@ -24,7 +24,7 @@ class SinkTimes:
             self._seconds[target] += seconds
 
     def take(self) -> Counts:
-        """Return milliseconds by target, and begin anew."""
+        """Return milliseconds by target, and start over."""
         with self._mutex:
             seconds, self._seconds = self._seconds, defaultdict(float)
         return {target: round(each * 1000) for target, each in seconds.items()}

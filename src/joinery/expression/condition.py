@@ -34,7 +34,7 @@ LENGTHENING = frozenset({"repeat", "lpad", "rpad"})
 """Functions whose result may be far longer than the row: no condition may call them."""
 
 MOST_LAMBDAS = 2
-"""So many lambdas may stand in each other: each goes once through a list of the row."""
+"""How deep lambdas may be nested: each goes once through a list of the row."""
 
 _QUOTED_OR_BRACKET = re.compile(
     r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|([(\[])|([)\]])""", re.DOTALL
@@ -61,7 +61,7 @@ def build_condition(text: str, scope: Mapping[str, DataType]) -> Expression:
     if len(text) > MOST_CHARACTERS:
         raise _refused(f"the condition has more than {MOST_CHARACTERS} characters")
     if _brackets(text) > MOST_BRACKETS:
-        raise _refused(f"more than {MOST_BRACKETS} brackets in each other")
+        raise _refused(f"more than {MOST_BRACKETS} nested brackets")
     found, _ = build_expression(text, scope)
     if found.type != BOOLEAN:
         raise _refused(f"the condition is {found.type}, not boolean")
@@ -86,11 +86,11 @@ def _check_cost(tree: Typed) -> None:
             case Apply(function) if function in LENGTHENING:
                 raise _refused(f'the function "{function}" may make a text too long')
             case Apply("like" | "ilike", (_, pattern)) if not _constant(pattern):
-                raise _refused("the pattern of like is no constant")
+                raise _refused("the pattern of like is not a constant")
             case Apply("replace", (_, *texts)) if not all(map(_constant, texts)):
-                raise _refused("what replace puts in is no constant")
+                raise _refused("the replacement text of replace is not a constant")
     if _lambdas(tree) > MOST_LAMBDAS:
-        raise _refused(f"more than {MOST_LAMBDAS} lambdas in each other")
+        raise _refused(f"more than {MOST_LAMBDAS} nested lambdas")
 
 
 def _constant(node: Typed) -> bool:
@@ -98,7 +98,7 @@ def _constant(node: Typed) -> bool:
 
 
 def _lambdas(node: Typed) -> int:
-    """Return how many lambdas stand in each other."""
+    """Return how deep lambdas are nested."""
     match node:
         case Closure(_, body):
             return 1 + _lambdas(body)

@@ -243,7 +243,7 @@ _EQUALITIES = frozenset(("=", "<>", "<=>"))
 
 
 def _compared_with_text(tree: Syntax, name: str, scope: Mapping[str, DataType]) -> bool:
-    """Return whether `name`, which is no column, is compared with a column of text."""
+    """Return whether `name`, which is not a column, is compared with a column of text."""
     for node in walk(tree):
         if isinstance(node, Call) and node.function in _EQUALITIES:
             names = [each.name for each in node.arguments if isinstance(each, Name)]

@@ -137,7 +137,7 @@ def type_named(token: Token, sizes: Sequence[int]) -> Atomic | Decimal:
     if word in ("decimal", "dec", "numeric") and len(sizes) <= 2:
         precision, scale = (*sizes, *(10, 0)[len(sizes) :])
         if not 1 <= precision <= 38 or scale > precision:
-            hint = "A decimal has at most 38 digits, and no more of them behind the point."
+            hint = "A decimal has at most 38 digits, and its scale is at most its precision."
             raise syntax_error(
                 f"{word}({precision},{scale}) is not a type", offset=token.start, hint=hint
             )

@@ -115,7 +115,7 @@ def _why_not(text: str, at: int) -> str:
     if found := _DURATION.match(text, at):
         return f"write a duration in quotes: '{found.group()}'"
     if text[at].isalnum():
-        return "a name with other letters than a-z, or a digit in front, needs backticks"
+        return "a name that starts with a digit, or has letters other than a-z, needs backticks"
     return f"the character {text[at]} has no meaning here"
 
 

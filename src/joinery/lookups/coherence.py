@@ -3,7 +3,7 @@
 A sink that keeps the very table that a lookup asks for tells its keys after each batch, so a
 cached answer is not used again once its row has changed there.
 
-Invariant: keys are told only after the sink has written them, so who asks anew reads the
+Invariant: keys are told only after the sink has written them, so who asks again reads the
 new row.
 """
 

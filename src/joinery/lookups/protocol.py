@@ -49,7 +49,7 @@ class LookupUnavailableError(LookupStoreError):
 
 @dataclass(frozen=True, slots=True)
 class Unfit:
-    """What a store holds under a key is no row of the table: a value of another type.
+    """What a store holds under a key is not a row of the table: a value of another type.
 
     Events that ask for it become dead letters.
     """

@@ -1,4 +1,4 @@
-"""A small table of a store, held whole: read by one request, and anew when it is old.
+"""A small table of a store, held whole: read by one request, and again when it is old.
 
 Invariants: rows are given for no longer than `keep_s` after their request was sent, and
 never once a key was invalidated after that.

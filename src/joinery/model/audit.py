@@ -13,7 +13,7 @@ class AuditProgress:
         product: The product.
         target: The sink.
         compared: Documents, over the whole run; those of a comparison that goes on are counted.
-        differences: How many were found wrong over the whole run, in each comparison anew.
+        differences: How many were found wrong over the whole run, again in each comparison.
         ended_at: When the last comparison of all documents ended, in seconds since 1970; None
             before the first.
         differing: How many documents that one found wrong.

@@ -20,7 +20,7 @@ class LookupProgress:
         shared: Answered by a request that another had under way.
         misses: Asked of the store.
         rows: Rows that the store gave.
-        unfit: What the store gave that is no row of the table.
+        unfit: What the store gave that is not a row of the table.
         requests: Requests to the store, failed ones included.
         failures: Requests that failed.
         wholes: Requests that read the whole table, which is small.

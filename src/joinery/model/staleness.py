@@ -1,7 +1,7 @@
 """Whether nearly all changes of a relation come too late, which is seldom meant.
 
 Changes are stale one by one where a log is read again; all of them are where positions began
-anew: a database that was restored, a topic that was given more partitions.
+again: a database that was restored, a topic that was given more partitions.
 """
 
 from __future__ import annotations

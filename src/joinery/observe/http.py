@@ -5,7 +5,7 @@ started and nothing is waited for longer than its grace: 30 s for a sink or stor
 sources, which were asked for some seconds before; else 503, with the reason. `/wait` answers 200
 once a product shows what was written, 504 where the time is up, 400 where it cannot wait for it.
 
-A run's progress as Prometheus metrics, made anew at each scrape.
+A run's progress as Prometheus metrics, made again at each scrape.
 
 Invariant: a counter never falls while the run lasts.
 """
@@ -218,12 +218,12 @@ def _event_times(batches: list[BatchProgress]) -> Iterator[Metric]:
     )
     behind = GaugeMetricFamily(
         "joinery_event_time_behind_seconds",
-        "At most how far that share of the rows was behind the newest time of its partition.",
+        "How far, at most, that share of the rows was behind the newest time of its partition.",
         labels=["query", "relation", "quantile"],
     )
     drift = GaugeMetricFamily(
         "joinery_clock_drift_seconds",
-        "At most how far, for that share of the rows, device and receiver clocks were apart.",
+        "How far apart, at most, device and receiver clocks were for that share of the rows.",
         labels=["query", "relation", "quantile"],
     )
     for batch in batches:
@@ -304,7 +304,7 @@ def _audits(audits: Iterable[AuditProgress]) -> Iterator[Metric]:
     )
     found = CounterMetricFamily(
         "joinery_audit_differences",
-        "Documents that run.audit found wrong, in each comparison anew.",
+        "Documents that run.audit found wrong, counted again in each comparison.",
         labels=labels,
     )
     differing = GaugeMetricFamily(

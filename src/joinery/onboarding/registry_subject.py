@@ -217,7 +217,7 @@ def _table(registry: SchemaRegistry, subject: str) -> SourceTable:
 
 
 def _key(schema: Schema, row: Struct) -> tuple[str, ...]:
-    """Return the key's columns; none where the key is no record of such."""
+    """Return the key's columns; none where the key is not a record of such."""
     try:
         names = tuple(each.name for each in whole_of(schema).fields)
     except ValueError:

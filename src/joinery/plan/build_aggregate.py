@@ -207,7 +207,7 @@ def _check_bound(context: Context, form: AggregateForm, path: Path) -> None:
     if product is None:
         over = f'relation "{changelog.name}"'
         detail = "Its format marks rows of a snapshot, which may still change any window."
-        hint = "Choose windows so large that there are not many more of them than rows."
+        hint = "Choose windows large enough that there are not many more windows than rows."
     else:
         over = f'product "{product.name}"'
         detail = "Rows of a product are never late, so each of them may still change any window."

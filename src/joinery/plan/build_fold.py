@@ -82,7 +82,7 @@ class _Builder:
     def check_relation(self) -> None:
         if not self.relation.append:
             message = f'events never change, and rows of relation "{self.relation.name}" may'
-            hint = "Say append: true of it, if it is a log of events."
+            hint = "If it is a log of events, declare it with append: true."
             if self.relation.product is not None:
                 hint = "Fold a log of events, not a product."
             self.refuse(message, "fold", hint=hint)
@@ -94,7 +94,7 @@ class _Builder:
         if name not in self.columns:
             message = f'relation "{self.relation.name}" has no field "{name}"'
             if word not in self.written():
-                hint = "Name the column with what has happened: kind: COLUMN."
+                hint = "Name the column that says what happened: kind: COLUMN."
                 self.context.refuse("PLAN_UNKNOWN_FIELD", message, (*self.path, "fold"), hint=hint)
                 return
             self.context.unknown(
@@ -136,7 +136,7 @@ class _Builder:
         try:
             compile_typed(initial.typed)({})
         except EvaluationError as error:
-            message = f'"{name}" of the state cannot begin with what is written: {error.message}'
+            message = f'"{name}" of the state cannot start with the value given: {error.message}'
             self.mistyped(message, "state", name, hint=f"Write a {kind} after =.")
 
     def when(self, form: FoldForm) -> tuple[Transition, ...]:

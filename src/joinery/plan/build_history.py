@@ -71,7 +71,7 @@ def _check_valid(context: Context, relation: Relation, name: str, path: Path) ->
     hint = "Derive one, such as derive: {valid_at: timestamp_millis(ts)}."
     if _check_time(context, relation, "valid", name, path, hint) and name in relation.key:
         message = f'"valid" names "{name}", which is in the key of relation "{relation.name}"'
-        detail = "Rows of different times are different rows then, and each has one version."
+        detail = "Rows with different times would then be different rows, each with one version."
         hint = "Leave it out of the key."
         context.refuse("PLAN_KEY", message, path, detail=detail, hint=hint)
 

@@ -40,7 +40,7 @@ def build_join(
         message = f'the join with "{other.name}" cannot follow a step that remembers events'
         context.refuse("PLAN_STREAM", message, path, hint="Put the join before that step.")
     if other.name in events.relation.key:
-        message = f'a pair has the key of its events, and "{other.name}" in it would be there twice'
+        message = f'a pair has the key of its events, and "{other.name}" would be in it twice'
         hint = f'Give the relation another name: relations: {{…: {{topic: "{other.topic}"}}}}.'
         context.refuse("PLAN_DUPLICATE_OUTPUT", message, (*path, "join"), hint=hint)
     pairs = _pairs(context, spec.on, (*path, "on"), events, other)
@@ -115,7 +115,7 @@ def _fields(
         place = (*path, name)
         found = context.expression(text, place, scope, failed=lost)
         if name in made:
-            message = f'field "{name}" of the join with "{other.name}" is there twice'
+            message = f'field "{name}" of the join with "{other.name}" appears twice'
             context.refuse("PLAN_DUPLICATE_OUTPUT", message, place, key=True)
         elif found is not None and "void" in str(found[0].type):
             hint = "Cast the null, as cast(null as string)."

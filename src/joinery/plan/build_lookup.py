@@ -158,8 +158,8 @@ def _blind_pair(asked: LookupContext, column: str, event: str, path: Path) -> Jo
             f'{asked.what} cannot compare "{event}" of the event with "{column}"',
             path,
             key=True,
-            detail="Personal columns are compared by blind indexes, and an event has those of its"
-            " log's columns alone, until a step replaces the column, or select all of them.",
+            detail="Personal columns are compared by blind indexes, and an event has them only for"
+            " the columns of its log, until a step replaces the column, or select all of them.",
             hint=f'Put the lookup before the step that gives "{event}", and compare a column of'
             f' "{events.relation.name}".',
         )
@@ -208,7 +208,7 @@ def _exclusions(spec: LookupSpec) -> tuple[tuple[str, bool, str, str], ...]:
     stored, past = spec.read == "database", spec.as_of == "event"
     corrected = past and spec.late == "correct"
     return (
-        ("as_of", stored and past, "A store has the row of now alone.", "Use read: state."),
+        ("as_of", stored and past, "A store has only the current row.", "Use read: state."),
         (
             "on_change",
             stored and spec.on_change != "keep",
@@ -230,7 +230,7 @@ def _exclusions(spec: LookupSpec) -> tuple[tuple[str, bool, str, str], ...]:
         (
             "on_miss",
             not stored and past and isinstance(spec.on_miss, Wait),
-            "An event waits for the table's watermark already.",
+            "An event already waits for the table's watermark.",
             "Use late: hold, and on_miss: null, drop or dead_letter.",
         ),
         (
@@ -312,7 +312,7 @@ class _Parts:
         for name, text in pairs:
             computed = self.field(name, text, scope)
             if computed and name in made:
-                message = f'field "{name}" of {self.what} is there twice'
+                message = f'field "{name}" of {self.what} appears twice'
                 path = (*self.path, "fields", name)
                 self.context.refuse("PLAN_DUPLICATE_OUTPUT", message, path, key=True)
             elif computed:

@@ -204,13 +204,13 @@ class _NodeParts:
     def beside(self) -> dict[str, str]:
         """Hints for what "fields" do not see: lists, and the relation that leads to the rows."""
         hints = {
-            each.name: f'Write it under "values", which alone see "{each.name}".'
+            each.name: f'Write it under "values", the only place that sees "{each.name}".'
             for each in self.spec.embed
             if each.cardinality == "many"
         }
         if self.spec.through is not None:
             name = self.spec.through.relation
-            hints[name] = f'Columns of "{name}" can be used in "on" alone.'
+            hints[name] = f'Columns of "{name}" can be used only in "on".'
         return hints
 
     @property

@@ -229,7 +229,7 @@ class _Builder:
         """Return what a match shows."""
         scope: dict[str, DataType] = {each.name: each.type for each in by}
         first = text.variables[0]
-        elsewhere = {each: f"Say of which row, such as {first}.{each}." for each in self.seen}
+        elsewhere = {each: f"Name the row, such as {first}.{each}." for each in self.seen}
         made: list[Computed] = []
         for name, written in self.spec.fields:
             place = (*self.path, "fields", name)

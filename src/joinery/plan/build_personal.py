@@ -37,11 +37,11 @@ _SOURCES = ("files", "kafka", *CAPTURED)
 _CODE = "PLAN_PERSONAL"
 _ANEW = (
     "Leave reveal out; or run joinery run --rebuild after an erasure: it writes all events of the"
-    " log anew, and removes lines of events that the log no longer has, or that are now left out."
+    " log again, and removes lines of events that the log no longer has, or that are now left out."
 )
 _ANEW_IN_TOPIC = (
     "Leave reveal out; or have the topic compacted, and run joinery run --rebuild after an erasure:"
-    " it sends all events of the log anew, and what was sent before stays until compaction."
+    " it sends all events of the log again, and what was sent before stays until compaction."
 )
 
 

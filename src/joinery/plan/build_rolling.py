@@ -89,7 +89,7 @@ def _values(
             first_aggregate=len(aggregates),
         )
         if name in values:
-            message = f'column "{name}" is there twice'
+            message = f'column "{name}" appears twice'
             context.refuse("PLAN_DUPLICATE_OUTPUT", message, place, key=True)
         elif found is None:
             lost.add(name)
@@ -116,7 +116,7 @@ def _check_leaving(context: Context, aggregates: Sequence[Aggregate], path: Path
 
 
 def seen_call_in(text: str) -> SeenCall | None:
-    """Return what a condition asks of `seen`; what is no expression asks nothing."""
+    """Return what a condition asks of `seen`; what is not an expression asks nothing."""
     try:
         return read_seen(text)
     except ExpressionError:

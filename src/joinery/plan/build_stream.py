@@ -141,7 +141,7 @@ class _Streams:
 
     def check_correction(self, spec: StreamSpec, begun: _Begun, path: Path) -> None:
         if spec.correction in begun.scope:
-            message = f'"correction" of stream "{spec.name}" names a column that is there already'
+            message = f'"correction" of stream "{spec.name}" names a column that already exists'
             place = (*path, "correction")
             self.context.refuse("PLAN_DUPLICATE_OUTPUT", message, place, hint="Use another name.")
 
@@ -234,7 +234,7 @@ class _Streams:
             place = (*path, name)
             found = self.context.expression(text, place, begun.scope, failed=begun.lost)
             if name in made:
-                message = f'column "{name}" is there twice'
+                message = f'column "{name}" appears twice'
                 self.context.refuse("PLAN_DUPLICATE_OUTPUT", message, place, key=True)
             elif found is not None and "void" in str(found[0].type):
                 message, hint = f'"{name}" has no type', "Cast the null, as cast(null as string)."

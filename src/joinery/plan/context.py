@@ -205,7 +205,7 @@ class Context:
                 "PLAN_NULL_COMPARISON",
                 f'"{text}" compares with null, which is never true',
                 path,
-                detail="SQL neither finds anything equal to null nor different from it.",
+                detail="In SQL nothing equals null, and nothing differs from it.",
                 hint="Write is null, or is not null.",
                 warning=True,
             )

@@ -75,7 +75,7 @@ def held_us(form: DocumentForm) -> int:
     """Return how long after its time a root may still be kept that has a row of an interval.
 
     Where roots are rows of an interval themselves, that is longer than such a row is kept. Nothing
-    can alter such a root any more, but who makes documents anew needs what they have.
+    can alter such a root any more, but who makes documents again needs what they have.
     """
     lasting = lasting_of(form)
     if not lasting:

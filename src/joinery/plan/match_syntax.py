@@ -199,7 +199,7 @@ class _Parser:
             self._unexpected("the end of the pattern")
         if may_be_empty(tree):
             hint = "Make one of its parts one that takes a row, such as A+ for A*."
-            raise _refused("the pattern may take no row", 0, hint)
+            raise _refused("the pattern can match without any row", 0, hint)
         return MatchText(tree, absent)
 
     def _either(self) -> Tree:
@@ -230,8 +230,8 @@ class _Parser:
                 continue
             upto = next((i for i in range(at + 1, len(parts)) if later[i - 1]), len(parts))
             if all(map(may_be_empty, parts[at:upto])):
-                message = 'what follows "->" may take no row'
-                hint = "Say how often at least, such as B+ for B*."
+                message = 'what follows "->" can match without any row'
+                hint = "Give a lower bound, such as B+ for B*."
                 raise _refused(message, places[at], hint)
 
     def _begins(self) -> bool:
@@ -249,9 +249,10 @@ class _Parser:
             raise _refused("a repetition is repeated", self._start, hint)
         least, most = times
         if most == 0:
-            raise _refused("a repetition takes no row", start, "Leave the part out.")
+            raise _refused("a repetition of zero rows", start, "Leave the part out.")
         if most is not None and most < least:
-            raise _refused("a repetition ends below where it begins", start, "Write {1,3}.")
+            told = "the upper bound of a repetition is below its lower bound"
+            raise _refused(told, start, "Write {1,3}.")
         if max(least, most or 0) > _MOST_TIMES:
             told = f"a part is repeated at most {_MOST_TIMES:,} times"
             raise _refused(told, start, "Leave the greater number out.")
@@ -324,7 +325,7 @@ class _Parser:
         self._start = len(self._text) - len(rest)
         if rest:
             hint = "Write A -> B." if rest[0] in "-=>" else ""
-            raise _refused(f'"{rest[0]}" begins no part of a pattern', self._start, hint)
+            raise _refused(f'"{rest[0]}" cannot begin a part of a pattern', self._start, hint)
         self._kind = "end"
         self._value = ""
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from joinery.plan.stream import Stream
 
     FlatForm: TypeAlias = AggregateForm | SearchForm | HistoryForm | PatternForm | FoldForm
-    """What has no tree of embeds, and is no stream."""
+    """What has no tree of embeds, and is not a stream."""
     Form: TypeAlias = "DocumentForm | OutboxForm | Stream | FlatForm"
     """What a product is. Each form has a key, an output and the relations that it reads."""
 

@@ -85,7 +85,7 @@ def _obstacle(step: Step, between: Sequence[Step], known: Names) -> str:
         if reason := each.obstacle_to(step) or _between(step, each, needed):
             return reason
     missing = sorted(needed - known)
-    return f'It needs the column "{missing[0]}", which is not there before.' if missing else ""
+    return f'It needs the column "{missing[0]}", which does not exist before it.' if missing else ""
 
 
 def _between(step: Lookup, other: Step, needed: set[str]) -> str:

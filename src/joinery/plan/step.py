@@ -343,7 +343,7 @@ def stage_of(step: Step) -> Stage:
 def standing_after(step: Step, standing: Names) -> Names:
     """Return which columns of a log are as in the log after a step, of those that were before it.
 
-    An event has the blind indexes of these. An index is no column, so what replaces all columns
+    An event has the blind indexes of these. An index is not a column, so what replaces all columns
     leaves it out.
     """
     match step:

@@ -27,7 +27,7 @@ def given(parts: Mapping[str, object]) -> dict[str, object]:
 
 
 def check_name(name: object, what: str) -> None:
-    """Refuse what is no text as the name of something.
+    """Refuse what is not text as the name of something.
 
     Raises:
         SpecError: It is none.
@@ -44,7 +44,7 @@ def map_given(told: object, name: str) -> dict[str, Any]:
     """Return the map that an argument of a call is; empty where it was left out.
 
     Raises:
-        SpecError: It is no map.
+        SpecError: It is not a map.
     """
     if told is None or isinstance(told, Mapping):
         return dict(told or {})

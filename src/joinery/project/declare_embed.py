@@ -276,7 +276,7 @@ def with_embeds(document: Document, embeds: object) -> Document:
     """Return a document with more embeds, by name, as a call was given them.
 
     Raises:
-        JoineryError: They are no embeds, or there is one of a name already.
+        JoineryError: They are not embeds, or there is one of a name already.
     """
     for name, each in embeds_given(embeds).items():
         document = document._with(name, each)
@@ -287,7 +287,7 @@ def embeds_given(given: object) -> dict[str, Embed]:
     """Return embeds by name, as a call was given them.
 
     Raises:
-        SpecError: They are no map, or one is no embed.
+        SpecError: They are not a map, or one is not an embed.
     """
     named: dict[str, Any] = dict(given) if isinstance(given, Mapping) else {}
     told = named.values() if isinstance(given, Mapping | None) else (given,)

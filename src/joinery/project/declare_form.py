@@ -1,4 +1,4 @@
-"""Products that are no documents, from Python: outboxes, groups, searches, histories.
+"""Products that are not documents, from Python: outboxes, groups, searches, histories.
 
 Folds are in `declare_fold.py` and patterns in `declare_pattern.py`, with what builds them step by
 step.

@@ -124,7 +124,7 @@ def _rows(given: object) -> Rows:
     if isinstance(given, Rows):
         return given
     raise SpecError(
-        f"an object of type {type(given).__name__} is no row of a pattern",
+        f"an object of type {type(given).__name__} is not a row of a pattern",
         code="SPEC_SHAPE",
         hint="Write jn.row(name, condition).",
     )

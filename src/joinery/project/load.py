@@ -241,7 +241,7 @@ def _text(file: str, problems: list[JoineryError]) -> str | None:
     except FileNotFoundError:
         hint = "Name a file, or write one with joinery init."
         problems.append(_problem("SPEC_FILE_MISSING", f'there is no file "{file}"', start, hint))
-    except (OSError, ValueError) as error:  # a path with a NUL, or with what is no character
+    except (OSError, ValueError) as error:  # a path with a NUL, or with what is not a character
         reason = error.strerror if isinstance(error, OSError) else error
         message = f'could not read file "{file}": {reason}'
         problems.append(_problem("SPEC_FILE_MISSING", message, start))

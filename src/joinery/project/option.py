@@ -207,7 +207,7 @@ def anything(description: str, *, default: None = None) -> Any:
 
 
 def kind(description: str, kinds: Kinds, *, default: str) -> Any:
-    """Return one kind of several by its name; what is no option here is one of that kind's."""
+    """Return one kind of several by its name; what is not an option here is one of that kind's."""
 
     def check(reader: Reader, tree: Tree, what: str) -> None:
         if isinstance(tree, Scalar) and isinstance(tree.value, str):
@@ -349,7 +349,7 @@ def _example(kind: str, name: str, option: Option) -> str:
 
 
 def check_path(reader: Reader, tree: Tree, what: str) -> None:
-    """Note a path that is no text, or an address: only what is mounted has a path."""
+    """Note a path that is not text, or an address: only what is mounted has a path."""
     check_option(reader, tree, what, {"type": "string"})
     kind, found, _ = str(tree.value if isinstance(tree, Scalar) else "").partition("://")
     if found:

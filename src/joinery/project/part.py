@@ -154,7 +154,7 @@ def read_part(
         kind: The value's class.
         path: The map's place in the declaration.
         place: Where a lacking key is told; None is where the map begins.
-        given: Fields that are no keys.
+        given: Fields that are not keys.
     """
     found = reader.named(tree, what, keys_of(kind))
     return made_of(reader, found, what, kind, path, place=place or tree.mark.value, **given)

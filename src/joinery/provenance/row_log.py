@@ -2,7 +2,7 @@
 
 The reference makes the rows of its group after each record. Where a group has very many records,
 all but the last of them are applied at once, so that only their changes are counted. Of each record
-of the logs a byte is in memory: changes are made anew at each walk.
+of the logs a byte is in memory: changes are made again at each walk.
 
 Invariant: the row after each record is what the reference makes of the same records.
 """

@@ -1,7 +1,7 @@
 """The reference of groups and of patterns: each is computed again after each batch.
 
 It is what solutions are compared with, so it is slow and plain: each group keeps its rows, and
-each batch builds all groups anew and sends those whose text differs from what was last sent.
+each batch builds all groups again and sends those whose text differs from what was last sent.
 
 What a batch does with a record of the product's relation, in this order:
 - judge it by the watermark of its partition before it: late, or in time;

@@ -179,7 +179,7 @@ class Findings:
         self.before = self.taken()
 
     def taken(self) -> Findings:
-        """Return what was found, and begin anew."""
+        """Return what was found, and start over."""
         found = Findings(self.failures, set(self.multiple), set(self.limited))
         self.failures = 0
         self.multiple.clear()

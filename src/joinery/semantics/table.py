@@ -66,7 +66,7 @@ class Table:
         return time_of(self._times.derived(row), self.relation.time)
 
     def taken_timeless(self) -> int:
-        """Return how many changes since the last call were no version for want of a time."""
+        """Return how many changes since the last call gave no version for want of a time."""
         taken, self._timeless = self._timeless, 0
         return taken
 

@@ -2,7 +2,7 @@ r"""Text queries read: Lucene's classic syntax, but for what needs a score, a me
 
 Source: `QueryParser.jj` of Lucene 9, with the operator OR and its quirks: `a AND b OR c` is
 `+a +b c`, and a query that only excludes matches nothing. A word without a column is looked for in
-all columns of text. A column that is no text is compared with a value, as a condition would.
+all columns of text. A column that is not text is compared with a value, as a condition would.
 
 Refused: `~`, `/…/`, patterns that begin with `*` or `?`, `\u`, columns that are not there.
 
@@ -258,7 +258,7 @@ class _Parser:
         self._take()
         self._depth += 1
         if self._depth > MOST_BRACKETS:
-            raise _refused(f"more than {MOST_BRACKETS} brackets in each other")
+            raise _refused(f"more than {MOST_BRACKETS} nested brackets")
         query = self._query(column)
         if self._take().kind != ")":
             raise _refused("a bracket is not closed")
@@ -296,7 +296,7 @@ class _Parser:
 
     def _of_value(self, token: _Token, column: str) -> TextQuery:
         if token.kind == "like":
-            raise _refused(f'"{column}" is no text, so no pattern')
+            raise _refused(f'"{column}" is not text, so it takes no pattern')
         path, kind = self._leaves[column]
         ends = _bounds(token) if token.kind == "range" else [("=", _plain(token.text))]
         if kind == Atomic("boolean") and token.kind == "range" and ends:
@@ -348,7 +348,7 @@ def _literal(text: str, kind: DataType, column: str) -> str:
         case _:
             raise _refused(f'"{column}" is {kind}, which no query can ask for')
     if not pattern.fullmatch(text):
-        raise _refused(f'"{text}" is no value of "{column}", which is {kind}')
+        raise _refused(f'"{text}" is not a value of "{column}", which is {kind}')
     return f"{quoted}'{text}'" if quoted else text
 
 

@@ -118,7 +118,7 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A word lies between two, compared by code points; None is no bound."""
+    """A word lies between two, compared by code points; None is not a bound."""
 
     columns: tuple[TextColumn, ...]
     low: str | None
@@ -138,7 +138,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """A column that is no text has a value: a condition, which is false where it fails."""
+    """A column that is not text has a value: a condition, which is false where it fails."""
 
     evaluate: Callable[[Mapping[str, Any]], Any]
 

@@ -1,7 +1,7 @@
 """The words of a text: where they begin and end, in small letters.
 
 They are those of Lucene's StandardAnalyzer, by the word boundaries of Unicode (UAX #29), but that
-emoji are no words, and that letters of scripts without spaces (Thai, Khmer) are parted from others
+emoji are not words, and that letters of scripts without spaces (Thai, Khmer) are parted from others
 only where something else is between them.
 
 Invariant: `Words.java` gives the same; both are held to Lucene by `text_cases.json`.

@@ -91,7 +91,7 @@ class VersionLog:
         return told if isinstance(told, str) else self.put(told, change)
 
     def read(self, change: Change) -> VersionTime | str:
-        """Return what a change tells; the counter that tells of it where that is no version."""
+        """Return what a change tells; the counter that tells of it where that is not a version."""
         if change.after is None and not self._tells_time(change):
             return "ignored_deletes"
         told = self._clock.row_alone(self._columns_of(change))

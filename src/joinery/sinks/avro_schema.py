@@ -84,7 +84,7 @@ def _schema(type_: DataType, name: str) -> Any:
         case Map(key, value) if key == STRING:
             return {"type": "map", "values": _or_null(_schema(value, name))}
         case Map(key, value):
-            # As Kafka Connect writes maps whose keys are no texts.
+            # As Kafka Connect writes maps whose keys are not texts.
             key_field = {"name": "key", "type": _schema(key, f"{name}_key")}
             value_field = _field("value", _schema(value, f"{name}_value"), nullable=True)
             entry = {"type": "record", "name": _safe(name), "fields": [key_field, value_field]}

@@ -57,7 +57,7 @@ class FilesSink:
         return Written()
 
     def keys(self, batch: StagedBatch) -> Iterator[str]:
-        """Yield the root keys whose newest line is no tombstone."""
+        """Yield the root keys whose newest line is not a tombstone."""
         newest: dict[str, tuple[int, bool]] = {}
         for row in read_rows(self._folder.standing()):
             if row.version >= newest.get(row.key, (0, False))[0]:

@@ -92,7 +92,7 @@ class FilesReader:
             self._take_lines(file)
         except (ValueError, LookupError, TypeError) as error:
             raise SinkError(
-                f"could not read {file}: it has a line that is no document",
+                f"could not read {file}: it has a line that is not a document",
                 hint="Move the file elsewhere if Joinery did not write it.",
             ) from error
 

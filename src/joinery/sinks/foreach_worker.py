@@ -55,7 +55,7 @@ def _has_decimal(type: DataType) -> bool:
 
 
 def _typed(value: Any, type: DataType) -> Any:
-    """Return a value read with exact numbers: those that are no decimals become floats."""
+    """Return a value read with exact numbers: those that are not decimals become floats."""
     if value is None:
         return None
     if isinstance(type, Struct):

@@ -1,4 +1,4 @@
-"""The process of a user's function, seen from the run: started, called, killed, started anew.
+"""The process of a user's function, seen from the run: started, called, killed, started again.
 
 Invariant: whatever the function does to its process, a call returns what became of it
 within its time.

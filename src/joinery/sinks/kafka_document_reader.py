@@ -73,7 +73,7 @@ class KafkaDocumentReader:
         self._kept.close()
 
     def _look(self) -> None:
-        """Read the records that came since the last look; all where the topic was made anew."""
+        """Read the records that came since the last look; all where the topic was made again."""
         edges = self._tail.edges()
         if any(edges.get(each, (0, 0))[1] < end for each, (_, end) in self._edges.items()):
             self._tail.rewind()

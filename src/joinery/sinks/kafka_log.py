@@ -14,7 +14,7 @@ _LAST_VERSION = 2**63 - 1
 def version_of(record: Record) -> int | None:
     """Return the version under which a document was sent; None where a record tells none.
 
-    What is no number of 63 bits was written by somebody else, and is none.
+    What is not a number of 63 bits was written by somebody else, and is none.
     """
     told = dict(record.headers).get(VERSION_HEADER)
     if told is None or not told.isdigit() or len(told) > len(str(_LAST_VERSION)):
@@ -24,7 +24,7 @@ def version_of(record: Record) -> int | None:
 
 
 def standing_keys(brokers: Brokers, topic: str) -> Iterator[str]:
-    """Yield the keys of a topic whose newest record is no tombstone.
+    """Yield the keys of a topic whose newest record is not a tombstone.
 
     The newest is the one with the highest version; one without a version replaces those before.
 

@@ -81,9 +81,9 @@ class RunNote:
     def unclear(self) -> FencedError:
         """Return the error of a run whose producer is refused, where nothing was noted."""
         return FencedError(
-            f"{self._target} takes nothing more from this run",
-            detail="Another run may have taken over, or the brokers gave up a transaction: which"
-            " of the two, the user has no right to look up.",
+            f"{self._target} accepts no more writes from this run",
+            detail="Another run may have taken over, or the brokers may have aborted a transaction;"
+            " the user has no permission to find out which.",
             hint="Allow the user Read on the topic and on the consumer groups joinery-*; a run that"
             " is started again continues where this one stopped.",
         )
@@ -102,7 +102,7 @@ class RunNote:
 
     def _go_without(self, error: NoAccessError) -> None:
         facts = {"topic": self._topic, "reason": error.detail}
-        _log.warning("no right to note which run writes", extra=facts)
+        _log.warning("no permission to record which run writes", extra=facts)
         self.refused = error
 
 

@@ -255,7 +255,7 @@ def _map_type(version: Mapping[str, Any]) -> str:
 
 
 _BAD_REQUEST = 400
-_UNFIT = "Rename or leave out that field in fields, or mend the sink's mapping or settings."
+_UNFIT = "Rename or leave out that field in fields, or correct the sink's mapping or settings."
 
 
 def _words(error: Any) -> str:

@@ -146,7 +146,7 @@ class OutboxSink:
         return max(numbers) - 1 if numbers else None
 
     def close(self) -> None:
-        """Close the producer, and read anew what was sent when the next batch comes."""
+        """Close the producer, and read again what was sent when the next batch comes."""
         self._sent_before = None
         self._close_producer()
 

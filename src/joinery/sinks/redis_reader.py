@@ -39,7 +39,7 @@ class RedisReader:
     def keys(self) -> Iterator[str]:
         """Yield the root keys of all documents, some perhaps twice.
 
-        What is under the prefix and is no key of the product is yielded as a JSON text.
+        What is under the prefix and is not a key of the product is yielded as a JSON text.
         """
         at = f"{self._prefix}:"
         with self._told() as client:

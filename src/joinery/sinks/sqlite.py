@@ -148,7 +148,7 @@ class SqliteTable:
             folded = name.encode(errors="surrogatepass").lower()  # ASCII alone, as SQLite does
             if folded in known:
                 raise SinkError(
-                    f'SQLite takes "{known[folded]}" and "{name}" for one column of table'
+                    f'SQLite treats "{known[folded]}" and "{name}" as one column of table'
                     f' "{self._name}"',
                     detail=f"The sink adds {self._added} to the product's columns.",
                     hint="Give the field another name, or set another mode.",

@@ -37,7 +37,7 @@ class SqliteReader:
     def keys(self) -> Iterator[str]:
         """Yield the root keys of all documents.
 
-        What is no key of the product, since SQLite takes any value in any column, is yielded as
+        What is not a key of the product, since SQLite takes any value in any column, is yielded as
         a JSON list.
         """
         with self._told() as database:

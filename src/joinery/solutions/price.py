@@ -17,7 +17,7 @@ _MILLION = 1_000_000
 
 
 class PriceError(SpecError):
-    """A price list has a name that is none, or a price that is no number."""
+    """A price list has a name that is none, or a price that is not a number."""
 
     code = "SPEC_PRICE"
 
@@ -53,7 +53,7 @@ class Prices:
         """Return the prices with those of a list in their place.
 
         Raises:
-            PriceError: It has a name that is none, or a price that is no number.
+            PriceError: It has a name that is none, or a price that is not a number.
         """
         known = [each.name for each in fields(self)]
         for name, price in told.items():

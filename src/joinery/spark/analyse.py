@@ -83,7 +83,7 @@ class SparkAnalyser:
         """Return the type of `sql` over `scope`.
 
         Raises:
-            ExpressionError: Spark refuses `sql`, its result is no column type of Joinery,
+            ExpressionError: Spark refuses `sql`, its result is not a column type of Joinery,
                 or it is not a function of one row.
         """
         try:

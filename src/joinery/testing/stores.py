@@ -88,7 +88,7 @@ class _Wrapped(Forwarding):
 class StoreRunner:
     """Runs projects on a store-backed solution, for the conformance suite and the oracle.
 
-    The solution is opened anew for each batch, as after a restart.
+    The solution is opened again for each batch, as after a restart.
 
     Attributes:
         open: Opens the solution; the place must be empty before `run`.

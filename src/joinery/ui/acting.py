@@ -80,7 +80,7 @@ class LetterSelection:
         """Return whether a letter is meant.
 
         Raises:
-            ValueError: `until` is no time.
+            ValueError: `until` is not a time.
         """
         if self.ids:
             return letter.id in self.ids

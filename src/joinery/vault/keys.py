@@ -283,7 +283,7 @@ def sealed_text(name: bytes, body: bytes) -> str:
 
 
 def parse_sealed(text: str) -> tuple[bytes, bytes] | None:
-    """Return the subject's name and what is sealed; None where a text is no sealed value.
+    """Return the subject's name and what is sealed; None where a text is not a sealed value.
 
     Example:
         >>> parse_sealed(sealed_text(bytes(16), b"x"))[1]
@@ -299,7 +299,7 @@ def mark_of(name: bytes, number: int, *, text: bool = True) -> str:
 
 
 def is_json(token: bytes) -> bool:
-    """Return whether what is sealed is JSON, as it is where a value is no text."""
+    """Return whether what is sealed is JSON, as it is where a value is not text."""
     return token.startswith(b"jy2:")
 
 

@@ -175,7 +175,7 @@ def test_of_very_many_problems_the_first_are_told_and_check_tells_all(
     assert joinery("status") == 2
     told = capsys.readouterr().err.splitlines()
     assert sum("SPEC_UNKNOWN_KEY" in each for each in told) == 20
-    assert told[-1] == "… 30 more problems: joinery check tells all"
+    assert told[-1] == "… 30 more problems: joinery check lists all"
 
     assert joinery("check") == 2
     assert capsys.readouterr().out.count("SPEC_UNKNOWN_KEY") == 50
@@ -189,4 +189,4 @@ def test_one_problem_more_than_are_told_is_counted_as_one(
 
     assert joinery("status") == 2
 
-    assert capsys.readouterr().err.endswith("… 1 more problem: joinery check tells all\n")
+    assert capsys.readouterr().err.endswith("… 1 more problem: joinery check lists all\n")

@@ -57,7 +57,7 @@ def refused(fold: str, relation: str = "append: true") -> list[str]:
         ),
         (
             f'sequence: no, state: {{sum: "long = 0", fee: "decimal(4,2) = 123.4"}}, {SUM}',
-            'PLAN_TYPE_MISMATCH "fee" of the state cannot begin with what is written:'
+            'PLAN_TYPE_MISMATCH "fee" of the state cannot start with the value given:'
             " the value does not fit decimal(4,2)",
         ),
         (

@@ -52,10 +52,10 @@ def test_a_read_of_what_is_no_variable_says_so() -> None:
 @pytest.mark.parametrize(
     ("match", "told"),
     [
-        ("A*", "the pattern may take no row"),
-        ("A -> A?", 'what follows "->" may take no row'),
-        ("A{0} A", "a repetition takes no row"),
-        ("A{3,2}", "a repetition ends below where it begins"),
+        ("A*", "the pattern can match without any row"),
+        ("A -> A?", 'what follows "->" can match without any row'),
+        ("A{0} A", "a repetition of zero rows"),
+        ("A{3,2}", "the upper bound of a repetition is below its lower bound"),
         ("A not A A", '"not" comes at the end, before one variable'),
         ("A -> not A -> A", '"not" comes at the end, before one variable'),
     ],

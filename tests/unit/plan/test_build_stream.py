@@ -306,7 +306,7 @@ def test_a_lookup_in_state_that_depends_on_a_store_is_refused_with_the_reason(
             'PLAN_TYPE_MISMATCH "filter" needs a boolean, and "quantity" is int',
         ),
         ("{filter: quantty > 0}", 'PLAN_UNKNOWN_COLUMN there is no column "quantty" here'),
-        ("{select: [sku, sku]}", 'PLAN_DUPLICATE_OUTPUT column "sku" is there twice'),
+        ("{select: [sku, sku]}", 'PLAN_DUPLICATE_OUTPUT column "sku" appears twice'),
         ("{union: other}", 'PLAN_UNKNOWN_STREAM there is no stream "other"'),
         (
             "{rolling: {by: [skew], over: 1m, values: {n: count(*)}}}",
@@ -408,7 +408,7 @@ def test_what_cannot_hold_is_told(tmp_path: Path, steps: str, problem: str) -> N
         ),
         (
             "  s: {from: clicks, correction: page}",
-            'PLAN_DUPLICATE_OUTPUT "correction" of stream "s" names a column that is there already',
+            'PLAN_DUPLICATE_OUTPUT "correction" of stream "s" names a column that already exists',
         ),
         (
             "  s: {from: clicks}\nproducts: {s: {root: customers}}",

@@ -156,7 +156,7 @@ def test_a_project_without_relations_is_told_once(tmp_path: Path) -> None:
         (
             "p: {root: user, fields: {n: size(b)}, embed: {b: {many: user, on: {boss_id: id}}}}",
             'there is no column "b" here',
-            'Write it under "values", which alone see "b".',
+            'Write it under "values", the only place that sees "b".',
         ),
         (
             "p: {root: user, where: size(b) > 1, embed: {b: {many: user, on: {boss_id: id}}}}",

@@ -129,17 +129,17 @@ def test_hot_ones_of_several_columns_are_objects(tmp_path: Path) -> None:
         (
             {"more": "where: follow.note = 'x'"},
             '16 PLAN_UNKNOWN_COLUMN there is no column "follow" here,'
-            ' Columns of "follow" can be used in "on" alone.',
+            ' Columns of "follow" can be used only in "on".',
         ),
         (
             {"more": "order: [-follow.id]"},
             '16 PLAN_UNKNOWN_COLUMN there is no column "follow" here,'
-            ' Columns of "follow" can be used in "on" alone.',
+            ' Columns of "follow" can be used only in "on".',
         ),
         (
             {"more": "fields: {note: follow.note}"},
             '16 PLAN_UNKNOWN_COLUMN there is no column "follow" here,'
-            ' Columns of "follow" can be used in "on" alone.',
+            ' Columns of "follow" can be used only in "on".',
         ),
     ],
 )

@@ -56,7 +56,7 @@ def test_what_fits_is_not_refused(tmp_path: Path, solution: str) -> None:
             "{rdbms-trigger: {sql: {documents: SELECT 1, affected: {star: {a: b}}}}}",
             'reads no relation "star"',
         ),
-        ("{rdbms-store: {database: 'sqlite://'}}", "a database that it knows"),
+        ("{rdbms-store: {database: 'sqlite://'}}", "a database that it can use"),
         (f"{{rdbms-store: {{database: '{SERVER}', schema: {LONG}}}}}", "PostgreSQL cannot name"),
     ],
 )

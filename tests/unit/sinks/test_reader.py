@@ -138,7 +138,7 @@ def test_a_file_of_another_kind_in_the_folder_is_named(tmp_path: Path, line: str
     write("files", tmp_path, 1, StagedRow(ONE, '{"a":1}', 10))
     (tmp_path / "out" / "item" / "notes.jsonl").write_text(line)
 
-    with pytest.raises(SinkError, match=r"notes\.jsonl: it has a line that is no document"):
+    with pytest.raises(SinkError, match=r"notes\.jsonl: it has a line that is not a document"):
         reader_of("files", tmp_path).read([ONE])
 
 

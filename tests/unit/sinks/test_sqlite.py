@@ -486,7 +486,7 @@ def test_columns_that_sqlite_cannot_tell_apart_are_refused(
     made.open()
     batch = stage(key=Struct((Field(key, STRING),)))
 
-    with pytest.raises(SinkError, match="for one column of table"):
+    with pytest.raises(SinkError, match="as one column of table"):
         made.write(replace(batch, value=Struct((Field(value, STRING),))))
 
 

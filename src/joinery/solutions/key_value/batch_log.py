@@ -214,7 +214,7 @@ class BatchLog:
     def forget(self, before_us: int) -> None:
         """Forget documents that went before a time; a later version stands above theirs anyway.
 
-        A store that was opened anew forgets once a batch was begun.
+        A store that was opened again forgets once a batch was begun.
         """
         if self._fence is None:
             return

@@ -177,7 +177,7 @@ class RocksDbReader(RocksDbEntries):
         """See what was put until now.
 
         Raises:
-            StoreUnavailableError: Files went meanwhile; opened anew, it sees those that stand.
+            StoreUnavailableError: Files went meanwhile; opened again, it sees those that stand.
         """
         try:
             self._database.try_catch_up_with_primary()

@@ -82,7 +82,7 @@ class DatabaseOptions:
         if self.database.startswith(_SQLITE) and len(self.database) > len(_SQLITE):
             return self.database.removeprefix(_SQLITE)
         raise SpecError(
-            f'option "database" of "{self.solution}" does not name a database that it knows',
+            f'option "database" of "{self.solution}" does not name a database that it can use',
             detail=f"It begins with {self.database.partition(':')[0][:20]}:.",
             hint="Write sqlite:///path, or postgresql://user:password@host:port/database.",
             code="SPEC_VALUE",

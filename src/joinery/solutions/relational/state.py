@@ -83,7 +83,7 @@ class DocumentTable(Protocol[_Taken]):
         """Forget roots that went before a time."""
 
     def unsend(self, link: _Taken, /) -> None:
-        """Begin anew, with nothing to do; versions stay."""
+        """Begin again, with nothing to do; versions stay."""
 
 
 class RelationalState(ABC, Generic[Link]):

@@ -411,7 +411,7 @@ def _from_plain(told: Any) -> Fingerprint:
 def _ledger(told: Any) -> Ledger | None:
     """Return a ledger as it was noted; None where another version noted it in other words.
 
-    Only `apply` needs it, and a run notes it anew.
+    Only `apply` needs it, and a run notes it again.
     """
     try:
         return None if told is None else Ledger.from_plain(told)

@@ -79,7 +79,7 @@ class Group:
             its time where there is a window, then what the aggregates read.
         by: How many columns it is grouped by.
         window: None where groups have none, and where they are sessions or slide.
-        session: None where groups are no sessions.
+        session: None where groups are not sessions.
         sliding: None where groups do not slide.
         aggregates: Over `input`.
         assembler: The object, over the columns of the group's address and the aggregates.

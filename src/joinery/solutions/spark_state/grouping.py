@@ -325,7 +325,7 @@ def window_program(window: Window | None) -> WindowProgram | None:
 
 
 def session_program(form: AggregateForm) -> SessionProgram | None:
-    """Return what makes rows one session; None where groups are no sessions."""
+    """Return what makes rows one session; None where groups are not sessions."""
     window = form.window
     if not isinstance(window, Session):
         return None

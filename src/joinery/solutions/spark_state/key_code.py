@@ -37,7 +37,7 @@ def read_key(code: bytes, types: Sequence[DataType], *, cut: bool = False) -> li
             are, the last as far as it goes where it is a text.
 
     Raises:
-        KeyCodeError: It is no code of a key of these types.
+        KeyCodeError: It is not a code of a key of these types.
 
     Example:
         >>> from joinery.model.type import LONG, STRING

@@ -1,4 +1,4 @@
-"""Lowers the forms that are no documents: groups, versions, folds of events, patterns, searches."""
+"""Lowers forms that are not documents: groups, versions, folds of events, patterns, searches."""
 
 from __future__ import annotations
 

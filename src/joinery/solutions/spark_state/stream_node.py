@@ -235,7 +235,7 @@ def _current_lookup(step: Lookup, place: Place, relations: Relations) -> Current
 
 
 def _hidden(place: Place) -> tuple[int, ...] | None:
-    """Return where an event has what is no column of it: blind indexes, and what was replaced."""
+    """Return where an event keeps what is not its column: blind indexes, and what was replaced."""
     personal = place.stream.relation.personal
     indexes = personal.hidden if personal else frozenset[str]()
     found = tuple(

@@ -68,7 +68,7 @@ class Batch:
     """Which batch is at hand.
 
     Attributes:
-        query_id: Of Spark's checkpoint; another one means that the log is read anew.
+        query_id: Of Spark's checkpoint; another one means that the log is read again.
         number: Rises by one a batch, within a query id.
         epoch: Of the run that holds the lease; a store refuses a lower one than it has seen.
         timestamp_us: The batch's time, the same when it runs again, and no other batch's.

@@ -64,7 +64,7 @@ class TriggerOptions(DatabaseOptions):
         """
         from joinery.solutions.trigger.open import refuse_trigger
 
-        DatabaseOptions.refuse(self, products)  # `options` makes the class anew: no super()
+        DatabaseOptions.refuse(self, products)  # `options` makes the class again: no super()
         refuse_trigger(products, self)
 
     def make(self, products: Sequence[Product], place: SolutionPlace) -> StoreSolution:

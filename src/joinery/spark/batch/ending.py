@@ -1,7 +1,7 @@
 """Ends the logs of a query whose run closes what is open then, with the last batch that reads them.
 
 Where Spark does not tell which batch that is, one that reads nothing comes after it: the query is
-started again for it, and reads all of its state anew.
+started again for it, and reads all of its state again.
 
 Invariant: that all logs end with a batch is kept before that batch begins, so it is so whenever it
 runs again.

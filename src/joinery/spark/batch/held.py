@@ -186,7 +186,7 @@ class Held:
             self.board.wait(held_up, told)
 
     def _claim_vault(self, query: QueryRun, vault: Vault) -> None:
-        """Make the vault that of a query; a rebuild that another sealed begins anew."""
+        """Make the vault that of a query; a rebuild that another sealed starts over."""
         checkpoint = self.mode.paths(query.name).on_disk("a vault")
         if self.rebuild and is_of_another(checkpoint, vault):
             shutil.rmtree(checkpoint)

@@ -1,4 +1,4 @@
-"""How a run treats its queries: it keeps their documents current, or it builds them anew.
+"""How a run treats its queries: it keeps their documents current, or it builds them again.
 
 The mode decides where a query's files are, which checkpoint it may use, and when its
 documents go out. A rebuild has its checkpoint in `<checkpoint>/_rebuild/<query>`. Once all
@@ -6,7 +6,7 @@ its documents were sent it is marked as swapped; then it takes the query's place
 
 What a rebuild holds is on a disk, beside its checkpoint or, where that is in a store, on
 the driver's. There the two belong together by a name that both have: a rebuild that is started
-where its documents are not begins anew.
+where its documents are not starts over.
 """
 
 from __future__ import annotations
@@ -221,7 +221,7 @@ def _declared_outlet(
 
 
 def _built_anew_in(checkpoint: Place, product: str) -> int | None:
-    """Return the batch to come that builds a product anew; None where none does."""
+    """Return the batch to come that builds a product again; None where none does."""
     telling = untold(checkpoint)
     return None if telling is None or product not in telling.anew else telling.batch
 
@@ -234,7 +234,7 @@ def _version_of(checkpoint: Place, batch: int) -> int:
 def _last_unknown(checkpoint: Place, product: str) -> int:
     """Return the last batch whose lines may not know what sinks hold; -1 where there is none.
 
-    That is the last one that was begun, or the one that builds the product anew: until then sinks
+    That is the last one that was begun, or the one that builds the product again: until then sinks
     hold what the product was before.
     """
     anew = _built_anew_in(checkpoint, product)
@@ -323,7 +323,7 @@ class Rebuild:
         return None
 
     def claim(self, query: str, plan: Claim) -> KernelProgram:
-        """Put a finished rebuild in place; go on with one of this plan, or begin anew."""
+        """Put a finished rebuild in place; go on with one of this plan, or start over."""
         checkpoint, held = self.paths(query).checkpoint, self._held(query)
         if (checkpoint / MARK).exists():
             finish(self.root, query)

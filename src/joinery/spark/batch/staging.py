@@ -94,7 +94,7 @@ class StagedFolder:
     apart: RemotePath | None = None
 
     def open(self) -> None:
-        """Make it anew, empty and marked."""
+        """Make it again, empty and marked."""
         self._remove_here()
         self.path.mkdir(parents=True, exist_ok=True)
         self._mark.touch()

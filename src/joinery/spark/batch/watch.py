@@ -258,7 +258,7 @@ class Watch:
         self._start_again(query)
 
     def _start_again(self, query: QueryRun) -> None:
-        """Start a query anew; a batch that began as it was stopped, and broke off, runs again."""
+        """Start a query again; a batch that began as it was stopped, and broke off, runs again."""
         if not query.ending.is_set():
             query.failure = None
         try:

@@ -181,7 +181,7 @@ def _pairs(program: KernelProgram, product: Product) -> list[tuple[RelationProgr
 
 
 def _check_given(what: str, relations: Sequence[Relation], frames: object) -> None:
-    """Refuse what is no map from relations to DataFrames."""
+    """Refuse what is not a map from relations to DataFrames."""
     known = [each.name for each in relations]
     if not isinstance(frames, Mapping):
         raise FrameError(

@@ -87,7 +87,7 @@ def preview_files(
 
     Raises:
         PreviewError: A log cannot be read without a run.
-        MomentError: `as_of` is no moment of the logs.
+        MomentError: `as_of` is not a moment of the logs.
         RunError: Java is missing, or the records cannot be read.
     """
     started_at = time.monotonic()

@@ -226,7 +226,7 @@ def _check_records(frame: DataFrame, relation: Relation) -> None:
     if told:
         raise FrameError(
             f'the frame of "{relation.name}" has "{told[0]}" beside records in "value",'
-            " which tell themselves what they change",
+            " which say themselves what they change",
             hint=f"Leave it out, or give the relation's columns, with {', '.join(relation.key)}.",
         )
     for name, kinds in _RECORD_TYPES.items():

@@ -1,1 +1,1 @@
-"""What a run does when something went wrong, or is made anew beside what runs."""
+"""What a run does when something went wrong, or is made again beside what runs."""

@@ -91,15 +91,15 @@ def _refused(refused: Sequence[QueryChange]) -> ApplyError:
     return ApplyError(
         f"the state of {'query' if len(refused) == 1 else 'queries'} {names} cannot be kept",
         detail=f"{' '.join(_told(each, len(refused)) for each in refused)} Nothing was changed.",
-        hint=f"Build their documents anew, beside the old ones: joinery run --rebuild.{apart}",
+        hint=f"Build their documents again, alongside the old ones: joinery run --rebuild.{apart}",
     )
 
 
 def _apart(new: Sequence[str]) -> str:
     """Return how new products, in quotes, can be built without the others; empty without any."""
     if len(new) > 1:
-        return f" Or give {', '.join(new)} a group of their own, which alone is built."
-    return f" Or give {new[0]} a group of its own, which alone is built." if new else ""
+        return f" Or give {', '.join(new)} a group of their own, so that only they are built."
+    return f" Or give {new[0]} a group of its own, so that only it is built." if new else ""
 
 
 def _told(refused: QueryChange, queries: int) -> str:

@@ -256,7 +256,7 @@ def check_sources(checkpoint: Place, query: str, reads: Sequence[SourceRead]) ->
 
 
 def _named(read: SourceRead) -> dict[str, str]:
-    """Return what tells a source's log from others; a database's is another once read anew."""
+    """Return what tells a source's log from others; a database's is another once read again."""
     spool = dict(read.source.options).get("spool")
     log = {"spool": str(spool)} if spool else {}
     return {"name": read.source.name, "kind": read.source.kind, **log}
@@ -264,7 +264,7 @@ def _named(read: SourceRead) -> dict[str, str]:
 
 def _damaged(file: Place) -> DamagedCheckpointError:
     return DamagedCheckpointError(
-        f"the checkpoint is damaged: {file} is cut off, or somebody else wrote it",
+        f"the checkpoint is damaged: {file} is cut off, or was not written by Joinery",
         detail="Nothing was read or written.",
         hint="Put the checkpoint back from a backup; or joinery run --rebuild, which reads the"
         " sources from their beginning.",

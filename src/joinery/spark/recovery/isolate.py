@@ -212,7 +212,7 @@ class _Prober:
             self._found.append(PoisonPlace(**{**told, "topics": tuple(told["topics"])}))
 
     def _ask(self, question: Sequence[Any]) -> dict[str, Any]:
-        """Return the answer; nothing where the process died, which is started anew then."""
+        """Return the answer; nothing where the process died, which is started again then."""
         if self._child is None and not self._start():
             return {}
         return self._exchange(question) or {}

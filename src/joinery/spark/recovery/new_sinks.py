@@ -19,7 +19,7 @@ def new_sinks(
     Args:
         spec: The project.
         checkpoint: Of the query.
-        products: Those of it whose documents the next run does not send anew.
+        products: Those of it whose documents the next run does not send again.
     """
     folder = spec.path_of(".")
     sent = SentMark(checkpoint, folder)

@@ -28,7 +28,7 @@ from joinery.spark.recovery.relocate import relocate
 MARK = "joinery-swapped"
 HELD = "joinery-held"
 BELONGS = "belongs"
-RESCALED = "joinery-rescale"  # marks a copy of a checkpoint that is no rebuild
+RESCALED = "joinery-rescale"  # marks a copy of a checkpoint that is not a rebuild
 _REPLACED = "_replaced"
 # What is of a rebuild or a copy alone.
 _LEFT = (f"{HELD}/{BELONGS}", RESCALED, MARK)

@@ -7,7 +7,7 @@ what they tell of; then the copy takes the checkpoint's place, as a rebuild does
 from the sources, and nothing is sent.
 
 In a store the copy is made where a rebuild is, and marked as none. One that was broken off is begun
-anew.
+again.
 
 Invariant: until the copy is marked as whole, the query goes on from where it was.
 """
@@ -155,7 +155,7 @@ class _Copy:
         return self._waiting
 
     def make(self) -> Place:
-        """Copy the checkpoint anew; return where."""
+        """Copy the checkpoint again; return where."""
         standing, fresh = QueryPaths.of(self.root, self.query).checkpoint, self.place
         if isinstance(standing, RemotePath) and isinstance(fresh, RemotePath):
             guarded = Guarded(self.check)
@@ -219,7 +219,7 @@ def _move_notes(fresh: Place, partitions: int, session: SparkSession) -> None:
 
 def _unmoved(copy: _Copy, reason: str) -> RescaleError:
     """Give the copy up, and return what says so."""
-    with suppress(OSError, FencedError):  # else the next one begins anew
+    with suppress(OSError, FencedError):  # else the next one starts over
         copy.remove()
     detail = reason.strip().splitlines()[0]
     return RescaleError(f'the state of query "{copy.query}" could not be moved', detail=detail)

@@ -54,5 +54,5 @@ def restored_warning(query: str) -> RunWarning:
         message=f'query "{query}" goes on from a checkpoint that was put back',
         detail="What its sinks were sent since that backup stays until its rows change again.",
         hint="Once it has caught up, joinery diff compares all documents with the database, and"
-        " joinery diff --repair mends them.",
+        " joinery diff --repair corrects them.",
     )

@@ -1,4 +1,4 @@
-"""Changes in the files that a kernel has written, made anew at each walk.
+"""Changes in the files that a kernel has written, made again at each walk.
 
 Of each change its place is in memory, some fifty bytes, and no more: a change as Python's own
 values takes ten times as much as its line. The files may be removed meanwhile; what they held is

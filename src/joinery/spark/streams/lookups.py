@@ -37,7 +37,7 @@ class StreamLookups:
         folder: Where relative paths begin.
         ended: True once the run is to end.
         tell: Called with the place of a store and what is waited for, None once that is over.
-        coherence: Tells the askers which rows the run's own sinks have written anew.
+        coherence: Tells the askers which rows the run's own sinks have written again.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class StreamLookups:
 
         Returns:
             For each key a line: the row with its key as JSON, nothing where there is none,
-            or `!` and why what the store holds is no row.
+            or `!` and why what the store holds is not a row.
         """
         return self._stores[node].answers(keys)
 

@@ -2,7 +2,7 @@
 
 What a product holds in the end is a function of its logs. So six of the settings keep the logs
 and change how they are read: in batches of three sizes, by a run that is killed in the middle,
-twice into one sink, with other shuffle partitions. Two lay the same rows out anew, shuffled
+twice into one sink, with other shuffle partitions. Two lay the same rows out again, shuffled
 within the delay of their relation, and over 2 and 7 partitions of Kafka. Each is compared with an
 oracle over its own logs; documents and rows reported late must be exactly the oracle's.
 

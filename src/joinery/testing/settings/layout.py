@@ -1,4 +1,4 @@
-"""The same logs laid out anew: their order, their partitions, their files or topics.
+"""The same logs laid out again: their order, their partitions, their files or topics.
 
 Limits: streams are left out. A topic of files is one partition, so partitions need a broker.
 """

@@ -20,7 +20,7 @@ import scala.reflect.ClassTag$;
  * done with, for the next tasks, and what a task at its end has counted and not yet sent.
  *
  * <p>It travels as a broadcast, once for each worker: within a task's closure it would be written
- * and read several times a batch, and all expressions compiled anew. Expressions are not made to be
+ * and read several times a batch, and all expressions compiled again. Expressions are not made to be
  * used from several threads, so each {@link Nodes} has a program of its own.
  */
 public final class SharedProgram implements Serializable {

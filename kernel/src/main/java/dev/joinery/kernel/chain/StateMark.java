@@ -13,7 +13,7 @@ import java.util.List;
  * checkpoint that it is given. Binary rows of another shape would be read beyond their ends.
  *
  * @param program the format of the state and a hash of the program, as text
- * @param earlier the same of formats that are read as well; what has one of these is marked anew
+ * @param earlier the same of formats that are read as well; what has one of these is marked again
  */
 public record StateMark(String program, List<String> earlier) implements Serializable {
   /** Of the output, which has no state, and of no page. */

@@ -85,7 +85,7 @@ public final class CommittedDocuments implements AutoCloseable {
     BufferedReader in =
         new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
     DataOutputStream out = new DataOutputStream(System.out);
-    System.setOut(System.err); // What a library prints is no answer.
+    System.setOut(System.err); // What a library prints is not an answer.
     try (CommittedDocuments documents = new CommittedDocuments(JSON.readTree(in.readLine()))) {
       for (String line = in.readLine(); line != null && !line.isEmpty(); line = in.readLine()) {
         JsonNode question = JSON.readTree(line);

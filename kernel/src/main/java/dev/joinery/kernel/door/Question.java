@@ -88,7 +88,7 @@ public final class Question {
    *
    * @param relationsJson what {@code Formats.of} reads, with flat rows for the table
    * @param lines for each key in turn: the row as JSON with its key, nothing where there is none,
-   *     or {@code !} and why it is no row of the table
+   *     or {@code !} and why it is not a row of the table
    */
   public Dataset<Row> answer(String relationsJson, String lines) {
     StoreRows reader = new StoreRows(program, node, relationsJson);

@@ -25,7 +25,7 @@ import java.util.stream.IntStream;
  * gets a key once a batch, in whatever order it writes lines.
  *
  * <p>The lines of one key may stand in any parts. That they do is found by the hashes of their
- * keys, in memory; only then are keys read and parts written anew.
+ * keys, in memory; only then are keys read and parts written again.
  */
 final class Repeats {
   private static final int BUFFER = 1 << 16;
@@ -75,7 +75,7 @@ final class Repeats {
     return lines;
   }
 
-  /** Which parts were written anew, by their places in the list. */
+  /** Which parts were written again, by their places in the list. */
   List<Integer> rewritten() {
     return IntStream.range(0, parts.size())
         .filter(part -> !older.get(part).isEmpty())
@@ -192,7 +192,7 @@ final class Repeats {
     }
   }
 
-  /** Writes a part anew without the lines that are not the newest. */
+  /** Writes a part again without the lines that are not the newest. */
   private void rewrite(int part) throws IOException {
     List<LineIndex.Line> gone = older.get(part);
     if (gone.isEmpty()) {

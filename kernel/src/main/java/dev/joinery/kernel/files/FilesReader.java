@@ -48,7 +48,7 @@ final class FilesReader implements PartitionReader<InternalRow> {
     void close(FileChannel channel) throws IOException;
   }
 
-  /** Opens each file anew. */
+  /** Opens each file again. */
   private static final class ByPath implements Channels {
     @Override
     public FileChannel open(FileSlice slice) throws IOException {

@@ -14,7 +14,7 @@ record KnownFile(String topic, int number, String name, long label, long size) {
       Pattern.compile("(.+\\.jsonl)\\.\\d{8}T\\d{12}Z\\.replay\\.jsonl", Pattern.DOTALL);
 
   /**
-   * Returns the file whose lines a replay puts back, null where this name is no replay's.
+   * Returns the file whose lines a replay puts back, null where this name is not a replay's.
    *
    * <p>A replay is named after its original, {@code <original>.<time>.replay.jsonl}; each of its
    * lines is the number of a line of the original, a tab, and what is to be read in its place.

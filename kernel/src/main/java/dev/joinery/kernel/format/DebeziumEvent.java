@@ -10,7 +10,7 @@ final class DebeziumEvent {
   private static final String DELETE_FIX =
       "set REPLICA IDENTITY so that deletes carry the key, or send the message's key";
 
-  /** The operation's letter; 0 where there is none, -1 where it is no letter. */
+  /** The operation's letter; 0 where there is none, -1 where it is not a letter. */
   int op;
 
   boolean positioned;

@@ -5,7 +5,7 @@ import java.util.List;
 
 /**
  * One scanned object with a relation's columns (a before, an after, a message's key); remembers
- * where in the record their values stand. Names that are no columns come after the columns.
+ * where in the record their values stand. Names that are not columns come after the columns.
  */
 abstract class Image {
   /** Whether the last record had it. */
@@ -48,7 +48,7 @@ abstract class Image {
         other.spans.to[column]);
   }
 
-  /** Names that the records had and that are no columns, as far as they are remembered. */
+  /** Names that the records had and that are not columns, as far as they are remembered. */
   List<String> undeclared() {
     return List.of();
   }

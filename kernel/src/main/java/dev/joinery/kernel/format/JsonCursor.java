@@ -49,7 +49,7 @@ final class JsonCursor extends Cursor {
     open(text, 0, text.length);
     int first = peek();
     if (first < 0) {
-      throw Rejected.undecodable("the value is empty, which is no delete: a null value is");
+      throw Rejected.undecodable("the value is empty, which is not a delete: a null value is");
     }
     if (first != '{') {
       throw Rejected.undecodable("the value is not a JSON object");

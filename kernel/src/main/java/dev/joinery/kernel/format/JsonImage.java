@@ -24,7 +24,7 @@ final class JsonImage extends Image {
   private final byte[][] placeholders;
 
   /**
-   * @param extra names that are no columns
+   * @param extra names that are not columns
    */
   JsonImage(JsonCursor json, RowBuilder builder, List<String> extra) {
     this(json, builder, new JsonFields(json, builder.namesAnd(extra)));

@@ -21,7 +21,7 @@ public final class RowReader {
   /**
    * Returns the UnsafeRow of a text's columns.
    *
-   * @throws IllegalArgumentException it is no row
+   * @throws IllegalArgumentException it is not a row
    */
   public byte[] row(String text) {
     taken.row = null;

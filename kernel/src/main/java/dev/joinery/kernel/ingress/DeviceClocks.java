@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * What the clocks of devices tell of one relation's rows: remembers how many were mended and how
+ * What the clocks of devices tell of one relation's rows: remembers how many were fixed and how
  * many are not believed, and how far they were apart.
  */
 final class DeviceClocks {

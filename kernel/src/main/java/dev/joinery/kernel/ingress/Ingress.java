@@ -62,7 +62,7 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
 
   /** Where decoded changes go. */
   public interface Destination {
-    /** Whether it takes rows that were inserted, and nothing else, also of what is no log. */
+    /** Whether it takes rows that were inserted, and nothing else, also of what is not a log. */
     default boolean insertsOnly() {
       return false;
     }

@@ -190,7 +190,7 @@ final class SharedEnds {
         same ? before.topics : topics, named ? before.names : topics.keySet(), patterns, asked);
   }
 
-  /** What is made anew takes secrets as they are then. */
+  /** What is made again takes secrets as they are then. */
   private void disconnect() {
     if (connector != null) {
       connector.stop();

@@ -73,7 +73,7 @@ public final class Aggregates {
     failures = 0;
   }
 
-  /** Begins anew; what is known value by value is kept in order from here on, in memory. */
+  /** Begins again; what is known value by value is kept in order from here on, in memory. */
   public void begin() {
     clear();
     if (sets != null) {

@@ -52,7 +52,7 @@ public final class Grouping implements RowWay {
     }
     this.by = KeyCodec.of(grouped);
     this.keys = new GroupKey(program, type);
-    // What is no step of the assembler is a column of the row itself.
+    // What is not a step of the assembler is a column of the row itself.
     int[] output = context.program().assemblers().get(program.input()).output();
     this.timeColumn = program.goesByTime() ? output[program.by()] : -1;
     this.windows = program.window() == null ? null : Windows.of(program.window());

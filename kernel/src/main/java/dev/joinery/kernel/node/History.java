@@ -162,7 +162,7 @@ public final class History implements Node {
 
     // Where the row that is shown turns into another
 
-    /** Finds anew whether the row turns at a version that came, and at the next one. */
+    /** Finds again whether the row turns at a version that came, and at the next one. */
     void turn(long time) {
       turnAt(time);
       Long next = versions.firstAbove(time);

@@ -216,7 +216,7 @@ public final class KnownHistory implements Node {
       begun.forEach(this::settle);
     }
 
-    /** Finds anew whether the row turns at a version; adds where it begins that is altered. */
+    /** Finds again whether the row turns at a version; adds where it begins that is altered. */
     private void turnAt(long time, NavigableSet<Long> begun) {
       Long earlier = versions.lastBelow(time);
       Slice now = contentAt(time);

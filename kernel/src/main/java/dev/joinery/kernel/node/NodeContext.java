@@ -107,7 +107,7 @@ public final class NodeContext {
     return watermarks.get();
   }
 
-  /** The compiled aggregates of an arm of a match, made anew for each node. */
+  /** The compiled aggregates of an arm of a match, made again for each node. */
   public Aggregates aggregates(int node, int arm) {
     return new Aggregates(compiled.aggregates().get(node).get(arm));
   }

@@ -32,7 +32,7 @@ final class Upward {
     return address.anyNull(own) ? null : address.encode(own);
   }
 
-  /** Sends the difference between two placements of one child; null is no row. */
+  /** Sends the difference between two placements of one child; null is not a row. */
   void send(Placed before, Placed after, Slice key, long epoch, long timestamp, Outbox outbox) {
     byte[] from = before == null ? null : before.address();
     byte[] to = after == null ? null : after.address();

@@ -11,7 +11,7 @@ import java.util.List;
  *     its time where there is a window, then what the aggregates read
  * @param by how many columns it is grouped by
  * @param window null where groups have none, and where they are sessions or slide
- * @param session null where groups are no sessions
+ * @param session null where groups are not sessions
  * @param sliding null where groups do not slide
  * @param aggregates over {@code input}
  * @param assembler the group's document, over the columns of its address and the aggregates

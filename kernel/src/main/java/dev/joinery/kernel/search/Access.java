@@ -38,8 +38,8 @@ import scala.jdk.javaapi.CollectionConverters;
  * What a condition needs of a row whatever else it says: values that an expression must have, and
  * bounds between which one must lie. It remembers nothing of rows.
  *
- * <p>All conjuncts have to be true, so a row that misses one is no candidate. Values and bounds are
- * codes, whose order is that of the values.
+ * <p>All conjuncts have to be true, so a row that misses one is not a candidate. Values and bounds
+ * are codes, whose order is that of the values.
  *
  * @param equal by expression, the values of which it must have one
  * @param ranges by expression, between what it must lie

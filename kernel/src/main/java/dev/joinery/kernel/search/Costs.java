@@ -40,7 +40,7 @@ final class Costs {
     while (token.find()) {
       depth += token.group(1) != null ? 1 : token.group(2) != null ? -1 : 0;
       if (depth > MOST_BRACKETS) {
-        throw new BrokenException("more than " + MOST_BRACKETS + " brackets in each other");
+        throw new BrokenException("more than " + MOST_BRACKETS + " nested brackets");
       }
     }
   }
@@ -53,7 +53,7 @@ final class Costs {
   private static void check(Expression tree, int lambdas) throws BrokenException {
     int within = tree instanceof LambdaFunction ? lambdas + 1 : lambdas;
     if (within > MOST_LAMBDAS) {
-      throw new BrokenException("more than " + MOST_LAMBDAS + " lambdas in each other");
+      throw new BrokenException("more than " + MOST_LAMBDAS + " nested lambdas");
     }
     if (tree instanceof Like like) {
       checkPattern(like.right());
@@ -77,7 +77,7 @@ final class Costs {
       case "replace" -> {
         for (Expression each : arguments.subList(Math.min(1, arguments.size()), arguments.size())) {
           if (!(each instanceof Literal)) {
-            throw new BrokenException("what replace puts in is no constant");
+            throw new BrokenException("the replacement text of replace is not a constant");
           }
         }
       }
@@ -88,7 +88,7 @@ final class Costs {
 
   private static void checkPattern(Expression pattern) throws BrokenException {
     if (!(pattern instanceof Literal)) {
-      throw new BrokenException("the pattern of like is no constant");
+      throw new BrokenException("the pattern of like is not a constant");
     }
   }
 

@@ -13,7 +13,7 @@ import org.apache.spark.sql.catalyst.InternalRow;
 
 /**
  * All queries at one moment. Nothing changes it: a next one shares what is large with the one
- * before, so a batch that changes few queries indexes few anew. In real time each query is a batch
+ * before, so a batch that changes few queries indexes few again. In real time each query is a batch
  * of its own, so those that came last are apart from those that came before them.
  */
 public final class QuerySet {
@@ -22,7 +22,7 @@ public final class QuerySet {
 
   private static final int SHARE = 8;
 
-  /** So many of them are indexed anew with every change. */
+  /** So many of them are indexed again with every change. */
   private static final int LATEST = 32;
 
   private final Language language;

@@ -154,7 +154,7 @@ final class TextParser {
   private TextQuery group(String column) throws BrokenException {
     at++;
     if (++depth > MOST_BRACKETS) {
-      throw new BrokenException("more than " + MOST_BRACKETS + " brackets in each other");
+      throw new BrokenException("more than " + MOST_BRACKETS + " nested brackets");
     }
     TextQuery query = query(column);
     if (kind() != TextTokens.Kind.CLOSE) {
@@ -251,12 +251,12 @@ final class TextParser {
     return new TextQuery.Pattern(in, parts.build().toArray(), prefix.toString());
   }
 
-  // Columns that are no text
+  // Columns that are not text
 
   private TextQuery ofValue(TextTokens.Token token, TextColumns.Column column, String name)
       throws BrokenException {
     if (token.kind() == TextTokens.Kind.LIKE) {
-      throw new BrokenException("\"" + name + "\" is no text, so no pattern");
+      throw new BrokenException("\"" + name + "\" is not text, so it takes no pattern");
     }
     String text;
     if (token.kind() == TextTokens.Kind.RANGE) {
@@ -303,7 +303,7 @@ final class TextParser {
     }
     if (!pattern.matcher(text).matches()) {
       throw new BrokenException(
-          "\"" + text + "\" is no value of \"" + name + "\", which is " + type.sql());
+          "\"" + text + "\" is not a value of \"" + name + "\", which is " + type.sql());
     }
     return type instanceof DateType
         ? "date'" + text + "'"

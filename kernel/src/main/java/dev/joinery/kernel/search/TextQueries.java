@@ -10,8 +10,8 @@ import java.util.Objects;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * Stored queries in Lucene's syntax. What they ask of columns that are no text is read as conditions
- * in SQL are, all of a batch together.
+ * Stored queries in Lucene's syntax. What they ask of columns that are not text is read as
+ * conditions in SQL are, all of a batch together.
  */
 public final class TextQueries implements Language {
   private final TextColumns columns;

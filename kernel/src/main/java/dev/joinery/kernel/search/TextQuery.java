@@ -69,7 +69,7 @@ sealed interface TextQuery {
     }
   }
 
-  /** A word lies between two, compared by code points; null is no bound. */
+  /** A word lies between two, compared by code points; null is not a bound. */
   record Range(int[] columns, String low, String high, boolean lowIn, boolean highIn)
       implements TextQuery {
     @Override
@@ -96,7 +96,7 @@ sealed interface TextQuery {
     }
   }
 
-  /** A column that is no text has a value; {@code condition} is null until {@code sql} is read. */
+  /** A column that is not text has a value; {@code condition} is null until {@code sql} is read. */
   record Where(String sql, Condition condition) implements TextQuery {
     @Override
     public boolean holds(TextRow row) {

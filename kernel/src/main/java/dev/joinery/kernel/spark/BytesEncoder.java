@@ -17,7 +17,7 @@ import scala.jdk.javaapi.CollectionConverters;
 /**
  * Spark's encoder of bytes, with the row written and read by hand.
  *
- * <p>Spark makes the encoders of state anew in every task. Its own go through the analyser and the
+ * <p>Spark makes the encoders of state again in every task. Its own go through the analyser and the
  * code generator for that, which was a third of the time of a small batch's tasks. The rows are the
  * same, byte for byte.
  */

@@ -11,7 +11,7 @@ import org.apache.spark.SparkContext;
 /**
  * Hadoop's settings in a local session of ours: without defaults that a disk does not need.
  *
- * <p>Spark sends all settings anew to each operator with state in each batch, and Hadoop writes
+ * <p>Spark sends all settings again to each operator with state in each batch, and Hadoop writes
  * where each came from with a compressor of its own. Most are defaults of YARN and MapReduce, which
  * a local session does not run, and of networks and stores, which it does not ask.
  */

@@ -122,7 +122,7 @@ public final class Expiry {
     }
   }
 
-  /** The highest epoch or version that was forgotten: what begins anew stands above it. */
+  /** The highest epoch or version that was forgotten: what starts over stands above it. */
   public long highest() {
     return highest;
   }

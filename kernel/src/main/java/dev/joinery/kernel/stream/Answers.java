@@ -11,7 +11,7 @@ import java.util.Map;
 
 /**
  * What a store said of the keys of one batch, by the code of the key: the cell of a row, or why
- * what it holds is no row; nothing where there is none.
+ * what it holds is not a row; nothing where there is none.
  *
  * <p>It travels to the tasks as one array: Java would write each of many thousand small objects.
  */

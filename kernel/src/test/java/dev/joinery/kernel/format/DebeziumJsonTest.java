@@ -142,7 +142,7 @@ class DebeziumJsonTest {
   @Test
   void blankValueIsADeadLetter() {
     assertEquals(
-        List.of("undecodable: the value is empty, which is no delete: a null value is"),
+        List.of("undecodable: the value is empty, which is not a delete: a null value is"),
         pair.decode("{\"id\":1}", " \r"));
   }
 
