@@ -22,7 +22,6 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
-import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructField;
@@ -57,12 +56,10 @@ public final class Pattern implements Node {
   private final String product;
   private final int columns;
   private final PatternRules rules;
-  private final DataType[] types;
-  private final KeyCodec by;
   private final KeyCodec start;
   private final MatchReads reads;
   private final Matcher matcher;
-  private final GroupDocument document;
+  private final MatchDocument document;
   private final SentDocument last;
   private final Retention retention;
   private final Deadlines deadlines;
@@ -74,9 +71,8 @@ public final class Pattern implements Node {
     this.product = context.productOf(program.input());
     this.columns = fields.length;
     this.rules = program.rules() == null ? null : new PatternRules(program, context);
-    this.types =
+    DataType[] types =
         Arrays.stream(fields).map(StructField::dataType).toArray(DataType[]::new);
-    this.by = KeyCodec.of(Arrays.copyOf(types, program.by()));
     this.start =
         new KeyCodec(
             Arrays.stream(program.key())
@@ -84,7 +80,7 @@ public final class Pattern implements Node {
                 .toList());
     this.reads = new MatchReads(node, program, context);
     this.matcher = new Matcher(program, reads);
-    this.document = new GroupDocument(program.assembler(), program.product(), context);
+    this.document = new MatchDocument(program, types, reads, context);
     this.last = new SentDocument(program.product(), context);
     this.retention = new Retention(context);
     this.deadlines = Deadlines.before(node, context.program());
@@ -141,7 +137,7 @@ public final class Pattern implements Node {
 
   /** The rows and matches of one key while a batch is worked on. */
   private final class Sequence {
-    private final Object[] shown;
+    private final MatchDocument.At shown;
     private final State state;
     private final OrderedMap rows;
     private final PatternMatches matches;
@@ -172,7 +168,7 @@ public final class Pattern implements Node {
       byte[] stored = state.read();
       ByteReader in = stored == null ? null : new ByteReader(stored);
       this.state = state;
-      shown = Arrays.copyOf(by.decode(key), program.by() + 1);
+      shown = document.new At(key);
       version = in == null ? state.highestForgotten() : in.readLong();
       lost = in == null && version > 0 && program.isForgetting();
       committed = in == null ? state.highestForgottenBefore() : version;
@@ -205,7 +201,7 @@ public final class Pattern implements Node {
       }
       ByteWriter out = new ByteWriter(256).writeLong(version);
       if (gone && version == committed && retention.goesOn(timestamp)) {
-        // A rule may tell of changes for ever. A row that asked for it comes at once.
+        // A rule may tell of changes forever. A row that asked for it comes at once.
         retention.writeAgain(out);
         write(out);
         return;
@@ -309,19 +305,9 @@ public final class Pattern implements Node {
     }
 
     private Slice documentOf(PatternSearch.Occurrence found) {
-      showStart(found.first());
-      Slice made = document.row(shown, reads.of(found.last(), found.rows()));
+      Slice made = shown.row(found);
       context.counters().productFailures(product, 0, document.failures());
       return made;
-    }
-
-    private void showStart(UnsafeRow row) {
-      Object[] values = new Object[program.key().length];
-      for (int i = 0; i < values.length; i++) {
-        int column = program.key()[i];
-        values[i] = row.isNullAt(column) ? null : row.get(column, types[column]);
-      }
-      shown[program.by()] = new GenericInternalRow(values);
     }
 
     // What may be sent by its time
@@ -386,9 +372,9 @@ public final class Pattern implements Node {
         if (match != null) {
           Slice known = documents.get(match.start());
           Slice row = known != null ? known : documentOf(match);
-          last.send(SentDocument.Next.of(row, 0), () -> keyOf(key), timestamp, outbox);
+          last.send(SentDocument.Next.of(row, 0), () -> shown.key(key), timestamp, outbox);
         } else {
-          last.sendGone(() -> keyOf(key), timestamp, outbox);
+          last.sendGone(() -> shown.key(key), timestamp, outbox);
         }
         highest = Math.max(highest, last.version());
         matches.sent(key, last.isIdle() ? null : sent());
@@ -406,7 +392,7 @@ public final class Pattern implements Node {
       if (match != null) {
         last.read(new ByteReader(sent));
         last.beginAbove(0); // What is kept may be above the version that it was sent under.
-        last.show(SentDocument.Next.of(documentOf(match), 0), () -> keyOf(key), outbox);
+        last.show(SentDocument.Next.of(documentOf(match), 0), () -> shown.key(key), outbox);
       }
     }
 
@@ -414,19 +400,6 @@ public final class Pattern implements Node {
       ByteWriter out = new ByteWriter(24);
       last.write(out);
       return Slice.of(out.toBytes());
-    }
-
-    private Slice keyOf(Slice code) {
-      shown[program.by()] = new GenericInternalRow(keyOfStart().decode(code));
-      return document.key(shown);
-    }
-
-    private KeyCodec keyOfStart() {
-      DataType[] key = new DataType[program.key().length];
-      for (int i = 0; i < key.length; i++) {
-        key[i] = types[program.key()[i]];
-      }
-      return KeyCodec.of(key);
     }
 
     // Forgetting

@@ -16,13 +16,11 @@ import dev.joinery.kernel.program.Buckets;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.program.SearchProgram;
 import dev.joinery.kernel.search.QuerySet;
-import dev.joinery.kernel.search.StoredQueries;
 import dev.joinery.kernel.search.StoredQuery;
 import dev.joinery.kernel.state.EntryMap;
 import dev.joinery.kernel.state.Mapped;
 import dev.joinery.kernel.state.State;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
@@ -46,13 +44,11 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
  */
 public final class Search implements Node {
   private static final String QUERY_BROKEN = "query_broken";
-  private static final int QUERIES = 0;
   private static final int DOCUMENTS = 1;
 
   private final SearchProgram program;
   private final NodeContext context;
-  private final StoredQueries stored;
-  private final StoredQueries.Recent seen = new StoredQueries.Recent();
+  private final KeptQueries stored;
   private final Buckets buckets;
   private final Program.ProductProgram product;
   private final DocumentLimit limit;
@@ -63,15 +59,13 @@ public final class Search implements Node {
   private final RelationRows rows;
 
   private final UnsafeRow searched;
-  private final UnsafeRow kept;
-  private final KeyCodec queryOn;
   private final KeyCodec documentOn;
 
   public Search(int node, SearchProgram program, NodeContext context) {
     Program whole = context.program();
     this.program = program;
     this.context = context;
-    this.stored = context.searches().of(node, program, whole);
+    this.stored = new KeptQueries(node, program, context);
     this.buckets = whole.buckets().get(node);
     this.product = whole.products().get(program.product());
     this.limit = new DocumentLimit(product, whole.maxDocumentBytes());
@@ -79,10 +73,7 @@ public final class Search implements Node {
     this.readers = new Readers(program.product(), context);
     this.rows = program.keepsCells() ? context.rows(program.documents()) : null;
     List<Program.Slot> columns = NodeContext.slotsOf(program.searched(whole));
-    List<Program.Slot> asked = NodeContext.slotsOf(whole.assemblers().get(program.stored()).type());
     this.searched = new UnsafeRow(columns.size());
-    this.kept = new UnsafeRow(asked.size());
-    this.queryOn = program.queryOn().codec(asked);
     this.documentOn = program.documentOn().codec(columns);
   }
 
@@ -147,18 +138,6 @@ public final class Search implements Node {
     changes.computeIfAbsent(key, each -> new ArrayList<>(1)).add(change);
   }
 
-  /** A query as it is kept, not read yet. */
-  private StoredQueries.Source source(Slice key, Slice row) {
-    if (row == null) {
-      return null;
-    }
-    BinaryRow.point(kept, row);
-    boolean none = kept.isNullAt(program.text());
-    Slice on = queryOn.anyNull(kept) ? null : Slice.of(queryOn.encode(kept));
-    String text = none ? null : kept.getUTF8String(program.text()).toString();
-    return new StoredQueries.Source(key, row, on, text);
-  }
-
   /** One batch at one bucket. */
   private final class Batch {
     private final Slice bucket;
@@ -167,20 +146,11 @@ public final class Search implements Node {
     private final Outbox outbox;
     private long version;
     private long sending;
-    private long fingerprint;
-
-    /** The fingerprint of the queries before the batch. */
-    private long before;
-
-    private EntryMap queries;
+    private KeptQueries.At queries;
     private EntryMap documents;
-    private QuerySet all;
 
     /** Pending matches of which nothing was sent yet. */
     private final Set<Match> again = new LinkedHashSet<>();
-
-    /** Queries of which what is kept has changed. */
-    private final Set<Slice> moved = new HashSet<>();
 
     Batch(Slice bucket, long timestamp, State state, Outbox outbox) {
       this.bucket = bucket;
@@ -200,7 +170,7 @@ public final class Search implements Node {
         again.add(each.match());
       }
       sending = Math.max(timestamp, version + 1);
-      takeQueries(changedQueries);
+      queries.take(changedQueries).forEach(this::tellBroken);
       for (Slice key : documents.inPageOrder(changedDocuments.keySet(), each -> each)) {
         change(key, changedDocuments.get(key));
       }
@@ -210,8 +180,8 @@ public final class Search implements Node {
           tried.add(key);
         }
       }
-      if (!moved.isEmpty()) {
-        lookBack(moved, tried);
+      if (!queries.moved().isEmpty()) {
+        lookBack(queries.moved(), tried);
       }
       List.copyOf(again).forEach(this::sendAgain);
       close();
@@ -221,68 +191,21 @@ public final class Search implements Node {
       byte[] head = state.read();
       ByteReader in = head == null ? null : new ByteReader(head);
       version = in == null ? 0 : in.readLong();
-      fingerprint = in == null ? 0 : in.readLong();
-      queries = EntryMap.read(in == null ? null : new ByteReader(in.readBlob()), state, QUERIES);
+      queries = stored.new At(in, state);
       documents =
           EntryMap.read(in == null ? null : new ByteReader(in.readBlob()), state, DOCUMENTS);
     }
 
     private void close() {
-      ByteWriter out = new ByteWriter(256).writeLong(version).writeLong(fingerprint);
-      writeMap(queries, out);
-      writeMap(documents, out);
+      ByteWriter out = new ByteWriter(256).writeLong(version);
+      queries.write(out);
+      KeptQueries.writeMap(documents, out);
       state.write(out.toBytes());
-    }
-
-    private static void writeMap(EntryMap map, ByteWriter out) {
-      ByteWriter head = new ByteWriter(256);
-      map.write(head);
-      out.writeBlob(Slice.of(head.toBytes()));
-    }
-
-    // Queries
-
-    private void takeQueries(Map<Slice, Slice> changes) {
-      before = fingerprint;
-      Map<Slice, StoredQueries.Source> sources = new LinkedHashMap<>();
-      for (Slice key : queries.inPageOrder(changes.keySet(), each -> each)) {
-        put(key, changes.get(key));
-        sources.put(key, source(key, changes.get(key)));
-      }
-      all = stored.after(before, fingerprint, sources, this::sources, seen);
-      sources.keySet().forEach(this::tellBroken);
-    }
-
-    private void put(Slice key, Slice row) {
-      Slice old = queries.get(key);
-      if (row == null ? old == null : row.equals(old)) {
-        return;
-      }
-      moved.add(key);
-      fingerprint += printOf(key, row) - printOf(key, old);
-      if (row != null) {
-        queries.put(key, row);
-      } else {
-        queries.remove(key);
-      }
-    }
-
-    private static long printOf(Slice key, Slice row) {
-      if (row == null) {
-        return 0;
-      }
-      ByteWriter out = new ByteWriter(key.length() + row.length() + 8).writeBlob(key).writeRaw(row);
-      return Hash.longOf(out.array(), 0, out.size());
-    }
-
-    private Iterator<StoredQueries.Source> sources() {
-      return new Mapped<>(
-          queries.iterator(), each -> source(each.key().detach(), each.value().detach()));
     }
 
     /** All buckets have the query; one of them tells that it is broken. */
     private void tellBroken(Slice key) {
-      StoredQuery query = all.get(key);
+      StoredQuery query = queries.all().get(key);
       boolean mine = Slice.of(buckets.of(key.toBytes())).equals(bucket);
       if (query != null && query.broken() != null && mine) {
         outbox.emit(
@@ -350,7 +273,7 @@ public final class Search implements Node {
         hits.forEach((query, hit) -> leave(query, key, hit));
         return now;
       }
-      for (StoredQuery query : matching(all, row)) {
+      for (StoredQuery query : matching(queries.all(), row)) {
         now.put(query.key(), enter(query, key, row, hits.getOrDefault(query.key(), Hit.NONE)));
       }
       hits.forEach(
@@ -388,10 +311,7 @@ public final class Search implements Node {
 
     /** Tries the documents that did not change on the queries that did. */
     private void lookBack(Set<Slice> changed, Set<Slice> done) {
-      Map<Slice, StoredQuery> few = new HashMap<>();
-      changed.forEach(each -> few.put(each, all.get(each)));
-      few.values().removeIf(each -> each == null);
-      QuerySet newer = stored.changed(before, fingerprint, few);
+      QuerySet newer = queries.changed();
       Map<Slice, Searched> after = new LinkedHashMap<>();
       for (Iterator<EntryMap.Entry> each = documents.iterator(); each.hasNext(); ) {
         EntryMap.Entry entry = each.next();
@@ -480,7 +400,7 @@ public final class Search implements Node {
       Slice row = rowOf(found.kept);
       found.hits.forEach(
           (query, hit) -> {
-            Slice value = document.of(queries.get(query), row);
+            Slice value = document.of(queries.row(query), row);
             Slice keyRow = document.key(query, key);
             String reason = limit.reason(value, 0, null);
             if (reason != null) {
@@ -498,7 +418,7 @@ public final class Search implements Node {
       if (hit == null || !hit.sent()) {
         send(match.query(), match.document(), null, Replacement.UNKNOWN);
       } else if (!hit.failed()) {
-        Slice value = document.of(all.get(match.query()).row(), rowOf(found.kept));
+        Slice value = document.of(queries.all().get(match.query()).row(), rowOf(found.kept));
         send(match.query(), match.document(), value, Replacement.UNKNOWN);
       }
     }
