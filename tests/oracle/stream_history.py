@@ -23,7 +23,7 @@ def at(minute: int) -> str:
 def versions(random: Random, delay: int, relation: str = "prices") -> Log:
     """Return versions of prices, each at most `delay` minutes behind the newest before it.
 
-    The last one is past every event, so that no event waits for ever.
+    The last one is past every event, so that no event waits forever.
     """
     newest, log = 0, Log()
     for number in range(random.randrange(1, 25)):

@@ -78,7 +78,7 @@ class Run:
 
 
 def audit(hello: Path) -> tuple[AuditNote, ...]:
-    """Have documents compared for ever, for as long as one round takes."""
+    """Have documents compared forever, for as long as one round takes."""
     spec, run, begun = jn.load(hello / "joinery.yaml").spec, Run(), time.time()
     root = spec.path_of(spec.run.checkpoint)
     auditor = Auditor(spec, AuditSpec(rate="1000/s"), ["customer_profile"], run, between_s=0.0)

@@ -1,4 +1,4 @@
-"""Documents compared with what they should be, for ever, beside the run that sends them.
+"""Documents compared with what they should be, forever, beside the run that sends them.
 
 Limits: it is a thread of the run's own process, so a high rate costs the run time; a comparison
 with its own memory and processor is `joinery diff`, by a cron job.

@@ -183,7 +183,11 @@ class SpoolFolder:
 
     @property
     def identity(self) -> Identity | None:
-        """Whose the spool is; None where it has not begun."""
+        """Whose the spool is; None where it has not begun.
+
+        Raises:
+            CaptureError: Another version of Joinery wrote it.
+        """
         file = self.path / _SOURCE
         if not file.is_file():
             return None

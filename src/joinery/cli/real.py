@@ -260,7 +260,7 @@ class RealDisplay:
 
 
 def _wait(done: Callable[[], bool]) -> None:
-    """Wait until something is so, but not for ever."""
+    """Wait until something is so, but not forever."""
     until = time.monotonic() + _PATIENCE_S
     while not done() and time.monotonic() < until:
         time.sleep(_LOOK_S)

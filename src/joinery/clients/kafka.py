@@ -115,6 +115,9 @@ class Topic:
 def client_properties(properties: Mapping[str, str]) -> dict[str, str]:
     """Return properties of Kafka's Java client by the names that librdkafka has for them.
 
+    Raises:
+        SinkOptionError: A trust store is not a file of PEM certificates.
+
     Example:
         >>> client_properties({"sasl.jaas.config": 'Plain required username="u" password="p";'})
         {'sasl.username': 'u', 'sasl.password': 'p'}
@@ -198,7 +201,7 @@ def describe_topic(brokers: Brokers, name: str) -> Topic | None:
 
 
 def kept_deletes_ms(settings: Mapping[str, str | None]) -> int | None:
-    """Return how long a topic keeps the record of a delete at least; None for ever.
+    """Return how long a topic keeps the record of a delete at least; None forever.
 
     Args:
         settings: Of the topic, as the brokers tell them.

@@ -215,7 +215,7 @@ class Producer:
         self._call(lambda: self._answered(lambda: send(offset, member, ANSWER_S)), _WRITE)
 
     def _answered(self, act: Callable[[], Any]) -> None:
-        """Have the client do what it may wait for for ever, after brokers went meanwhile."""
+        """Have the client do what it may wait for forever, after brokers went meanwhile."""
         failures: list[Exception] = []
 
         def attempt() -> None:

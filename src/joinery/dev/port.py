@@ -20,7 +20,11 @@ _random = random.SystemRandom()
 
 
 def free_port(among: range = PORTS, taken: Iterable[int] = ()) -> int:
-    """Return a port on which nobody listens, other than those `taken`."""
+    """Return a port on which nobody listens, other than those `taken`.
+
+    Raises:
+        RunError: All of them are taken.
+    """
     left = [each for each in among if each not in set(taken)]
     _random.shuffle(left)
     for port in left:

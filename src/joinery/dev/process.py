@@ -88,6 +88,9 @@ def as_user(user: str, command: tuple[str, ...]) -> tuple[str, ...]:
     """Return `command` so that root runs it as `user`; as it is for everybody else.
 
     The right to enter folders is kept, since root's own are often closed to other users.
+
+    Raises:
+        RunError: Root lacks the program `setpriv`.
     """
     if not user or os.geteuid() != 0:
         return command

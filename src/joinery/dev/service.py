@@ -176,7 +176,11 @@ class Service:
         return self
 
     def wait_until_ready(self, within_s: float | None = None) -> None:
-        """Wait until the server answers; `within_s` replaces the recipe's time."""
+        """Wait until the server answers; `within_s` replaces the recipe's time.
+
+        Raises:
+            ServiceError: It ended, or did not answer in time.
+        """
         limit_s = self.recipe.start_s if within_s is None else within_s
         until = time.monotonic() + limit_s
         while not self.ready:

@@ -113,7 +113,11 @@ def number_literal(token: Token, *, negative_from: int | None = None) -> Literal
 
 
 def date_literal(text: Literal, *, start: int) -> Literal:
-    """Return the constant of `date'…'`."""
+    """Return the constant of `date'…'`.
+
+    Raises:
+        ExpressionError: The text is not a date.
+    """
     value = date_of(text.value)
     if value is None:
         raise syntax_error(
@@ -123,7 +127,11 @@ def date_literal(text: Literal, *, start: int) -> Literal:
 
 
 def timestamp_literal(text: Literal, *, start: int) -> Literal:
-    """Return the constant of `timestamp'…'`, in UTC where it names no zone."""
+    """Return the constant of `timestamp'…'`, in UTC where it names no zone.
+
+    Raises:
+        ExpressionError: The text is not a timestamp.
+    """
     value = timestamp_of(text.value)
     if value is None:
         hint = "Write timestamp'2024-12-31 23:59:59'."
@@ -132,7 +140,11 @@ def timestamp_literal(text: Literal, *, start: int) -> Literal:
 
 
 def type_named(token: Token, sizes: Sequence[int]) -> Atomic | Decimal:
-    """Return the scalar type that `token` and the numbers in its parentheses name."""
+    """Return the scalar type that `token` and the numbers in its parentheses name.
+
+    Raises:
+        ExpressionError: It names no scalar type that is portable, or one of impossible sizes.
+    """
     word = token.value.lower()
     if word in ("decimal", "dec", "numeric") and len(sizes) <= 2:
         precision, scale = (*sizes, *(10, 0)[len(sizes) :])

@@ -1,9 +1,7 @@
 """Reads from a schema registry what the messages of a topic are: their columns and key.
 
-What an Avro schema becomes: the types of the columns that its messages carry.
-
-A schema is as the registry tells it, parsed from JSON. What Debezium and Kafka Connect named
-decides, then the logical type, as when messages are read.
+An Avro schema is taken as the registry gives it, parsed from JSON. A type that Debezium or Kafka
+Connect named decides what a column is, then the logical type, as when messages are read.
 """
 
 from __future__ import annotations

@@ -278,7 +278,7 @@ def _check_lasting(context: Context, spec: ProductSpec, form: DocumentForm) -> N
     below = [word for name in node.path.split("/")[1:] for word in ("embed", name)]
     context.refuse(
         "PLAN_UNBOUNDED",
-        f'rows of "{form.relation.name}" and of its intervals are kept for ever: {reason}',
+        f'rows of "{form.relation.name}" and of its intervals are kept forever: {reason}',
         ("products", spec.name, *below),
         key=bool(below),
         detail="Its rows may alter any document, however old.",

@@ -214,7 +214,7 @@ def _check_bound(context: Context, form: AggregateForm, path: Path) -> None:
         hint = f'Aggregate "{changelog.name}" itself where old windows need not be kept.'
     context.refuse(
         "PLAN_UNBOUNDED",
-        f"the windows over {over} are kept for ever",
+        f"the windows over {over} are kept forever",
         (*path, "window"),
         detail=detail,
         hint=hint,

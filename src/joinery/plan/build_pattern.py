@@ -258,7 +258,7 @@ class _Builder:
         else:
             self.context.refuse(
                 "PLAN_UNBOUNDED",
-                'the rows of a pattern without "within" are kept for ever',
+                'the rows of a pattern without "within" are kept forever',
                 (*self.path, "match"),
                 detail="Any later row may complete a match.",
                 hint="Say how long after its first row a match may end, such as within: 10m.",
@@ -271,7 +271,7 @@ class _Builder:
             changelog, _ = self.relation.clock
             self.context.refuse(
                 "PLAN_UNBOUNDED",
-                f'the rows of product "{self.relation.product.name}" are kept for ever',
+                f'the rows of product "{self.relation.product.name}" are kept forever',
                 (*self.path, "pattern"),
                 detail="Rows of a product are never late, so any of them may still alter a match.",
                 hint=f'Look for it in "{changelog.name}" itself where old rows need not be kept.',
@@ -280,7 +280,7 @@ class _Builder:
         elif order and self.relation.time is not None:
             self.context.refuse(
                 "PLAN_UNBOUNDED",
-                'the rows of a pattern with an "order" of its own are kept for ever',
+                'the rows of a pattern with an "order" of its own are kept forever',
                 (*self.path, "order"),
                 detail="Only rows in the order of their time are forgotten as time goes on.",
                 hint="Leave order out where rows need not be kept.",

@@ -51,7 +51,7 @@ def judged_relations(form: DocumentForm) -> tuple[Relation, ...]:
 
 
 def lasting_of(form: DocumentForm) -> Mapping[Relation, Lasting]:
-    """Return how long the rows of each relation last; nothing where some are kept for ever.
+    """Return how long the rows of each relation last; nothing where some are kept forever.
 
     They are where a product embeds anything else than intervals of its root: what other embeds
     hold has no time after which nothing asks for it.

@@ -33,7 +33,7 @@ from joinery.project.window import Session, Sliding
 
 _GROUPS = "spark-state"
 STORED_GROUPS = frozenset({"rdbms-store", "kv"})
-"""The solutions that sum groups up from rows in a store, where windows are kept for ever."""
+"""The solutions that sum groups up from rows in a store, where windows are kept forever."""
 _LIMITED = frozenset({"approx_count_distinct", "approx_top_k"})
 """Those that give null above a number of values, which no store counts."""
 _TAKEN_BACK = frozenset(EMBED_AGGREGATES)

@@ -1,4 +1,4 @@
-"""That a run compares documents with their database for ever."""
+"""That a run compares documents with their database forever."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ Groups have a reference of their own, which knows of time (`aggregate_reference`
 stored queries (`search_reference`). A product that reads others is told what they have sent in the
 same batch, as changes of a relation.
 
-Limits: deletes are remembered for ever. Only portable expressions can be evaluated.
+Limits: deletes are remembered forever. Only portable expressions can be evaluated.
 
 Invariant: what stands in the sink depends on the applied changes, never on how they were
 cut into batches.
@@ -184,7 +184,7 @@ class ReferenceSolution:
         )
 
     def erase(self, relation: str, subject: object, timestamp_us: int) -> Emissions:
-        """Erase a subject of a relation, now and for ever, and return what is sent again."""
+        """Erase a subject of a relation, now and forever, and return what is sent again."""
         self._seals.erase(relation, subject)
         for table in self._all_tables():
             if table.relation.name == relation:

@@ -85,7 +85,7 @@ class StreamReference:
         return Emissions(tuple(documents), tuple(dead), dict(+found.counters))
 
     def erase(self, relation: str, subject: object, timestamp_us: int) -> Emissions:
-        """Erase a subject of a relation, now and for ever, and return what is sent again."""
+        """Erase a subject of a relation, now and forever, and return what is sent again."""
         self._seals.erase(relation, subject)
         for pipeline in self._pipelines:
             pipeline.erase(relation, subject)

@@ -52,7 +52,7 @@ _GUARANTEE = Guarantee(
 )
 
 # KEYS: the fence, the batch's number, then document and version of each; ARGV: epoch, how long
-# deletes are remembered (ms, empty for ever), the batch's number, then version and text of each, no
+# deletes are remembered (ms, empty forever), the batch's number, then version and text of each, no
 # text for a tombstone.
 # Versions are compared as digits: a number in Lua is exact to 2^53 only.
 _APPLY = """
@@ -234,7 +234,7 @@ class RedisOptions:
 
 
 def _remembered_ms(batch: StagedBatch) -> int | str:
-    """Return how long a delete is remembered from now on; empty for ever."""
+    """Return how long a delete is remembered from now on; empty forever."""
     if batch.forget_before <= 0:
         return ""
     return max(1, (int(time.time() * 1_000_000) - batch.forget_before) // 1000)

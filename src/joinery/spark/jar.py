@@ -130,7 +130,11 @@ def capture_jar() -> Path:
 
 
 def spark_home() -> Path:
-    """Return the folder of the Spark that PySpark runs: `SPARK_HOME`, else its own."""
+    """Return the folder of the Spark that PySpark runs: `SPARK_HOME`, else its own.
+
+    Raises:
+        KernelBuildError: PySpark is not installed.
+    """
     if home := os.environ.get("SPARK_HOME"):
         return Path(home)
     found = importlib.util.find_spec("pyspark")
@@ -223,7 +227,11 @@ def _pack(classes: Path, jar: Path) -> None:
 
 
 def jdk_tool(name: str) -> str:
-    """Return the JDK's own tool: from `JAVA_HOME`, as Spark does, else from the path."""
+    """Return the JDK's own tool: from `JAVA_HOME`, as Spark does, else from the path.
+
+    Raises:
+        KernelBuildError: There is no JDK.
+    """
     home = os.environ.get("JAVA_HOME")
     found = shutil.which(name, path=str(Path(home, "bin"))) if home else None
     found = found or shutil.which(name)

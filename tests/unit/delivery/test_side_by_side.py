@@ -64,7 +64,7 @@ def made(tmp_path: Path) -> StagedBatch:
 
 
 def test_sinks_that_wait_for_a_disk_are_written_at_a_time(made: StagedBatch) -> None:
-    """In turn the first of them would wait for the second for ever."""
+    """In turn the first of them would wait for the second forever."""
     together = threading.Barrier(2)
     targets = [DiskTarget(together), Target(), DiskTarget(together)]
 

@@ -1,4 +1,4 @@
-"""What a pattern keeps for ever, or can never find, of which `check` warns."""
+"""What a pattern keeps forever, or can never find, of which `check` warns."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ products:
     [
         ("within: 2h", []),
         ("within: 2h, order: [at]", []),
-        ("after: next_row", ['the rows of a pattern without "within" are kept for ever']),
+        ("after: next_row", ['the rows of a pattern without "within" are kept forever']),
         (
             "within: 2h, order: [-amount]",
-            ['the rows of a pattern with an "order" of its own are kept for ever'],
+            ['the rows of a pattern with an "order" of its own are kept forever'],
         ),
         (
             "within: 2h, order: [-at]",
-            ['the rows of a pattern with an "order" of its own are kept for ever'],
+            ['the rows of a pattern with an "order" of its own are kept forever'],
         ),
     ],
 )

@@ -310,7 +310,7 @@ products:
     _, _, sliding = examine(_read(text.replace("WINDOW", "{sliding: 1 day}")))
 
     assert () == tuple(problems)
-    assert ['PLAN_UNBOUNDED the windows over product "hours" are kept for ever'] == [
+    assert ['PLAN_UNBOUNDED the windows over product "hours" are kept forever'] == [
         f"{each.code} {each.message}" for each in warnings
     ]
     assert () == tuple(sliding), "what the watermark leaves behind is forgotten"
@@ -327,7 +327,7 @@ products:
     _, _, flat = examine(_read(text.replace("FORMAT", "json")))
 
     assert () == tuple(problems)
-    assert ['PLAN_UNBOUNDED the windows over relation "sale" are kept for ever'] == [
+    assert ['PLAN_UNBOUNDED the windows over relation "sale" are kept forever'] == [
         f"{each.code} {each.message}" for each in warnings
     ]
     assert () == tuple(flat)

@@ -1,4 +1,4 @@
-"""Which documents with intervals keep their rows for ever, of which `check` warns."""
+"""Which documents with intervals keep their rows forever, of which `check` warns."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_rows_are_warned_of_that_are_kept_for_ever_beside_an_embed(
 ) -> None:
     plan = build_plan(load_text(PROJECT.format(embeds=embeds)))
 
-    told = f'rows of "search" and of its intervals are kept for ever: {reason}'
+    told = f'rows of "search" and of its intervals are kept forever: {reason}'
     assert [told] == [each.message for each in plan.warnings if each.code == "PLAN_UNBOUNDED"]
 
 

@@ -31,7 +31,7 @@ def test_a_pattern_over_a_product_is_warned_of_since_its_rows_are_never_late() -
     plan = build_plan(load_text(HOURS.replace("WITHIN", "within: 2h,")))
 
     (warning,) = [each for each in plan.warnings if each.code == "PLAN_UNBOUNDED"]
-    assert 'the rows of product "hourly" are kept for ever' == warning.message
+    assert 'the rows of product "hourly" are kept forever' == warning.message
 
 
 def test_a_product_whose_root_has_a_misspelled_key_is_not_read_further() -> None:

@@ -143,7 +143,7 @@ def document_lines(form: DocumentForm) -> Iterator[str]:
     for relation, after_us in form.waits.items():
         yield f"Wait until {relation.name} is past its time {_sum_text(after_us)}"
     if any(each.within is not None for each in form.root.walk()):
-        kept = f"for {micros_text(form.emit.retention_us)}" if lasting_of(form) else "for ever"
+        kept = f"for {micros_text(form.emit.retention_us)}" if lasting_of(form) else "forever"
         yield f"Keep {kept}, late rows {LATE[form.emit.late]}"
     yield from tree_lines(form.root)
 

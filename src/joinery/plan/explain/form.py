@@ -95,7 +95,7 @@ def _aggregated(form: AggregateForm, solution: str) -> Iterator[str]:
         read = form.relation.product
         late = _late_rows(form) if read is None else f"as of {read.name}"
         kept = solution in STORED_GROUPS
-        yield "Keep windows for ever" if kept else f"Watermark of {form.relation.name}: {late}"
+        yield "Keep windows forever" if kept else f"Watermark of {form.relation.name}: {late}"
     if form.where is not None:
         yield f"Filter {form.where.sql}"
     yield from scan_lines(form.relation, _used_by(form))
@@ -230,7 +230,7 @@ def _late_rows(form: AggregateForm | PatternForm) -> str:
     idle = f", without partitions silent for {duration_text(idle_ms or 0)} by the clock"
     kept = f"kept {micros_text(form.emit.retention_us)}"
     if isinstance(form, AggregateForm) and form.keeps_windows:
-        kept = f"windows {kept} for changes, and for ever for rows of a snapshot"
+        kept = f"windows {kept} for changes, and forever for rows of a snapshot"
     return f"late rows {LATE[form.emit.late]}, {kept}{idle if idle_ms else ''}"
 
 

@@ -47,7 +47,11 @@ class Column:
 
 
 def open_database(path: Path) -> sqlite3.Connection:
-    """Open a file whose commits are durable, creating it where it is missing."""
+    """Open a file whose commits are durable, creating it where it is missing.
+
+    Raises:
+        StoreError: The file cannot be used.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         database = sqlite3.connect(
@@ -64,7 +68,11 @@ def open_database(path: Path) -> sqlite3.Connection:
 
 
 def open_to_read(path: Path) -> sqlite3.Connection:
-    """Open a file that another connection writes; each statement sees what was committed."""
+    """Open a file that another connection writes; each statement sees what was committed.
+
+    Raises:
+        StoreError: The file cannot be used.
+    """
     try:
         database = sqlite3.connect(
             f"{path.absolute().as_uri()}?mode=ro",

@@ -5,7 +5,7 @@ key. Two needs of one relation are in conflict, and those of different relations
 since the values of a slot carry relation and columns. So the conflicts of each relation are a
 clique, and as many slots do as the relation with the most needs has.
 
-Invariant: a need keeps its slot for ever; a slot is given to a need only while no other need
+Invariant: a need keeps its slot forever; a slot is given to a need only while no other need
 of the same relation ever had it.
 """
 

@@ -52,7 +52,7 @@ def judged_uses(
 
 
 def kept_by_fold(form: DocumentForm, relations: Mapping[str, RelationUses]) -> Kept | None:
-    """Return how long roots and the rows of their intervals are kept; None for ever."""
+    """Return how long roots and the rows of their intervals are kept; None forever."""
     lasting = lasting_of(form)
     if not lasting:
         return None

@@ -203,7 +203,7 @@ class Inserts:
 
     Attributes:
         judged: Which rows come late for the product whose it is; None where none does.
-        kept: How long its uses keep a row; None for ever.
+        kept: How long its uses keep a row; None forever.
     """
 
     name: str

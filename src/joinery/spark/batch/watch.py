@@ -1,6 +1,6 @@
 """Watches the queries of a run: ends those that are to end, restarts what an outage ended.
 
-Only an outage of brokers is waited for, and by `--wait` not for ever. What a query had
+Only an outage of brokers is waited for, and by `--wait` not forever. What a query had
 committed stays, and it goes on there; one that ends again and again without a batch between
 is given up.
 

@@ -93,6 +93,9 @@ def state_ids(checkpoint: Place, batch: int) -> dict[str, list[list[str]]]:
 
     By operator, then by partition; the first of each is that of its only store. Empty where the
     state was written without names.
+
+    Raises:
+        DamagedCheckpointError: A file of the batch is damaged.
     """
     file = checkpoint / "commits" / str(batch)
     try:
@@ -176,7 +179,11 @@ def ended_batch(checkpoint: Place) -> int | None:
 
 
 def last_ended_batch(checkpoint: Place) -> int | None:
-    """Return the last batch with which all logs ended."""
+    """Return the last batch with which all logs ended.
+
+    Raises:
+        DamagedCheckpointError: The file that notes it is damaged.
+    """
     file = checkpoint / ENDED
     if not file.exists():
         return None

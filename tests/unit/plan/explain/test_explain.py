@@ -122,7 +122,7 @@ def test_an_interval_whose_relation_is_a_timeline_too_says_that_all_is_kept() ->
 
     plan = jn.Project(products=[made]).products["p"].plan
 
-    assert "  Keep for ever, late rows correct" in str(explain(plan)).splitlines()
+    assert "  Keep forever, late rows correct" in str(explain(plan)).splitlines()
 
 
 def test_what_goes_by_the_clock_says_so() -> None:

@@ -1,4 +1,4 @@
-"""Only an outage is waited for, and not for ever without a batch between."""
+"""Only an outage is waited for, and not forever without a batch between."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ public final class StageSlots {
     return !closed && tasks <= slots;
   }
 
-  /** Takes slots for so many tasks once there are any; false once there are none for ever. */
+  /** Takes slots for so many tasks once there are any; false once there are none forever. */
   boolean take(int tasks) throws InterruptedException {
     if (!fits(tasks)) {
       return false;
