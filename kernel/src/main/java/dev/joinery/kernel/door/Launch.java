@@ -1,6 +1,5 @@
 package dev.joinery.kernel.door;
 
-import java.net.URL;
 import java.util.List;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
@@ -11,7 +10,6 @@ import org.apache.spark.scheduler.SparkListenerInterface;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.ui.SQLAppStatusListener;
 import org.apache.spark.status.AppStatusListener;
-import org.apache.spark.util.MutableURLClassLoader;
 import sun.misc.Signal;
 import sun.misc.SignalHandler;
 
@@ -32,8 +30,7 @@ public final class Launch {
     // Supervisors send it to the whole group; Python takes it, and ends Spark after the batch.
     Signal.handle(new Signal("TERM"), SignalHandler.SIG_IGN);
     Thread self = Thread.currentThread();
-    self.setContextClassLoader(
-        new MutableURLClassLoader(new URL[0], self.getContextClassLoader()));
+    self.setContextClassLoader(new SessionLoader(self.getContextClassLoader()));
     Thread opening = new Thread(OPENED, "joinery-session");
     opening.setDaemon(true);
     opening.start();
