@@ -5,6 +5,7 @@ Only `joinery status` is read without Typer, whose import takes as long as all t
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -16,10 +17,14 @@ from joinery.errors import JoineryError, Location, ProjectErrors
 
 _WITH_PRODUCTS = frozenset({"apply", "explain", "run"})
 """The commands whose argument is the file, and that take products as an option."""
+# By default Python looks for circles 200 times while modules are imported, where there are none: a
+# sixth of what that takes.
+_OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 
 def main() -> None:
     """Run the command line and exit with its code."""
+    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     debug = "--debug" in sys.argv
     arguments = [each for each in sys.argv[1:] if each != "--debug"]
     _give_java_utf8()

@@ -72,6 +72,10 @@ _LOCAL_JVM = (
 )
 # The second compiler pays in the long run only (docs/design/performance.md).
 _SHORT_JVM = "-XX:TieredStopAtLevel=1"
+# Elsewhere than at the address that it was made for, all of the archive is read and rewritten.
+_AT_ITS_ADDRESS = (
+    "-XX:+IgnoreUnrecognizedVMOptions -XX:+UnlockDiagnosticVMOptions -XX:ArchiveRelocationMode=0"
+)
 _LOG4J = """\
 status = error
 rootLogger.level = warn
@@ -181,19 +185,35 @@ def session_settings(
 def archive_file() -> Path:
     """Return where the archive of this Java, this Spark and this kernel stands."""
     known: list[object] = []
-    for path in (find_java().program.resolve(), spark_home() / "jars", kernel_jar()):
+    jars = spark_home() / "jars"
+    for path in (find_java().program.resolve(), jars, kernel_jar(), *_unsigned(jars)):
         known += [path, path.stat().st_mtime_ns]
     name = hashlib.sha256(" ".join(map(str, known)).encode()).hexdigest()[:16]
-    return Path(sys.prefix) / "share" / "joinery" / f"classes-{name}.jsa"
+    return archive_folder() / f"classes-{name}.jsa"
+
+
+def archive_folder() -> Path:
+    """Return where this Python environment keeps what lets Spark start sooner."""
+    return Path(sys.prefix) / "share" / "joinery"
+
+
+def unsigned_folder() -> Path:
+    """Return where copies of Spark's signed jars stand, whose classes an archive can hold."""
+    return archive_folder() / "unsigned"
+
+
+def _unsigned(jars: Path) -> list[Path]:
+    copies = sorted(unsigned_folder().glob("*.jar"))
+    return [each for each in copies if (jars / each.name).exists()]
 
 
 def archive_option() -> str:
-    """Return the option with which the JVM takes the archive; empty where there is none."""
+    """Return the options with which the JVM takes the archive; empty where there is none."""
     try:
         found = archive_file()
     except KernelBuildError:  # told where the kernel is needed
         return ""
-    return f'"-XX:SharedArchiveFile={found}"' if found.exists() else ""
+    return f'{_AT_ITS_ADDRESS} "-XX:SharedArchiveFile={found}"' if found.exists() else ""
 
 
 class Address(NamedTuple):
@@ -377,7 +397,8 @@ def _command(java: Java, home: Path, settings: Mapping[str, str]) -> list[str]:
 
 def class_path(home: Path | None = None) -> str:
     """Return the jars of Spark, then the kernel's: the archive holds for this order alone."""
-    return os.pathsep.join((f"{(home or spark_home()) / 'jars'}{os.sep}*", str(kernel_jar())))
+    jars = (home or spark_home()) / "jars"
+    return os.pathsep.join((*map(str, _unsigned(jars)), f"{jars}{os.sep}*", str(kernel_jar())))
 
 
 def remove_log(log: Path) -> None:

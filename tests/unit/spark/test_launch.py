@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -10,7 +11,15 @@ import pytest
 from joinery.errors import RunError
 from joinery.java import Java
 from joinery.spark import launch
-from joinery.spark.launch import archive_file, archive_option, session_settings, start_driver
+from joinery.spark.jar import spark_home
+from joinery.spark.launch import (
+    archive_file,
+    archive_option,
+    class_path,
+    session_settings,
+    start_driver,
+    unsigned_folder,
+)
 
 
 def test_without_an_archive_java_is_told_nothing(
@@ -28,7 +37,23 @@ def test_the_archive_of_this_java_this_spark_and_this_kernel_is_named(
     archive_file().parent.mkdir(parents=True)
     archive_file().touch()
 
-    assert f'"-XX:SharedArchiveFile={archive_file()}"' == archive_option()
+    assert f'"-XX:SharedArchiveFile={archive_file()}"' in archive_option()
+
+
+def test_copies_without_signatures_come_before_the_jars_of_this_spark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    without = archive_file()
+    unsigned_folder().mkdir(parents=True)
+    janino = next((spark_home() / "jars").glob("janino-*.jar")).name
+    for name in (janino, "janino-0.0.jar"):  # the second is of a Spark that was here before
+        (unsigned_folder() / name).touch()
+
+    first, second, *_ = class_path().split(os.pathsep)
+
+    assert [str(unsigned_folder() / janino), f"{spark_home() / 'jars'}{os.sep}*"] == [first, second]
+    assert without != archive_file()
 
 
 @pytest.fixture
