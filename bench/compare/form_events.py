@@ -35,8 +35,8 @@ class Kind:
     Attributes:
         product: The product of the project file.
         relations: The relations of the project file.
-        made: Makes so many rows, file by file.
-        expected: Computes the answers over so many rows plainly.
+        made: Makes a number of rows, file by file.
+        expected: Computes the answers over a number of rows plainly.
         told: Reads the answer off a document; an empty one is none.
         printed: Reads the answers off Flink's changelog.
         batches: How Joinery's are cut; a rate once warm needs several of one size.

@@ -273,7 +273,7 @@ def form(name: str) -> Callable[[Turn], Told]:
 def stored_queries(
     queries: int, documents: int, searched: searches.Searched = searches.CONDITIONS
 ) -> Callable[[Turn], Told]:
-    """Return what measures documents that meet so many stored queries."""
+    """Return what measures documents that meet a number of stored queries."""
     return lambda turn: searches.run(
         turn.side,
         searched,

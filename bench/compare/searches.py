@@ -303,7 +303,7 @@ class Percolating:
         }
 
     def rate(self, size: int, *, seconds: float) -> float:
-        """Return listings a second with so many a request."""
+        """Return listings per second, given how many go into a request."""
         begun = time.monotonic()
 
         def ask(client: int) -> int:

@@ -143,12 +143,12 @@ def fill(link: Link, books: int) -> int:
 
 
 def authors(books: int) -> int:
-    """Return how many authors so many books have."""
+    """Return how many authors a number of books have."""
     return max(4, books // _BOOKS_AN_AUTHOR)
 
 
 def publishers(books: int) -> int:
-    """Return how many publishers so many books have."""
+    """Return how many publishers a number of books have."""
     return max(2, books // _BOOKS_A_PUBLISHER)
 
 
@@ -204,7 +204,7 @@ class Changes:
         self._drawn = random.Random(self.seed)
 
     def titles(self, changes: int, *, a_commit: int) -> None:
-        """Give so many books new titles, some a statement: one table alone is written."""
+        """Give a number of books new titles, some per statement: only one table is written."""
         for first in range(1, changes + 1, a_commit):
             ids = [id % self.books + 1 for id in range(first, min(first + a_commit, changes + 1))]
             self.link.execute(

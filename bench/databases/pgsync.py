@@ -158,7 +158,7 @@ class Turn:
         }
 
     def lag(self, load: float) -> dict[str, Any]:
-        """Time commits beside a load of so many a second."""
+        """Time commits beside a load, given in commits per second."""
         ended, probes = threading.Event(), Probes(self.index.titles)
         looking = threading.Thread(target=probes.run, args=(ended,))
         loading = threading.Thread(target=self._load, args=(load, ended))

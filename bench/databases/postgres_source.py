@@ -122,7 +122,7 @@ def _write(link: Link, changes: int) -> None:
 
 
 def fill(link: Link, rows: int, *, purchases: int = 9) -> None:
-    """Fill the tables with so many rows, customers that have so many purchases each."""
+    """Fill the tables: a number of customers, and of purchases for each."""
     customers = rows // (1 + purchases)
     link.execute(
         "insert into customer select i, 'n' from generate_series(1001, %s) as i", (customers,)
@@ -201,7 +201,7 @@ def open_world() -> Iterator[World]:
 
 
 def lag(commits: int) -> None:
-    """Print the lags of so many commits."""
+    """Print the lags of a number of commits."""
     with open_world() as world, world.running():
         lags = sorted(_lags_s(world.link, commits))
     _tell_lags(lags)
@@ -241,7 +241,7 @@ class Profiles:
 
 
 def live(commits: int) -> None:
-    """Print the lags of so many commits in real time, after some that are not counted."""
+    """Print the lags of a number of commits in real time, after some that do not count."""
     lags = []
     with open_world() as world, kafka(world.folder / "kafka").started() as broker:
         told = _PROJECT.partition("    sink:")[0] + _LIVE

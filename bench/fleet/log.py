@@ -48,7 +48,7 @@ class History:
         self._lsn = 0
 
     def lines(self, changes: int, *, only: Sequence[str] = ()) -> Iterator[tuple[str, str]]:
-        """Yield the relation and the record of so many changes, of `only` these relations."""
+        """Yield relation and record of a number of changes, of `only` these relations."""
         made = 0
         names = list(only) or self._names
         weights = [1.0] * len(only) or self._weights
@@ -158,7 +158,7 @@ class Log(Protocol):
         """The source of a project file."""
 
     def write(self, lines: Iterable[tuple[str, str]], *, files: int, total: int) -> None:
-        """Write `total` lines, each relation's over at most so many files, where it has files."""
+        """Write `total` lines, each relation's over at most `files` files, where it has files."""
 
 
 class LogFiles:
@@ -173,7 +173,7 @@ class LogFiles:
         return {"files": {"path": str(self._folder)}}
 
     def write(self, lines: Iterable[tuple[str, str]], *, files: int, total: int) -> None:
-        """Write `total` lines, each relation's over at most so many files."""
+        """Write `total` lines, each relation's over at most `files` files."""
         each = -(-total // files)
         held: dict[str, list[str]] = {}
         for count, (name, line) in enumerate(lines, 1):

@@ -67,7 +67,7 @@ def generate(topic: Path, *, alive: int, pairs: int, rows: int) -> None:
 
 
 def run(spark: SparkSession, work: Path, data: Path, *, rows: int) -> list[BatchProgress]:
-    """Read what there is in batches of so many rows."""
+    """Read what there is in batches of a given number of rows."""
     file = work / "joinery.yaml"
     file.write_text(PROJECT.format(data=data, out=work / "out", rows=rows), encoding="utf-8")
     batches: list[BatchProgress] = []

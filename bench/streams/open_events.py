@@ -70,7 +70,7 @@ def batches(log: Path) -> list[dict[str, Any]]:
 
 
 def wait(log: Path, process: subprocess.Popen[bytes], rows: int) -> list[dict[str, Any]]:
-    """Wait until a run has read so many rows, and return its batches."""
+    """Wait until a run has read a number of rows, and return its batches."""
     while True:
         done = batches(log)
         if sum(each["rows"] for each in done) >= rows:

@@ -32,7 +32,7 @@ class Patience:
     Attributes:
         first_s: The first wait is a random time up to this; the bound doubles each time.
         longest_s: No wait is longer.
-        failures: So many in a row open the breaker: the target is left alone.
+        failures: How many in a row open the breaker: the target is then left alone.
         rest_s: How long the breaker stays open before one attempt is let through.
     """
 
@@ -42,7 +42,7 @@ class Patience:
     rest_s: float = 5.0
 
     def wait_s(self, failed: int) -> float:
-        """Return how long to wait after so many failed attempts."""
+        """Return how long to wait after a number of failed attempts."""
         bound_s = self.first_s * 2.0 ** min(failed - 1, 64)
         return random.uniform(0, min(self.longest_s, bound_s))
 
@@ -54,7 +54,7 @@ class CircuitBreaker:
     """Leaves a target alone after failures in a row, then lets one attempt through.
 
     Args:
-        failures: So many in a row open it.
+        failures: How many in a row open it.
         rest_s: How long it stays open.
     """
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from joinery.spark.source.file_feed import FileChanges
 
 _SHOWN = 100
-"""Of so many changes the keys show what keys look like."""
+"""How many changes are read for keys that show what keys look like."""
 
 
 class WhyError(SpecError):

@@ -23,7 +23,7 @@ from joinery.project.product import ProjectSpec
 from joinery.provenance.documents_log import DocumentsLog
 
 _ASKED = 500
-"""So many documents are looked up in the state; a tenth of a second each."""
+"""The most documents that are looked up in the state, at a tenth of a second each."""
 
 Documents = Mapping[str, str | None]
 """Documents by their keys, as JSON texts; None where there is none."""

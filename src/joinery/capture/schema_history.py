@@ -38,7 +38,7 @@ class Noted:
         gone: What became of tables whose rows are others now, or none, by database.table.
         emptied: Those that lost the rows of partitions, and by what: drop, truncate and so on.
         swapped: Those that gave rows to another one and have its rows, by exchange partition.
-        looked_at: So many bytes of the history have been looked at now.
+        looked_at: How many bytes of the history have been looked at by now.
     """
 
     gone: Mapping[str, str]
@@ -54,7 +54,7 @@ def noted_since(file: Path, start: int | None) -> Noted:
 
     Args:
         file: The history.
-        start: So many bytes of it were looked at; None where all that it has counts as such.
+        start: How many bytes of it were looked at; None where all that it has counts as such.
     """
     if not file.is_file():
         return Noted({}, {}, frozenset(), 0)

@@ -28,7 +28,7 @@ MOST_CHARACTERS = 8192
 """No condition is longer."""
 
 MOST_BRACKETS = 50
-"""So many brackets may stand open at once: Spark's parser takes minutes, and gigabytes, of more."""
+"""The most brackets open at once: with more, Spark's parser takes minutes and gigabytes."""
 
 LENGTHENING = frozenset({"repeat", "lpad", "rpad"})
 """Functions whose result may be far longer than the row: no condition may call them."""

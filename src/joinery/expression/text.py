@@ -35,7 +35,7 @@ def replaced(text: str, search: str, replacement: str = "") -> str:
 
 
 def repeated(text: str, times: int) -> str:
-    """Return `text` so many times."""
+    """Return `text` repeated `times` times."""
     if len(text) * times > _MOST_BYTES:
         raise EvaluationError("the text is too long")
     return text * times

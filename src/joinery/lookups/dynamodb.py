@@ -177,7 +177,7 @@ def _attribute(value: object) -> dict[str, object]:
 
 
 def _fits(value: object, longest: int) -> bool:
-    """Return whether a value may be that of a key's attribute, a text of so many bytes."""
+    """Return whether a value may be a key's attribute, which has at most `longest` bytes."""
     (told,) = _attribute(value).values()
     if isinstance(value, float) and not _is_number(value):
         return False

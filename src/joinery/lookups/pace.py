@@ -39,7 +39,7 @@ class Pace:
         """Return when the next request may go.
 
         Args:
-            sleep: Sleeps so many seconds; what it raises takes no turn.
+            sleep: Sleeps for a number of seconds; what it raises takes no turn.
         """
         if self._per_second is None:
             return

@@ -8,7 +8,7 @@ _PART_BYTES = 1 << 20
 
 
 def line_count(file: Path, size: int, most: int) -> int | None:
-    """Return how many lines a file had; no line is looked for beyond so many.
+    """Return how many lines a file had; no line is looked for beyond `most`.
 
     Args:
         file: May have grown since.
@@ -16,7 +16,7 @@ def line_count(file: Path, size: int, most: int) -> int | None:
         most: How many lines are looked for.
 
     Returns:
-        At least `most` where it had so many; None where it cannot be read.
+        At least `most` where it had that many; None where it cannot be read.
     """
     found, part = 0, b""
     try:

@@ -50,7 +50,7 @@ class Either:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """A part so many times in a row, as often as it can; `most` is None for any number."""
+    """A part repeated from `least` to `most` times, as often as it can; None for any number."""
 
     part: Tree
     least: int

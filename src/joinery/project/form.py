@@ -371,7 +371,7 @@ class WaitTime:
 
 @dataclass(frozen=True, slots=True)
 class WaitEvents:
-    """Events behind a gap wait until there are so many of them."""
+    """Events behind a gap wait until there are `count` of them."""
 
     count: int
 

@@ -125,7 +125,7 @@ class Why:
     __repr__ = __str__
 
     def text_lines(self, most: int | None) -> Iterator[str]:
-        """Yield it as text, of its rows at most so many; None for all."""
+        """Yield it as text, with at most `most` of its rows; None for all."""
         yield f"{self.product} {self.key}"
         if self.document is not None:
             yield pretty_json(self.document)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _DECODE = json.JSONDecoder(parse_float=Decimal).decode
 SHOWN = 3
-"""So many groups, or rows of one, are named to who asks for one that is not there."""
+"""How many groups, or rows of one, are named when one is asked for that is not there."""
 
 
 def identity_of(relation: Relation, change: Change) -> Any:

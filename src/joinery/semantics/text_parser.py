@@ -105,7 +105,7 @@ def _token(text: str, at: int) -> tuple[_Token, int]:
         case "^":
             if found := re.compile(r"[0-9]+(\.[0-9]+)?").match(text, at + 1):
                 return _Token("boost", found[0]), found.end()
-            raise _refused("behind ^ a number is missing")
+            raise _refused("a number is missing after ^")
         case "~":
             raise _refused("~ is not supported: it asks how far apart words are")
         case "/":

@@ -97,7 +97,7 @@ class _Starts:
         return self._boundary(self._index(time_us) + self._span.count)
 
     def later(self, start: int, before: int, times: int) -> int:
-        """Return where the step ends that is so many times the length after a start.
+        """Return where the step ends that is `times` lengths after a start.
 
         Args:
             start: The first start.

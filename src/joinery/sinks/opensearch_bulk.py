@@ -39,7 +39,7 @@ class BulkResult:
 
     Attributes:
         refused: The index will never take these.
-        older: So many stand in the index at a newer version.
+        older: How many the index holds in a newer version.
         again: The server had no room for these.
         why: Its words for that.
         denied: Its words where it takes nothing at all from this user, or into this index.

@@ -71,7 +71,7 @@ class LeavesOut(Protocol):
     """A reader of a target that does not tell the keys of all its documents.
 
     Attributes:
-        left_out: So many documents `keys` did not yield the last time, as far as it went.
+        left_out: How many documents `keys` did not yield the last time, as far as it went.
     """
 
     left_out: int

@@ -29,7 +29,7 @@ LINE_KEY_BYTES = 32
 _NAMES, _INDEXES, _DAY, _LINES = "names", "indexes", "day ", "lines "
 _SEALED = re.compile(r"jy[12]:([A-Za-z0-9_-]{22}):([A-Za-z0-9_-]*)")
 _KNOWN_KEYS = 100_000
-"""So many keys are remembered, some 27 MiB of them; the others are asked for again."""
+"""The most keys that are remembered, some 27 MiB; the others are asked for again."""
 
 
 class VaultError(SinkError):

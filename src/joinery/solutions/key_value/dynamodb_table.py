@@ -62,7 +62,7 @@ class DynamoTable:
         client: See `open_dynamodb`.
         name: The table's.
         threads: How many requests are under way at a time.
-        pause: Waits so many seconds.
+        pause: Waits for a number of seconds.
     """
 
     def __init__(

@@ -62,7 +62,7 @@ class SingleTableState(LoggedState):
         shards: Over how many partition keys each relation is spread.
         lag_s: How far behind an index may be.
         owner: Who keeps join state in the table.
-        pause: Waits so many seconds.
+        pause: Waits for a number of seconds.
     """
 
     def __init__(

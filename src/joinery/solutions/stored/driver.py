@@ -56,7 +56,7 @@ class StoreDriver:
         tactic: How the roots and the documents of a product with a root are found.
         team: Who makes documents beside this process, where `state` is a `SharedState` and
             `tactic` the `RowTactic`; closed with the driver.
-        alone: Up to so many roots of a batch are not worth a team.
+        alone: The most roots of a batch that are not worth a team.
     """
 
     def __init__(

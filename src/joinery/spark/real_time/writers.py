@@ -110,7 +110,7 @@ class DriverWriter:
 
 
 def producer_properties(max_bytes: int) -> dict[str, str]:
-    """Return the properties of a producer of records of at most so many bytes; a user's win."""
+    """Return the properties of a producer of records up to `max_bytes`; a user's win."""
     return {
         "compression.type": "lz4",
         "max.request.size": str(max_bytes),

@@ -20,7 +20,7 @@ from joinery.semantics.rows import JoinValue
 _PART = 16 << 20
 """Bytes of the text that are searched at a time: a copy of these is searched faster."""
 _FEW = 8
-"""Up to so many values are looked for one by one."""
+"""The most values that are looked for one by one."""
 _VALUE = rb'("(?:[^"\\]|\\.)*"|[^,}\]]+)'
 _ENDS = (b",", b"}")
 

@@ -135,7 +135,7 @@ public final class BatchSize {
     return meanBytes;
   }
 
-  /** Returns about how many rows are in so many bytes. */
+  /** Returns about how many rows are in a number of bytes. */
   public long rowsIn(long bytes) {
     return meanBytes > 0 ? (long) Math.ceil(bytes / meanBytes) : bytes > 0 ? Long.MAX_VALUE / 2 : 0;
   }

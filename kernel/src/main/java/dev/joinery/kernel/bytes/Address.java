@@ -5,7 +5,7 @@ public final class Address {
   /** The address of what leaves the chain; it is not a node's. */
   public static final int OUTPUT = 0;
 
-  /** The number under which a level's own notes stand; no program has so many nodes. */
+  /** The number under which a level's own notes stand; no program has that many nodes. */
   public static final int EXPIRY = Integer.MAX_VALUE - 1;
 
   /**

@@ -19,7 +19,7 @@ import java.util.Queue;
  * for more than {@link #MOST_PASSED} that pass through to later levels.
  */
 final class Inbox {
-  /** So many of those that may wait are taken together. */
+  /** How many of those that may wait are taken together. */
   static final int PORTION = 1024;
 
   /** So many messages to later levels pass through before a portion, however fast they come. */

@@ -12,7 +12,7 @@ final class Backlogs {
   /** A longer batch works a backlog off. */
   static final long SHORT_MS = 5_000;
 
-  /** So many short batches in a row are no chance. */
+  /** With this many short batches in a row it is no chance. */
   static final int IN_A_ROW = 3;
 
   private final Map<UUID, Integer> rows = new HashMap<>();

@@ -22,7 +22,7 @@ final class TopicPart extends LogPart {
    */
   record Topic(int number, String name, Map<String, String> properties, int maxRecordBytes) {}
 
-  /** So many offsets are read at a time; a client that goes on elsewhere has fetched in vain. */
+  /** How many offsets are read at a time; a client that goes on elsewhere has fetched in vain. */
   private static final long OFFSETS = 100_000;
 
   private final Topic of;

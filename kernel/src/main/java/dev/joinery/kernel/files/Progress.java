@@ -27,7 +27,7 @@ record Progress(
   }
 
 
-  /** After so many lines and bytes of a file. */
+  /** After a number of lines and bytes of a file. */
   record Point(long line, long offset) {
     static final Point START = new Point(0, 0);
   }

@@ -11,8 +11,8 @@ import org.apache.spark.sql.connector.read.streaming.PartitionOffset;
  *
  * @param done the names of the files that it read to their end
  * @param file the one that it was reading; null for none
- * @param line after so many lines of that
- * @param offset after so many bytes of it
+ * @param line after how many lines of that
+ * @param offset after how many bytes of it
  * @param lines all that it read
  * @param bytes all that it read
  */

@@ -24,6 +24,6 @@ record TailPartition(
     long label,
     TailPartition.Begun begun)
     implements InputPartition {
-  /** After so many lines and bytes of a file. */
+  /** After a number of lines and bytes of a file. */
   record Begun(String file, long line, long offset) implements java.io.Serializable {}
 }

@@ -73,7 +73,7 @@ final class AvroCursor extends Cursor {
     return (int) count;
   }
 
-  /** Steps over so many bytes; returns where they begin. */
+  /** Steps over a number of bytes; returns where they begin. */
   int skip(int length) {
     if (length > end - at) {
       throw tooShort();

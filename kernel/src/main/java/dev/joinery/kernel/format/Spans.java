@@ -17,7 +17,7 @@ final class Spans {
   /** How many were added. */
   int size;
 
-  /** Spans of so many names, all absent. */
+  /** Spans of a number of names, all absent. */
   Spans(int names) {
     from = new int[names];
     to = new int[names];

@@ -21,7 +21,7 @@ public final class DocumentLimit {
     this.maxBytes = maxBytes;
   }
 
-  /** Whether so many bytes are too many. */
+  /** Whether a document of this size, in bytes, is too large. */
   public boolean isBelow(long bytes) {
     return maxBytes < bytes;
   }

@@ -34,7 +34,7 @@ sealed interface Delivery {
 
   void write(ByteWriter out);
 
-  /** Whether what has so many bytes may not be sent. */
+  /** Whether a document of this size, in bytes, may not be sent. */
   boolean isLimitBelow(long bytes);
 
   /** True where the receiver holds nothing. */

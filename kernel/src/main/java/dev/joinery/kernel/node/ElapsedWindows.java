@@ -2,7 +2,7 @@ package dev.joinery.kernel.node;
 
 import dev.joinery.kernel.program.GroupProgram;
 
-/** Windows whose lengths are so many microseconds, whatever a calendar says. */
+/** Windows whose lengths are a fixed number of microseconds, whatever a calendar says. */
 final class ElapsedWindows extends Windows {
   private static final long DAY = 86_400_000_000L;
   private static final long WEEK = 7 * DAY;

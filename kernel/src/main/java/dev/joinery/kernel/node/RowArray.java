@@ -16,7 +16,7 @@ final class RowArray {
   private int at;
   private int end;
 
-  /** Begins an array of rows that have so many bytes together. */
+  /** Begins an array of rows that have this many bytes together. */
   void begin(int rows, long rowBytes) {
     at = UnsafeArrayData.calculateHeaderPortionInBytes(rows);
     end = at + rows * Long.BYTES;

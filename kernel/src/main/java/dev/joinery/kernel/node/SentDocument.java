@@ -80,7 +80,7 @@ final class SentDocument {
     known = sent || version == 0 || (flags & NONE) != 0;
   }
 
-  /** Whether a document of so many bytes may not be sent. */
+  /** Whether a document of this size, in bytes, may not be sent. */
   boolean isLimitBelow(long bytes) {
     return limit.isBelow(bytes);
   }

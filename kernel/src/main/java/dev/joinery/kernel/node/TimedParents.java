@@ -19,7 +19,7 @@ import java.util.Map;
  * which it was announced; tells their Fold what changed for those between two times.
  */
 final class TimedParents {
-  /** So many messages are held at once; more are sent one after the other. */
+  /** The most messages that are held at once; more are sent one after the other. */
   private static final int FEW = 256;
 
   private final int fold;

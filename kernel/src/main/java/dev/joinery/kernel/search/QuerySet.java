@@ -17,12 +17,12 @@ import org.apache.spark.sql.catalyst.InternalRow;
  * of its own, so those that came last are apart from those that came before them.
  */
 public final class QuerySet {
-  /** So many changes, or this share of the queries, are indexed beside the others. */
+  /** The most changes, or this share of the queries, that are indexed beside the others. */
   private static final int FEW = 512;
 
   private static final int SHARE = 8;
 
-  /** So many of them are indexed again with every change. */
+  /** How many of them are indexed again with every change. */
   private static final int LATEST = 32;
 
   private final Language language;

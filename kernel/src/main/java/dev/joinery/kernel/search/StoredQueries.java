@@ -53,7 +53,7 @@ public final class StoredQueries {
         }
       };
 
-  /** So many texts are not read again. */
+  /** How many texts are remembered as they were read. */
   private static final int TEXTS = 4096;
 
   private final Language language;

@@ -113,7 +113,7 @@ final class TextTokens {
   private void boost() throws BrokenException {
     Matcher number = NUMBER.matcher(text).region(at + 1, text.length());
     if (!number.lookingAt()) {
-      throw new BrokenException("behind ^ a number is missing");
+      throw new BrokenException("a number is missing after ^");
     }
     tokens.add(Token.of(Kind.BOOST, text.substring(at, number.end())));
     at = number.end();

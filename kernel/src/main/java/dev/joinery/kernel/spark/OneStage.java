@@ -62,7 +62,7 @@ final class OneStage implements AutoCloseable {
     return number;
   }
 
-  /** Whether so many tasks hand their rows on in memory; waits until there are slots for them. */
+  /** Whether this many tasks hand their rows on in memory; waits until there are slots for them. */
   boolean takes(int wanted) {
     if (tasks == 0) {
       try {

@@ -21,7 +21,7 @@ import org.apache.spark.unsafe.types.UTF8String;
  */
 public final class OutputReader implements Serializable {
   private static final String HINT =
-      "mend the frame; documents(…, dead_letters=True) gives such changes as rows.";
+      "correct the frame; documents(…, dead_letters=True) gives such changes as rows.";
 
   private final Program.ProductProgram product;
   private transient JsonWriter writer;

@@ -15,8 +15,8 @@ import scala.collection.Iterator;
  * The rows of a task that runs for minutes, read ahead by a thread of its own: so the task knows
  * which of them have come, where asking for the next one would wait for it.
  *
- * <p>Remembers copies of rows of so many bytes; while it holds that many, the thread waits, and so
- * does whoever sends them.
+ * <p>Remembers copies of rows up to a number of bytes; while it holds that many, the thread waits,
+ * and so does whoever sends them.
  */
 public final class RowsAhead {
   private static final int MOST_BYTES = 16 << 20;

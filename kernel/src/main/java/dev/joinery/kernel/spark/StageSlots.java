@@ -54,12 +54,12 @@ public final class StageSlots {
     return slots;
   }
 
-  /** Whether so many tasks may wait for each other. */
+  /** Whether this many tasks may wait for each other. */
   boolean fits(int tasks) {
     return !closed && tasks <= slots;
   }
 
-  /** Takes slots for so many tasks once there are any; false once there are none forever. */
+  /** Takes slots for this many tasks once there are any; false if there never will be. */
   boolean take(int tasks) throws InterruptedException {
     if (!fits(tasks)) {
       return false;

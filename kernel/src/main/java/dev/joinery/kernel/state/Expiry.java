@@ -261,7 +261,7 @@ public final class Expiry {
     return Math.max(periodMicros / PERIODS, LEAST_PERIOD_MICROS);
   }
 
-  /** How long a period is that is so many times longer than others. */
+  /** How long a period is that is a number of times longer than others. */
   private long microsOf(int wider) {
     long micros = periodMicros;
     for (int i = 0; i < wider && micros < LONG_PERIOD_MICROS; i++) {

@@ -10,7 +10,7 @@ import java.util.List;
  * <p>So one look costs no table, and many looks at a full page cost no more than one each.
  */
 final class Places {
-  /** Up to so many entries, going through them is as cheap as a table. */
+  /** Up to this many entries, going through them is as cheap as a table. */
   private static final int FEW = 16;
 
   /** What an entry costs a table, in entries gone through. */
