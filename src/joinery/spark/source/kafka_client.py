@@ -8,6 +8,7 @@ its start, with the exact range.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from joinery.errors import RunError
 from joinery.model.warning import RunWarning
 from joinery.project.kafka import KafkaOptions
 from joinery.spark.jar import require_connector
-from joinery.spark.jvm import class_of, elements
+from joinery.spark.jvm import class_of, elements, made_beside_jars
 from joinery.spark.source.source import Positions
 
 Answer = TypeVar("Answer")
@@ -29,6 +30,7 @@ Edges = Mapping[Partition, tuple[int, int]]
 """By partition, the first offset and the end."""
 _TIMEOUT_MS = 20_000
 _ADMIN = "org.apache.kafka.clients.admin"
+_EDGES = "dev.joinery.kernel.kafka.TopicEdges"
 _NO_ID = "A" * 22
 _CONNECTIONS = "connection-creation-total"
 _ANSWER, _REQUEST = "default.api.timeout.ms", "request.timeout.ms"
@@ -49,10 +51,7 @@ class _Classes:
         self.list = class_of(spark, "java.util.ArrayList")
         self.duration = class_of(spark, "java.time.Duration")
         self.client = class_of(spark, f"{_ADMIN}.AdminClient")
-        self.spec = class_of(spark, f"{_ADMIN}.OffsetSpec")
-        self.offset_options = class_of(spark, f"{_ADMIN}.ListOffsetsOptions")
         self.partition = class_of(spark, "org.apache.kafka.common.TopicPartition")
-        self.isolation = class_of(spark, "org.apache.kafka.common.IsolationLevel")
         self.position = class_of(spark, "org.apache.kafka.clients.consumer.OffsetAndMetadata")
 
 
@@ -109,6 +108,7 @@ class KafkaClient:
             properties.put(name, limit)
         try:
             self._admin = self._java.client.create(properties)
+            self._java_edges = made_beside_jars(spark, _EDGES, self._admin)
         except Exception as error:
             raise self._failed("cannot make a client for", error) from error
 
@@ -134,14 +134,14 @@ class KafkaClient:
         """Return the topics whose whole name matches, with their partitions."""
         return self._described([each for each in self.names() if re.fullmatch(pattern, each)])
 
-    def edges(self, pattern: str) -> list[tuple[tuple[str, int], int, int]]:
+    def edges(self, pattern: str) -> list[tuple[Partition, int, int]]:
         """Return (topic, partition), first offset and end of all partitions that match."""
-        return self._edges(self.partitions(pattern))
+        found = self._edges([each for each in self.names() if re.fullmatch(pattern, each)])
+        return [(place, low, high) for place, (low, high) in found.items()]
 
     def edges_of(self, topics: Collection[str]) -> dict[Partition, tuple[int, int]]:
         """Return where the partitions of the topics that are there begin and end."""
-        found = self._edges(self._described([each for each in self.names() if each in topics]))
-        return {place: (low, high) for place, low, high in found}
+        return self._edges([each for each in self.names() if each in topics])
 
     def ids(self, pattern: str) -> dict[str, str]:
         """Return the ids of the topics that match; brokers before Kafka 2.8 give none."""
@@ -151,21 +151,15 @@ class KafkaClient:
 
     def committed_ends(self, topics: Collection[str]) -> dict[tuple[str, int], int]:
         """Return, by (topic, partition), where what is committed ends: at an open transaction."""
-        found = self._described([each for each in self.names() if each in topics])
-        places = [(topic, each) for topic, partitions in found for each in partitions]
-        latest, committed = self._java.spec.latest(), self._java.isolation.READ_COMMITTED
-        return dict(zip(places, self._offsets(places, latest, committed), strict=True))
+        there = [each for each in self.names() if each in topics]
+        return {place: end for place, (_, end) in self._edges(there, committed=True).items()}
 
     def standing(self, topics: Collection[str]) -> tuple[int, float]:
         """Return what changes once other replicas lead or follow, or a broker was away.
 
         Whoever reads a partition on then may read another log.
         """
-        wanted = self._java.list()
-        for each in topics:
-            wanted.add(each)
-        found = self._ask(lambda: self._admin.describeTopics(wanted).allTopicNames().get())
-        return int(found.hashCode()), self._connections()
+        return int(self._description(topics).hashCode()), self._connections()
 
     def _connections(self) -> float:
         """Return how often a broker was connected to."""
@@ -189,11 +183,18 @@ class KafkaClient:
 
     def _topics(self, names: Iterable[str]) -> dict[str, Any]:
         """Return the descriptions of topics, by their names in order."""
-        wanted = self._java.list()
-        for name in names:
-            wanted.add(name)
-        found = self._ask(lambda: self._admin.describeTopics(wanted).allTopicNames().get())
+        found = self._description(names)
         return {name: found.get(name) for name in sorted(map(str, elements(found.keySet())))}
+
+    def _description(self, topics: Iterable[str]) -> Any:
+        wanted = self._list(topics)
+        return self._ask(lambda: self._admin.describeTopics(wanted).allTopicNames().get())
+
+    def _list(self, names: Iterable[str]) -> Any:
+        wanted = self._java.list()
+        for each in names:
+            wanted.add(each)
+        return wanted
 
     def ends(self, pattern: str) -> dict[str, dict[str, int]]:
         """Return the next offset of each partition, by topic, of topics that match."""
@@ -203,23 +204,15 @@ class KafkaClient:
         return ends
 
     def _edges(
-        self, topics: Iterable[tuple[str, tuple[int, ...]]]
-    ) -> list[tuple[tuple[str, int], int, int]]:
-        spec = self._java.spec
-        places = [(topic, each) for topic, partitions in topics for each in partitions]
-        first, last = (self._offsets(places, each) for each in (spec.earliest(), spec.latest()))
-        return [(place, low, high) for place, low, high in zip(places, first, last, strict=True)]
-
-    def _offsets(
-        self, places: Sequence[tuple[str, int]], edge: Any, isolation: Any = None
-    ) -> list[int]:
-        options = self._java.offset_options(*() if isolation is None else (isolation,))
-        wanted = self._java.map()
-        keys = [self._java.partition(*place) for place in places]
-        for key in keys:
-            wanted.put(key, edge)
-        found = self._ask(lambda: self._admin.listOffsets(wanted, options).all().get())
-        return [int(found.get(key).offset()) for key in keys]
+        self, topics: Iterable[str], *, committed: bool = False
+    ) -> dict[Partition, tuple[int, int]]:
+        wanted = self._list(topics)
+        told = json.loads(self._ask(lambda: self._java_edges.of(wanted, committed)))
+        return {
+            (topic, int(partition)): (low, high)
+            for topic, partitions in told.items()
+            for partition, (low, high) in partitions.items()
+        }
 
     def tell_group(self, group: str, positions: Mapping[str, Mapping[str, int]]) -> None:
         """Note, for a consumer group, what was read.
