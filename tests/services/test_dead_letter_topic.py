@@ -184,6 +184,19 @@ def test_records_are_put_back_beside_their_topic_with_their_places(
     assert describe_topic(brokers(kafka), topic) is None
 
 
+def test_a_record_is_put_back_once_for_each_time_that_it_was_refused(
+    kafka: Service, topic: str
+) -> None:
+    first, later = "2026-01-02T03:04:05Z", "2026-01-02T03:04:06Z"
+    replay_kafka(brokers(kafka), [letter(topic, 3, time=first)])
+    replay_kafka(brokers(kafka), [letter(topic, 3, time=first), letter(topic, 4, time=first)])
+    replay_kafka(brokers(kafka), [letter(topic, 4, time=later)])
+
+    places = [each.key for each in read_topic(brokers(kafka), f"{topic}.joinery-replay")]
+
+    assert [3, 4, 4] == [int(each[10:29]) for each in places if each]
+
+
 def test_a_cut_record_is_read_from_its_topic(kafka: Service, topic: str) -> None:
     log = Log(kafka.address, {})
     log.put(topic, {"id": 1, "name": "a long name"})

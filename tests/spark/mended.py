@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,7 +38,7 @@ class MendedShop:
         return self.queue.find(Selection())
 
     def mend(self, letter: DeadLetter, value: str) -> None:
-        mended = DeadLetter(letter.id, {**letter.facts, "value": value})
+        mended = replace(letter, facts={**letter.facts, "value": value})
         assert [] == self.queue.replay([mended])
 
     def names(self) -> dict[int, str]:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.spark.mended import MendedShop
 
+from joinery.dead_letters.queue import Selection
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -69,11 +71,15 @@ def test_putting_a_record_back_twice_changes_nothing_more(shop: Shop) -> None:
     shop.run()
     shop.put("2.jsonl", '{"id":1,"name":"Ada Lovelace"}')
     shop.run()
+    (again,) = shop.queue.find(Selection(closed=True))
+    shop.mend(again, '{"id":1,"name":"Ada"}')
+    once = shop.run().totals
 
-    shop.mend(letter, '{"id":1,"name":"Ada"}')
+    shop.mend(again, '{"id":1,"name":"A."}')
     totals = shop.run().totals
 
     assert {1: "Ada Lovelace"} == shop.names()
+    assert (0, 0) == (once.read, once.documents)
     assert (1, 0, 0) == (totals.read, totals.applied, totals.documents)
 
 

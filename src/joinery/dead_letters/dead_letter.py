@@ -224,12 +224,18 @@ def sorted_out(lines: Iterable[str | bytes], marks: Iterable[Resolution]) -> Ite
         stood = newest.get(letter.id)
         if stood is None or moment(stood.time) < moment(letter.time):
             newest[letter.id] = letter
+    done = newest_marks(marks)
+    for letter in sorted(newest.values(), key=_order):
+        yield letter.marked(done.get(letter.id))
+
+
+def newest_marks(marks: Iterable[Resolution]) -> dict[str, Resolution]:
+    """Return the newest mark of each letter, by the letter's id."""
     done: dict[str, Resolution] = {}
     for mark in marks:
         if mark.id not in done or done[mark.id].at <= mark.at:
             done[mark.id] = mark
-    for letter in sorted(newest.values(), key=_order):
-        yield letter.marked(done.get(letter.id))
+    return done
 
 
 def _order(letter: DeadLetter) -> tuple[Any, ...]:

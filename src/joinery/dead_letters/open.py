@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from joinery.dead_letters.folder import DeadLetterFolder, DeadLetterReader, DeadLetterWriter
@@ -18,6 +22,7 @@ from joinery.project.option import property_texts
 from joinery.project.product import ProjectSpec
 from joinery.project.run import RunSpec
 
+_LOCK = ".replay.lock"
 _NOT_IN_TOPICS = re.compile(r"[^A-Za-z0-9._-]")
 _SECURITY = ("security.", "sasl.", "ssl.")
 
@@ -68,6 +73,21 @@ def dead_letter_folder(spec: ProjectSpec) -> Place | None:
         return folder
     kind, options = _place(spec)
     return spec.path_of(str(options["path"])) if kind == "files" else None
+
+
+@contextmanager
+def alone(spec: ProjectSpec) -> Iterator[None]:
+    """Put letters back while no other process of this machine does; one that does is waited for.
+
+    Raises:
+        DeadLetterPlaceError: The project names no place that can hold them.
+    """
+    folder = dead_letter_folder(spec)
+    place = folder if isinstance(folder, Path) else spec.scratch
+    place.mkdir(parents=True, exist_ok=True)
+    with (place / _LOCK).open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def dead_letter_topic(spec: ProjectSpec) -> tuple[Any, str]:

@@ -19,9 +19,10 @@ from joinery.dead_letters.dead_letter import (
     Resolution,
     State,
     moment,
+    newest_marks,
     sorted_out,
 )
-from joinery.dead_letters.open import dead_letter_reader, source_brokers
+from joinery.dead_letters.open import alone, dead_letter_reader, source_brokers
 from joinery.dead_letters.replay import ReplayError, replay_documents, replay_files, why_unfit
 from joinery.delivery.control import who
 from joinery.errors import JoineryError, SpecError
@@ -154,11 +155,24 @@ class DeadLetterQueue:
             letters: Which.
             by: Who puts them back; the user of this process where nobody is named.
         """
-        kept: list[NotReplayed] = []
-        for (kind, of, where), group in groupby(sorted(letters, key=_way), _way):
-            some = list(group)
-            kept += self._attempt(partial(self._ways[kind], of, where), some, by)
+        with alone(self._spec):
+            kept = self._handled_meanwhile(letters)
+            left = {each.letter.id for each in kept}
+            open_still = [each for each in letters if each.id not in left]
+            for (kind, of, where), group in groupby(sorted(open_still, key=_way), _way):
+                some = list(group)
+                kept += self._attempt(partial(self._ways[kind], of, where), some, by)
         return kept
+
+    def _handled_meanwhile(self, letters: Sequence[DeadLetter]) -> list[NotReplayed]:
+        """Return the letters that were open when they were found, and are not any more."""
+        done = newest_marks(self._reader.marks())
+        now = [each.marked(done.get(each.id)) for each in letters if each.state == "open"]
+        return [
+            NotReplayed(each, f"it was {each.state} meanwhile, at {each.at} by {each.by}")
+            for each in now
+            if each.state != "open"
+        ]
 
     def _attempt(
         self,

@@ -1,8 +1,10 @@
 """Puts dead letters back: records to where they are read, documents to the sink that refused.
 
 A record is put back at its first place in the log, so it is applied where nothing newer of
-its key was, and changes nothing where it was applied already. A document keeps its version,
-so the sink leaves it out where it has a newer one; one that comes too late for that is not sent.
+its key was, and changes nothing where it was applied already. Rows that are only ever added have
+no such memory, so a record that stands put back since its letter is not put back again. A document
+keeps its version, so the sink leaves it out where it has a newer one; one that comes too late for
+that is not sent.
 
 Invariant: putting a letter back twice leaves what doing it once leaves.
 """
@@ -15,12 +17,13 @@ import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from glob import escape
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from joinery.dead_letters.dead_letter import DeadLetter
+from joinery.dead_letters.dead_letter import DeadLetter, moment
 from joinery.dead_letters.overtaken import overtaken
 from joinery.errors import RunError
 from joinery.files import write_whole
@@ -28,6 +31,10 @@ from joinery.plan.product import Product
 from joinery.plan.stream import Stream
 from joinery.sinks.line import StagedRow
 from joinery.sinks.protocol import Sink, SinkError, StagedBatch
+
+_STAMP = "%Y%m%dT%H%M%S%fZ"
+_REPLAY = ".replay.jsonl"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class ReplayError(RunError):
@@ -57,18 +64,68 @@ def replay_files(
         some = sorted(group, key=lambda each: int(each.facts["line"]))
         file = root / topic / name
         lines = [(int(each.facts["line"]), sealed(_whole_line(file, each))) for each in some]
-        _write_replay(root / topic, name, lines)
+        standing = _put_back(root / topic, name)
+        left = [
+            (line, moment(letter.time))
+            for letter, line in zip(some, lines, strict=True)
+            if not is_put_back(letter, standing.get(line))
+        ]
+        if left:
+            newest = max(_EPOCH, *(at for _, at in left))
+            _write_replay(root / topic, name, [line for line, _ in left], newest)
 
 
 def _file_of(letter: DeadLetter) -> tuple[str, str]:
     return str(letter.facts["topic"]), str(letter.facts["file"])
 
 
-def _write_replay(folder: Path, name: str, lines: Iterable[tuple[int, bytes]]) -> None:
-    """Write the file that the files source reads as lines of another."""
-    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
+def _write_replay(
+    folder: Path, name: str, lines: Iterable[tuple[int, bytes]], newest: datetime
+) -> None:
+    """Write the file that the files source reads as lines of another.
+
+    Args:
+        folder: Where the other is.
+        name: Its name.
+        lines: With their numbers there.
+        newest: The time of the newest letter, by the clock of the run that wrote it: what is
+            refused again is later by the same clock, whatever that of this machine says.
+    """
     content = b"".join(b"%d\t%s\n" % (number, raw) for number, raw in lines)
-    write_whole(folder / f"{name}.{stamp}.replay.jsonl", content, synced=True)
+    while (file := folder / f"{name}.{newest.strftime(_STAMP)}{_REPLAY}").exists():
+        newest += timedelta(microseconds=1)
+    write_whole(file, content, synced=True)
+
+
+def is_put_back(letter: DeadLetter, since: datetime | None) -> bool:
+    """Return whether a record stands put back, so that to do it again would add it once more.
+
+    Args:
+        letter: Of the record.
+        since: The time of the letter for which it was put back last; None where it never was.
+    """
+    return since is not None and moment(letter.time) <= since
+
+
+def _put_back(folder: Path, name: str) -> dict[tuple[int, bytes], datetime]:
+    """Return the lines that stand put back of a file, with their numbers there, and since when.
+
+    Args:
+        folder: Where the file is.
+        name: Its name.
+    """
+    found: dict[tuple[int, bytes], datetime] = {}
+    for file in sorted(folder.glob(f"{escape(name)}.*{_REPLAY}")):
+        stamp = file.name.removeprefix(f"{name}.").removesuffix(_REPLAY)
+        try:
+            since = datetime.strptime(stamp, _STAMP).replace(tzinfo=UTC)
+        except ValueError:  # somebody else's
+            continue
+        for line in file.read_bytes().split(b"\n"):
+            number, _, raw = line.partition(b"\t")
+            if number.isdigit():
+                found[int(number), raw] = since
+    return found
 
 
 def _whole_line(file: Path, letter: DeadLetter) -> bytes:

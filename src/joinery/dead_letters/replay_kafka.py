@@ -1,26 +1,29 @@
 """Puts records of a Kafka source back, into the topics beside their own.
 
+A header of each says of which time its letter is: one that stands there since then is not put back
+again, as after a command that was killed before it had marked the letter.
+
 Invariant: when it returns, the brokers have every record, at its first place.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from itertools import groupby
 from typing import Any
 
 from joinery.clients.kafka import Brokers
 from joinery.clients.kafka_producer import Producer
-from joinery.clients.kafka_reader import Record, read_record
-from joinery.dead_letters.dead_letter import DeadLetter
-from joinery.dead_letters.replay import ReplayError, kept_words
-from joinery.dead_letters.replay_key import (
-    replay_key,
-)
+from joinery.clients.kafka_reader import Record, read_record, read_topic
+from joinery.dead_letters.dead_letter import DeadLetter, moment
+from joinery.dead_letters.replay import ReplayError, is_put_back, kept_words
+from joinery.dead_letters.replay_key import replay_key
 from joinery.dead_letters.topic import ensure_topic
 from joinery.project.kafka import REPLAY
 
 _SETTINGS: Mapping[str, Any] = {"acks": "all"}
+_TIME = "joinery.letter_time"
 _CREATED = {
     "cleanup.policy": "delete",
     "retention.ms": "-1",
@@ -39,19 +42,41 @@ def replay_kafka(brokers: Brokers, letters: Sequence[DeadLetter]) -> None:
     whole = {letter.id: _whole(brokers, letter) for letter in letters}
     for topic, some in groupby(letters, lambda each: str(each.facts["topic"])):
         standing = ensure_topic(brokers, topic + REPLAY, _CREATED)
+        since = _put_back(brokers, topic + REPLAY)
+        records = [
+            (whole[each.id], each.time)
+            for each in some
+            if not is_put_back(each, since.get(_content(whole[each.id])))
+        ]
         settings = {**_SETTINGS, "message.max.bytes": standing.max_bytes}
         producer = Producer(brokers, **settings)
         try:
-            _produce(producer, topic + REPLAY, [whole[each.id] for each in some])
+            _produce(producer, topic + REPLAY, records)
         finally:
             producer.close()
 
 
-def _produce(producer: Producer, topic: str, records: Sequence[Record]) -> None:
+def _content(record: Record) -> tuple[bytes | None, bytes | None]:
+    """Return key and value under which a record is put back."""
+    return replay_key(record.partition, record.offset, record.key), record.value
+
+
+def _put_back(brokers: Brokers, topic: str) -> Mapping[tuple[bytes | None, bytes | None], datetime]:
+    """Return what a topic of replays has, and the newest time of the letters of each."""
+    found: dict[tuple[bytes | None, bytes | None], datetime] = {}
+    for each in read_topic(brokers, topic):
+        if told := dict(each.headers).get(_TIME):
+            content, at = (each.key, each.value), moment(told.decode())
+            found[content] = max(at, found.get(content, at))
+    return found
+
+
+def _produce(producer: Producer, topic: str, records: Sequence[tuple[Record, str]]) -> None:
+    """Produce records, each with the time of its letter."""
     producer.begin()
-    for each in records:
-        key = replay_key(each.partition, each.offset, each.key)
-        if not producer.send(topic, key, each.value, []):
+    for each, time in records:
+        key, value = _content(each)
+        if not producer.send(topic, key, value, [(_TIME, time.encode())]):
             raise ReplayError(
                 f"the record at partition {each.partition}, offset {each.offset} is too large",
                 hint=f'Raise max.message.bytes of topic "{topic}".',

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -143,6 +144,56 @@ def test_what_was_put_back_is_not_listed_any_more(queue: DeadLetterQueue, tmp_pa
 
     assert [] == queue.find(Selection())
     assert ["replayed"] == [each.state for each in queue.find(Selection(closed=True))]
+
+
+def test_a_record_whose_mark_was_not_made_is_put_back_once(
+    queue: DeadLetterQueue, tmp_path: Path
+) -> None:
+    write(tmp_path, record(1), record(2, '{"id":2}'))
+    queue.replay(queue.find(Selection()))
+    (tmp_path / ".joinery/dead_letters/.marks.jsonl").unlink()  # as a kill before it leaves it
+    again = queue.find(Selection())
+
+    kept = queue.replay(again[1:])
+    kept += queue.replay(again[:1])
+
+    assert ([], []) == (kept, queue.find(Selection()))
+    assert [b"1\t{broken", b'2\t{"id":2}'] == replayed(tmp_path)
+
+
+def test_another_value_is_put_back_beside_the_first(queue: DeadLetterQueue, tmp_path: Path) -> None:
+    write(tmp_path, record(1))
+    (letter,) = queue.find(Selection())
+    queue.replay([letter.with_value('{"id":"one"}')])
+    (letter,) = queue.find(Selection(closed=True))
+
+    queue.replay([letter.with_value('{"id":1}')])
+
+    assert [b'1\t{"id":"one"}', b'1\t{"id":1}'] == replayed(tmp_path)
+
+
+def test_what_was_refused_again_is_put_back_again(queue: DeadLetterQueue, tmp_path: Path) -> None:
+    write(tmp_path, record(1))
+    queue.replay(queue.find(Selection()))
+    write(tmp_path, record(1, time="2026-01-02T03:05:00Z"), name="profile-000001-0000000001")
+
+    assert [] == queue.replay(queue.find(Selection()))
+
+    assert [b"1\t{broken", b"1\t{broken"] == replayed(tmp_path)
+
+
+def test_of_two_who_put_a_letter_back_the_second_is_told_of_the_first(
+    queue: DeadLetterQueue, tmp_path: Path
+) -> None:
+    write(tmp_path, record(1), record(2))
+    seen_by_both = queue.find(Selection())
+    queue.replay(seen_by_both[:1], by="ada")
+
+    (kept,) = queue.replay([each.with_value('{"id":3}') for each in seen_by_both])
+
+    assert "1.jsonl:1" == kept.letter.place
+    assert re.fullmatch("it was replayed meanwhile, at 2.* by ada", kept.why)
+    assert [b"1\t{broken", b'2\t{"id":3}'] == replayed(tmp_path)
 
 
 def test_what_is_dropped_stays_where_it_is(queue: DeadLetterQueue, tmp_path: Path) -> None:
