@@ -10,11 +10,11 @@ import base64
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from joinery.errors import SpecError
+from joinery.errors import RunError, SpecError
 
 State = Literal["open", "replayed", "dropped"]
 Kind = Literal["record", "document", "held", "event"]
@@ -51,6 +51,20 @@ _ID_DIGITS = 12
 _VALUE = ("value", "value_base64")
 
 
+class BrokenLetterError(RunError):
+    """Among dead letters is something that is none."""
+
+    code = "RUN_LETTERS"
+
+    def __init__(self, place: str, what: str = "a dead letter") -> None:
+        self.place = place
+        super().__init__(
+            f"{place} is not {what}",
+            detail="It was cut off, or another program wrote it.",
+            hint="Take it out there, or put it back from a backup; the others are read then.",
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Resolution:
     """What somebody did about a letter.
@@ -68,6 +82,9 @@ class Resolution:
     until: str
     at: str
     by: str = ""
+
+
+_MARK = fields(Resolution)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,9 +220,37 @@ def parse_dead_letter(line: str | bytes) -> DeadLetter:
     return DeadLetter(hashlib.sha256(text).hexdigest()[:_ID_DIGITS], facts)
 
 
-def parse_resolution(line: str | bytes) -> Resolution:
-    """Return the mark that a line holds."""
-    return Resolution(**json.loads(line))
+def letter_line(line: bytes, place: str) -> bytes:
+    """Return a line that is one of a letter.
+
+    Args:
+        line: With its end, or without.
+        place: Where it stands, for messages.
+
+    Raises:
+        BrokenLetterError: It is none.
+    """
+    text = line.strip()
+    if not (text.startswith(b"{") and text.endswith(b"}")):
+        raise BrokenLetterError(place)
+    return line
+
+
+def parse_resolution(line: str | bytes, place: str) -> Resolution:
+    """Return the mark that a line holds; what a later version says beside is left out.
+
+    Args:
+        line: JSON.
+        place: Where it stands, for messages.
+
+    Raises:
+        BrokenLetterError: It holds none.
+    """
+    try:
+        told = json.loads(line)
+        return Resolution(**{each.name: told[each.name] for each in _MARK if each.name in told})
+    except (ValueError, TypeError) as error:
+        raise BrokenLetterError(place, "a mark of dead letters") from error
 
 
 def resolution_line(mark: Resolution) -> str:

@@ -14,7 +14,12 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from joinery.dead_letters.dead_letter import Resolution, parse_resolution, resolution_line
+from joinery.dead_letters.dead_letter import (
+    Resolution,
+    letter_line,
+    parse_resolution,
+    resolution_line,
+)
 from joinery.errors import SinkUnavailableError
 from joinery.model.progress import Waiting
 from joinery.retry import Retry
@@ -115,7 +120,11 @@ class DeadLetterFolderReader:
         """Yield all letters, file by file."""
         for file in self._files():
             with file.open("rb") as lines:
-                yield from (line for line in lines if line.strip())
+                yield from (
+                    letter_line(line, f"{file}:{number}")
+                    for number, line in enumerate(lines, 1)
+                    if line.strip()
+                )
 
     def marks(self) -> Iterator[Resolution]:
         """Yield the marks in the order in which they were made."""
@@ -123,7 +132,9 @@ class DeadLetterFolderReader:
             lines = (self._path / _MARKS).read_bytes().splitlines()
         except FileNotFoundError:
             return
-        yield from (parse_resolution(line) for line in lines if line.endswith(b"}"))
+        for number, line in enumerate(lines, 1):
+            if line.endswith(b"}"):
+                yield parse_resolution(line, f"{self._path / _MARKS}:{number}")
 
     def mark(self, marks: Sequence[Resolution]) -> None:
         """Append marks; one that a crash cut off is as if it had not been made."""

@@ -13,7 +13,12 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
 
-from joinery.dead_letters.dead_letter import Resolution, parse_resolution, resolution_line
+from joinery.dead_letters.dead_letter import (
+    Resolution,
+    letter_line,
+    parse_resolution,
+    resolution_line,
+)
 from joinery.errors import SinkUnavailableError
 from joinery.files import append_decided, join_synced
 from joinery.place.remote_path import RemotePath
@@ -69,7 +74,11 @@ class RemoteDeadLettersReader:
         """Yield all letters, file by file."""
         for file, listed in self._files():
             content = _content(file, listed.tag)
-            yield from (line + b"\n" for line in content.split(b"\n") if line.strip())
+            yield from (
+                letter_line(line + b"\n", f"{file}:{number}")
+                for number, line in enumerate(content.split(b"\n"), 1)
+                if line.strip()
+            )
 
     def _files(self) -> list[tuple[RemotePath, Listed]]:
         return sorted(
@@ -84,7 +93,9 @@ class RemoteDeadLettersReader:
             lines = (self._folder / _MARKS).read_bytes().splitlines()
         except FileNotFoundError:
             return
-        yield from (parse_resolution(line) for line in lines if line.endswith(b"}"))
+        for number, line in enumerate(lines, 1):
+            if line.endswith(b"}"):
+                yield parse_resolution(line, f"{self._folder / _MARKS}:{number}")
 
     def mark(self, marks: Sequence[Resolution]) -> None:
         """Append marks."""

@@ -18,9 +18,10 @@ from typing import Any
 
 from joinery.clients.kafka import Brokers, Topic, create_topic, describe_topic
 from joinery.clients.kafka_producer import Producer
-from joinery.clients.kafka_reader import read_topic
+from joinery.clients.kafka_reader import Record, read_topic
 from joinery.dead_letters.dead_letter import (
     Resolution,
+    letter_line,
     parse_dead_letter,
     parse_resolution,
     resolution_line,
@@ -115,12 +116,20 @@ class DeadLetterTopicReader:
 
     def lines(self) -> Iterator[bytes]:
         """Yield all letters, partition by partition."""
-        return (each.value for each in read_topic(self._brokers, self._topic) if each.value)
+        return (
+            letter_line(each.value, _place(self._topic, each))
+            for each in read_topic(self._brokers, self._topic)
+            if each.value
+        )
 
     def marks(self) -> Iterator[Resolution]:
         """Yield the newest mark of each letter, and some older ones."""
         records = read_topic(self._brokers, self._marks)
-        return (parse_resolution(each.value) for each in records if each.value)
+        return (
+            parse_resolution(each.value, _place(self._marks, each))
+            for each in records
+            if each.value
+        )
 
     def mark(self, marks: Sequence[Resolution]) -> None:
         """Produce marks, and wait until the brokers have them."""
@@ -152,6 +161,10 @@ def cut(facts: Mapping[str, Any]) -> dict[str, Any]:
         for name, each in facts.items()
     }
     return {**short, "cut": True}
+
+
+def _place(topic: str, record: Record) -> str:
+    return f'the record in topic "{topic}", partition {record.partition}, offset {record.offset}'
 
 
 def _lines(part: Path) -> Iterator[bytes]:

@@ -15,7 +15,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Protocol, assert_never
 
@@ -73,6 +73,7 @@ class Holder:
         return self.machine == this_machine() and not _running(self.processes[0])
 
 
+_FACTS = fields(Holder)
 Change = Callable[[Holder | None], Holder | None]
 """Given who holds a lease, returns who is to; None leaves it as it is."""
 
@@ -208,11 +209,13 @@ def holder_in(file: Place) -> Holder | None:
 
 
 def _holder_of(content: bytes | None) -> Holder | None:
+    """Return who a lease names; None where it holds none, as after a crash of the machine."""
     try:
-        facts = json.loads(content or b"")
-    except ValueError:
+        told = json.loads(content or b"")
+        facts = {each.name: told[each.name] for each in _FACTS if each.name in told}
+        return Holder(**{**facts, "processes": tuple(facts["processes"])})
+    except (ValueError, TypeError, LookupError):
         return None
-    return Holder(**{**facts, "processes": tuple(facts["processes"])})
 
 
 def _text(holder: Holder) -> str:

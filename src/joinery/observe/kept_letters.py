@@ -9,7 +9,13 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from itertools import groupby
 
-from joinery.dead_letters.dead_letter import DeadLetter, Resolution, State, sorted_out
+from joinery.dead_letters.dead_letter import (
+    BrokenLetterError,
+    DeadLetter,
+    Resolution,
+    State,
+    sorted_out,
+)
 from joinery.dead_letters.reader import folder_reader
 from joinery.place.place import Place
 
@@ -80,7 +86,7 @@ def kept_letters(folder: Place | None) -> KeptLetters | None:
     reader = folder_reader(folder)
     try:
         return None if reader.size > _LARGEST_FOLDER else _read(reader.lines(), reader.marks())
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError, BrokenLetterError):
         return None
 
 

@@ -65,6 +65,23 @@ def test_a_released_lease_is_free_at_once_under_a_higher_epoch(tmp_path: Path) -
     second.release()
 
 
+def test_a_lease_of_a_later_version_is_held_and_what_names_nobody_is_free(tmp_path: Path) -> None:
+    file = tmp_path / "q.lease"
+    first = Lease(file, "q")
+    first.take()
+    edit(file, purpose="backup")
+    with pytest.raises(LeaseHeldError):
+        Lease(file, "q").take()
+    first.release()
+    file.write_text('{"owner": 1}')
+    second = Lease(file, "q")
+
+    second.take()
+
+    second.check()
+    second.release()
+
+
 def test_a_run_has_a_higher_epoch_than_the_rebuild_whose_checkpoint_it_goes_on_from(
     tmp_path: Path,
 ) -> None:
