@@ -7,14 +7,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from joinery.cli.ending import DONE
-from joinery.delivery.query_paths import QueryPaths
 from joinery.errors import SpecError
 from joinery.model.moment import second_text
 from joinery.observe.outline import queries_of
+from joinery.place.place import local
 from joinery.project.load import load_spec
 from joinery.project.marks import MarksSpec
 from joinery.project.product import ProjectSpec
 from joinery.spark.recovery.mark import bytes_by_mark, has_state, mark_last, marks_of
+from joinery.spark.recovery.replacement import next_checkpoint
 from joinery.text.figure import counted_text, size_text
 
 _WHAT = "a mark of state"
@@ -65,6 +66,6 @@ def _checkpoints(spec: ProjectSpec, products: Sequence[str]) -> Mapping[str, Pat
                 hint=f"Known: {', '.join(known)}. Another project: --file FILE.",
             )
     queries = sorted({known[each] for each in products or known})
-    found = {each: QueryPaths.of(spec.checkpoint, each).on_disk(_WHAT) for each in queries}
+    found = {each: local(next_checkpoint(spec.checkpoint, each), _WHAT) for each in queries}
     some = {query: each for query, each in found.items() if has_state(each)}
     return found if products else some or found

@@ -90,10 +90,10 @@ def _moved(spec: ProjectSpec, query: str, partitions: int, before: int | None) -
 
 def _tell(spec: ProjectSpec, queries: Mapping[str, Sequence[Product]]) -> int:
     from joinery.spark.recovery.checkpoint import keeps_state, partitions_of
+    from joinery.spark.recovery.replacement import next_checkpoint
 
-    root = spec.checkpoint
     for query in queries:
-        checkpoint = QueryPaths.of(root, query).checkpoint
+        checkpoint = next_checkpoint(spec.checkpoint, query)
         found = partitions_of(checkpoint)
         told = f"{found} partitions" if found else "no checkpoint yet"
         if found and not keeps_state(checkpoint):

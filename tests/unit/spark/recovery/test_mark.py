@@ -11,6 +11,7 @@ import pytest
 from tests.unit.spark.recovery.committed import commit
 
 from joinery.cli.mark import MarkArgumentError, run_mark
+from joinery.delivery.query_paths import rebuild_paths
 from joinery.model.marks import KeptMarks
 from joinery.spark.recovery.mark import (
     MarkError,
@@ -21,6 +22,7 @@ from joinery.spark.recovery.mark import (
     marked,
     marks_of,
 )
+from joinery.spark.recovery.replacement import mark_done
 
 PROJECT = """\
 name: shop
@@ -182,3 +184,17 @@ def test_without_names_queries_that_remember_nothing_are_left_out(
         run_mark(file, ["totals", "orders"], keep=1, listed=False)
     with pytest.raises(MarkArgumentError, match='no product or stream "order" to run'):
         run_mark(file, ["order"], keep=1, listed=False)
+
+
+def test_the_state_that_waits_to_replace_a_querys_is_marked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "joinery.yaml"
+    file.write_text(PROJECT, encoding="utf-8")
+    waiting = rebuild_paths(tmp_path / ".joinery" / "checkpoint", "totals").on_disk("a test")
+    commit(waiting, 3)
+    mark_done(waiting)  # as a rescale leaves it that is killed between its two renames
+
+    run_mark(file, (), keep=1, listed=False)
+
+    assert capsys.readouterr().out.startswith("totals: the state after batch 3 is kept\n")
