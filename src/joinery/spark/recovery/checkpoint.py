@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
+from joinery.capture.spool import ANEW, SpoolFolder
 from joinery.errors import FencedError, RunError, StateMismatchError
 from joinery.files import write_first, write_whole
 from joinery.place.place import Place, numbers_in
@@ -257,7 +259,7 @@ def check_sources(checkpoint: Place, query: str, reads: Sequence[SourceRead]) ->
         raise _damaged(file) from error
     if stored != ours:
         if _names(stored) == _names(ours):
-            raise _read_anew(query)
+            raise _other_spool(query, reads, stored)
         raise _mismatch(checkpoint, query, _names(stored), _names(ours))
     return True
 
@@ -282,7 +284,18 @@ def _names(sources: Sequence[dict[str, str]]) -> str:
     return ", ".join(f"{each['name']} ({each['kind']})" for each in sources)
 
 
-def _read_anew(query: str) -> StateMismatchError:
+def _other_spool(
+    query: str, reads: Sequence[SourceRead], stored: Sequence[dict[str, str]]
+) -> StateMismatchError:
+    """Return why a query cannot go on from spools of which one is not that which it has read."""
+    for read, before in zip(reads, stored, strict=True):
+        folder = SpoolFolder(Path(str(dict(read.source.options).get("path"))).parent)
+        if before != _named(read) and not folder.begun:
+            return StateMismatchError(
+                f'the spool {folder.path} is gone, which query "{query}" has read',
+                detail="Changes that only it had are gone with it. Nothing was read or written.",
+                hint=f"Put it back as it was, as by mounting its disk. Else: {ANEW}",
+            )
     return StateMismatchError(
         f'the checkpoint of query "{query}" belongs to a spool that is gone',
         detail="The tables of its database were read again since. Nothing was read or written.",

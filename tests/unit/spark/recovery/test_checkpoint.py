@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
+from joinery.capture.spool import SpoolFolder
 from joinery.errors import FencedError, StateMismatchError
 from joinery.project.kind import SourceSpec
 from joinery.spark.recovery.checkpoint import (
@@ -97,6 +99,30 @@ def test_other_sources_are_refused(tmp_path: Path) -> None:
         claim_sources(tmp_path, "q", reads("a", "c"))
 
     assert told.value.detail.startswith("It has read a (kafka), b (kafka), and the project has a")
+
+
+def test_a_spool_that_is_gone_is_told_from_one_that_was_read_anew(tmp_path: Path) -> None:
+    def claim() -> SourceRead:
+        spool = SpoolFolder.claim(tmp_path / "db", slot="s", tables=("public.customer",))
+        identity = spool.identity
+        assert identity is not None
+        options = (("path", str(spool.path / "files")), ("spool", identity.id))
+        return SourceRead(SourceSpec("db", "files", options), {})
+
+    claim_sources(tmp_path, "q", [claim()])
+    batch(tmp_path, 0, "zero")
+    shutil.rmtree(tmp_path / "db")
+
+    with pytest.raises(StateMismatchError) as gone:
+        claim_sources(tmp_path, "q", [claim()])
+    SpoolFolder(tmp_path / "db").note_begun()
+    with pytest.raises(StateMismatchError) as anew:
+        claim_sources(tmp_path, "q", [claim()])
+
+    assert f'the spool {tmp_path / "db"} is gone, which query "q" has read' == gone.value.message
+    assert "Else: Run joinery source drop, then joinery run --rebuild" in gone.value.hint
+    assert "Run joinery run --rebuild" in anew.value.hint
+    assert "drop" not in anew.value.hint
 
 
 def test_sources_may_change_before_anything_was_read(tmp_path: Path) -> None:
