@@ -9,7 +9,8 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import assert_never
 
@@ -36,6 +37,35 @@ def write_whole(file: Place, content: str | bytes, *, synced: bool) -> None:
             assert_never(file)
 
 
+def replace_text(file: Path, text: str) -> None:
+    """Replace a file that its user keeps: where it is, behind links, and for whom it is to read.
+
+    Args:
+        file: Is there; one writer at a time.
+        text: Written as UTF-8.
+    """
+    place = file.resolve()
+    part = _part_of(place)
+    part.touch(mode=0o600)
+    shutil.copymode(place, part)
+    _rename_into_place(place, text.encode(), synced=True)
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Change what is in a folder while nobody else does who asks for it so; they are waited for.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
 def write_first(file: Place, content: str) -> None:
     """Put a file that nobody has put, durably; its folder is there.
 
@@ -59,13 +89,17 @@ def write_first(file: Place, content: str) -> None:
 
 def _rename_into_place(file: Path, content: bytes, *, synced: bool) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
-    part = file.with_name(f".{file.name}.part")
+    part = _part_of(file)
     with part.open("wb") as out:
         out.write(content)
         if synced:
             out.flush()
             os.fsync(out.fileno())
     part.replace(file)
+
+
+def _part_of(file: Path) -> Path:
+    return file.with_name(f".{file.name}.part")
 
 
 def append_decided(file: Place, decide: Callable[[bytes], str | None]) -> None:

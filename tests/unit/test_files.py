@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 from pathlib import Path
 
 import pytest
 
-from joinery.files import join_synced, write_whole
+from joinery.files import alone_in, join_synced, replace_text, write_whole
 
 
 @pytest.mark.parametrize("synced", [False, True])
@@ -29,6 +31,29 @@ def test_a_file_that_cannot_be_written_keeps_what_it_held(tmp_path: Path) -> Non
         write_whole(file, "new", synced=False)
 
     assert "old" == file.read_text(encoding="utf-8")
+
+
+def test_a_file_that_is_kept_by_its_user_stays_where_it_is_and_whose_it_is(tmp_path: Path) -> None:
+    kept, link = tmp_path / "kept" / "joinery.yaml", tmp_path / "joinery.yaml"
+    write_whole(kept, "old", synced=False)
+    kept.chmod(0o600)
+    link.symlink_to(kept)
+
+    replace_text(link, "new")
+
+    assert "new" == kept.read_text(encoding="utf-8")
+    assert (link.is_symlink(), 0o600) == (True, kept.stat().st_mode & 0o777)
+    assert [kept] == list(kept.parent.iterdir())
+
+
+def test_one_at_a_time_changes_a_folder(tmp_path: Path) -> None:
+    with alone_in(tmp_path):
+        other = os.open(tmp_path, os.O_RDONLY)
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    os.close(other)
 
 
 def test_parts_are_joined_in_their_order(tmp_path: Path) -> None:

@@ -8,12 +8,13 @@ from __future__ import annotations
 import difflib
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from joinery.cli.ending import DONE, tell_error
 from joinery.errors import JoineryError, ProjectErrors
-from joinery.files import write_whole
+from joinery.files import alone_in, replace_text
 from joinery.model.table import SourceTable
 from joinery.plan.build import examine
 from joinery.project.edit import insert
@@ -155,13 +156,15 @@ class AddArguments:
 def run_add(arguments: AddArguments) -> int:
     """Write the relations of tables into a project, and suggest where they embed."""
     file, choices = arguments.file, arguments.choices
+    folder = file if file.is_dir() else file.absolute().parent
     try:
-        project = Editing(file)
-        tables = read_source(arguments.source, arguments.names, project.spec, choices.source)
-        for found in tables:
-            _join(project, found, choices, into=arguments.into, embed_as=arguments.embed_as)
-        _warn(each for each in (large_warning(tables),) if each)
-        project.finish(write=arguments.write)
+        with alone_in(folder) if folder.is_dir() else nullcontext():
+            project = Editing(file)
+            tables = read_source(arguments.source, arguments.names, project.spec, choices.source)
+            for found in tables:
+                _join(project, found, choices, into=arguments.into, embed_as=arguments.embed_as)
+            _warn(each for each in (large_warning(tables),) if each)
+            project.finish(write=arguments.write)
     except JoineryError as error:
         return tell_error(error, file=str(file))
     return DONE
@@ -170,6 +173,9 @@ def run_add(arguments: AddArguments) -> int:
 @dataclass(slots=True)
 class Editing:
     """The files of a project, and what they are to become.
+
+    Invariant: those that others refer to are written first, so that a command that is killed
+    leaves a project that can be run.
 
     Attributes:
         spec: The project with all that was added so far.
@@ -180,6 +186,7 @@ class Editing:
     spec: ProjectSpec = field(init=False)
     texts: dict[str, str] = field(init=False)
     _old: dict[str, str] = field(init=False)
+    _changed: list[str] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
         self.spec = self._read(None)
@@ -193,13 +200,14 @@ class Editing:
         file = place.file if place and place.file in self.texts else next(iter(self.texts))
         self.texts[file] = insert(self.texts[file], path, name, value)
         self.spec = self._read(self.texts)
+        self._changed.append(file)
 
     def finish(self, *, write: bool) -> None:
         """Show what changes, and write it."""
         for file, text in self.texts.items():
             _show_change(file, self._old[file], text)
-            if write and text != self._old[file]:
-                write_whole(Path(file), text, synced=False)
+        for file in dict.fromkeys(self._changed) if write else ():
+            replace_text(Path(file), self.texts[file])
 
     def _read(self, instead: dict[str, str] | None) -> ProjectSpec:
         """Return the project; variables of the environment need not be set for this."""
