@@ -6,9 +6,7 @@ refuse the same, and lead to equal specs.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -16,7 +14,7 @@ from joinery.app.arguments import listed
 from joinery.app.declarations import Declarations, Table
 from joinery.errors import SpecError, suggesting_methods
 from joinery.project.argument import given, map_given
-from joinery.project.function import importable, shown_name
+from joinery.project.function import FunctionError, importable, shown_name, why_silent
 from joinery.project.kind import SinkSpec
 from joinery.project.read import raise_all
 from joinery.project.reader import Reader
@@ -325,17 +323,9 @@ def _function(given: object) -> Callable[..., Any]:
     if not callable(given):
         message = f"map needs a function, not an object of type {type(given).__name__}"
         raise SpecError(message, code="SPEC_SHAPE")
-    name, hint = shown_name(given), "It takes an event and returns its columns, or None."
-    later = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
-    if any(is_kind(given) for is_kind in later):
-        message = f'map needs a function that returns, and "{name}" has yield or async'
-        raise SpecError(message, code="SPEC_SHAPE", hint=hint)
-    with suppress(ValueError):  # of a builtin, which does not tell what it takes
-        try:
-            inspect.signature(given).bind({})
-        except TypeError as error:
-            message = f'map calls "{name}" with an event alone: {error}'
-            raise SpecError(message, code="SPEC_SHAPE", hint=hint) from None
+    if why := why_silent(given):
+        hint = "It takes an event, and returns its columns or None."
+        raise FunctionError(f'function "{shown_name(given)}" {why}', hint=hint)
     return given
 
 

@@ -8,8 +8,6 @@ patience; anything else ends the run.
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,7 +23,7 @@ from joinery.lookups.protocol import (
     Unfit,
 )
 from joinery.lookups.value import RowReader
-from joinery.project.function import imported
+from joinery.project.function import FunctionError, function_at
 from joinery.project.option import Option, Target, declared, options
 from joinery.project.reader import Reader
 
@@ -124,20 +122,9 @@ def _is_named(text: str) -> bool:
 
 
 def _imported(named: str, folder: Path) -> Function:
-    module = named.partition(":")[0]
-    if str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
     try:
-        if importlib.util.find_spec(module.partition(".")[0]) is None:
-            raise ModuleNotFoundError(f"there is no module {module}")
-        found = imported(named)
-    except (ImportError, AttributeError) as error:
-        raise LookupStoreError(
-            f"cannot import function {named}",
-            detail=f"{error}.",
-            hint=f"Its module is looked for in {folder} and among installed packages.",
-        ) from error
-    if not callable(found):
-        raise LookupStoreError(f"{named} is not a function")
-    called: Function = found
+        called: Function = function_at(named, folder)
+    except FunctionError as error:
+        detail, hint = error.detail, error.hint
+        raise LookupStoreError(error.message, detail=detail, hint=hint) from error
     return called

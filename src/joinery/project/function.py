@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from operator import attrgetter
+from pathlib import Path
 from typing import Any
 
 from joinery.errors import SpecError
+
+
+class FunctionError(SpecError):
+    """A function that a project names is not there, or answers no call."""
+
+    code = "SPEC_FUNCTION"
 
 
 def imported(name: str) -> Any:
@@ -24,6 +33,60 @@ def imported(name: str) -> Any:
     """
     module, _, path = name.partition(":")
     return attrgetter(path)(import_module(module))
+
+
+def function_at(name: str, folder: Path | None = None) -> Callable[[Any], Any]:
+    """Return the function of one argument that `module:name` names.
+
+    Args:
+        name: The module and the function.
+        folder: Where its module may stand, besides where Python looks.
+
+    Raises:
+        FunctionError: It cannot be imported, or answers no call.
+    """
+    if folder is not None and str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+    try:
+        found = imported(name)
+    except (Exception, SystemExit) as error:
+        where = "" if folder is None else f"in {folder} and "
+        raise FunctionError(
+            f"cannot import function {name}",
+            detail=f"{type(error).__name__}: {error}.",
+            hint=f"Its module is looked for {where}among installed packages.",
+        ) from error
+    if why := why_silent(found):
+        raise FunctionError(f"function {name} {why}")
+    function: Callable[[Any], Any] = found
+    return function
+
+
+def why_silent(function: object, *, yields: bool = False) -> str:
+    """Return why something does not answer a call with one argument; empty where it may.
+
+    Args:
+        function: What is to be called.
+        yields: Whether its answer may be a generator.
+
+    Example:
+        >>> why_silent(5), why_silent(lambda event: None)
+        ('cannot be called', '')
+        >>> why_silent(lambda: None)
+        'does not take one argument: too many positional arguments'
+    """
+    if not callable(function):
+        return "cannot be called"
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        return "is async, and nothing awaits it"
+    if inspect.isgeneratorfunction(function) and not yields:
+        return "yields, and has to return"
+    with suppress(ValueError):  # of a builtin, which does not tell what it takes
+        try:
+            inspect.signature(function).bind(None)
+        except TypeError as error:
+            return f"does not take one argument: {error}"
+    return ""
 
 
 def shown_name(function: object) -> str:
@@ -59,9 +122,8 @@ def function_name(function: Callable[..., Any]) -> str:
     name = importable(function)
     if name is not None:
         return name
-    raise SpecError(
+    raise FunctionError(
         f'function "{shown_name(function)}" cannot be imported by another process',
-        code="SPEC_FUNCTION",
         detail="An option holds the module and the name of a function, by which it is imported"
         " where it runs.",
         hint="Define it at the top of a module, and import it from there; a condition is"

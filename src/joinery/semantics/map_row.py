@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import sysconfig
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -18,7 +18,7 @@ from joinery.expression.python_value import MISFITS, reader, type_name
 from joinery.model.change import Row
 from joinery.model.type import Array, DataType, Map, Struct
 from joinery.plan.step import MapRows
-from joinery.project.function import imported
+from joinery.project.function import function_at
 
 _LIBRARIES = tuple(
     sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")
@@ -38,11 +38,14 @@ class MapFailure:
 
 
 def function_of(step: MapRows) -> Callable[[Row], object]:
-    """Return the function of a step, imported if the step has only its name."""
+    """Return the function of a step, imported if the step has only its name.
+
+    Raises:
+        FunctionError: It cannot be imported, or answers no call.
+    """
     if not isinstance(step.function, str):
         return step.function
-    found: Callable[[Row], object] = imported(step.function)
-    return found
+    return function_at(step.function)
 
 
 class RowMapper:
@@ -69,10 +72,16 @@ class RowMapper:
         given, within = frozenset(row), frozenset(_keys(row) if self._structured else ())
         try:
             made = self._function(row)
-        except (Exception, SystemExit) as error:
+            return None if made is None else self._read(made, given, within)
+        except KeyboardInterrupt:  # somebody ends this process
+            raise
+        except BaseException as error:  # also of a value that computes when it is read
             return MapFailure(_raised(self._step, self._function, error))
-        if made is None:
-            return None
+
+    def _read(
+        self, made: object, given: Collection[object], within: Collection[object]
+    ) -> Mapping[str, Any] | MapFailure:
+        """Return the row that a function made of one with the names `given`, `within` structs."""
         if not isinstance(made, Mapping):
             return MapFailure(
                 f"The function {self._step.name} gave a {type(made).__name__}, no row."

@@ -20,7 +20,7 @@ from typing import Any
 from joinery.child import Pipes, pipes_to_parent
 from joinery.model.change import DocumentChange
 from joinery.model.type import Array, DataType, Decimal, Map, Struct, parse_type
-from joinery.project.function import imported
+from joinery.project.function import imported, why_silent
 from joinery.sinks.protocol import SinkUnavailableError
 
 Reading = Callable[[str], Any]
@@ -90,8 +90,8 @@ def main(name: str) -> None:
 
 def _found(name: str) -> Function:
     found = imported(name)
-    if not callable(found):
-        raise TypeError(f"{name} cannot be called")
+    if why := why_silent(found, yields=True):
+        raise TypeError(f"{name} {why}")
     function: Function = found
     return function
 

@@ -131,9 +131,12 @@ def both(event: Mapping[str, Any], other: int) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (coming, 'a function that returns, and "coming" has yield or async'),
-        (several, 'a function that returns, and "several" has yield or async'),
-        (both, "map calls \"both\" with an event alone: missing a required argument: 'other'"),
+        (coming, 'function "coming" is async'),
+        (several, 'function "several" yields'),
+        (
+            both,
+            "function \"both\" does not take one argument: missing a required argument: 'other'",
+        ),
     ],
 )
 def test_a_function_that_answers_no_event_is_refused_at_the_call(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -87,6 +87,47 @@ def test_a_value_of_another_type_is_told_with_its_column(row: dict[str, Any], to
 
 def test_a_value_that_its_type_can_hold_becomes_one_of_it() -> None:
     assert "{'id': 7, 'score': 1.0}" == str(made(lambda event: {"id": 7.0, "score": 1}))
+
+
+class Late(Mapping[str, Any]):
+    """A row that is computed once it is read."""
+
+    def __getitem__(self, name: str) -> Any:
+        raise RuntimeError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(["id"])
+
+    def __len__(self) -> int:
+        return 1
+
+
+class Odd(BaseException):
+    """What a library raises past all that is caught."""
+
+
+def test_what_reading_a_row_raises_is_told_as_what_its_function_raised() -> None:
+    line = Late.__getitem__.__code__.co_firstlineno + 1
+
+    assert f"raised RuntimeError at test_map_row.py:{line}." in detail(lambda event: Late())
+
+
+@pytest.mark.parametrize("kind", [GeneratorExit, Odd, SystemExit])
+def test_a_function_that_raises_past_exceptions_fails_on_its_event_alone(
+    kind: type[BaseException],
+) -> None:
+    def broken(event: Mapping[str, Any]) -> None:
+        raise kind
+
+    assert f"raised {kind.__name__} at test_map_row.py:" in detail(broken)
+
+
+def test_an_interrupt_is_no_fault_of_an_event() -> None:
+    def interrupted(event: Mapping[str, Any]) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        made(interrupted)
 
 
 PLACE = Struct((Field("city", Atomic("string")), Field("zip", Atomic("string"))))

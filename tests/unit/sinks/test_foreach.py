@@ -54,6 +54,9 @@ def wrong(documents):
 
 def leaves(documents):
     sys.exit(3)
+
+async def later(documents):
+    pass
 """
 
 
@@ -200,6 +203,7 @@ def test_a_function_that_leaves_its_process_is_called_in_a_fresh_one(
         ("my_hooks:missing", "has no attribute 'missing'"),
         ("no_such_module:f", "No module named 'no_such_module'"),
         ("my_hooks:json", "my_hooks:json cannot be called"),
+        ("my_hooks:later", "my_hooks:later is async, and nothing awaits it"),
     ],
 )
 def test_a_function_that_cannot_be_imported_is_told_at_once(

@@ -10,6 +10,7 @@ Tells why a query failed, what was kept and what to do.
 from __future__ import annotations
 
 import json
+import re
 import sys
 import threading
 import time
@@ -32,6 +33,7 @@ _AWAY = {
     "dev.joinery.kernel.ingress.VaultError",
 }
 _WORKER = "org.apache.spark.api.python.PythonException"
+_SILENT = re.compile(r"(java|scala)[\w.$]+")
 _FRAMES = "Traceback (most recent call last):"
 _OTHER_PYTHON = (
     f"Have Spark's workers run a Python that has it: PYSPARK_PYTHON={sys.executable}, for one."
@@ -91,8 +93,14 @@ def stopped_query(name: str) -> JoineryError:
 
 
 def cause_of(failure: Exception) -> str:
-    """Return the innermost reason of a failure inside Spark, as one line."""
-    innermost = next(reasons_of(failure)) or type(failure).__name__
+    """Return the innermost reason of a failure inside Spark, as one line.
+
+    One of Java's that says nothing, such as the end of a stream from a Python process that is
+    gone, is passed over for what it was told as.
+    """
+    reasons = [*reasons_of(failure)]
+    told = (each for each in reasons if not _SILENT.fullmatch(each))
+    innermost = next(told, reasons[0]) or type(failure).__name__
     kind, _, message = innermost.partition(": ")
     return (message if kind.startswith("dev.joinery.") and message else innermost)[:400]
 

@@ -19,6 +19,7 @@ from pyspark.sql import types as T
 from joinery.errors import RunError
 from joinery.model.type import Struct
 from joinery.plan.step import MapRows
+from joinery.project.function import function_at
 from joinery.semantics.map_row import MapFailure, RowMapper, function_of
 from joinery.spark.analyse import spark_type
 
@@ -100,8 +101,11 @@ def mapped(frame: DataFrame, step: MapRows, folder: Path) -> DataFrame:
         folder: Where its module may stand.
 
     Raises:
-        RunError: The function holds what cannot leave this process.
+        FunctionError: The function cannot be imported, or answers no call.
+        RunError: It holds what cannot leave this process.
     """
+    if isinstance(step.function, str):  # before each event of a batch is refused for it
+        function_at(step.function, folder)
     declared = T.StructType(
         [
             T.StructField("row", spark_type(Struct(step.output.fields))),

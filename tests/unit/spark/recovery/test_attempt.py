@@ -8,7 +8,7 @@ import pytest
 
 from joinery.lookups.protocol import LookupUnavailableError
 from joinery.solutions.stored.state import StoreError
-from joinery.spark.recovery.attempt import Attempts, Failures, failed_query
+from joinery.spark.recovery.attempt import Attempts, Failures, cause_of, failed_query
 
 
 class Captured(Exception):
@@ -21,6 +21,16 @@ class Captured(Exception):
 
 def always() -> bool:
     return True
+
+
+def test_an_error_of_java_that_says_nothing_is_told_as_what_it_came_as() -> None:
+    crashed = Captured(
+        "org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)",
+        Captured("java.io.EOFException"),
+    )
+
+    assert "Python worker exited unexpectedly" in cause_of(Captured("aborted", crashed))
+    assert "java.io.EOFException" == cause_of(Captured("java.io.EOFException"))
 
 
 def test_a_batch_that_goes_through_leaves_no_trace(tmp_path: Path) -> None:
