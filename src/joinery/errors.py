@@ -14,14 +14,18 @@ from typing import Any, Protocol, TypeVar, cast
 
 @dataclass(frozen=True, slots=True, order=True)
 class Location:
-    """A place in a project file; `line` and `column` count from 1."""
+    """A place in a project file; `line` and `column` count from 1.
+
+    Of a declaration in Python the line alone is known: its `column` is 0.
+    """
 
     file: str
     line: int = 1
     column: int = 1
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}"
+        column = f":{self.column}" if self.column else ""
+        return f"{self.file}:{self.line}{column}"
 
 
 class JoineryError(Exception):
@@ -233,12 +237,11 @@ class ProjectErrors(JoineryError):
 
 
 def _told(problem: JoineryError) -> str:
-    place = problem.location or (
-        _dotted(problem.declared) if isinstance(problem, PlanError) else ""
-    )
-    place = f"{place}: " if place else ""
+    places = [str(problem.location)] if problem.location else []
+    if isinstance(problem, PlanError) and not (problem.location and problem.location.column):
+        places.append(_dotted(problem.declared))
     hint = f"\n  hint: {problem.hint}" if problem.hint else ""
-    return f"{place}{problem}{hint}"
+    return ": ".join((*(each for each in places if each), f"{problem}{hint}"))
 
 
 def _dotted(path: tuple[str | int, ...]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import asyncio
 import json
 import shutil
 import signal
@@ -140,6 +141,17 @@ class FlakySink:
 
 def flaky_sink(product: str, options: Mapping[str, object], folder: Path) -> FlakySink:
     return FlakySink()
+
+
+class CancelledSink(FlakySink):
+    """Raises what no library of threads expects, as a cancelled task of asyncio does."""
+
+    def write(self, batch: StagedBatch) -> Written:
+        raise asyncio.CancelledError
+
+
+def cancelled_sink(product: str, options: Mapping[str, object], folder: Path) -> CancelledSink:
+    return CancelledSink()
 
 
 def wait_for(condition: Callable[[], bool]) -> bool:
@@ -355,6 +367,19 @@ def test_no_document_is_lost_when_a_sink_fails(
     assert "the disk is full" in failed.value.message
     assert "runs again at the next start" in failed.value.detail
     assert ["Ada"] == [json.loads(each)["name"] for each in FlakySink.taken]
+
+
+def test_a_sink_that_raises_past_exceptions_ends_the_run(
+    spark: SparkSession, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(kinds.SINKS.built_in, "cancelled", f"{__name__}:cancelled_sink")
+    cancelled = project.to_sink("cancelled")
+    cancelled.change("customer", "1", {"id": 1, "name": "Ada"})
+
+    ended = run(spark, cancelled, once=True)
+
+    with pytest.raises(RunError, match="CancelledError was raised in a batch of it"):
+        assert ended.await_termination(60), "Spark waits for ever"
 
 
 def test_what_a_task_counts_leaves_it_as_one_message_a_counter(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
 import traceback
 from typing import Any
@@ -44,12 +45,26 @@ def test_a_traceback_shows_where_in_a_project_of_python_a_problem_is(
     part: dict[str, Any], place: str
 ) -> None:
     person = jn.relation("person", key="id", fields={"id": "long", "name": "string"})
+    line = inspect.currentframe().f_lineno + 1  # type: ignore[union-attr]
     project = jn.Project("people", products=[jn.document("person", person, **part)])
 
     with pytest.raises(ProjectErrors) as refused:
         project.products["person"].explain()
 
-    assert f"\n{place} " in shown(refused.value)
+    assert f"\n{__file__}:{line}: {place} " in shown(refused.value)
+
+
+def test_what_no_file_declares_is_shown_by_its_path_alone() -> None:
+    calls = """if True:
+        person = jn.relation("person", key="id", fields={"id": "long"})
+        made = jn.Project("people", products=[jn.document("person", person, fields=["nme"])])"""
+    told: dict[str, Any] = {"jn": jn}
+    exec(compile(calls, "<cell>", "exec"), told)
+
+    with pytest.raises(ProjectErrors) as refused:
+        told["made"].products["person"].explain()
+
+    assert "\nproducts.person.fields.nme: PLAN_UNKNOWN_FIELD " in shown(refused.value)
 
 
 def test_the_hint_is_shown_once_beyond_the_border_of_a_process() -> None:

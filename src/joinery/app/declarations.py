@@ -25,7 +25,7 @@ from joinery.project.declare_embed import Document
 from joinery.project.kafka import without_port
 from joinery.project.kind import SinkSpec
 from joinery.project.node import NodeSpec
-from joinery.project.product import ProductSpec, ProjectSpec
+from joinery.project.product import ProductSpec, ProjectSpec, located
 from joinery.project.read import read_project
 from joinery.project.relation import RelationSpec
 from joinery.project.stream import StreamSpec
@@ -343,11 +343,13 @@ class Declarations:
         if any(sink.use == DATABASE for each in used for sink in each):
             sinks.setdefault(DATABASE, self.database.sink)
         data = {**self._sections, "sinks": sinks, "relations": {}, "products": {}}
-        return replace(
-            read_project(tree_of(data), folder=self._folder),
-            relations=tuple(self._relations.values()),
-            products=products,
-            streams=tuple(streams.values()),
+        return located(
+            replace(
+                read_project(tree_of(data), folder=self._folder),
+                relations=tuple(self._relations.values()),
+                products=products,
+                streams=tuple(streams.values()),
+            )
         )
 
     def session(self) -> SparkSession:

@@ -31,7 +31,7 @@ from joinery.plan.product import Product as PlannedProduct
 from joinery.project.argument import given
 from joinery.project.declare_embed import Document
 from joinery.project.load import dump_spec, load_spec
-from joinery.project.product import ProductSpec, ProjectSpec
+from joinery.project.product import ProductSpec, ProjectSpec, located
 from joinery.project.read import read_project
 from joinery.project.relation import RelationSpec
 from joinery.project.stream import StreamSpec
@@ -245,7 +245,7 @@ class Project:
         sections |= {"sinks": sinks, "windows": windows, "vault": vault, "run": run}
         data: dict[str, object] = {"name": name, "relations": {}, "products": {}}
         read = read_project(tree_of(data | given(sections)), folder=Path(folder))
-        self.spec = replace(read, relations=known, products=made)
+        self.spec = located(replace(read, relations=known, products=made))
         self.framed: Collection[str] = ()
         self._analyser: Analyser = _LazySpark()
 

@@ -13,7 +13,7 @@ from typing import Any, Self
 from joinery.app.arguments import listed
 from joinery.app.declarations import Declarations, Table
 from joinery.errors import SpecError, suggesting_methods
-from joinery.project.argument import given, map_given
+from joinery.project.argument import caller, given, map_given
 from joinery.project.function import FunctionError, importable, shown_name, why_silent
 from joinery.project.kind import SinkSpec
 from joinery.project.read import raise_all
@@ -315,7 +315,8 @@ class Steps:
         return step
 
     def _with(self, step: StepSpec) -> Self:
-        return replace(self, steps=(*self.steps, step), name=None, sinks=())
+        made = replace(step, declared_at=caller())
+        return replace(self, steps=(*self.steps, made), name=None, sinks=())
 
 
 def _function(given: object) -> Callable[..., Any]:

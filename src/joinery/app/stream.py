@@ -24,6 +24,7 @@ from joinery.errors import SpecError, suggesting_methods
 from joinery.plan import stream as plan
 from joinery.plan.build import build_plan
 from joinery.plan.explain.page import StreamExplanation, explain_stream
+from joinery.project.argument import caller
 from joinery.project.kind import read_sinks
 from joinery.project.read import raise_all
 from joinery.project.reader import Reader
@@ -168,7 +169,7 @@ class Stream(Steps):
         A stream that had the name is replaced, with a warning unless it is this one.
         """
         made = replace(self, name=name)
-        self.declared.add_stream(made.spec)
+        self.declared.add_stream(replace(made.spec, declared_at=caller()))
         return made
 
     def sink(

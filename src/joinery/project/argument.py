@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
+from pathlib import Path
+from types import FrameType
 from typing import Any, Protocol, TypeAlias
 
-from joinery.errors import SpecError
+from joinery.errors import Location, SpecError
 from joinery.project.product import ProductSpec
 from joinery.project.relation import RelationSpec
+
+_PACKAGE = __name__.partition(".")[0]
 
 
 class Declared(Protocol):
@@ -19,6 +24,20 @@ class Declared(Protocol):
 
 
 RelationLike: TypeAlias = "RelationSpec | str | Declared"
+
+
+def caller() -> Location | None:
+    """Return the line outside this package that is calling it; None where no file holds it."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and _is_ours(frame):
+        frame = frame.f_back
+    if frame is None or not Path(frame.f_code.co_filename).is_file():
+        return None
+    return Location(frame.f_code.co_filename, frame.f_lineno, 0)
+
+
+def _is_ours(frame: FrameType) -> bool:
+    return str(frame.f_globals.get("__name__")).partition(".")[0] == _PACKAGE
 
 
 def given(parts: Mapping[str, object]) -> dict[str, object]:

@@ -8,10 +8,18 @@ forms in `declare_form.py`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from joinery.errors import suggesting
-from joinery.project.argument import Declared, RelationLike, check_name, given, relation_name
+from joinery.project.argument import (
+    Declared,
+    RelationLike,
+    caller,
+    check_name,
+    given,
+    relation_name,
+)
 from joinery.project.declare_embed import Document, Embed, objects_of, with_embeds
 from joinery.project.product import ProductSpec
 from joinery.project.read import raise_all
@@ -112,7 +120,7 @@ def relation_of(name: str, parts: Mapping[str, object]) -> RelationSpec:
     told = given({**parts, "key": [key] if isinstance(key, str) else key})
     spec = read_relation(reader, Entry(name, tree_of(told)), ("relations", name))
     raise_all(tuple(reader.problems))
-    return spec
+    return replace(spec, declared_at=caller())
 
 
 @suggesting
@@ -182,4 +190,4 @@ def product_of(name: str, parts: Mapping[str, object]) -> ProductSpec:
     check_name(name, "a product")
     spec = read_product(reader, Entry(name, tree_of(given(parts))), ("products", name))
     raise_all(tuple(reader.problems))
-    return spec
+    return replace(spec, declared_at=caller())

@@ -10,6 +10,7 @@ from typing import Any, Literal, Self, TypeAlias
 from joinery.errors import SpecError, suggesting, suggesting_methods
 from joinery.project.argument import (
     RelationLike,
+    caller,
     check_name,
     declared_by,
     given,
@@ -354,7 +355,7 @@ def _embed(
     spec = read_embed(reader, entry, ("embed",))
     raise_all(tuple(reader.problems))
     objects = (each for one in (relation, *through) for each in objects_of(one))
-    made = Embed(spec, tuple(objects))
+    made = Embed(replace(spec, declared_at=caller()), tuple(objects))
     for each, embed in below.items():
         made = made._with(each, embed)
     return made

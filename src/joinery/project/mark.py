@@ -2,7 +2,7 @@
 
 A path names a part by what the user declares: `("relations", "user", "fields", "email")`.
 
-Invariant: locations never take part in equality; a spec built in Python has none.
+Invariant: locations never take part in equality; of a spec built in Python they are lines alone.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ place of each problem, writing back, the JSON Schema and the reference page foll
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast, dataclass_transform
 
@@ -28,10 +28,17 @@ _REQUIRED: Any = object()
 _NOTHING_SHOWN: tuple[object, ...] = (None, "", [], {})
 
 
+@dataclass(frozen=True, slots=True)
 class Part:
-    """What a map of the project file declares."""
+    """What a map of the project file declares.
 
-    __slots__ = ()
+    Attributes:
+        declared_at: The line of the user's Python that declares it; None of what a file does.
+    """
+
+    declared_at: Location | None = dataclasses.field(
+        default=None, kw_only=True, compare=False, repr=False
+    )
 
     @classmethod
     def check(cls, reader: Reader, parts: Mapping[str, Tree], what: str) -> None:
@@ -180,7 +187,8 @@ def made_of(
             reader.refuse("SPEC_MISSING_KEY", f'{what} needs "{name}"', place, hint=each.hint)
             values[each.field] = each.value.empty
     kind.check(reader, found, what)
-    return kind(**values)
+    make: Callable[..., Made] = kind
+    return make(**values)
 
 
 def part_data(value: Part) -> dict[str, Any]:

@@ -9,7 +9,7 @@ Invariant: two projects that declare the same are equal, wherever their parts st
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
@@ -32,7 +32,7 @@ from joinery.project.kind import (
     SourceSpec,
 )
 from joinery.project.kinds import DEFAULT_FORMAT, SOLUTIONS
-from joinery.project.mark import Locations
+from joinery.project.mark import Locations, Mark
 from joinery.project.mark import Path as SpecPath
 from joinery.project.node import NodeSpec
 from joinery.project.part import Part, key, nested, part
@@ -245,6 +245,28 @@ class ProjectSpec:
         """Where the run keeps what is of this machine alone: logs, what is under way."""
         place = self.checkpoint
         return place if isinstance(place, Path) else scratch_of(place, self.path_of("."))
+
+
+def located(spec: ProjectSpec) -> ProjectSpec:
+    """Return a project that Python declares with the places of its parts."""
+    parts: dict[SpecPath, Part] = {("relations", each.name): each for each in spec.relations}
+    for product in spec.products:
+        parts["products", product.name] = product
+        parts |= _embeds(product.root, ("products", product.name))
+    for stream in spec.streams:
+        parts["streams", stream.name] = stream
+        for index, step in enumerate(stream.steps):
+            parts["streams", stream.name, "steps", index] = step
+    places = ((path, each.declared_at) for path, each in parts.items())
+    marks = {path: Mark(place, place) for path, place in places if place}
+    return replace(spec, locations=Locations(marks))
+
+
+def _embeds(node: NodeSpec, path: SpecPath) -> Iterator[tuple[SpecPath, NodeSpec]]:
+    for each in node.embed:
+        below = (*path, "embed", each.name)
+        yield below, each
+        yield from _embeds(each, below)
 
 
 def with_solution(spec: ProjectSpec, name: str) -> ProjectSpec:

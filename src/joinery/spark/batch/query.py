@@ -399,6 +399,10 @@ class QueryRun:
         except Exception as error:
             self._note(error)
             raise
+        except BaseException as error:  # as asyncio's of a task that was cancelled; as above
+            left = RunError(f"{type(error).__name__} was raised in a batch of it")
+            self._note(left)
+            raise left from error
 
     def _known(self, error: FencedError) -> RunError:
         """Return why a target refuses this run: for another, or, while it has its lease, a copy."""

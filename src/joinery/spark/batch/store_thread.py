@@ -6,6 +6,7 @@ to one.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
@@ -16,6 +17,7 @@ from joinery.solutions.stored.state import (
 )
 
 _T = TypeVar("_T")
+_log = logging.getLogger("joinery.run")
 
 
 class StoreThread(WrappingSolution):
@@ -40,6 +42,14 @@ class StoreThread(WrappingSolution):
         return self._executor.submit(act, self._solution).result()
 
     def close(self) -> None:
-        """Close the solution, after the batch that is under way."""
-        super().close()
-        self._executor.shutdown()
+        """Close the solution, after the batch that is under way.
+
+        What it was given is kept, so one that fails holds up nothing else that is to be closed.
+        """
+        try:
+            super().close()
+        except (Exception, SystemExit) as error:
+            reason = f"{type(error).__name__}: {error}"
+            _log.warning("a store could not be closed", extra={"reason": reason})
+        finally:
+            self._executor.shutdown()

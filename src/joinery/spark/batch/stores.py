@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from joinery.errors import JoineryError
 from joinery.files import write_whole
 from joinery.model.progress import Waiting
 from joinery.plan.product import Product
@@ -22,6 +23,7 @@ from joinery.solutions.spark_state.fingerprint import SPARK_STATE
 from joinery.solutions.stored.owner import Owner
 from joinery.solutions.stored.patient import PatientSolution
 from joinery.solutions.stored.state import (
+    StoreError,
     StoreSolution,
 )
 from joinery.solutions.trigger.custom import own_statements
@@ -90,7 +92,13 @@ def open_store(
     place.folder.mkdir(parents=True, exist_ok=True)
     options = dict(products[0].solution_options)
     make = partial(open_solution, solution_of(products), products, options, place)
-    return StoreThread(make if wait is None else partial(_patient, make, query, wait))
+    try:
+        return StoreThread(make if wait is None else partial(_patient, make, query, wait))
+    except (JoineryError, OSError):
+        raise
+    except (Exception, SystemExit) as error:  # of what a package adds
+        why = f"{type(error).__name__}: {error}"
+        raise StoreError(f'could not open the store of "{query}": {why}') from error
 
 
 def place_of(spec: ProjectSpec, query: str, checkpoint: Path, *, beside: bool) -> SolutionPlace:

@@ -92,6 +92,20 @@ def test_a_store_that_cannot_be_opened_says_so() -> None:
         StoreThread(refuse)
 
 
+def test_a_store_that_cannot_be_closed_is_left_without_its_thread() -> None:
+    class Broken(Here):
+        def close(self) -> None:
+            super().close()
+            raise ValueError("no goodbye")
+
+    made = Broken()
+
+    StoreThread(lambda: made).close()
+
+    (thread,) = made.threads - {threading.current_thread()}
+    assert not thread.is_alive()
+
+
 def test_a_store_keeps_its_name_with_its_checkpoint(tmp_path: Path) -> None:
     rebuilt = store_name(tmp_path, "profile", beside=True)
 
