@@ -420,9 +420,10 @@ _COUNTED = {
 
 
 def _declared(error: JoineryError) -> RunWarning:
+    exact = error.location is not None and error.location.column > 0
     return RunWarning(
         code=error.code,
-        about=str(error.location or error.message),
+        about=str(error.location) if exact else error.message,
         message=error.message,
         detail=error.detail,
         hint=error.hint,
