@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from joinery.errors import SinkError, SinkOptionError, SinkUnavailableError
+from joinery.errors import SinkError, SinkOptionError, SinkUnavailableError, needs_extra
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError
@@ -319,7 +319,8 @@ def make_consumer(brokers: Brokers, group: str = "joinery") -> Any:
 
     It reads what is committed, unless the brokers' properties say otherwise, as a run does.
     """
-    from confluent_kafka import Consumer
+    with needs_extra("kafka", "reading Kafka needs the package confluent-kafka", SinkError):
+        from confluent_kafka import Consumer
 
     return _made(
         brokers,

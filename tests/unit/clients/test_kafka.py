@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,10 +18,21 @@ from joinery.clients.kafka import (
     make_consumer,
     sentence_of,
 )
-from joinery.errors import SinkOptionError
+from joinery.errors import SinkError, SinkOptionError
 from joinery.sinks.protocol import make_sink
 
 JAAS = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="u" password='
+
+
+def test_a_reader_without_the_client_of_kafka_names_the_extra(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "confluent_kafka", None)
+
+    with pytest.raises(SinkError, match="needs the package confluent-kafka") as refused:
+        make_consumer(Brokers("localhost:1", {}))
+
+    assert "Install Joinery with the extra kafka." == refused.value.hint
 
 
 def test_a_login_of_the_java_client_is_understood() -> None:
