@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
+from importlib.resources import files
 from typing import Any
 
-from jsonschema import Draft202012Validator
+from jsonschema import Draft201909Validator, Draft202012Validator
 
 from joinery.contract.contract import Contract, Entries, Items, Object, Scalar, Value
 from joinery.contract.derive import contracts_of
@@ -45,6 +46,12 @@ class Sample:
 def validator_of(schema: Mapping[str, Any]) -> Any:
     Draft202012Validator.check_schema(schema)
     return Draft202012Validator(schema, format_checker=Draft202012Validator.FORMAT_CHECKER)
+
+
+def problems_of_standard(document: Any) -> list[str]:
+    """Return where a document does not fit the Open Data Contract Standard's own schema."""
+    schema = json.loads((files("open_data_contract_standard") / "schema.json").read_text("utf-8"))
+    return [each.message for each in Draft201909Validator(schema).iter_errors(document)]
 
 
 def samples_of(project: ProjectSpec, sent: Sequence[Sent]) -> Iterator[Sample]:

@@ -9,11 +9,12 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from tests.conformance.contract_samples import Path, Recorder, Sample, places
+from tests.conformance.contract_samples import Path, Recorder, Sample, places, problems_of_standard
 from tests.conformance.reference_cases import CASES
 
 from joinery.contract.contract import Object, Value
 from joinery.contract.json_schema import read_schema, schema_of
+from joinery.contract.odcs import odcs_of
 from joinery.testing.conformance import (
     ReferenceRunner,
     ReferenceStreamRunner,
@@ -78,6 +79,12 @@ def test_a_document_with_one_more_name_is_accepted(samples: list[Sample]) -> Non
 def test_a_schema_reads_back_as_its_contract(samples: list[Sample]) -> None:
     for sample in samples:
         assert sample.contract == read_schema(json.loads(json.dumps(schema_of(sample.contract))))
+
+
+def test_the_contracts_fit_the_open_standard(samples: list[Sample]) -> None:
+    document = odcs_of("all", [each.contract for each in samples], version="1.0.0")
+
+    assert [] == problems_of_standard(document)
 
 
 def every_place(sample: Sample) -> Iterator[tuple[Path, Value, Any]]:

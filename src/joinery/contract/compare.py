@@ -131,7 +131,7 @@ class _Comparison:
         if old.personal != new.personal:
             hidden = new.personal == "withheld"
             message = (
-                "is personal now, and sinks write null in its place"
+                "is personal and not revealed, so a sink writes null in its place now"
                 if hidden
                 else f"is {new.personal or 'personal no longer'}"
             )

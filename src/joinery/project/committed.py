@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ from joinery.project.load import load_texts
 from joinery.project.product import ProjectSpec
 
 _NO_REPOSITORY = 128
+_OF_HOOKS = frozenset({"GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE"})
 
 
 class CommitError(SpecError):
@@ -73,8 +75,12 @@ def _text(folder: Path, reference: str, name: str) -> str:
 
 
 def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    # A hook is given them by git, and they would count in another folder, too.
+    others = {name: each for name, each in os.environ.items() if name not in _OF_HOOKS}
     try:
-        return subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True)
+        return subprocess.run(
+            ["git", "-C", str(folder), *arguments], capture_output=True, env=others
+        )
     except FileNotFoundError:
         raise CommitError(
             "git is not installed", hint="Install it, or compare with a file."

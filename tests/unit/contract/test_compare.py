@@ -179,12 +179,14 @@ def test_nothing_changed_for_readers_with(what: str, old: str, new: str) -> None
     assert () == compared(old, new)
 
 
-def test_a_reader_breaks_where_a_column_becomes_personal() -> None:
-    found = compared(SECRET, SECRET, OPEN, PERSONAL)
+@pytest.mark.parametrize(
+    ("old", "before"), [(SECRET, OPEN), (SHOWN, PERSONAL)], ids=["not personal", "revealed"]
+)
+def test_a_reader_breaks_where_a_column_is_no_longer_shown(old: str, before: str) -> None:
+    found = compared(old, SECRET, before, PERSONAL)
 
-    assert [
-        ("CONTRACT_PERSONAL", "p.email is personal now, and sinks write null in its place")
-    ] == [(each.code, each.message) for each in found]
+    message = "p.email is personal and not revealed, so a sink writes null in its place now"
+    assert [("CONTRACT_PERSONAL", message)] == [(each.code, each.message) for each in found]
 
 
 def test_no_reader_breaks_where_personal_values_are_revealed() -> None:

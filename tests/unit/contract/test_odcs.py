@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from importlib.resources import files
 from typing import Any
 
-from jsonschema import Draft201909Validator
 from open_data_contract_standard.model import OpenDataContractStandard
+from tests.conformance.contract_samples import problems_of_standard
 from tests.unit.contract.declared import RELATIONS, contracts
 
 from joinery.contract.odcs import odcs_of
@@ -29,19 +27,14 @@ def exported(products: str, relations: str = RELATIONS) -> dict[str, Any]:
     return odcs_of("shop", contracts(products, relations), version="2.1.0")
 
 
-def problems(document: Any) -> list[str]:
-    schema = json.loads((files("open_data_contract_standard") / "schema.json").read_text("utf-8"))
-    return [each.message for each in Draft201909Validator(schema).iter_errors(document)]
-
-
 def test_a_product_fits_the_standard() -> None:
     document = exported(
         f"{{p: {{root: user, expect: {{fresh: 1500ms}}, {SINK}, embed: {{"
         "o: {many: order, on: {user_id: id}}, m: {many: order, on: {user_id: id}, as: map}}}}"
     )
 
-    assert [] == problems(document)
-    assert [] != problems({**document, "schema": [{"nome": "p"}]})
+    assert [] == problems_of_standard(document)
+    assert [] != problems_of_standard({**document, "schema": [{"nome": "p"}]})
     OpenDataContractStandard.from_string(block_text(document))
 
 
@@ -50,7 +43,7 @@ def test_every_type_fits_the_standard() -> None:
     relations = f"relations: {{user: {{key: [id], fields: {{id: long, {columns}}}}}}}\n"
     document = exported(f"{{p: {{root: user, {SINK}}}}}", relations)
 
-    assert [] == problems(document)
+    assert [] == problems_of_standard(document)
     assert len(EVERY) + 1 == len(document["schema"][0]["properties"])
 
 

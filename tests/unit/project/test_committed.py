@@ -57,6 +57,13 @@ def test_a_folder_is_read_with_the_files_that_the_commit_has(folder: Path) -> No
     assert ["p"] == [each.name for each in load_committed(folder, "main~1").products]
 
 
+def test_a_hook_of_git_reads_the_same(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder.parent)
+    monkeypatch.setenv("GIT_DIR", ".git")
+
+    assert ["p"] == [each.name for each in load_committed(Path("shop"), "main").products]
+
+
 def test_a_problem_of_a_commit_is_told_at_its_place_there(folder: Path) -> None:
     (folder / "joinery.yaml").write_text(f"{PROJECT}odd: 1\n", encoding="utf-8")
     git(folder, "commit", "-qam", "second")
