@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from joinery.app.run import run, runs
     from joinery.app.state import state
     from joinery.app.state_documents import state_documents
+    from joinery.app.state_rows import state_rows
     from joinery.app.status import status
     from joinery.app.stream import Stream
     from joinery.app.wait import wait
@@ -54,6 +55,7 @@ __all__ = [
     "search",
     "state",
     "state_documents",
+    "state_rows",
     "status",
     "testing",
     "wait",
@@ -69,6 +71,7 @@ _HOMES = {
     "diff": "joinery.app.diff",
     "state": "joinery.app.state",
     "state_documents": "joinery.app.state_documents",
+    "state_rows": "joinery.app.state_rows",
     "status": "joinery.app.status",
     "wait": "joinery.app.wait",
     **dict.fromkeys(("where_to", "why"), "joinery.app.why"),

@@ -34,6 +34,7 @@ PUBLIC = [
     "search",
     "state",
     "state_documents",
+    "state_rows",
     "status",
     "testing",
     "wait",

@@ -87,7 +87,7 @@ def test_a_command_says_of_state_what_the_page_shows(
     run_to_end(spark, hello)
     monkeypatch.chdir(hello)
 
-    assert (1, 1, 1) == (len(OF_STATE), len(OF_ALL), len(OF_MARKS))
+    assert (1, 2, 1) == (len(OF_STATE), len(OF_ALL), len(OF_MARKS))
     assert OF_STATE == said(OF_STATE)
     assert unversioned(OF_ALL) == unversioned(said(OF_ALL))
     assert [sizeless(text) for _, text in OF_MARKS] == [

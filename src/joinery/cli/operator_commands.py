@@ -175,13 +175,20 @@ def state(
         str,
         typer.Option("--sample", metavar="1%", help="Show a share of them, the same each time."),
     ] = "",
+    rows: Annotated[
+        bool, typer.Option("--rows", help="Show the rows of the document of --key instead.")
+    ] = False,
 ) -> None:
     """Print all documents as the run's state has them, as JSON lines; beside a run, or without."""
-    from joinery.cli.state import run_state_documents
+    from joinery.cli.state import run_state_documents, run_state_rows
 
     if file == DEFAULT and names_a_project(product):
         product, file = "", Path(product)
-    raise typer.Exit(run_state_documents(file, product, key, batch=batch, sample=sample))
+    if not rows:
+        raise typer.Exit(run_state_documents(file, product, key, batch=batch, sample=sample))
+    if key is None or sample:
+        raise typer.BadParameter("--rows needs --key, and does not go with --sample")
+    raise typer.Exit(run_state_rows(file, product, key, batch=batch))
 
 
 @commands.command(rich_help_panel=PANEL)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from joinery.app.document_product import only_product
 from joinery.app.state_documents import state_lines
+from joinery.app.state_rows import row_lines
 from joinery.cli.ending import DONE
 from joinery.project.load import load_spec
 
@@ -30,10 +31,33 @@ def run_state_documents(
         StateReadError: There is no such state.
     """
     asked = () if key is None else key
-    name = product or only_product(load_spec(file), "joinery state", "Write joinery state P.")
+    name = _product(file, product)
     found = state_lines(file, name, key=asked, batch=batch, sample=sample)
     with closing(found):
         for lines in found:
             sys.stdout.buffer.write(lines)
         sys.stdout.flush()
     return DONE
+
+
+def run_state_rows(file: Path, product: str, key: str, *, batch: int | None) -> int:
+    """Print the rows of one document as the state of its run has them, a line each.
+
+    Args:
+        file: The project file or folder.
+        product: The product; empty for the only one.
+        key: The document's.
+        batch: After which batch; None for the last one.
+
+    Raises:
+        ProjectErrors: The project is wrong.
+        WhyError: What is asked does not fit the product.
+        StateReadError: There is no such state.
+    """
+    for line in row_lines(file, _product(file, product), key, batch=batch):
+        sys.stdout.write(line)
+    return DONE
+
+
+def _product(file: Path, named: str) -> str:
+    return named or only_product(load_spec(file), "joinery state", "Write joinery state P.")

@@ -8,15 +8,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Self
 
 from joinery.delivery.query_paths import QueryPaths
 from joinery.errors import RunError
-from joinery.model.type import Struct
+from joinery.model.change import Change
+from joinery.model.type import Field, Struct
 from joinery.place.place import numbers_in
 from joinery.plan.product import Product
+from joinery.plan.relation import Relation
 from joinery.project.product import ProjectSpec
+from joinery.semantics.read_change import change_reader
 from joinery.solutions.spark_state.fingerprint import (
     SPARK_STATE,
     differences,
@@ -72,6 +77,7 @@ class StateReader:
         program, earlier = _standing_program(spec, query, products, checkpoint, hint)
         self.batch = _committed(query, checkpoint, batch)
         self._unbuilt = unbuilt(checkpoint)
+        self._kept = partial(_kept, program, products)
         settings = state_settings(checkpoint, self.batch)
         self._process = DoorProcess(_DOOR, self._failure)
         self._process.ask(
@@ -127,8 +133,29 @@ class StateReader:
             StateReadError: The state cannot be read.
         """
         self._check_built(product)
-        values = ",".join(f"{json.dumps(name)}:{value}" for name, value in prefix.items())
-        return self._lines(product, len(prefix), f"{{{values}}}", sample)
+        return self._lines(product, len(prefix), _object(prefix), sample)
+
+    def rows(self, product: str, key: Mapping[str, str]) -> list[Change]:
+        """Return the rows that a document of a product with a root is made of, its root's first.
+
+        Each is a change that puts it, with those columns that the query keeps, and may come again.
+        Rows beyond a limit are left out.
+
+        Args:
+            product: One of the query.
+            key: All columns of the product's key, as JSON.
+
+        Raises:
+            StateReadError: The state cannot be read, or not by the keys of rows.
+        """
+        self._check_built(product)
+        self._process.ask({"rows": product, "columns": len(key), "key": _object(key)})
+        answer = self._process.answer()
+        if answer.startswith(b"!"):
+            raise StateReadError(
+                f'product "{product}": {answer[1:].decode()} cannot be found by their keys',
+            )
+        return list(change_reader(self._kept())(answer.splitlines()))
 
     def _lines(self, product: str, columns: int, key: str, sample: float) -> Iterator[bytes]:
         self._process.ask({"product": product, "columns": columns, "key": key, "sample": sample})
@@ -152,6 +179,20 @@ class StateReader:
             f"the state after batch {self.batch} could not be read",
             detail=next(lines, told).strip()[:300],
         )
+
+
+def _object(values: Mapping[str, str]) -> str:
+    """Return JSON values by name as the text of an object."""
+    return "{" + ",".join(f"{json.dumps(name)}:{value}" for name, value in values.items()) + "}"
+
+
+def _kept(program: KernelProgram, products: Sequence[Product]) -> list[Relation]:
+    """Return the relations of a program in its order, with the columns that it keeps."""
+    known = {relation.name: relation for each in products for relation in each.relations}
+    return [
+        replace(known[each.name], columns=tuple(Field(c.name, c.type) for c in each.columns))
+        for each in program.relations
+    ]
 
 
 def told(line: str) -> tuple[str | None, str]:

@@ -67,6 +67,13 @@ public final class KeyCodec implements Serializable {
     this.kinds = columns.stream().map(column -> kindOf(column.as())).toArray(Kind[]::new);
   }
 
+  /** Whether equal values of two types of columns have one code. */
+  public static boolean isOneCode(DataType one, DataType other) {
+    Kind kind = kindOf(one);
+    return kind == kindOf(other)
+        && (kind != Kind.DECIMAL || ((DecimalType) one).scale() == ((DecimalType) other).scale());
+  }
+
   int size() {
     return columns.length;
   }

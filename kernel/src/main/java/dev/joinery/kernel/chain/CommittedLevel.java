@@ -1,6 +1,9 @@
 package dev.joinery.kernel.chain;
 
 import dev.joinery.kernel.bytes.Address;
+import dev.joinery.kernel.bytes.Slice;
+import dev.joinery.kernel.node.Node;
+import dev.joinery.kernel.node.Tracing;
 import dev.joinery.kernel.spark.BytesEncoder;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -135,6 +138,18 @@ public final class CommittedLevel implements AutoCloseable {
         }
         last = address;
       }
+      nodes.close();
+    } finally {
+      store.abort();
+    }
+  }
+
+  /** Has the node of an address say what stands there; see {@link Node#trace}. */
+  public void trace(byte[] address, Slice parent, Tracing tracing) {
+    StateStore store = opened();
+    try {
+      Level nodes = over(store);
+      nodes.trace(address, parent, tracing);
       nodes.close();
     } finally {
       store.abort();

@@ -7,6 +7,7 @@ import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.node.BatchWatermarks;
 import dev.joinery.kernel.node.Node;
+import dev.joinery.kernel.node.Tracing;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.spark.BytesEncoder;
 import dev.joinery.kernel.spark.TaskRows;
@@ -113,6 +114,13 @@ public class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[], byte
     Node node = nodes.node(Address.nodeOf(address));
     node.show(Address.keyOf(address), stateOf(address), outbox);
     return outbox;
+  }
+
+  /** Has the node of an address of this level say what stands there. */
+  void trace(byte[] address, Slice parent, Tracing tracing) {
+    begin();
+    Node node = nodes.node(Address.nodeOf(address));
+    node.trace(Address.keyOf(address), parent, stateOf(address), tracing);
   }
 
   /** Notes what steps of a node took that ran later, as their messages were asked for. */

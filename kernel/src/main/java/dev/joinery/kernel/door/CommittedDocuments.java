@@ -13,6 +13,8 @@ import dev.joinery.kernel.chain.StateMark;
 import dev.joinery.kernel.ingress.KeyPrefix;
 import dev.joinery.kernel.ingress.PendingRoots;
 import dev.joinery.kernel.message.Message;
+import dev.joinery.kernel.node.NodeContext;
+import dev.joinery.kernel.program.CompiledProgram;
 import dev.joinery.kernel.program.Compiler;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.program.ProgramReader;
@@ -46,6 +48,7 @@ public final class CommittedDocuments implements AutoCloseable {
   private final Program program;
   private final HeldProgram shared;
   private final PendingRoots roots;
+  private final DocumentRows rows;
   private final Map<CommittedLevel.Place, CommittedLevel> levels = new HashMap<>();
 
   private CommittedDocuments(JsonNode request) throws IOException {
@@ -53,8 +56,14 @@ public final class CommittedDocuments implements AutoCloseable {
     program = ProgramReader.read(request.get("program").asText());
     List<String> marks = List.of(JSON.treeToValue(request.get("marks"), String[].class));
     Compiler compiler = Compiler.opening(CommittedDocuments::session);
-    shared = new HeldProgram(SharedProgram.of(compiler.compile(program), StateMark.of(marks)));
+    CompiledProgram compiled = compiler.compile(program);
+    shared = new HeldProgram(SharedProgram.of(compiled, StateMark.of(marks)));
     roots = new PendingRoots(program);
+    rows =
+        new DocumentRows(
+            program,
+            new NodeContext(compiled, () -> null),
+            (address, parent, tracing) -> levelOf(address).trace(address, parent, tracing));
   }
 
   /** What resolves expressions, where a program has some; it runs nothing. */
@@ -80,6 +89,10 @@ public final class CommittedDocuments implements AutoCloseable {
    * <p>{@code {"product", "columns", "key", "sample"}} asks for all documents whose keys begin as
    * that key does, which has so many columns, or a sample of them; the answers to it are parts of
    * some lines each, and one of no length at the end ({@link DocumentLines}).
+   *
+   * <p>{@code {"rows": product, "columns", "key"}} asks for the rows of the document of a key; the
+   * answer is their lines ({@link DocumentRows}), or an exclamation mark and which rows these are
+   * that cannot be read.
    */
   public static void main(String[] arguments) throws IOException {
     BufferedReader in =
@@ -89,7 +102,9 @@ public final class CommittedDocuments implements AutoCloseable {
     try (CommittedDocuments documents = new CommittedDocuments(JSON.readTree(in.readLine()))) {
       for (String line = in.readLine(); line != null && !line.isEmpty(); line = in.readLine()) {
         JsonNode question = JSON.readTree(line);
-        if (question.has("sample")) {
+        if (question.has("rows")) {
+          write(documents.rows(question), out);
+        } else if (question.has("sample")) {
           documents.list(question, out);
         } else {
           write(documents.answer(line).getBytes(StandardCharsets.UTF_8), out);
@@ -127,6 +142,17 @@ public final class CommittedDocuments implements AutoCloseable {
     }
     lines.flush();
     write(new byte[0], out);
+  }
+
+  private byte[] rows(JsonNode question) {
+    int columns = question.get("columns").asInt();
+    String product = question.get("rows").asText();
+    KeyPrefix asked = new KeyPrefix(program, product, columns, question.get("key").asText());
+    try {
+      return rows.of(asked.address());
+    } catch (DocumentRows.UnreadException error) {
+      return ("!" + error.getMessage()).getBytes(StandardCharsets.UTF_8);
+    }
   }
 
   private String answer(String question) {

@@ -14,6 +14,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Consumer;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
 /**
@@ -46,6 +47,12 @@ final class Arm {
     this.aggregates = aggregates;
     this.childRow = new UnsafeRow(program.childType().length());
     this.product = program.name().split("/", 2)[0];
+  }
+
+  /** Gives the keys of the children in what {@link #write} left. */
+  void forEachKey(Slice stored, Pages pages, Consumer<Slice> taker) {
+    ByteReader in = stored.isEmpty() ? null : new ByteReader(stored);
+    EntryMap.read(in, pages, space).iterator().forEachRemaining(each -> taker.accept(each.key()));
   }
 
   /** Opens what {@link #write} left; {@code stored} is empty where there are no children. */

@@ -19,6 +19,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.BiConsumer;
+import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.apache.spark.sql.catalyst.expressions.UnsafeArrayData;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
@@ -128,6 +129,11 @@ final class Branch {
     if (program.isCounting()) {
       out.writeByte(several ? 1 : 0);
     }
+  }
+
+  /** Gives the keys of the children that are kept, in their order. */
+  void forEachKey(Consumer<Slice> taker) {
+    children.forEach((key, row) -> taker.accept(key));
   }
 
   /** Looks at the children for a row, null where there is none: what is asked after is of these. */

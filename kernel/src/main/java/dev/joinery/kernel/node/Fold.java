@@ -135,6 +135,23 @@ public final class Fold implements Node {
   }
 
   @Override
+  public void trace(Slice key, Slice parent, State state, Tracing tracing) {
+    Slice ownState = read(state.read(), state);
+    if (program.raw()) {
+      RowCell cell = RowCell.read(ownState);
+      if (cell.exists) {
+        tracing.cell(program.relation(), cell);
+      }
+    } else if (view(ownState) != null) {
+      tracing.seen(program.relation(), view(ownState));
+    }
+    for (int i = 0; i < branches.length; i++) {
+      int branch = i;
+      branches[i].forEachKey(child -> tracing.below(branch, child));
+    }
+  }
+
+  @Override
   public void expire(Slice key, List<Slice> entries, long timestamp, State state) {
     byte[] stored = state.read();
     if (stored == null) {

@@ -69,6 +69,20 @@ public final class Match implements Node {
     }
   }
 
+  @Override
+  public void trace(Slice key, Slice parent, State state, Tracing tracing) {
+    byte[] stored = state.read();
+    if (stored == null) {
+      return;
+    }
+    ByteReader in = new ByteReader(stored);
+    Parents.read(in, state, PARENTS, program.fold());
+    for (int i = 0; i < arms.length; i++) {
+      int arm = i;
+      arms[i].forEachKey(in.readBlob(), state, child -> tracing.below(arm, child));
+    }
+  }
+
   /** Gives the messages about children by arm, and those about parents to these. */
   private List<List<ChildMessage>> sort(List<byte[]> messages, Parents parents) {
     List<List<ChildMessage>> children = new ArrayList<>(arms.length);

@@ -43,6 +43,15 @@ public interface Node {
     throw new UnsupportedOperationException("a node that gives sinks nothing");
   }
 
+  /**
+   * Says which row stands at an address, and what the row has below it. It alters nothing.
+   *
+   * @param parent the key of a row above that is asked for with it, or null
+   */
+  default void trace(Slice key, Slice parent, State state, Tracing tracing) {
+    throw new UnsupportedOperationException("a node without rows of documents");
+  }
+
   /** Called once a time has come that {@link State#wakeAt} asked for. */
   default void wake(long timestamp, State state, Outbox outbox) {
     throw new UnsupportedOperationException("a node that asks for no time");

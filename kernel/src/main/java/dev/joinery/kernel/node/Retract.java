@@ -166,6 +166,15 @@ public final class Retract implements Node {
     }
   }
 
+  @Override
+  public void trace(Slice key, Slice parent, State state, Tracing tracing) {
+    byte[] stored = state.read();
+    RowCell cell = RowCell.read(stored == null ? null : Slice.of(stored));
+    if (cell.exists) {
+      tracing.cell(program.relation(), cell);
+    }
+  }
+
   /** {@link Marks#UNKNOWN} also where nothing asks for it. */
   private long timeOf(RowCell cell) {
     return keeping.forgets() && cell.exists ? time.of(rows.derived(cell.row)) : Marks.UNKNOWN;

@@ -71,6 +71,21 @@ public final class RowCell {
     return cell;
   }
 
+  /** Whether the source told {@link #position}. */
+  public boolean hasPosition() {
+    return positioned;
+  }
+
+  /** The first part of its place in the log. */
+  public long major() {
+    return major;
+  }
+
+  /** The second part of its place in the log. */
+  public long minor() {
+    return minor;
+  }
+
   void write(ByteWriter out) {
     boolean judged = watermark != Marks.UNKNOWN;
     out.writeByte(

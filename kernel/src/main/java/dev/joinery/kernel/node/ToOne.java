@@ -98,6 +98,31 @@ public final class ToOne implements Node {
   }
 
   @Override
+  public void trace(Slice key, Slice parent, State state, Tracing tracing) {
+    byte[] stored = state.read();
+    if (stored == null) {
+      return;
+    }
+    ByteReader in = new ByteReader(stored);
+    Slice child = in.readBlob();
+    if (childRows == null && !child.isEmpty()) {
+      tracing.below(0, Slice.EMPTY);
+    } else if (childRows != null) {
+      trace(program.childRelation(), child, tracing);
+    }
+    if (parent != null && parentRows != null) {
+      trace(program.parentRelation(), EntryMap.read(in, state, 0).get(parent), tracing);
+    }
+  }
+
+  private static void trace(int relation, Slice stored, Tracing tracing) {
+    RowCell cell = RowCell.read(stored);
+    if (cell.exists) {
+      tracing.cell(relation, cell);
+    }
+  }
+
+  @Override
   public void expire(Slice key, List<Slice> entries, long timestamp, State state) {
     byte[] stored = state.read();
     if (stored == null) {
