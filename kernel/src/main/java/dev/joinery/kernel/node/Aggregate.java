@@ -11,6 +11,7 @@ import java.math.RoundingMode;
 import java.util.List;
 import java.util.Locale;
 import java.util.function.Function;
+import java.util.function.Supplier;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.Decimal;
@@ -51,9 +52,10 @@ abstract class Aggregate {
     }
   }
 
-  /** The state of a function before any value, for results of a type. */
-  static Aggregate of(String function, DataType type) {
-    return Kind.valueOf(function.toUpperCase(Locale.ROOT)).state.apply(type);
+  /** Makes states of a function before any value, for results of a type. */
+  static Supplier<Aggregate> of(String function, DataType type) {
+    Function<DataType, Aggregate> state = Kind.valueOf(function.toUpperCase(Locale.ROOT)).state;
+    return () -> state.apply(type);
   }
 
   private static final class Count extends Aggregate {
@@ -240,14 +242,15 @@ abstract class Aggregate {
       for (int i = 0; i < special.length; i++) {
         special[i] = in.readVarLong();
       }
-      int places = in.readInt();
+      scale = in.readInt();
       Slice unscaled = in.readBlob();
-      BigInteger digits =
-          new BigInteger(unscaled.array(), unscaled.offset(), unscaled.length());
-      boolean fits = digits.bitLength() < Long.SIZE - 1;
-      scale = places;
-      small = fits ? digits.longValue() : 0;
-      sum = fits ? BigDecimal.ZERO : new BigDecimal(digits, places);
+      boolean fits = unscaled.length() < Long.BYTES;
+      small = fits ? WholeNumber.read(unscaled) : 0;
+      sum = fits ? BigDecimal.ZERO : new BigDecimal(digits(unscaled), scale);
+    }
+
+    private static BigInteger digits(Slice unscaled) {
+      return new BigInteger(unscaled.array(), unscaled.offset(), unscaled.length());
     }
 
     @Override
@@ -255,6 +258,10 @@ abstract class Aggregate {
       out.writeVarLong(count).writeByte(real ? 1 : 0);
       for (long each : special) {
         out.writeVarLong(each);
+      }
+      if (sum.signum() == 0 && sum.scale() <= scale && small != 0) {
+        WholeNumber.write(small, out.writeInt(scale));
+        return;
       }
       BigDecimal total = total();
       BigDecimal plain = total.signum() == 0 ? BigDecimal.ZERO : total;

@@ -11,6 +11,7 @@ import java.util.Objects;
 import java.util.PriorityQueue;
 import java.util.Set;
 import java.util.function.Function;
+import java.util.function.Supplier;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
@@ -60,6 +61,8 @@ final class AggregatePlans {
   private final BitSet readWhole = new BitSet();
   private final RowCode[] codes;
   private final Reading[] readings;
+  /** What makes a state of each; null for what is read of sets. */
+  private final List<Supplier<Aggregate>> makers = new ArrayList<>();
 
   AggregatePlans(List<CompiledAggregate> plans) {
     this.plans = plans;
@@ -69,8 +72,10 @@ final class AggregatePlans {
       CompiledAggregate plan = plans.get(i);
       if (isByValue(plan)) {
         readings[i] = reading(plan);
-      } else if (plan.order() != null) {
-        codes[i] = new RowCode(plan);
+        makers.add(null);
+      } else {
+        codes[i] = plan.order() == null ? null : new RowCode(plan);
+        makers.add(maker(plan, codes[i]));
       }
     }
   }
@@ -127,7 +132,7 @@ final class AggregatePlans {
 
   void renew(Aggregate[] states) {
     for (int i = 0; i < states.length; i++) {
-      states[i] = readings[i] == null ? state(i) : null;
+      states[i] = makers.get(i) == null ? null : makers.get(i).get();
     }
   }
 
@@ -141,37 +146,25 @@ final class AggregatePlans {
     return readings[aggregate].exceeded(settled);
   }
 
-  private Aggregate state(int aggregate) {
-    CompiledAggregate plan = plans.get(aggregate);
+  private Supplier<Aggregate> maker(CompiledAggregate plan, RowCode code) {
     double[] numbers = plan.numbers();
-    switch (plan.function()) {
-      case "approx_count_distinct" -> {
-        return new Sketch.OfDistinct((int) numbers[0], Distinct::count);
-      }
-      case "distinct_sketch" -> {
-        return new Sketch.OfDistinct((int) numbers[0], AggregatePlans::bytesOf);
-      }
-      case "merge_distinct" -> {
-        return new Sketch.OfDistinct(AggregatePlans::countOf);
-      }
-      case "approx_quantile" -> {
-        return new Sketch.OfQuantiles((long) numbers[0], sketch -> sketch.at(numbers[1]));
-      }
-      case "quantile_sketch" -> {
-        return new Sketch.OfQuantiles((long) numbers[0], AggregatePlans::bytesOf);
-      }
-      case "merge_quantile" -> {
-        return new Sketch.OfQuantiles(sketch -> sketch == null ? null : sketch.at(numbers[0]));
-      }
-      case "bloom" -> {
-        return new Sketch.OfBloom((long) numbers[0], (int) numbers[1]);
-      }
-      default -> {
-        return plan.order() == null
-            ? Aggregate.of(plan.function(), plan.type())
-            : ends(aggregate, plan);
-      }
-    }
+    return switch (plan.function()) {
+      case "approx_count_distinct" -> () ->
+          new Sketch.OfDistinct((int) numbers[0], Distinct::count);
+      case "distinct_sketch" -> () ->
+          new Sketch.OfDistinct((int) numbers[0], AggregatePlans::bytesOf);
+      case "merge_distinct" -> () -> new Sketch.OfDistinct(AggregatePlans::countOf);
+      case "approx_quantile" -> () ->
+          new Sketch.OfQuantiles((long) numbers[0], sketch -> sketch.at(numbers[1]));
+      case "quantile_sketch" -> () ->
+          new Sketch.OfQuantiles((long) numbers[0], AggregatePlans::bytesOf);
+      case "merge_quantile" -> () ->
+          new Sketch.OfQuantiles(sketch -> sketch == null ? null : sketch.at(numbers[0]));
+      case "bloom" -> () -> new Sketch.OfBloom((long) numbers[0], (int) numbers[1]);
+      default -> code == null
+          ? Aggregate.of(plan.function(), plan.type())
+          : () -> ends(plan, code);
+    };
   }
 
   private static Object bytesOf(Distinct sketch) {
@@ -186,8 +179,7 @@ final class AggregatePlans {
     return sketch.isEmpty() ? null : sketch.toBytes();
   }
 
-  private Aggregate ends(int aggregate, CompiledAggregate plan) {
-    RowCode code = codes[aggregate];
+  private static Aggregate ends(CompiledAggregate plan, RowCode code) {
     Function<List<Slice>, Object> one = rows -> rows.isEmpty() ? null : code.valueOf(rows.get(0));
     return switch (plan.function()) {
       case "first" -> new Ends(1, false, one);

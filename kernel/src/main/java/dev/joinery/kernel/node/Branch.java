@@ -90,7 +90,7 @@ final class Branch {
     this.aggregatesOfNothing =
         Stream.concat(
                 program.aggregates().stream()
-                    .map(each -> Aggregate.of(each.function(), each.type()).result()),
+                    .map(each -> Aggregate.of(each.function(), each.type()).get().result()),
                 Stream.ofNullable(program.hot()).map(each -> new GenericArrayData(new Object[0])))
             .toArray();
     this.keyText = program.shape() == Shape.MAP ? new KeyText(program.keyTypes()) : null;
