@@ -270,6 +270,7 @@ class KafkaWatch:
             return
         if options.fail_on_data_loss:
             self._found[query] = replaced_error(source, replaced)
+            self._memories[query].last.hold(source, replaced)
             return
         self._warn(replaced_warning(source, replaced))
         self._lose(read.lost(records_lost(replaced)))

@@ -143,6 +143,7 @@ class LastRead:
         self._notes = QueryNotes(checkpoint / FILE_NAME, check, _json, _kept)
         self._lock = threading.Lock()
         self._unproven: dict[str, list[Signs]] = {}
+        self._held: dict[str, set[Partition]] = {}
 
     def known(self, source: str, topics: Collection[str]) -> dict[Partition, RecordSign]:
         """Return the last record that was read of each partition of some topics."""
@@ -155,9 +156,10 @@ class LastRead:
 
     def note(self, source: str, signs: Signs) -> None:
         """Note the last records that a batch read, before it is committed."""
-        if not signs:
-            return
         with self._lock:
+            signs = _without(signs, self._held.get(source, ()))
+            if not signs:
+                return
             run = self._of_run(source)
             run.append(signs)
             if len(run) > _MOST_UNPROVEN:
@@ -168,10 +170,27 @@ class LastRead:
                 {**kept, **{each: (sign, *kept.get(each, ())[:1]) for each, sign in signs.items()}},
             )
 
+    def hold(self, source: str, differing: Sequence[Replaced]) -> None:
+        """Go on by the records from which a log differs, whatever a batch reads of it later.
+
+        So a later start finds them to differ, too.
+        """
+        offsets = {(each.topic, each.partition): each.offset for each in differing}
+        with self._lock:
+            held = {
+                place: (sign,)
+                for signs in self._of_run(source)
+                for place, sign in signs.items()
+                if offsets.get(place) == sign.offset
+            }
+            self._held.setdefault(source, set()).update(held)
+            self._keep(source, {**self._kept(source), **held})
+
     def forget(self, source: str, places: Collection[Partition]) -> None:
         """Know nothing any more of some partitions."""
         with self._lock:
             self._unproven[source] = [_without(each, places) for each in self._of_run(source)]
+            self._held.get(source, set()).difference_update(places)
             self._keep(source, _without(self._kept(source), places))
 
     def forget_beyond(self, source: str, read: Positions) -> None:

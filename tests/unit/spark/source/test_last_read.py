@@ -202,6 +202,31 @@ def test_what_was_read_is_unproven_until_the_log_was_found_to_be_the_same(tmp_pa
     assert (read(4, partition=1), {}) == again.unproven("shop")
 
 
+def test_a_record_from_which_a_log_differs_stands_whatever_is_read_of_it_then(
+    tmp_path: Path,
+) -> None:
+    last = LastRead(tmp_path, lambda: None)
+    for offset in (3, 5, 8):
+        last.note("shop", {**read(offset), **read(offset, partition=1)})
+    last.hold("shop", [Replaced("orders", 0, 5, ("value",))])
+    last.note("shop", {**read(9), **read(9, partition=1)})
+
+    again = LastRead(tmp_path, lambda: None)
+    again.forget_beyond("shop", {"orders": {"0": 10, "1": 10}})
+
+    assert {**read(5), **read(9, partition=1)} == again.known("shop", {"orders"})
+
+
+def test_a_log_that_may_go_on_is_noted_again_after_it_differed(tmp_path: Path) -> None:
+    last = LastRead(tmp_path, lambda: None)
+    last.note("shop", read(5))
+    last.hold("shop", [Replaced("orders", 0, 5, ("value",))])
+    last.forget("shop", {ORDERS})
+    last.note("shop", read(9))
+
+    assert read(9) == last.known("shop", {"orders"})
+
+
 def test_a_batch_that_read_nothing_writes_nothing(tmp_path: Path) -> None:
     LastRead(tmp_path, lambda: None).note("shop", {})
 
