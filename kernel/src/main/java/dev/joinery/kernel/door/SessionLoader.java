@@ -18,6 +18,10 @@ final class SessionLoader extends MutableURLClassLoader {
       "META-INF/services/org.apache.spark.sql.SparkSessionExtensionsProvider";
   private static final String MACHINE_LEARNING = "/spark-mllib_";
 
+  static {
+    registerAsParallelCapable(); // As its parent class is, of which it does not inherit that.
+  }
+
   SessionLoader(ClassLoader parent) {
     super(new URL[0], parent);
   }
