@@ -15,7 +15,8 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
  * Reads records of topics from one offset to another, as no member of a group; nothing is committed.
  * One thread uses it.
  *
- * <p>Only this class and {@link RecordLook} call Kafka's client, so that a process that reads no topic does without it.
+ * <p>Only this class, {@link RecordLook} and {@link TopicEdges} call Kafka's client, so that a
+ * process that reads no topic does without it.
  */
 public final class TopicReader implements Closeable {
   private static final Duration POLL = Duration.ofMillis(500);
