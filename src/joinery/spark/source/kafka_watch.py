@@ -243,10 +243,12 @@ class KafkaWatch:
             edges = client.edges_of(at)
             gaps = gone(at, edges)
             # Twice the same, since a broker that starts may not know all its topics yet.
-            if gaps and self._suspected.get((query, source)) == gaps:
+            sure = self._suspected.get((query, source)) == gaps
+            if gaps and sure:
                 self._note(query, source, options, gaps)
             self._suspected[query, source] = gaps
-            if not again:
+            # A log that is too short to be compared may have grown by the next look.
+            if not again and (sure or not gaps):
                 standing = client.standing({topic for topic, _ in edges})
                 if self._standing.get((query, source)) != standing:
                     self._compare(query, place, options, unproven, edges)
