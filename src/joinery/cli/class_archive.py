@@ -37,6 +37,7 @@ def copy_signed_jars(jars: Path, folder: Path) -> None:
 
     Raises:
         OSError: The folder cannot be written.
+        BadZipFile: A jar cannot be read.
     """
     for jar in sorted(jars.glob("*.jar")):
         with zipfile.ZipFile(jar) as signed:
@@ -65,6 +66,7 @@ def record_archive(log: Path, work: Callable[[SparkSession], None]) -> Path:
     Raises:
         RunError: Spark does not start, or its JVM wrote no archive.
         OSError: The folder of the environment cannot be written.
+        BadZipFile: A jar of Spark's cannot be read.
     """
     if archive_file().exists():
         return archive_file()
@@ -102,7 +104,7 @@ def main() -> int:
         place = Path(folder)
         try:
             record_archive(place / "spark.log", lambda spark: _run(spark, place))
-        except (JoineryError, OSError) as error:
+        except (JoineryError, OSError, zipfile.BadZipFile) as error:
             sys.stderr.write(f"Spark will start without an archive of its classes: {error}\n")
     return 0
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 import zipfile
 from pathlib import Path
 
-from joinery.cli.class_archive import copy_signed_jars
+import pytest
+
+from joinery.cli import class_archive
+from joinery.cli.class_archive import copy_signed_jars, main
 
 
 def _jar(path: Path, *names: str) -> None:
@@ -36,3 +40,19 @@ def test_where_no_jar_is_signed_nothing_is_left(tmp_path: Path) -> None:
     copy_signed_jars(tmp_path, tmp_path / "unsigned")
 
     assert not (tmp_path / "unsigned").exists()
+
+
+def test_a_jar_that_cannot_be_read_is_told_and_done_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    archive = tmp_path / "environment" / "classes.jsa"
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "environment"))
+    monkeypatch.setattr(class_archive, "archive_file", lambda: archive)
+    monkeypatch.setattr(class_archive, "spark_home", lambda: tmp_path)
+    (tmp_path / "jars").mkdir()
+    (tmp_path / "jars" / "broken.jar").write_bytes(b"PK")
+
+    assert 0 == main()
+
+    assert "Spark will start without an archive of its classes: " in capsys.readouterr().err
+    assert not archive.exists()
