@@ -23,7 +23,7 @@ from joinery.lookups.protocol import (
     Unfit,
 )
 from joinery.lookups.value import RowReader
-from joinery.project.function import FunctionError, function_at
+from joinery.project.function import FunctionError, function_at, why_silent
 from joinery.project.option import Option, Target, declared, options
 from joinery.project.reader import Reader
 
@@ -45,9 +45,17 @@ class FunctionStore:
         self.target = f"function {name}"
 
     def open(self) -> None:
-        """Import the function."""
-        named = self._function
-        self._called = _imported(named, self._folder) if isinstance(named, str) else named
+        """Import the function.
+
+        Raises:
+            LookupStoreError: It cannot be imported, or answers no call.
+        """
+        given = self._function
+        if isinstance(given, str):
+            given = _imported(given, self._folder)
+        elif why := why_silent(given):
+            raise LookupStoreError(f"{self.target} {why}")
+        self._called = given
 
     def fetch(self, keys: Sequence[Key]) -> Mapping[Key, Answer]:
         """Return what the function gives for `keys`."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
@@ -77,15 +76,21 @@ def why_silent(function: object, *, yields: bool = False) -> str:
     """
     if not callable(function):
         return "cannot be called"
-    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+    called = function, type(function).__call__
+    if any(
+        inspect.iscoroutinefunction(each) or inspect.isasyncgenfunction(each) for each in called
+    ):
         return "is async, and nothing awaits it"
-    if inspect.isgeneratorfunction(function) and not yields:
+    if not yields and any(inspect.isgeneratorfunction(each) for each in called):
         return "yields, and has to return"
-    with suppress(ValueError):  # of a builtin, which does not tell what it takes
-        try:
-            inspect.signature(function).bind(None)
-        except TypeError as error:
-            return f"does not take one argument: {error}"
+    try:  # a decorated one may add arguments by itself, so what it wraps does not count
+        taken = inspect.signature(function, follow_wrapped=False)
+    except Exception:  # a builtin may not tell, nor annotations of what only a type checker knows
+        return ""
+    try:
+        taken.bind(None)
+    except TypeError as error:
+        return f"does not take one argument: {error}"
     return ""
 
 

@@ -154,6 +154,18 @@ def test_a_function_that_is_not_there_is_told(tmp_path: Path) -> None:
     assert "cannot import function no_such_module:people" == refused.value.message
 
 
+def test_a_function_that_nothing_awaits_is_refused_before_a_key_is_asked_for(
+    tmp_path: Path,
+) -> None:
+    async def people(keys: list[Any]) -> Any:
+        return {}
+
+    store = make_store("function", PERSON, {"function": people}, tmp_path)
+
+    with pytest.raises(LookupStoreError, match="function people is async, and nothing awaits it"):
+        store.open()
+
+
 def failing(error: Exception) -> Any:
     def people(keys: list[Any]) -> Any:
         raise error

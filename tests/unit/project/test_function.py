@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import wraps
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,28 @@ def of_two(event: object, other: object) -> None:
 
 def of_any(event: object, other: object = None, *more: object) -> None:
     pass
+
+
+@wraps(of_two)
+def with_the_other(event: object) -> None:
+    of_two(event, "other")
+
+
+@wraps(of_any)
+def of_none() -> None:
+    pass
+
+
+class Awaited:
+    async def __call__(self, event: object) -> None:
+        pass
+
+
+def that_does_not_tell(event: object) -> None:
+    pass
+
+
+that_does_not_tell.__signature__ = "a text"  # type: ignore[attr-defined]
 
 
 def test_a_function_is_looked_for_in_a_folder(tmp_path: Path) -> None:
@@ -71,4 +94,14 @@ def test_what_answers_no_call_is_refused(name: str, why: str) -> None:
 
 
 def test_what_may_answer_is_taken() -> None:
-    assert ["", "", ""] == [why_silent(of_any), why_silent(dict), why_silent(yielding, yields=True)]
+    assert "" == why_silent(yielding, yields=True)
+    assert ["", "", ""] == [why_silent(each) for each in (of_any, dict, that_does_not_tell)]
+
+
+def test_a_decorated_function_is_judged_by_what_is_called() -> None:
+    assert "" == why_silent(with_the_other)
+    assert "does not take one argument: too many positional arguments" == why_silent(of_none)
+
+
+def test_an_object_whose_call_nothing_awaits_is_refused() -> None:
+    assert "is async, and nothing awaits it" == why_silent(Awaited())
