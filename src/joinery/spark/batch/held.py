@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
@@ -105,16 +106,15 @@ class Held:
             query.open()
 
     def close(self) -> None:
-        """Give back what was taken."""
-        try:
-            self.captures.close()
-            for query in self.queries:
-                query.close()
-        finally:
-            if self.door is not None:
-                self.door.close()
+        """Give back what was taken, each also where another cannot be closed."""
+        with ExitStack() as closing:
             while self.stores:
-                self.stores.popitem()[1].close()
+                closing.callback(self.stores.popitem()[1].close)
+            if self.door is not None:
+                closing.callback(self.door.close)
+            for query in reversed(self.queries):
+                closing.callback(query.close)
+            closing.callback(self.captures.close)
 
     def _claim(self, query: QueryRun) -> None:
         """Make a query's checkpoint its own."""

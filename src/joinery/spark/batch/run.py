@@ -389,6 +389,9 @@ class Run:
         except Exception as error:
             watch.broke_off(error)
             self.request_stop()  # of whatever waits for a target
+        except BaseException as error:  # of a sink; would end this thread alone
+            watch.broke_off(RunError(f"{type(error).__name__} was raised as the run ended"))
+            self.request_stop()
         finally:
             watch.close()
             if watch.error is not None:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from joinery.errors import RunError
 from joinery.model.batch import Counts
 
 if TYPE_CHECKING:
@@ -103,6 +104,8 @@ class HandoverWriter:
                     self._pass_on(Path(folder))
         except Exception as error:
             self._sender.fail(error)
+        except BaseException as error:  # as asyncio's of a task that was cancelled
+            self._sender.fail(RunError(f"{type(error).__name__} was raised by what sends it"))
 
     def _pass_on(self, folder: Path) -> None:
         told = self._handover.take(folder, _WAIT_MS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 from collections.abc import Mapping
@@ -41,7 +42,7 @@ class Tasks:
 class Query:
     """Takes documents, or fails."""
 
-    def __init__(self, failure: Exception | None = None) -> None:
+    def __init__(self, failure: BaseException | None = None) -> None:
         self._failure = failure
         self.sent: list[Handed] = []
         self.failed: list[Exception] = []
@@ -105,6 +106,19 @@ def test_what_cannot_be_sent_ends_the_query_at_once() -> None:
     writer.close()
 
     assert ["the index maps it differently"] == [str(each) for each in query.failed]
+    assert 0 == tasks.written
+
+
+def test_what_a_sink_raises_past_exceptions_ends_the_query_at_once() -> None:
+    tasks, query = Tasks(told(3)), Query(asyncio.CancelledError())
+
+    writer = begun(tasks, query)
+    assert query.has_failed.wait(10)
+    writer.close()
+
+    assert ["RUN CancelledError was raised by what sends it"] == [
+        str(each) for each in query.failed
+    ]
     assert 0 == tasks.written
 
 
