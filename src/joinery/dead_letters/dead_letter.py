@@ -262,10 +262,17 @@ def sorted_out(lines: Iterable[str | bytes], marks: Iterable[Resolution]) -> Ite
     """Yield each letter once, at its last time, with what was done about it.
 
     Letters of one source come in the order of their places.
+
+    Raises:
+        BrokenLetterError: A line holds none.
     """
     newest: dict[str, DeadLetter] = {}
     for line in lines:
-        letter = parse_dead_letter(line)
+        try:
+            letter = parse_dead_letter(line)
+        except ValueError as error:
+            text = line.decode(errors="replace") if isinstance(line, bytes) else line
+            raise BrokenLetterError(f"the line that begins {text[:60].strip()}") from error
         stood = newest.get(letter.id)
         if stood is None or moment(stood.time) < moment(letter.time):
             newest[letter.id] = letter

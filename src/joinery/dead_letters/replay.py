@@ -16,7 +16,7 @@ import json
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from glob import escape
 from itertools import groupby
@@ -61,18 +61,17 @@ def replay_files(
         sealed: Returns a line as it may stand there.
     """
     for (topic, name), group in groupby(letters, _file_of):
-        some = sorted(group, key=lambda each: int(each.facts["line"]))
+        some = sorted(group, key=lambda each: (int(each.facts["line"]), moment(each.time)))
         file = root / topic / name
         lines = [(int(each.facts["line"]), sealed(_whole_line(file, each))) for each in some]
-        standing = _put_back(root / topic, name)
-        left = [
-            (line, moment(letter.time))
+        standing = _put_back(root / topic, name, frozenset(lines))
+        left = {  # once also where queries refused it for two reasons
+            line: moment(letter.time)
             for letter, line in zip(some, lines, strict=True)
             if not is_put_back(letter, standing.get(line))
-        ]
+        }
         if left:
-            newest = max(_EPOCH, *(at for _, at in left))
-            _write_replay(root / topic, name, [line for line, _ in left], newest)
+            _write_replay(root / topic, name, left, max(_EPOCH, *left.values()))
 
 
 def _file_of(letter: DeadLetter) -> tuple[str, str]:
@@ -107,12 +106,15 @@ def is_put_back(letter: DeadLetter, since: datetime | None) -> bool:
     return since is not None and moment(letter.time) <= since
 
 
-def _put_back(folder: Path, name: str) -> dict[tuple[int, bytes], datetime]:
-    """Return the lines that stand put back of a file, with their numbers there, and since when.
+def _put_back(
+    folder: Path, name: str, lines: Collection[tuple[int, bytes]]
+) -> dict[tuple[int, bytes], datetime]:
+    """Return which lines stand put back of a file, and since when.
 
     Args:
         folder: Where the file is.
         name: Its name.
+        lines: That are asked for, with their numbers there.
     """
     found: dict[tuple[int, bytes], datetime] = {}
     for file in sorted(folder.glob(f"{escape(name)}.*{_REPLAY}")):
@@ -123,8 +125,8 @@ def _put_back(folder: Path, name: str) -> dict[tuple[int, bytes], datetime]:
             continue
         for line in file.read_bytes().split(b"\n"):
             number, _, raw = line.partition(b"\t")
-            if number.isdigit():
-                found[int(number), raw] = since
+            if number.isdigit() and (each := (int(number), raw)) in lines:
+                found[each] = since
     return found
 
 

@@ -8,10 +8,10 @@ Invariant: when it returns, the brokers have every record, at its first place.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
-from typing import Any
+from typing import Any, TypeAlias
 
 from joinery.clients.kafka import Brokers
 from joinery.clients.kafka_producer import Producer
@@ -22,6 +22,7 @@ from joinery.dead_letters.replay_key import replay_key
 from joinery.dead_letters.topic import ensure_topic
 from joinery.project.kafka import REPLAY
 
+_Content: TypeAlias = tuple[bytes | None, bytes | None]
 _SETTINGS: Mapping[str, Any] = {"acks": "all"}
 _TIME = "joinery.letter_time"
 _CREATED = {
@@ -42,11 +43,16 @@ def replay_kafka(brokers: Brokers, letters: Sequence[DeadLetter]) -> None:
     whole = {letter.id: _whole(brokers, letter) for letter in letters}
     for topic, some in groupby(letters, lambda each: str(each.facts["topic"])):
         standing = ensure_topic(brokers, topic + REPLAY, _CREATED)
-        since = _put_back(brokers, topic + REPLAY)
+        newest: dict[_Content, DeadLetter] = {}  # of a record that was refused for two reasons
+        for each in some:
+            content = _content(whole[each.id])
+            if moment(newest.setdefault(content, each).time) < moment(each.time):
+                newest[content] = each
+        since = _put_back(brokers, topic + REPLAY, newest)
         records = [
             (whole[each.id], each.time)
-            for each in some
-            if not is_put_back(each, since.get(_content(whole[each.id])))
+            for content, each in newest.items()
+            if not is_put_back(each, since.get(content))
         ]
         settings = {**_SETTINGS, "message.max.bytes": standing.max_bytes}
         producer = Producer(brokers, **settings)
@@ -56,17 +62,20 @@ def replay_kafka(brokers: Brokers, letters: Sequence[DeadLetter]) -> None:
             producer.close()
 
 
-def _content(record: Record) -> tuple[bytes | None, bytes | None]:
+def _content(record: Record) -> _Content:
     """Return key and value under which a record is put back."""
     return replay_key(record.partition, record.offset, record.key), record.value
 
 
-def _put_back(brokers: Brokers, topic: str) -> Mapping[tuple[bytes | None, bytes | None], datetime]:
-    """Return what a topic of replays has, and the newest time of the letters of each."""
-    found: dict[tuple[bytes | None, bytes | None], datetime] = {}
+def _put_back(
+    brokers: Brokers, topic: str, asked: Container[_Content]
+) -> Mapping[_Content, datetime]:
+    """Return what of `asked` a topic of replays has, and the newest time of the letters of each."""
+    found: dict[_Content, datetime] = {}
     for each in read_topic(brokers, topic):
-        if told := dict(each.headers).get(_TIME):
-            content, at = (each.key, each.value), moment(told.decode())
+        content = (each.key, each.value)
+        if content in asked and (told := dict(each.headers).get(_TIME)):
+            at = moment(told.decode())
             found[content] = max(at, found.get(content, at))
     return found
 

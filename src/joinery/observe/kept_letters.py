@@ -86,7 +86,7 @@ def kept_letters(folder: Place | None) -> KeptLetters | None:
     reader = folder_reader(folder)
     try:
         return None if reader.size > _LARGEST_FOLDER else _read(reader.lines(), reader.marks())
-    except (OSError, ValueError, BrokenLetterError):
+    except (OSError, ValueError, TypeError, BrokenLetterError):
         return None
 
 

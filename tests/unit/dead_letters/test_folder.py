@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from joinery.dead_letters.dead_letter import BrokenLetterError, Resolution
+from joinery.dead_letters.dead_letter import BrokenLetterError, Resolution, sorted_out
 from joinery.dead_letters.folder import DeadLetterFolderReader
 from joinery.observe.kept_letters import kept_letters
 
@@ -22,6 +22,24 @@ def test_a_line_that_is_no_letter_is_named(tmp_path: Path, foreign: str) -> None
 
     with pytest.raises(BrokenLetterError, match=f"{re.escape(str(file))}:2 is not a dead letter"):
         list(DeadLetterFolderReader(tmp_path).lines())
+    assert kept_letters(tmp_path) is None
+
+
+def test_a_line_that_only_looks_like_a_letter_is_named(tmp_path: Path) -> None:
+    (tmp_path / "q-000001-0000000000.jsonl").write_text('{"reason": "wr{"reason": "late"}\n')
+
+    with pytest.raises(BrokenLetterError) as told:
+        list(sorted_out(DeadLetterFolderReader(tmp_path).lines(), ()))
+
+    assert (
+        'the line that begins {"reason": "wr{"reason": "late"} is not a dead letter'
+        == told.value.message
+    )
+
+
+def test_lines_whose_places_cannot_be_compared_are_not_counted(tmp_path: Path) -> None:
+    (tmp_path / "other.jsonl").write_text('{"line": "a"}\n{"line": 1}\n')
+
     assert kept_letters(tmp_path) is None
 
 

@@ -182,6 +182,18 @@ def test_what_was_refused_again_is_put_back_again(queue: DeadLetterQueue, tmp_pa
     assert [b"1\t{broken", b"1\t{broken"] == replayed(tmp_path)
 
 
+def test_a_record_that_was_refused_for_two_reasons_is_put_back_once(
+    queue: DeadLetterQueue, tmp_path: Path
+) -> None:
+    write(tmp_path, record(1), record(1, reason="wrong_type", time="2026-01-02T03:05:00Z"))
+
+    assert [] == queue.replay(queue.find(Selection()))
+    (tmp_path / ".joinery/dead_letters/.marks.jsonl").unlink()
+    assert [] == queue.replay(queue.find(Selection()))
+
+    assert [b"1\t{broken"] == replayed(tmp_path)
+
+
 def test_of_two_who_put_a_letter_back_the_second_is_told_of_the_first(
     queue: DeadLetterQueue, tmp_path: Path
 ) -> None:
