@@ -46,9 +46,9 @@ def replace_text(file: Path, text: str) -> None:
     """
     place = file.resolve()
     part = _part_of(place)
+    part.unlink(missing_ok=True)  # of a writer that was killed, maybe for all to read
     part.touch(mode=0o600)
-    shutil.copymode(place, part)
-    _rename_into_place(place, text.encode(), synced=True)
+    _rename_into_place(place, text.encode(), synced=True, rights_of=place)
 
 
 @contextmanager
@@ -87,7 +87,9 @@ def write_first(file: Place, content: str) -> None:
             assert_never(file)
 
 
-def _rename_into_place(file: Path, content: bytes, *, synced: bool) -> None:
+def _rename_into_place(
+    file: Path, content: bytes, *, synced: bool, rights_of: Path | None = None
+) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     part = _part_of(file)
     with part.open("wb") as out:
@@ -95,6 +97,8 @@ def _rename_into_place(file: Path, content: bytes, *, synced: bool) -> None:
         if synced:
             out.flush()
             os.fsync(out.fileno())
+    if rights_of is not None:
+        shutil.copymode(rights_of, part)
     part.replace(file)
 
 

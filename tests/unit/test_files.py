@@ -36,13 +36,14 @@ def test_a_file_that_cannot_be_written_keeps_what_it_held(tmp_path: Path) -> Non
 def test_a_file_that_is_kept_by_its_user_stays_where_it_is_and_whose_it_is(tmp_path: Path) -> None:
     kept, link = tmp_path / "kept" / "joinery.yaml", tmp_path / "joinery.yaml"
     write_whole(kept, "old", synced=False)
-    kept.chmod(0o600)
+    kept.chmod(0o400)
     link.symlink_to(kept)
+    (kept.parent / ".joinery.yaml.part").touch(mode=0o644)  # as a writer that was killed leaves it
 
     replace_text(link, "new")
 
     assert "new" == kept.read_text(encoding="utf-8")
-    assert (link.is_symlink(), 0o600) == (True, kept.stat().st_mode & 0o777)
+    assert (link.is_symlink(), 0o400) == (True, kept.stat().st_mode & 0o777)
     assert [kept] == list(kept.parent.iterdir())
 
 

@@ -156,7 +156,7 @@ class AddArguments:
 def run_add(arguments: AddArguments) -> int:
     """Write the relations of tables into a project, and suggest where they embed."""
     file, choices = arguments.file, arguments.choices
-    folder = file if file.is_dir() else file.absolute().parent
+    folder = file if file.is_dir() else file.resolve().parent
     try:
         with alone_in(folder) if folder.is_dir() else nullcontext():
             project = Editing(file)
