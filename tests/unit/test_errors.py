@@ -54,12 +54,13 @@ def test_a_traceback_shows_where_in_a_project_of_python_a_problem_is(
     assert f"\n{__file__}:{line}: {place} " in shown(refused.value)
 
 
-def test_what_no_file_declares_is_shown_by_its_path_alone() -> None:
+@pytest.mark.parametrize("name", ["<cell>", "long" * 100])
+def test_what_no_file_declares_is_shown_by_its_path_alone(name: str) -> None:
     calls = """if True:
         person = jn.relation("person", key="id", fields={"id": "long"})
         made = jn.Project("people", products=[jn.document("person", person, fields=["nme"])])"""
     told: dict[str, Any] = {"jn": jn}
-    exec(compile(calls, "<cell>", "exec"), told)
+    exec(compile(calls, name, "exec"), told)
 
     with pytest.raises(ProjectErrors) as refused:
         told["made"].products["person"].explain()

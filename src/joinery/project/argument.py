@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os.path
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from types import FrameType
 from typing import Any, Protocol, TypeAlias
 
@@ -31,7 +31,8 @@ def caller() -> Location | None:
     frame: FrameType | None = sys._getframe()
     while frame is not None and _is_ours(frame):
         frame = frame.f_back
-    if frame is None or not Path(frame.f_code.co_filename).is_file():
+    # Unlike that of a Path, it takes whatever name code was compiled under.
+    if frame is None or not os.path.isfile(frame.f_code.co_filename):  # noqa: PTH113
         return None
     return Location(frame.f_code.co_filename, frame.f_lineno, 0)
 
