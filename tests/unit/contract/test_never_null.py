@@ -90,6 +90,13 @@ def test_a_default_makes_a_field_that_is_there() -> None:
     assert {"id": False, "called": False, "loud": True} == nullable(found)
 
 
+def test_a_default_does_not_help_behind_what_may_fail() -> None:
+    fields = "[{mean: 'coalesce(price / size, 0)'}, {number: 'coalesce(cast(name as int), 0)'}]"
+    found = contract(f"{{root: user, fields: {fields}, {SINK}}}")
+
+    assert {"mean": True, "number": True} == nullable(found)
+
+
 def test_a_personal_column_may_be_null_whatever_it_is() -> None:
     hidden = contract(f"{{root: user, {SINK}}}", PERSONAL)
     shown = contract("{root: user, sink: {sqlite: {path: a.db, reveal: true}}}", PERSONAL)

@@ -35,6 +35,10 @@ def nullable(by: str, again: str = "[window_start]") -> list[set[str]]:
         "coalesce(price, 0)",
         "shop is null",
         "coalesce(shop, null, 'x')",
+        "coalesce(upper(shop), 'x')",
+        "coalesce(nullif(shop, ''), cast(year as string), 'x')",
+        "coalesce(try_cast(shop as int), 0)",
+        "coalesce(id, 1 / year)",
         "'all'",
     ],
 )
@@ -44,7 +48,18 @@ def test_what_is_never_null(expression: str) -> None:
 
 @pytest.mark.parametrize(
     "expression",
-    ["shop", "coalesce(shop, cast(year as string))", "cast('x' as int)", "id + 1", "upper(shop)"],
+    [
+        "shop",
+        "coalesce(shop, cast(year as string))",
+        "cast('x' as int)",
+        "id + 1",
+        "upper(shop)",
+        "coalesce(id / year, 0)",
+        "coalesce(cast(shop as int), 0)",
+        "coalesce(if(year > 0, 1 / year, null), 0)",
+        "coalesce(try_cast(1 / year as int), 0)",
+        "1 / year is null",
+    ],
 )
 def test_what_may_be_null(expression: str) -> None:
     assert {"x"} == nullable(f'{{x: "{expression}"}}')[0]
