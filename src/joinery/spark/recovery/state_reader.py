@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -77,7 +75,7 @@ class StateReader:
         program, earlier = _standing_program(spec, query, products, checkpoint, hint)
         self.batch = _committed(query, checkpoint, batch)
         self._unbuilt = unbuilt(checkpoint)
-        self._kept = partial(_kept, program, products)
+        self._program = program
         settings = state_settings(checkpoint, self.batch)
         self._process = DoorProcess(_DOOR, self._failure)
         self._process.ask(
@@ -155,7 +153,7 @@ class StateReader:
             raise StateReadError(
                 f'product "{product}": {answer[1:].decode()} cannot be found by their keys',
             )
-        return list(change_reader(self._kept())(answer.splitlines()))
+        return list(change_reader(kept_relations(self._program))(answer.splitlines()))
 
     def _lines(self, product: str, columns: int, key: str, sample: float) -> Iterator[bytes]:
         self._process.ask({"product": product, "columns": columns, "key": key, "sample": sample})
@@ -186,11 +184,20 @@ def _object(values: Mapping[str, str]) -> str:
     return "{" + ",".join(f"{json.dumps(name)}:{value}" for name, value in values.items()) + "}"
 
 
-def _kept(program: KernelProgram, products: Sequence[Product]) -> list[Relation]:
-    """Return the relations of a program in its order, with the columns that it keeps."""
-    known = {relation.name: relation for each in products for relation in each.relations}
+def kept_relations(program: KernelProgram) -> list[Relation]:
+    """Return the relations of a program in its order, with the columns that it keeps.
+
+    What a product sends as rows, and versions of rows, are relations of it, too.
+    """
     return [
-        replace(known[each.name], columns=tuple(Field(c.name, c.type) for c in each.columns))
+        Relation(
+            name=each.name,
+            source="",
+            topic="",
+            format="",
+            key=tuple(each.columns[place].name for place in each.key),
+            columns=tuple(Field(column.name, column.type) for column in each.columns),
+        )
         for each in program.relations
     ]
 
