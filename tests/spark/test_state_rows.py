@@ -106,6 +106,12 @@ products:
       customer: {one: customer, on: {id: customer_id}, fields: [name]}
       others: {many: order, on: [customer_id], fields: [number]}
     sink: {files: {path: out}}
+  heard:                         # rows of a log at its root, which a ToOne keeps by customer
+    root: event
+    group: all
+    fields: [text]
+    embed: {customer: {one: customer, on: {id: customer_id}, fields: [name]}}
+    sink: {files: {path: out}}
   story:                         # rows of a log, which documents alone have
     root: customer
     group: all
@@ -250,6 +256,7 @@ def test_rows_are_values_for_python_and_lines_of_the_command(folder: Path) -> No
             StateReadError,
             r"the rows of event \(the state has them in documents alone\) cannot",
         ),
+        ("heard", 1, StateReadError, r"the rows of event \("),
         ("feed", 1, StateReadError, "the rows of feed/seen"),
         ("place", 1, WhyError, "needs all columns of its key"),
     ],

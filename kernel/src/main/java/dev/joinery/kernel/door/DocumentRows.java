@@ -122,7 +122,7 @@ final class DocumentRows {
       EmbedWays.ArmPlace arm = ways.armOf(node, i);
       if (one >= 0) {
         below(one, fold.relation(), row);
-      } else if (branch.fused()) {
+      } else if (branch.fused() && branch.within() == null) {
         placed(ways.placerOf(node, i), here.below(i));
       } else if (arm == null) {
         throw new UnreadException("the rows of " + fold.name() + "/" + branch.name());
@@ -150,6 +150,8 @@ final class DocumentRows {
     Traced here = new Traced();
     if (one.parentRelation() >= 0) {
       here = traced(node, addressOfKey(relation, node, key), key);
+    } else if (ways.retractOf(relation) < 0) { // A log's: kept under what they join on alone.
+      throw unkept(relation);
     }
     Slice row = own(relation, key, here);
     if (row != null) {

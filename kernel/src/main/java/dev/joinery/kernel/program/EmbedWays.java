@@ -1,7 +1,6 @@
 package dev.joinery.kernel.program;
 
 import dev.joinery.kernel.program.DocumentProgram.FoldProgram;
-import dev.joinery.kernel.program.DocumentProgram.GatherProgram;
 import dev.joinery.kernel.program.DocumentProgram.MatchProgram;
 import dev.joinery.kernel.program.DocumentProgram.ToOneProgram;
 import dev.joinery.kernel.program.DocumentProgram.Upward;
@@ -26,16 +25,6 @@ public record EmbedWays(Program program, int parentRole) {
                 && one.merge() == null
                 && one.fold() == fold
                 && one.branch() == branch);
-  }
-
-  /** Whether a Gather fills a Fold's branch. */
-  public boolean isGathered(int fold, int branch) {
-    return first(
-            each ->
-                each instanceof GatherProgram gather
-                    && gather.fold() == fold
-                    && gather.branch() == branch)
-        >= 0;
   }
 
   /** An arm of a Match, by their numbers. */
