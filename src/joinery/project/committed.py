@@ -34,18 +34,23 @@ def load_committed(path: Path, reference: str) -> ProjectSpec:
         ProjectErrors: What was declared cannot be read.
     """
     folder = path if path.is_dir() else path.parent
-    _check(folder, reference)
-    names = [path.name] if folder != path else list(_names(folder, reference))
-    texts = {f"{reference}:{each}": _text(folder, reference, each) for each in names}
+    commit = _commit(folder, reference)
+    names = [path.name] if folder != path else list(_names(folder, commit))
+    texts = {}
+    for name in names:
+        texts[f"{reference}:{name}"] = _text(folder, commit, name, reference)
     if not texts:
         raise CommitError(f'folder "{path}" has no *.yaml at {reference}')
     return load_texts(texts, folder)
 
 
-def _check(folder: Path, reference: str) -> None:
-    """Refuse a reference that is no commit; one that begins with a dash would be an option."""
+def _commit(folder: Path, reference: str) -> str:
+    """Return the hash of a commit, so that all files are of one, though a branch may go on.
+
+    A reference that begins with a dash would be an option, one with a caret all but a commit.
+    """
     asked = ("rev-parse", "--verify", "--quiet", f"{reference}^{{commit}}")
-    done = None if reference.startswith("-") or not reference else _git(folder, *asked)
+    done = None if reference.startswith(("-", "^")) or not reference else _git(folder, *asked)
     if done is not None and done.returncode == _NO_REPOSITORY:
         told = done.stderr.decode(errors="replace").partition("\n")[0].removeprefix("fatal: ")
         raise CommitError(f'git cannot read folder "{folder}": {told}')
@@ -54,18 +59,19 @@ def _check(folder: Path, reference: str) -> None:
             f'git has no commit "{reference}"',
             hint="Name a branch, a tag or a hash; fetch it first where it is another clone's.",
         )
+    return done.stdout.decode().strip()
 
 
-def _names(folder: Path, reference: str) -> Iterator[str]:
-    listed = _git(folder, "ls-tree", "-z", reference, "./").stdout.decode(errors="surrogateescape")
+def _names(folder: Path, commit: str) -> Iterator[str]:
+    listed = _git(folder, "ls-tree", "-z", commit, "./").stdout.decode(errors="surrogateescape")
     for each in filter(None, listed.split("\0")):
         about, _, name = each.partition("\t")
         if about.split()[1] == "blob" and is_yaml(name):
             yield name
 
 
-def _text(folder: Path, reference: str, name: str) -> str:
-    done = _git(folder, "show", f"{reference}:./{name}")
+def _text(folder: Path, commit: str, name: str, reference: str) -> str:
+    done = _git(folder, "show", f"{commit}:./{name}")
     if done.returncode != 0:
         raise CommitError(f'commit "{reference}" has no file "{name}" in folder "{folder}"')
     try:

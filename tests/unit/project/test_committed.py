@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -64,6 +65,13 @@ def test_a_hook_of_git_reads_the_same(folder: Path, monkeypatch: pytest.MonkeyPa
     assert ["p"] == [each.name for each in load_committed(Path("shop"), "main").products]
 
 
+def test_a_place_in_the_history_of_a_branch_is_a_commit(folder: Path) -> None:
+    for reference in ("main@{0}", "main^{/first}", "HEAD@{2030-01-01 10:00:00}"):
+        found = load_committed(folder / "joinery.yaml", reference)
+
+        assert ["p"] == [each.name for each in found.products]
+
+
 def test_a_problem_of_a_commit_is_told_at_its_place_there(folder: Path) -> None:
     (folder / "joinery.yaml").write_text(f"{PROJECT}odd: 1\n", encoding="utf-8")
     git(folder, "commit", "-qam", "second")
@@ -74,9 +82,9 @@ def test_a_problem_of_a_commit_is_told_at_its_place_there(folder: Path) -> None:
     assert "HEAD:joinery.yaml:4:1" in [str(each.location) for each in refused.value.problems]
 
 
-@pytest.mark.parametrize("reference", ["nowhere", "", "--help", "main:shop"])
+@pytest.mark.parametrize("reference", ["nowhere", "", "--help", "main:shop", "^main"])
 def test_what_is_no_commit_is_refused(folder: Path, reference: str) -> None:
-    with pytest.raises(CommitError, match=f'git has no commit "{reference}"'):
+    with pytest.raises(CommitError, match=f'git has no commit "{re.escape(reference)}"'):
         load_committed(folder / "joinery.yaml", reference)
 
 
