@@ -105,7 +105,7 @@ final class DocumentRows {
     } else if (placer instanceof DocumentProgram.RootProgram) {
       placed(ways.placerOf(node, 0), key);
     } else if (placer instanceof Program.RetractProgram leaf) {
-      own(leaf.relation(), key, new Traced());
+      own(node, leaf.relation(), key, new Traced());
     } else if (placer instanceof Program.InsertsProgram leaf) {
       throw unkept(leaf.relation());
     } else {
@@ -115,7 +115,8 @@ final class DocumentRows {
 
   private void fold(int node, DocumentProgram.FoldProgram fold, Slice key) {
     Traced here = traced(node, key.toBytes(), null);
-    Slice row = own(fold.relation(), key, here);
+    int home = ways.retractOf(fold.relation(), node);
+    Slice row = own(home, fold.relation(), key, here);
     for (int i = 0; row != null && i < fold.branches().size(); i++) {
       DocumentProgram.BranchProgram branch = fold.branches().get(i);
       int one = ways.lookupOf(node, i);
@@ -147,13 +148,14 @@ final class DocumentRows {
   /** A row that a ToOne assembles in place. */
   private void merged(int node, DocumentProgram.ToOneProgram one, Slice key) {
     int relation = one.merge().relation();
+    int home = ways.retractOf(relation, node);
     Traced here = new Traced();
     if (one.parentRelation() >= 0) {
       here = traced(node, addressOfKey(relation, node, key), key);
-    } else if (ways.retractOf(relation) < 0) { // A log's: kept under what they join on alone.
+    } else if (home < 0) { // A log's: kept under what they join on alone.
       throw unkept(relation);
     }
-    Slice row = own(relation, key, here);
+    Slice row = own(home, relation, key, here);
     if (row != null) {
       below(node, relation, row);
     }
@@ -176,9 +178,11 @@ final class DocumentRows {
     }
   }
 
-  /** Tells a row of a relation, from where it is kept; returns it as products see it, or null. */
-  private Slice own(int relation, Slice key, Traced here) {
-    int home = ways.retractOf(relation);
+  /**
+   * Tells a row of a relation, from the Retract that keeps it, or {@code here} where that is -1;
+   * returns it as products see it, or null.
+   */
+  private Slice own(int home, int relation, Slice key, Traced here) {
     Traced found = home < 0 ? here : traced(home, key.toBytes(), null);
     if (found.cells.containsKey(relation)) {
       return tell(relation, found.cells.get(relation));

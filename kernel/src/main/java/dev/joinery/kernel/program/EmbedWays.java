@@ -10,11 +10,13 @@ import java.util.stream.Stream;
 
 /** The ways of rows into documents, looked at from above: which node fills what. */
 public record EmbedWays(Program program, int parentRole) {
-  /** The Retract that keeps a relation's rows; -1 where none does. */
-  public int retractOf(int relation) {
+  /** The Retract that keeps the rows that a node is told of a relation; -1 where none does. */
+  public int retractOf(int relation, int target) {
     return first(
         each ->
-            each instanceof Program.RetractProgram retract && retract.relation() == relation);
+            each instanceof Program.RetractProgram retract
+                && retract.relation() == relation
+                && retract.uses().stream().anyMatch(use -> use.target() == target));
   }
 
   /** The ToOne that fills a Fold's branch; -1 where none does. */
