@@ -87,9 +87,9 @@ def contract_differences(
 
 
 def _promised(against: str, file: Path, analyser: Analyser | None) -> tuple[Contract, ...]:
-    if against.endswith(".json"):
-        return read_schemas(_json(against), against)
     commit = against.startswith(_COMMIT)
+    if against.endswith(".json") and not commit:
+        return read_schemas(_json(against), against)
     old = load_committed(file, against.removeprefix(_COMMIT)) if commit else load_spec(against)
     return contracts_of(old, build_plan(old, analyser))
 

@@ -31,6 +31,7 @@ from joinery.contract.contract import (
 )
 from joinery.errors import SpecError
 from joinery.model.type import STRING, Atomic, DataType, Decimal, parse_type
+from joinery.model.typed import check_typed
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _DAY = "[+-]?[0-9]{4,}-[0-9]{2}-[0-9]{2}"
@@ -150,13 +151,15 @@ def read_schemas(data: Any, file: str) -> tuple[Contract, ...]:
 
 def read_schema(schema: Mapping[str, Any]) -> Contract:
     """Return the contract whose schema this is."""
-    return Contract(
+    found = Contract(
         name=schema["title"],
         key=_read_object(schema["x-key"]),
         value=_read_object(schema),
         fresh_ms=schema.get("x-fresh-ms"),
         description=schema.get("description", ""),
     )
+    check_typed(found, Contract)
+    return found
 
 
 def _read_object(schema: Mapping[str, Any]) -> Object:

@@ -125,6 +125,7 @@ def test_all_changes_are_told_in_json(file: Path, capsys: Printed) -> None:
         ("other.json", '"other.json" is no contract that joinery contract export wrote'),
         ("missing.yaml", 'SPEC_FILE_MISSING there is no file "missing.yaml"'),
         ("git:main", "not a git repository"),
+        ("git:of.json", "not a git repository"),
     ],
 )
 def test_what_cannot_be_read_is_told_in_one_line(

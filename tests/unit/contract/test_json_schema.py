@@ -92,6 +92,7 @@ def test_a_field_may_be_named_as_a_word_of_json_schema() -> None:
         {"title": "p", "properties": {}},
         {"title": "p", "x-key": {"properties": {"a": {"type": "string", "x-type": "?"}}}},
         {"title": "p", "x-key": {"properties": {"a": {"type": []}}}, "properties": {}},
+        {"title": "p", "x-key": {"properties": {}}, "properties": {}, "x-fresh-ms": "5s"},
     ],
 )
 def test_what_is_no_contract_is_refused(data: object) -> None:
