@@ -286,7 +286,7 @@ def test_columns_come_and_go_also_while_the_process_is_killed(url: str, tmp_path
     }
 
 
-def test_the_columns_of_tables_that_are_there_are_message_and_hint(url: str) -> None:
+def test_the_columns_of_tables_that_are_there_are_told(url: str) -> None:
     database = database_of(url, "customer", "nowhere")
     customer, _ = database.tables
     with closing(connected(url)) as link:

@@ -88,7 +88,7 @@ def test_a_paused_capture_holds_no_slot_and_goes_on_where_it_was(
     assert len(list((spool.path / "files" / TABLE).glob("*.jsonl"))) == 1
 
 
-def test_a_lock_on_a_table_that_is_to_be_published_is_waited_for_and_message_and_hint(
+def test_a_lock_on_a_table_that_is_to_be_published_is_waited_for_and_told(
     server: Service, link: Connection, spool: SpoolFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("joinery.capture.postgres._LOCK_TIMEOUT", "set lock_timeout = '0.5s'")
@@ -154,7 +154,7 @@ def test_no_record_is_told_twice_where_each_counts(
     assert len(told) > 20_000
 
 
-def test_what_is_left_of_a_reading_that_was_broken_off_is_not_message_and_hint(
+def test_what_is_left_of_a_reading_that_was_broken_off_is_not_told(
     server: Service, link: Connection, spool: SpoolFolder
 ) -> None:
     link.execute("insert into customer values (1, 'Ada')")
