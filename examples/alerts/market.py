@@ -71,7 +71,7 @@ class Market:
             due -= int(due)
 
     def act(self, count: int) -> None:
-        """Let so many things happen."""
+        """Let a number of things happen."""
         names, weights = zip(*_DEEDS, strict=True)
         with self._lock:
             for deed in self._pick.choices(names, weights, k=count):

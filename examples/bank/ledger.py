@@ -68,7 +68,7 @@ class Ledger:
         self._held.clear()
 
     def act(self, count: int, now: float = 0.0) -> None:
-        """Let so many things happen; `now` is in seconds."""
+        """Let a number of things happen; `now` is in seconds."""
         made = [row for _ in range(count) for row in self._deed()]
         rows = [row for due, row in self._held if due <= now]
         self._held = [each for each in self._held if each[0] > now]

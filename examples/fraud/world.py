@@ -69,7 +69,7 @@ class World:
             due -= int(due)
 
     def act(self, count: int) -> None:
-        """Let so many things happen, and write what is due."""
+        """Let a number of things happen, and write what is due."""
         names, weights = zip(*_DEEDS, strict=True)
         for deed in self._pick.choices(names, weights, k=count):
             self.do(deed)

@@ -62,7 +62,7 @@ class Network:
             due -= int(due)
 
     def act(self, count: int) -> None:
-        """Write so many deeds."""
+        """Write a number of deeds."""
         follows, posts = list[Row](), list[Row]()
         for deed in self._pick.choices([*_DEEDS], [*_DEEDS.values()], k=count):
             if deed == "post":

@@ -135,12 +135,12 @@ def append_decided(file: Place, decide: Callable[[bytes], str | None]) -> None:
 
 
 def _line(text: str) -> bytes:
-    """Return a line that starts over also after one that a crash cut off."""
+    """Return what adds a line, which is one of its own even after one that a crash cut off."""
     return f"\n{text}\n".encode()
 
 
 def append_line(file: Place, line: str) -> None:
-    """Add a line to a file of lines in one go; after one that was cut off, it starts over.
+    """Add a line to a file of lines in one go, as one of its own even after one that was cut off.
 
     Args:
         file: One writer at a time; its folder is there.

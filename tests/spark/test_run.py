@@ -379,7 +379,7 @@ def test_a_sink_that_raises_past_exceptions_ends_the_run(
     ended = run(spark, cancelled, once=True)
 
     with pytest.raises(RunError, match="CancelledError was raised in a batch of it"):
-        assert ended.await_termination(60), "Spark waits for ever"
+        assert ended.await_termination(60), "Spark waits forever"
 
 
 def test_what_a_task_counts_leaves_it_as_one_message_a_counter(

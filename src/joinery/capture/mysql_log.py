@@ -112,10 +112,10 @@ def _end_of(size: int, *beside: object) -> int:
 def is_of(link: MysqlLink, files: LogFiles, offset: Mapping[str, Any]) -> bool:
     """Return whether a log has an event where one was noted, so that it is still the same.
 
-    A log that was started over and has grown since hardly has one just there. The number
-    of the transaction tells nothing: a server of MariaDB that was asked for it begins to tell its
-    places some way before. Of a place at which no event begins, MySQL 8.4 shows the next event, or
-    none beyond the end; the others refuse to.
+    In a log that was started over and has grown since, hardly ever does one begin just there. The
+    number of the transaction tells nothing: a server of MariaDB that was asked for it begins to
+    tell its places some way before. Of a place at which no event begins, MySQL 8.4 shows the next
+    event, or none beyond the end; the others refuse to.
 
     Args:
         link: To its server.

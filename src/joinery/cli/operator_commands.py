@@ -202,7 +202,7 @@ def mark(
         typer.Option(
             "--keep",
             min=1,
-            help="How many marks of a query stay; by default as run.marks says, or 24.",
+            help="How many marks of a query are kept; by default as run.marks says, or 24.",
         ),
     ] = None,
     listed: Annotated[

@@ -4,7 +4,7 @@
 | --- | --- | --- |
 | whole numbers, `decimal` | a number with all its digits, in the type's range | the type |
 | `float`, `double` | a number, or the text `NaN`, `Infinity` or `-Infinity` | the type |
-| `timestamp` | ISO 8601 in UTC with `Z`, six digits behind the second or none | the type |
+| `timestamp` | ISO 8601 in UTC with `Z`, six decimals of the second or none | the type |
 | `timestamp_ntz` | the same without `Z` | the type |
 | `binary` | base64 | the type |
 

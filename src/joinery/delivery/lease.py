@@ -11,7 +11,7 @@ is written after a check has half a lapse to become visible.
 Invariant: `check` returns only while nobody else may take the lease for half a lapse to come: while
 it was renewed less than half a lapse ago, counted from before the renewal was asked for, however
 late that was made. An answer that is late does not end a run. Once another run has taken the lease,
-`check` raises for ever.
+`check` raises forever.
 """
 
 from __future__ import annotations

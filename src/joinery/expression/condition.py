@@ -34,7 +34,7 @@ LENGTHENING = frozenset({"repeat", "lpad", "rpad"})
 """Functions whose result may be far longer than the row: no condition may call them."""
 
 MOST_LAMBDAS = 2
-"""How deep lambdas may be nested: each goes once through a list of the row."""
+"""How deeply lambdas may be nested: each goes once through a list of the row."""
 
 _QUOTED_OR_BRACKET = re.compile(
     r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|([(\[])|([)\]])""", re.DOTALL
@@ -88,7 +88,7 @@ def _check_cost(tree: Typed) -> None:
             case Apply("like" | "ilike", (_, pattern)) if not _constant(pattern):
                 raise _refused("the pattern of like is not a constant")
             case Apply("replace", (_, *texts)) if not all(map(_constant, texts)):
-                raise _refused("the replacement text of replace is not a constant")
+                raise _refused("what replace looks for or puts in is not a constant")
     if _lambdas(tree) > MOST_LAMBDAS:
         raise _refused(f"more than {MOST_LAMBDAS} nested lambdas")
 
@@ -98,7 +98,7 @@ def _constant(node: Typed) -> bool:
 
 
 def _lambdas(node: Typed) -> int:
-    """Return how deep lambdas are nested."""
+    """Return how deeply lambdas are nested."""
     match node:
         case Closure(_, body):
             return 1 + _lambdas(body)

@@ -50,7 +50,7 @@ class Either:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """A part repeated from `least` to `most` times, as often as it can; None for any number."""
+    """A part repeated `least` to `most` times, as often as it can be; None is unbounded."""
 
     part: Tree
     least: int

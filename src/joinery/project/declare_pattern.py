@@ -41,7 +41,7 @@ class Rows:
     binding: _Binding = "variable"
 
     def times(self, least: int, most: int | None = None) -> Rows:
-        """So many times in a row, as often as it can be; `most` None is without a bound.
+        """From `least` to `most` times in a row, as often as it can be; None is unbounded.
 
         Example:
             >>> row("F", "not ok").times(3).match, row("A").times(1, 2).match

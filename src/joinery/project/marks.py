@@ -20,10 +20,10 @@ _SHORTEST_MS = 1000
 class MarksSpec(Part):
     """How often a run marks a batch, and how many marks it keeps."""
 
-    every_ms: int = key(
-        DURATION, "The least time between two batches that are marked.", default=_HOUR_MS
+    every_ms: int = key(DURATION, "The minimum time between two marked batches.", default=_HOUR_MS)
+    keep: int = key(
+        count(), "How many marks of a query are kept; the oldest go first.", default=KEPT
     )
-    keep: int = key(count(), "How many marks of a query stay; the oldest go.", default=KEPT)
 
     @classmethod
     def check(cls, reader: Reader, parts: Mapping[str, Tree], what: str) -> None:

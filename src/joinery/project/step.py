@@ -316,7 +316,7 @@ _FUNCTION = Value(
 
 @part
 class MapSpec(Part):
-    """Gives each event to a function, which returns its columns again, or None to drop it.
+    """Gives each event to a function, which returns its new columns, or None to drop it.
 
     Attributes:
         function: `module:name`, or the function itself where it has no such name.

@@ -433,7 +433,7 @@ class VaultMap(TypedDict, total=False):
 
 
 class AuditMap(TypedDict, total=False):
-    """How documents are compared for ever; `rate` is a text such as `100/s`."""
+    """How documents are compared forever; `rate` is a text such as `100/s`."""
 
     database: str
     rate: str

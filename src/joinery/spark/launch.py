@@ -171,7 +171,7 @@ def session_settings(
             "spark.sql.streaming.checkpointFileManagerClass": _LOCAL_FILES,
             # Hadoop's local files have checksums already; a third file for each is time.
             "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
-            # Levels of a batch are one stage; nobody else's tasks may hold the slots for ever.
+            # Levels of a batch are one stage; nobody else's tasks may hold the slots forever.
             "spark.joinery.oneStage": "true",
         }
     tuning: tuple[str, ...] = ()

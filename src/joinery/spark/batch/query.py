@@ -392,7 +392,7 @@ class QueryRun:
             known = self._known(error)
             self._note(known)
             raise known from error
-        except SystemExit as error:  # would end the thread alone, and Spark wait for it for ever
+        except SystemExit as error:  # would end the thread alone, and Spark wait for it forever
             left = RunError(f"sys.exit({error.code}) was called in a batch of it")
             self._note(left)
             raise left from error

@@ -95,7 +95,7 @@ class RunOptions:
         bulk: Read the tables of databases in bulk, where they were not read yet.
         captures: Those that an earlier run has left going; None starts them.
         captures_stay: Leave them going for the run that follows.
-        wait_ms: The longest wait for any one thing that is away; None waits for ever.
+        wait_ms: The longest wait for any one thing that is away; None waits forever.
         patient: Wait for a store of join state that is not there; else that ends the run.
         on_batch: Called for each batch once it is through.
         on_wait: Called when a sink has to be waited for, and with None once it is back.

@@ -94,7 +94,7 @@ class StagedFolder:
     apart: RemotePath | None = None
 
     def open(self) -> None:
-        """Make it again, empty and marked."""
+        """Make it, empty and marked, in place of one that is there."""
         self._remove_here()
         self.path.mkdir(parents=True, exist_ok=True)
         self._mark.touch()

@@ -37,7 +37,7 @@ class StreamLookups:
         folder: Where relative paths begin.
         ended: True once the run is to end.
         tell: Called with the place of a store and what is waited for, None once that is over.
-        coherence: Tells the askers which rows the run's own sinks have written again.
+        coherence: Tells the askers which rows the run's own sinks have just written.
     """
 
     def __init__(

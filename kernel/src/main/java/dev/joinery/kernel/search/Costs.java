@@ -77,7 +77,7 @@ final class Costs {
       case "replace" -> {
         for (Expression each : arguments.subList(Math.min(1, arguments.size()), arguments.size())) {
           if (!(each instanceof Literal)) {
-            throw new BrokenException("the replacement text of replace is not a constant");
+            throw new BrokenException("what replace looks for or puts in is not a constant");
           }
         }
       }
