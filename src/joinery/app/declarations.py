@@ -450,7 +450,7 @@ def _type_of(name: str, column: StructField) -> str:
             if kind in (None, parse_type(text)):
                 return text
     raise SpecError(
-        f'column "{column.name}" of the frame of "{name}" is {told}, as no column of a relation',
+        f'column "{column.name}" of the frame of "{name}" is {told}, which relations do not have',
         code="SPEC_TYPE",
         hint="Cast it in the frame, such as to string.",
     )
