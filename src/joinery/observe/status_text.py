@@ -66,6 +66,7 @@ def marks_text(marks: KeptMarks) -> str:
     """Return the marks of a query in words.
 
     Example:
+        >>> from joinery.model.marks import KeptMarks
         >>> marks_text(KeptMarks(count=2, batch=881, at=1.5, bytes=61_200_000))
         '2 marks, the newest of batch 881 (1970-01-01 00:00:01Z); 61.2 MB'
     """

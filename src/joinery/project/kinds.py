@@ -10,7 +10,6 @@ Invariant: a name means one kind; a package cannot replace one of Joinery's own.
 from __future__ import annotations
 
 import difflib
-import importlib
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -30,7 +29,8 @@ from joinery.errors import (
 from joinery.project.function import imported
 from joinery.project.option import Option, Target, flag, options, options_in, options_of, size, word
 
-_IMPORTER = importlib.__path__[0]
+_LOADERS = frozenset({"importlib", "importlib_metadata"})
+"""Folders of what loads entry points: Python's own, and its backport if a library has it."""
 
 
 class UnknownKindError(SpecError):
@@ -251,10 +251,14 @@ def _package(entry: EntryPoint) -> str:
 def _raised(error: BaseException) -> str:
     """Return what was raised, and where, unless that was before the package's own code."""
     frames = traceback.extract_tb(error.__traceback__)
-    at = [each for each in frames if not each.filename.startswith(("<", __file__, _IMPORTER))]
+    at = [each for each in frames if not _is_loading(each.filename)]
     told = f": {error}" if str(error) else ""
     where = f" ({Path(at[-1].filename).name}:{at[-1].lineno})" if at else ""
     return f"{type(error).__name__}{told}{where}"
+
+
+def _is_loading(file: str) -> bool:
+    return file.startswith(("<", __file__)) or not _LOADERS.isdisjoint(Path(file).parts)
 
 
 @options

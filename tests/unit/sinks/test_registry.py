@@ -6,7 +6,9 @@ import json
 import re
 import sys
 from collections.abc import Iterator
+from importlib.metadata import EntryPoint
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -227,6 +229,22 @@ def test_a_package_that_makes_no_sink_is_told_as_its_own_fault(
     assert message in refused.value.message
     assert detail in refused.value.detail
     assert f'sink "{kind}"' in refused.value.message
+
+
+@pytest.mark.usefixtures("broken")
+def test_no_line_of_what_loads_packages_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where a library has imported the backport of `importlib.metadata`."""
+    space: dict[str, Any] = {"load": EntryPoint.load}
+    source = "def backported(self): return load(self)"
+    exec(compile(source, "/site/importlib_metadata/__init__.py", "exec"), space)
+    monkeypatch.setattr(EntryPoint, "load", space["backported"])
+
+    with pytest.raises(PackageError, match="cannot be imported") as refused:
+        make_sink("gone", "p", {}, tmp_path)
+
+    assert "__init__.py" not in refused.value.detail
 
 
 @pytest.mark.usefixtures("broken")
