@@ -53,11 +53,13 @@ def contract_text(
         ContractFileError: What one sends has no contract.
     """
     chosen = _chosen(spec, plan, names)
-    if format == "odcs":
-        return block_text(odcs_of(spec.name, chosen, version=version))
-    alone = len(names) == 1
-    schema = schema_of(chosen[0]) if alone else bundle_of(spec.name, chosen)
-    return f"{pretty_json(json.dumps(schema, ensure_ascii=False))}\n"
+    match format:
+        case "odcs":
+            return block_text(odcs_of(spec.name, chosen, version=version))
+        case "jsonschema":
+            alone = len(names) == 1
+            schema = schema_of(chosen[0]) if alone else bundle_of(spec.name, chosen)
+            return f"{pretty_json(json.dumps(schema, ensure_ascii=False))}\n"
 
 
 def contract_differences(

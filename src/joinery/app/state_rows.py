@@ -50,9 +50,9 @@ def state_rows(
 ) -> list[StateRow]:
     """Return the rows that a document is made of as the state of its run has them, from the root.
 
-    It reads the files of the checkpoint, beside a run or without one, and writes none: of the state
-    of each node, what stands under the keys of these rows. Empty where the state has no row for the
-    root.
+    It reads the files of the checkpoint, beside a run or without one, and writes none. Of each
+    node's state it reads only the entries under the keys of these rows. Empty where the state has
+    no row for the root.
 
     Args:
         project: The project, its file, or a folder of them; or an app.

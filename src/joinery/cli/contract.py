@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -14,7 +13,6 @@ from joinery.cli.argument import DEFAULT, ProjectFile
 from joinery.cli.ending import DONE, FOUND
 
 if TYPE_CHECKING:
-    from joinery.app.contract import ContractFormat
     from joinery.contract.compare import Difference
     from joinery.errors import Location
     from joinery.project.product import ProjectSpec
@@ -24,13 +22,6 @@ contract = typer.Typer(
 )
 
 
-class Format(StrEnum):
-    """What a contract is exported as."""
-
-    JSONSCHEMA = "jsonschema"
-    ODCS = "odcs"
-
-
 @contract.command()
 def export(
     names: Annotated[
@@ -38,11 +29,11 @@ def export(
     ] = None,
     file: ProjectFile = DEFAULT,
     format_: Annotated[
-        Format,
+        Literal["jsonschema", "odcs"],
         typer.Option(
             "--format", help="JSON Schema (draft 2020-12), or Open Data Contract Standard 3.1."
         ),
-    ] = Format.JSONSCHEMA,
+    ] = "jsonschema",
     version: Annotated[
         str, typer.Option("--version", metavar="V", help="With odcs: the contract's version.")
     ] = "1.0.0",
@@ -53,8 +44,7 @@ def export(
     from joinery.project.load import load_spec
 
     spec, plan = plan_whole(load_spec(file))
-    form: ContractFormat = "odcs" if format_ is Format.ODCS else "jsonschema"
-    sys.stdout.write(contract_text(spec, plan, names or (), format=form, version=version))
+    sys.stdout.write(contract_text(spec, plan, names or (), format=format_, version=version))
 
 
 @contract.command()

@@ -1,6 +1,6 @@
 """A contract as values: what the documents of a product, or the events of a stream, look like.
 
-Every place says whether it may be null. Names of an object stand in the order of the document.
+Every value says whether it may be null. Names of an object are in the order of the document.
 
 Invariant: two contracts that promise the same are equal, wherever they were declared.
 """
@@ -51,10 +51,10 @@ Shape: TypeAlias = Scalar | Items | Entries | Object
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """What stands in one place.
+    """What a field, an element of a list or an entry of a map holds.
 
     Attributes:
-        nullable: Whether null may stand there.
+        nullable: Whether it may be null.
     """
 
     shape: Shape
@@ -67,7 +67,7 @@ class Member:
     """A named value of an object.
 
     Attributes:
-        description: Where it comes from, as far as that can be told in a sentence.
+        description: Where it comes from, in a sentence; empty where that takes more than one.
         path: Where the project declares it.
     """
 
@@ -85,7 +85,7 @@ class Contract:
         key: What identifies a document.
         value: The document.
         fresh_ms: How far documents may lag behind the changes; None where nothing is promised.
-        shows_key: Whether the columns of the key stand in the document, too, under their names.
+        shows_key: Whether the document also has the columns of the key, under their names.
         description: What a document is.
         path: Where the project declares it.
         key_path: Where it declares the key.

@@ -1,6 +1,6 @@
-"""Which columns, fields and values can never be null, as far as the declaration tells.
+"""Which columns, fields and values are never null, by the declaration alone.
 
-Invariant: what is told here is not null in any document, whatever rows there are; what is not told
+Invariant: what is returned here is null in no document, whatever rows there are; anything else
 may be.
 """
 
