@@ -34,6 +34,8 @@ from joinery.sinks.protocol import Guarantee, StagedBatch, Written
 from joinery.solutions.spark_state.lower import lower
 from joinery.solutions.spark_state.program import KernelProgram
 from joinery.spark.batch import begin, query_kernel
+from joinery.spark.batch.held import UnclosedError
+from joinery.spark.batch.letters import QueryLetters
 from joinery.spark.batch.run import Run, run
 from joinery.spark.batch.staging import clear_staging
 from joinery.spark.kernel import Kernel
@@ -380,6 +382,24 @@ def test_a_sink_that_raises_past_exceptions_ends_the_run(
 
     with pytest.raises(RunError, match="CancelledError was raised in a batch of it"):
         assert ended.await_termination(60), "Spark waits forever"
+
+
+def test_a_run_that_cannot_close_what_it_has_open_has_failed_and_lets_the_next_one_go_on(
+    spark: SparkSession, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(letters: QueryLetters) -> None:
+        raise OSError("no goodbye")
+
+    project.change("customer", "1", {"id": 1, "name": "Ada"})
+    with monkeypatch.context() as broken:
+        broken.setattr(QueryLetters, "close", refuse)
+        with pytest.raises(UnclosedError, match="no goodbye"):
+            once(spark, project)
+    (told,) = jn.status(project.folder / "joinery.yaml").products
+    again = once(spark, project)
+
+    assert "failed" == told.state
+    assert (0, 1) == (again.progress.totals.documents, len(project.emitted()))
 
 
 def test_what_a_task_counts_leaves_it_as_one_message_a_counter(

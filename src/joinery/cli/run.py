@@ -26,7 +26,7 @@ from joinery.cli.run_arguments import (
 from joinery.cli.run_log import log_to
 from joinery.errors import JoineryError, SpecError
 from joinery.java import JavaMissingError
-from joinery.model.progress import Waiting
+from joinery.model.progress import Totals, Waiting
 from joinery.model.warning import Warnings
 from joinery.project.load import load_spec
 from joinery.project.quantity import duration_ms
@@ -206,6 +206,7 @@ class Command:
         self._warnings = Warnings(display.warn)
         self._session: SparkSession | None = None
         self._captures: Captures | None = None
+        self._told_end = False
 
     def run(self) -> int:
         """Take the leases, open the sinks, start Spark, start the queries, wait for their end."""
@@ -220,10 +221,10 @@ class Command:
                 self._run_queries(plan, rebuild=True)
             if not self._ending.asked:
                 self._run_queries(plan)
-            return DONE
+            return self._done()
         except JoineryError as error:
             if self._ending.asked and self._session is None:
-                return DONE  # a signal to the whole group ended Spark before it had begun
+                return self._done()  # a signal to the whole group ended Spark before it had begun
             self._name_log(error)
             raise
         finally:
@@ -233,6 +234,12 @@ class Command:
             if self._session is not None:
                 with suppress(ConnectionError):  # its process may have died
                     self._session.stop()
+
+    def _done(self) -> int:
+        """Say so of a run that was asked to end before it began; return the exit code."""
+        if not self._told_end:
+            self._display.end(Totals())
+        return DONE
 
     def _take_over(self, plan: Plan) -> None:
         """Carry the state of each query's checkpoint over to the solution that is to go on."""
@@ -298,6 +305,7 @@ class Command:
         try:
             run.await_termination()
         finally:
+            self._told_end = True
             self._display.end(run.progress.totals)
             if run.progress.totals.dead:
                 listing = dead_letters_command(self._arguments)

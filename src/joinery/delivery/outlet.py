@@ -126,7 +126,9 @@ class DirectOutlet:
         for sink in self._sinks:
             try:
                 sink.close()
-            except (Exception, SystemExit) as error:
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
                 warn(
                     RunWarning(
                         code="WARN_SINK_CLOSE",

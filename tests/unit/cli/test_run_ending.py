@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from pathlib import Path
@@ -32,7 +33,9 @@ vault:
 
 
 @pytest.mark.timeout(60)
-def test_a_run_that_waits_for_its_vault_ends_when_asked(tmp_path: Path) -> None:
+def test_a_run_that_waits_for_its_vault_ends_when_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = tmp_path / "joinery.yaml"
     file.write_text(PROJECT)
     project, ending = jn.load(file), StopSignals()
@@ -48,3 +51,25 @@ def test_a_run_that_waits_for_its_vault_ends_when_asked(tmp_path: Path) -> None:
 
     assert DONE == code
     assert "ended" == jn.status(file).products[0].state
+    assert ["end"] == ends_in(capsys.readouterr().out)
+
+
+def test_a_run_that_was_asked_to_end_before_it_began_says_so_in_its_last_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "joinery.yaml"
+    file.write_text(PROJECT)
+    project, ending = jn.load(file), StopSignals()
+    ending.ask()
+
+    code = Command(RunArguments(file=file), project.spec, project.plan, ending, JsonDisplay()).run()
+
+    assert DONE == code
+    assert ["end"] == ends_in(capsys.readouterr().out)
+    assert not (tmp_path / "out").exists()
+
+
+def ends_in(output: str) -> list[str]:
+    """Return the kind of the last line, if it is one of an end, and of any other end."""
+    events = [json.loads(each)["event"] for each in output.splitlines()]
+    return [each for each in events if each == "end" or each is events[-1]]

@@ -6,6 +6,7 @@ Spark.
 
 from __future__ import annotations
 
+import logging
 import shutil
 import threading
 from collections.abc import Iterator, Sequence
@@ -15,6 +16,7 @@ from datetime import timedelta
 from functools import partial
 
 from joinery.delivery.sent_mark import SentMark, described, emptied_warning, new_warning
+from joinery.errors import JoineryError, RunError
 from joinery.model.progress import Waiting
 from joinery.model.warning import RunWarning
 from joinery.place.place import Place, local
@@ -42,6 +44,14 @@ from joinery.vault.door import SILENT, VaultDoor, waiting_for
 from joinery.vault.erasure import keep_erased
 from joinery.vault.keys import Vault
 from joinery.vault.tables import open_vault, vault_store
+
+log = logging.getLogger("joinery.run")
+
+
+class UnclosedError(RunError):
+    """Something that a run had open could not be closed."""
+
+    code = "RUN_CLOSE"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -106,15 +116,30 @@ class Held:
             query.open()
 
     def close(self) -> None:
-        """Give back what was taken, each also where another cannot be closed."""
-        with ExitStack() as closing:
-            while self.stores:
-                closing.callback(self.stores.popitem()[1].close)
-            if self.door is not None:
-                closing.callback(self.door.close)
-            for query in reversed(self.queries):
-                closing.callback(query.close)
-            closing.callback(self.captures.close)
+        """Give back what was taken but the leases, each also where another cannot be closed.
+
+        Raises:
+            UnclosedError: Something could not be closed.
+        """
+        try:
+            with ExitStack() as closing:
+                while self.stores:
+                    closing.callback(self.stores.popitem()[1].close)
+                if self.door is not None:
+                    closing.callback(self.door.close)
+                for query in reversed(self.queries):
+                    closing.callback(query.close)
+                closing.callback(self.captures.close)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # also what a package raises past exceptions
+            log.warning("a run could not close what it had open", extra={"why": repr(error)})
+            raise _unclosed(error) from error
+
+    def release(self) -> None:
+        """Give the leases back: another run may begin."""
+        for query in reversed(self.queries):
+            query.lease.release()
 
     def _claim(self, query: QueryRun) -> None:
         """Make a query's checkpoint its own."""
@@ -192,6 +217,15 @@ class Held:
             shutil.rmtree(checkpoint)
             self._claim(query)
         claim_vault(checkpoint, query.name, vault)
+
+
+def _unclosed(error: BaseException) -> UnclosedError:
+    why = error.message if isinstance(error, JoineryError) else f"{type(error).__name__}: {error}"
+    return UnclosedError(
+        f"could not close what the run had open: {why}",
+        detail="What was committed is kept.",
+        hint="Start the run again: it continues where it stopped.",
+    )
 
 
 def _target_warnings(spec: ProjectSpec, query: QueryRun, checkpoint: Place) -> Iterator[RunWarning]:

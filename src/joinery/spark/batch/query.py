@@ -13,7 +13,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -256,17 +256,15 @@ class QueryRun:
         self._sinks.drain_spools()
 
     def close(self) -> None:
-        """Close all sinks and give the lease back."""
-        try:
-            for _, outlet in self._outlets:
-                outlet.close()
-            self._letters.close()
-            if self.lookups is not None:
-                self.lookups.close()
-        finally:
+        """Close all sinks, each also where another cannot be closed; the lease stays."""
+        with ExitStack() as closing:
             if self.lease.owner:
-                self.staging.remove_of(self.lease.owner)
-            self.lease.release()
+                closing.callback(self.staging.remove_of, self.lease.owner)
+            if self.lookups is not None:
+                closing.callback(self.lookups.close)
+            closing.callback(self._letters.close)
+            for _, outlet in reversed(self._outlets):
+                closing.callback(outlet.close)
 
     def repair(self) -> None:
         """Send again what somebody asked for, unless a batch is under way, which does it itself."""

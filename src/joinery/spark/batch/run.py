@@ -8,7 +8,7 @@ from __future__ import annotations
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self
@@ -29,7 +29,7 @@ from joinery.project.product import ProjectSpec
 from joinery.spark.batch.begin import Beginning
 from joinery.spark.batch.captures import Captures
 from joinery.spark.batch.going import note_start
-from joinery.spark.batch.held import Held
+from joinery.spark.batch.held import Held, UnclosedError
 from joinery.spark.batch.mark_keeper import MarkKeeper
 from joinery.spark.batch.mode import KeepCurrent, Rebuild, RunMode
 from joinery.spark.batch.progress import (
@@ -251,11 +251,11 @@ class Run:
         """
         for warning in start_warnings(self._spec, self._plan, self._names):
             self._board.warn(warning)
-        with self._giving_back(lambda failure: self._give_back()):
+        with self._giving_back(self._give_back):
             self._held.claim()
         with self._giving_back(self.abandon):
-            self._status.begin()
             self._begun = True
+            self._status.begin()
             if self._limit is not None:
                 self._limit.open()
             self._observer.open()
@@ -336,12 +336,13 @@ class Run:
     def abandon(self, failure: Exception | None = None) -> None:
         """Give back what a run that never started has taken; `failure` says why it did not."""
         asked = self._asked.is_set() and self._given_up is None
-        self._status.end(None if asked else failure)
         self._observer.abandon()
-        self._give_back()
+        unclosed = self._give_back(None if asked else failure)
+        if failure is None and unclosed is not None:
+            raise unclosed
 
     @contextmanager
-    def _giving_back(self, give_back: Callable[[Exception | None], None]) -> Iterator[None]:
+    def _giving_back(self, give_back: Callable[[Exception | None], object]) -> Iterator[None]:
         """Give back what was taken where a block fails; `give_back` is told why."""
         try:
             yield
@@ -356,14 +357,25 @@ class Run:
 
     def _break_off(self, failure: Exception | None) -> None:
         """Give back what a run has taken that could not be started."""
-        self._status.end(failure)
-        self._give_back()
-        self._observer.close(failure)
+        self._observer.close(self._give_back(failure))
 
-    def _give_back(self) -> None:
+    def _give_back(self, failure: Exception | None) -> Exception | None:
+        """Close what the run holds, tell how it ended, then let another run begin.
+
+        Returns:
+            Why it failed: what could not be closed is why, where nothing else is.
+        """
         if self._limit is not None:
             self._limit.close()
-        self._held.close()
+        with ExitStack() as last:
+            last.callback(self._held.release)
+            try:
+                self._held.close()
+            except UnclosedError as error:
+                failure = failure or of_full_disk(error, self._folders)
+            if self._begun:  # else the file is another run's
+                self._status.end(failure)
+        return failure
 
     def _follow(self, watch: Watch, times: BatchTimes) -> None:
         """Wait for all queries, then give back what the run has."""
@@ -394,16 +406,14 @@ class Run:
             self.request_stop()
         finally:
             watch.close()
+            self._marks.close()
             if watch.error is not None:
                 watch.error = of_full_disk(watch.error, self._folders)
-            if self._limit is not None:
-                self._limit.close()
-            self._marks.close()
-            self._status.end(watch.error)
             try:
-                self._held.close()
-            finally:
+                if (failure := self._give_back(watch.error)) is not None:
+                    watch.broke_off(failure)
                 self._observer.close(watch.error)
+            finally:
                 self._ended.set()
 
     @property

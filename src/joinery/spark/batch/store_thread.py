@@ -48,7 +48,9 @@ class StoreThread(WrappingSolution):
         """
         try:
             super().close()
-        except (Exception, SystemExit) as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             reason = f"{type(error).__name__}: {error}"
             _log.warning("a store could not be closed", extra={"reason": reason})
         finally:

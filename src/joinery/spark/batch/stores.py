@@ -94,9 +94,11 @@ def open_store(
     make = partial(open_solution, solution_of(products), products, options, place)
     try:
         return StoreThread(make if wait is None else partial(_patient, make, query, wait))
-    except (JoineryError, OSError):
+    except (JoineryError, KeyboardInterrupt):
         raise
-    except (Exception, SystemExit) as error:  # of what a package adds
+    except BaseException as error:  # of what a package adds
+        if isinstance(error, OSError) and error.filename is not None:  # told with the file's name
+            raise
         why = f"{type(error).__name__}: {error}"
         raise StoreError(f'could not open the store of "{query}": {why}') from error
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -95,9 +96,10 @@ class StreamLookups:
         return {self._names[node]: store.asker.progress() for node, store in self._stores.items()}
 
     def close(self) -> None:
-        """Close all stores."""
-        for store in self._stores.values():
-            store.asker.close()
+        """Close all stores, each also where another cannot be closed."""
+        with ExitStack() as closing:
+            for store in self._stores.values():
+                closing.callback(store.asker.close)
 
 
 class _StoreLookup:

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from joinery.model.progress import Waiting
-from joinery.spark.batch.held import Held
+from joinery.spark.batch.held import Held, UnclosedError
 from joinery.spark.batch.progress import ProgressBoard
 
 
@@ -47,7 +47,7 @@ def test_what_cannot_be_closed_keeps_nothing_else_open() -> None:
     held = holding(first, second, board=ProgressBoard(), captures=Kept(OSError("gone")))
     held.stores["second"] = cast("Any", store)
 
-    with pytest.raises(ValueError, match="no goodbye"):
+    with pytest.raises(UnclosedError, match="had open: ValueError: no goodbye"):
         held.close()
 
     assert [True, True, True] == [each.closed for each in (first, second, store)]

@@ -15,7 +15,10 @@ from tests.looking import rest
 
 import joinery as jn
 from joinery.delivery.lease import Lease
+from joinery.delivery.outlet import DirectOutlet
 from joinery.errors import RunError, SinkError
+from joinery.spark.batch.held import UnclosedError
+from joinery.spark.batch.letters import QueryLetters
 from joinery.spark.batch.run import Run, RunOptions
 from joinery.spark.batch.watch import WaitedTooLongError
 from joinery.spark.recovery.disk import DiskFullError
@@ -25,7 +28,8 @@ sources: {changes: {files: {path: data}}}
 relations:
   customer: {format: json, key: [id], fields: {id: long, name: string}PERSONAL}
 products:
-  card: {root: customer, sink: SINK}
+  card: {root: customer, group: card, sink: SINK}
+MORE
 VAULT
 """
 AWAY = """\
@@ -35,9 +39,12 @@ vault:
 """
 
 
-def project_of(folder: Path, *, vault: str = "", sink: str = "{files: {path: out}}") -> Any:
+def project_of(
+    folder: Path, *, vault: str = "", sink: str = "{files: {path: out}}", more: str = ""
+) -> Any:
     personal = ", personal: {subject: id, fields: [name]}" if vault else ""
-    text = PROJECT.replace("PERSONAL", personal).replace("VAULT", vault).replace("SINK", sink)
+    text = PROJECT.replace("PERSONAL", personal).replace("VAULT", vault).replace("MORE", more)
+    text = text.replace("SINK", sink)
     (folder / "joinery.yaml").write_text(text)
     return jn.load(folder / "joinery.yaml")
 
@@ -47,7 +54,7 @@ def run_of(project: Any, *, wait_ms: int | None = None) -> Run:
 
 
 def stands(folder: Path) -> tuple[str, str]:
-    (found,) = jn.status(folder / "joinery.yaml").products
+    found = jn.status(folder / "joinery.yaml").products[0]
     return found.state, found.because
 
 
@@ -106,6 +113,33 @@ def test_a_sink_that_cannot_be_opened_is_told_as_the_end_of_the_run(tmp_path: Pa
         run.prepare()
 
     assert "failed" == stands(tmp_path)[0]
+
+
+def test_what_cannot_be_closed_is_told_and_keeps_neither_the_rest_open_nor_the_lease(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(outlet: DirectOutlet) -> None:
+        closed.append("outlet")
+        raise OSError("no goodbye")
+
+    closed: list[str] = []
+    monkeypatch.setattr(DirectOutlet, "close", refuse)
+    monkeypatch.setattr(QueryLetters, "close", lambda letters: closed.append("letters"))
+    run = run_of(project_of(tmp_path, more="  card_too: {root: customer, group: card, sink: SINK}"))
+    run.prepare()
+
+    with pytest.raises(UnclosedError, match="OSError: no goodbye"):
+        run.abandon()
+    told = stands(tmp_path)
+    next_run = run_of(jn.load(tmp_path / "joinery.yaml"))
+    next_run.prepare()
+
+    monkeypatch.undo()
+    next_run.abandon()
+    assert ["outlet", "outlet", "letters"] == closed
+    assert ("failed", "could not close what the run had open: OSError: no goodbye [RUN_CLOSE]") == (
+        told
+    )
 
 
 def test_a_run_that_another_one_holds_up_leaves_its_status_alone(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 from collections.abc import Sequence
@@ -14,9 +15,10 @@ from joinery.plan.build import build_plan
 from joinery.plan.product import Product
 from joinery.semantics.document import SentDocument
 from joinery.solutions.stored.state import Batch, BatchResult, Emitted, StoreError
+from joinery.spark.batch import stores
 from joinery.spark.batch.store_kernel import counted, write_outcome
 from joinery.spark.batch.store_thread import StoreThread
-from joinery.spark.batch.stores import statements_of, store_name
+from joinery.spark.batch.stores import open_store, statements_of, store_name
 from joinery.spark.source.feed import feed_program
 from joinery.spark.source.source import batch_time_us
 from joinery.testing.conformance.project import load_text
@@ -92,11 +94,34 @@ def test_a_store_that_cannot_be_opened_says_so() -> None:
         StoreThread(refuse)
 
 
-def test_a_store_that_cannot_be_closed_is_left_without_its_thread() -> None:
+@pytest.mark.parametrize(
+    "failure", [ValueError("no"), ConnectionError("no"), asyncio.CancelledError("no")]
+)
+def test_what_a_package_raises_as_its_store_is_opened_is_told_with_the_query(
+    tmp_path: Path,
+    products: Sequence[Product],
+    failure: BaseException,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*arguments: object) -> None:
+        raise failure
+
+    monkeypatch.setattr(stores, "open_solution", refuse)
+    spec = load_text(PROJECT)
+
+    with pytest.raises(StoreError) as told:
+        open_store(spec, "profile", products, tmp_path / "profile", beside=False)
+
+    said = f'could not open the store of "profile": {type(failure).__name__}: no'
+    assert said == told.value.message
+
+
+@pytest.mark.parametrize("failure", [ValueError("no goodbye"), asyncio.CancelledError()])
+def test_a_store_that_cannot_be_closed_is_left_without_its_thread(failure: BaseException) -> None:
     class Broken(Here):
         def close(self) -> None:
             super().close()
-            raise ValueError("no goodbye")
+            raise failure
 
     made = Broken()
 
