@@ -10,6 +10,7 @@ import json
 import random
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -135,7 +136,7 @@ def assert_documents(folder: Path, expected: Documents) -> None:
             assert (value["pull_revs"] or 0) >= (before["pull_revs"] or 0)
         newest[key], versions[key] = value, line["version"]
     assert expected == newest
-    with sqlite3.connect(folder / "out/documents.db") as database:
+    with closing(sqlite3.connect(folder / "out/documents.db")) as database, database:
         rows = database.execute("SELECT id, document, version FROM profile").fetchall()
     assert expected == {key: json.loads(text) for key, text, _ in rows}
     assert versions == {key: version for key, _, version in rows}

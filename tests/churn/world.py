@@ -11,6 +11,7 @@ import random
 import sqlite3
 from collections import deque
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -144,6 +145,6 @@ def write_changes(folder: Path, number: int, changes: Iterator[tuple[str, Row]])
 
 def published(folder: Path) -> dict[int, Row]:
     """Return the documents that the sink holds."""
-    with sqlite3.connect(folder / "out/documents.db") as database:
+    with closing(sqlite3.connect(folder / "out/documents.db")) as database, database:
         rows = database.execute("SELECT id, document FROM profile").fetchall()
     return {key: json.loads(text) for key, text in rows}

@@ -6,6 +6,7 @@ import importlib.util
 import sqlite3
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from types import ModuleType
 
@@ -50,7 +51,7 @@ def test_files(case: SinkCase, tmp_path: Path) -> None:
 @EACH_CASE
 def test_sqlite(case: SinkCase, tmp_path: Path) -> None:
     def read(product: str) -> Iterator[StagedRow]:
-        with sqlite3.connect(tmp_path / "out.db") as database:
+        with closing(sqlite3.connect(tmp_path / "out.db")) as database, database:
             if product not in {
                 row[0] for row in database.execute("SELECT name FROM sqlite_master")
             }:

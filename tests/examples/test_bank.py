@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +86,7 @@ def test_there_is_nothing_to_show_before_the_first_batch(tmp_path: Path) -> None
 
 def test_suspicious_accounts_are_shown_with_their_statements(tmp_path: Path) -> None:
     file = tmp_path / "bank.db"
-    with sqlite3.connect(file) as database:
+    with closing(sqlite3.connect(file)) as database, database:
         for view, row in (
             ("account", {"owner": "Ada", "balance": 100}),
             ("statement", {"owner": "Ada", "balance": 100, "entries": []}),

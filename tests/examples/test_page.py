@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,7 @@ ORDER = {
 @pytest.mark.skipif(BROWSER is None, reason="there is no Chromium here")
 def test_a_browser_shows_the_orders(tmp_path: Path) -> None:
     path = tmp_path / "shop.db"
-    with sqlite3.connect(path) as database:
+    with closing(sqlite3.connect(path)) as database, database:
         database.execute(f"CREATE TABLE enriched_orders ({', '.join(ORDER)})")
         marks = ", ".join("?" for _ in ORDER)
         database.execute(f"INSERT INTO enriched_orders VALUES ({marks})", tuple(ORDER.values()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -47,7 +48,7 @@ def test_there_is_nothing_to_show_before_the_first_batch(tmp_path: Path) -> None
 
 def test_the_fullest_timelines_are_shown_with_names(tmp_path: Path) -> None:
     file = tmp_path / "timelines.db"
-    with sqlite3.connect(file) as database:
+    with closing(sqlite3.connect(file)) as database, database:
         database.execute("create table timeline (id, document)")
         for user in range(1, 7):
             told = {"name": NAMES[user - 1], "posts": [], "posts_total": user, "posts_hot": [2]}

@@ -6,6 +6,7 @@ import json
 import sqlite3
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -49,7 +50,7 @@ def test_there_is_nothing_to_show_before_the_first_view(tmp_path: Path) -> None:
 
 def test_a_second_is_shown_with_what_it_had_when_first_seen(tmp_path: Path) -> None:
     file = tmp_path / "traffic.db"
-    with sqlite3.connect(file) as database:
+    with closing(sqlite3.connect(file)) as database, database:
         database.execute("create table seconds (window_start, requests, p50_ms, p99_ms, visitors)")
         for second in (1, 2, 3):
             at = f"2026-03-01T00:00:0{second}Z"
@@ -57,7 +58,7 @@ def test_a_second_is_shown_with_what_it_had_when_first_seen(tmp_path: Path) -> N
     traffic = Traffic(file)
 
     before = traffic.shown()["seconds"]
-    with sqlite3.connect(file) as database:
+    with closing(sqlite3.connect(file)) as database, database:
         database.execute("update seconds set requests = 8")
     after = traffic.shown()["seconds"]
 

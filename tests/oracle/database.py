@@ -10,6 +10,7 @@ import json
 import re
 import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from typing import Any
 
 from joinery.model.change import Change
@@ -23,7 +24,7 @@ _WORD = re.compile(r"'[^']*'|\b(e\d+)\.(\w+)|\b(e\d+)_total\b|\b([kjcov]\d+)\b(?
 
 def documents(project: ProjectSpec, changes: Sequence[Change]) -> dict[str, Any]:
     """Return the documents after all changes, by the JSON text of the root key's values."""
-    with sqlite3.connect(":memory:") as database:
+    with closing(sqlite3.connect(":memory:")) as database, database:
         for relation in project.relations:
             _fill(database, relation, [c for c in changes if c.relation == relation.name])
         root = project.products[0].root

@@ -7,6 +7,7 @@ import socket
 import sqlite3
 import time
 import uuid
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.request import urlopen
@@ -56,7 +57,7 @@ def shown(folder: Path) -> list[list[Any]]:
         for each in sorted((folder / "out" / "profile").glob("*.jsonl"))
         for line in each.read_text().splitlines()
     ]
-    with sqlite3.connect(folder / "out.db") as database:
+    with closing(sqlite3.connect(folder / "out.db")) as database, database:
         [(held,)] = database.execute("SELECT document FROM profile").fetchall()
     return [[each["id"] for each in found["orders"]] for found in (lines[-1], json.loads(held))]
 
@@ -68,7 +69,7 @@ def keep(log: Log, topic: str, commit: int, **more: str) -> None:
 
 
 def spoil(folder: Path) -> None:
-    with sqlite3.connect(folder / "out.db") as database:
+    with closing(sqlite3.connect(folder / "out.db")) as database, database:
         database.execute("UPDATE profile SET document = '{}'")
 
 

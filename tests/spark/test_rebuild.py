@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,7 +63,7 @@ def spooled_project(folder: Path) -> Any:
 
 
 def table(folder: Path) -> dict[int, tuple[dict[str, Any], int]]:
-    with sqlite3.connect(folder / "shop.db") as database:
+    with closing(sqlite3.connect(folder / "shop.db")) as database, database:
         rows = database.execute("SELECT id, document, version FROM profile").fetchall()
     return {key: (json.loads(text), version) for key, text, version in rows}
 

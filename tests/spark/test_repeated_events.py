@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Mapping
+from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -83,7 +84,7 @@ def run(spark: SparkSession, folder: Path, text: str) -> Run:
 
 
 def stored(folder: Path, columns: str) -> list[tuple[Any, ...]]:
-    with sqlite3.connect(folder / "out.db") as database:
+    with closing(sqlite3.connect(folder / "out.db")) as database, database:
         return list(database.execute(f"select {columns} from s order by 1"))
 
 

@@ -11,6 +11,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -94,13 +95,13 @@ class Project:
 
     def table(self) -> list[tuple[int, str]]:
         """Return the documents that sqlite holds."""
-        with sqlite3.connect(self.folder / "out/shop.db") as database:
+        with closing(sqlite3.connect(self.folder / "out/shop.db")) as database, database:
             rows = database.execute("SELECT id, document FROM profile ORDER BY id").fetchall()
         return [(key, json.loads(text)["name"]) for key, text in rows]
 
     def sold(self) -> list[tuple[int, str]]:
         """Return the orders that sqlite holds, each with its customer."""
-        with sqlite3.connect(self.folder / "out/shop.db") as database:
+        with closing(sqlite3.connect(self.folder / "out/shop.db")) as database, database:
             rows = database.execute("SELECT number, document FROM sold ORDER BY 1").fetchall()
         return [(key, json.loads(text)["by"]["name"]) for key, text in rows]
 

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -113,7 +114,7 @@ def test_a_run_that_waits_ends_and_the_event_goes_when_its_row_comes(
 def test_a_lookup_in_a_store_asks_each_key_of_a_batch_once(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    with sqlite3.connect(tmp_path / "app.db") as database:
+    with closing(sqlite3.connect(tmp_path / "app.db")) as database, database:
         database.execute("create table customers (id integer, name text, tier text)")
         database.execute("insert into customers values (7, 'Ada', 'gold')")
     store = "read: database, store: {sqlite: {path: app.db}}, cache: {negative: 0s}"

@@ -18,6 +18,7 @@ import sqlite3
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -258,7 +259,7 @@ class _Stores:
         """Apply a batch's changes to each table, and write its rows."""
         lookups = [each for stream in plan.streams for each in stream.lookups if each.store]
         for lookup in lookups:
-            with sqlite3.connect(_file(lookup)) as database:
+            with closing(sqlite3.connect(_file(lookup))) as database, database:
                 _make(database, lookup.table)
                 for change in batch:
                     if change.relation == lookup.table.name:

@@ -411,8 +411,9 @@ def test_an_event_of_a_stream_is_sent_however_old(queue: DeadLetterQueue, tmp_pa
 
 def documents(folder: Path, table: str = "profile") -> list[Any]:
     import sqlite3
+    from contextlib import closing
 
-    with sqlite3.connect(folder / "shop.db") as database:
+    with closing(sqlite3.connect(folder / "shop.db")) as database, database:
         there = database.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (table,)).fetchone()
         return database.execute(f"SELECT * FROM {table}").fetchall() if there else []
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import decimal
 import sqlite3
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -105,7 +106,7 @@ def test_sqlite_a_file_or_a_table_that_is_not_there_may_come(tmp_path: Path) -> 
     store = make_store("sqlite", PERSON, {"path": "shop.db"}, tmp_path)
     with pytest.raises(LookupUnavailableError) as first:
         store.open()
-    with sqlite3.connect(tmp_path / "shop.db") as database:
+    with closing(sqlite3.connect(tmp_path / "shop.db")) as database, database:
         database.execute("CREATE TABLE other (id)")
     with pytest.raises(LookupUnavailableError) as second:
         store.open()
@@ -115,7 +116,7 @@ def test_sqlite_a_file_or_a_table_that_is_not_there_may_come(tmp_path: Path) -> 
 
 
 def test_sqlite_a_column_that_is_not_there_is_told(tmp_path: Path) -> None:
-    with sqlite3.connect(tmp_path / "shop.db") as database:
+    with closing(sqlite3.connect(tmp_path / "shop.db")) as database, database:
         database.execute("CREATE TABLE person (id, nam)")
 
     with pytest.raises(LookupStoreError) as refused:
@@ -222,7 +223,7 @@ def test_the_columns_that_a_lookup_reads_are_asked_for_and_no_others(tmp_path: P
 
 def made(folder: Path, *statements: str) -> WholeStore:
     """Return the store of a table of persons, which the statements make, opened."""
-    with sqlite3.connect(folder / "app.db") as database:
+    with closing(sqlite3.connect(folder / "app.db")) as database, database:
         for each in statements:
             database.execute(each)
     store = make_store("sqlite", PERSON, {"path": "app.db"}, folder)

@@ -6,6 +6,7 @@ import decimal
 import json
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -73,7 +74,7 @@ def tombstone(owner: str, number: int, *, version: int) -> str:
 
 
 def rows(tmp_path: Path) -> list[tuple[object, ...]]:
-    with sqlite3.connect(tmp_path / "out/documents.db") as database:
+    with closing(sqlite3.connect(tmp_path / "out/documents.db")) as database, database:
         return database.execute("SELECT * FROM ticket ORDER BY owner, number").fetchall()
 
 
@@ -140,7 +141,7 @@ def test_a_version_that_is_no_number_is_older_than_any(
     version: object, sink: SqliteSink, stage: Stage, tmp_path: Path
 ) -> None:
     sink.write(stage(upsert("ann", 1, "a", version=5), upsert("bob", 2, "b", version=5)))
-    with sqlite3.connect(tmp_path / "out/documents.db") as database:
+    with closing(sqlite3.connect(tmp_path / "out/documents.db")) as database, database:
         database.execute("UPDATE ticket SET version = ?", [version])
 
     sink.write(stage(upsert("ann", 1, "c", version=6), tombstone("bob", 2, version=6), batch_id=1))
@@ -198,7 +199,7 @@ def test_an_object_in_a_key_is_its_json_text(tmp_path: Path, stage: Stage) -> No
     assert [one, two] == sorted(sink.keys(stage(batch_id=1, key=pair)))
     sink.write(stage(gone, batch_id=1, key=pair))
 
-    with sqlite3.connect(tmp_path / "out/documents.db") as database:
+    with closing(sqlite3.connect(tmp_path / "out/documents.db")) as database, database:
         held = database.execute("SELECT * FROM ticket").fetchall()
     assert [(1, '{"n":4,"a":3}', '{"title":"t"}', 5)] == held
 
@@ -436,7 +437,7 @@ def test_in_columns_a_name_and_a_text_are_kept_whatever_characters_they_have(
     columns.write(wide(stage, document, value=value))
     columns.write(wide(stage, document.replace("\\u0000", ""), value=value, version=6))
 
-    with sqlite3.connect(tmp_path / "out/documents.db") as database:
+    with closing(sqlite3.connect(tmp_path / "out/documents.db")) as database, database:
         kept = database.execute("SELECT * FROM ticket").fetchall()
     assert [("ann", 1, 'a"b', "1.50", '[""]', "xy", 1, 6)] == kept
 
@@ -465,7 +466,7 @@ def test_in_columns_the_key_may_have_a_version_and_a_document(
     write('{"title":"late"}', 6)
     write('{"title":"second"}', 8)
 
-    with sqlite3.connect(tmp_path / "out/documents.db") as database:
+    with closing(sqlite3.connect(tmp_path / "out/documents.db")) as database, database:
         kept = database.execute("SELECT * FROM ticket").fetchall()
     assert [(1, "a", "second", 8)] == kept
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,7 @@ AGE = Computed("age", Expression("age", LONG, frozenset({"age"})))
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[sqlite3.Connection]:
-    with sqlite3.connect(tmp_path / "app.db", isolation_level=None) as link:
+    with closing(sqlite3.connect(tmp_path / "app.db", isolation_level=None)) as link, link:
         link.execute("create table people (name text primary key, age)")
         link.execute("insert into people values (?, 7), ('bob', 'ten')", (ODD,))
         yield link

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 from tests.unit.solutions.trigger.statement.expressions import (
@@ -23,7 +24,7 @@ from joinery.solutions.trigger.statement.sqlite import FUNCTIONS, SqliteDialect
 
 @pytest.fixture(scope="module")
 def database() -> Iterator[sqlite3.Connection]:
-    with sqlite3.connect(":memory:") as connection:
+    with closing(sqlite3.connect(":memory:")) as connection, connection:
         for name, function in FUNCTIONS.items():
             connection.create_function(name, 1, function, deterministic=True)
         columns = [f"{quoted(name)} {declared_type(kind)}" for name, kind in SCOPE.items()]
