@@ -28,10 +28,10 @@ network = object_folder.network
 spoilt = object_folder.spoilt
 
 
-@pytest.fixture
-def rounds() -> int:
+@pytest.fixture(params=[50, pytest.param(200, marks=pytest.mark.exhaustive)])
+def rounds(request: pytest.FixtureRequest) -> int:
     """How often two drivers are started at once."""
-    return 50
+    return int(request.param)
 
 
 def test_of_two_drivers_that_start_at_once_one_writes(folder: RemotePath, rounds: int) -> None:
