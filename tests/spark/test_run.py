@@ -492,12 +492,14 @@ def test_a_run_that_lost_its_lease_writes_nothing_more(
     file = project.folder / ".joinery/checkpoint/_leases/profile.lease"
     file.write_text(json.dumps({**json.loads(file.read_text()), "owner": "another", "epoch": 9}))
     project.change("customer", "2", {"id": 1, "name": "Bea"})
+    status = project.folder / ".joinery/checkpoint/_status/profile.json"
 
     with pytest.raises(RunError, match='another run has taken over "profile"'):
         going.await_termination(60)
 
     assert ["1 Ada"] == project.emitted()
     assert json.loads(file.read_text())["owner"] == "another"
+    assert json.loads(status.read_text())["state"] == "running", "it is the other run's to tell"
 
 
 def test_a_session_without_settings_runs_a_project_and_stays_as_it_is(

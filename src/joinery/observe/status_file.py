@@ -1,7 +1,7 @@
 """The status files of a run: one a query, beside its checkpoint, written between batches.
 
-Invariant: a file stands whole or not at all. Nothing here holds up a batch or fails a run: a
-disk that takes no status file is warned of once.
+Invariant: a file stands whole or not at all, and is that of the run which has the query. Nothing
+here holds up a batch or fails a run: a disk that takes no status file is warned of once.
 """
 
 from __future__ import annotations
@@ -68,6 +68,7 @@ class StatusFiles:
         products: By query.
         targets: By product, where its documents go.
         progress: Returns the run as it stands.
+        is_another_s: Whether another run has taken over a query, whose file is then that run's.
     """
 
     def __init__(
@@ -76,9 +77,11 @@ class StatusFiles:
         products: Mapping[str, Sequence[Product]],
         targets: Mapping[str, Sequence[str]],
         progress: Callable[[], Progress],
+        is_another_s: Callable[[str], bool] = lambda query: False,
     ) -> None:
         self._files, self._products, self._targets = files, products, targets
         self._progress = progress
+        self._is_another_s = is_another_s
         self._relations = {
             each.name: [(one.name, one.source) for one in each.relations]
             for every in products.values()
@@ -136,6 +139,8 @@ class StatusFiles:
             self._over = state != "running"
             progress, now = self._progress(), time.time()
             for query, products in self._products.items():
+                if self._is_another_s(query):
+                    continue
                 status = self._status(query, products, progress, now, caught_up.get(query, False))
                 self._write(replace(status, state=state, why=why, code=code))
                 self._note_minute(status, last=state != "running")

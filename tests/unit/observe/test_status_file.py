@@ -51,6 +51,22 @@ def test_what_is_built_first_is_told_until_the_first_batch_is_through(tmp_path: 
     assert () == written(tmp_path, begun.plus(batch(live=False))).building
 
 
+def test_a_run_that_was_replaced_leaves_the_status_of_the_one_that_goes_on(tmp_path: Path) -> None:
+    files = {name: tmp_path / f"{name}.json" for name in ("kept", "lost")}
+    lost: set[str] = set()
+    products = dict.fromkeys(files, ())
+    status = StatusFiles(files, products, {}, Progress, lost.__contains__)
+    status.begin()
+
+    lost.add("lost")
+    status.end(RunError("another run has taken over"))
+
+    told = {name: read_status(file)[0] for name, file in files.items()}
+    assert {"kept": "failed", "lost": "running"} == {
+        name: each and each.state for name, each in told.items()
+    }
+
+
 def test_why_a_run_failed_is_told_apart_from_its_code(tmp_path: Path) -> None:
     file = tmp_path / "person.json"
     failure = RunError("Spark's process ended")

@@ -193,7 +193,9 @@ class Run:
                 self._real_time.add(name, members, sources_of(spec, members))
         self._observer = RunObserver(spec, chosen, lambda: self.progress)
         files = {name: self._mode.paths(name).status_file for name in chosen}
-        self._status = StatusFiles(files, chosen, self.targets, lambda: self.progress)
+        self._status = StatusFiles(
+            files, chosen, self.targets, lambda: self.progress, self._held.is_another_s
+        )
         self._marks = MarkKeeper(
             {} if options.rebuild else self._checkpoints_on_disk,
             spec.run.marks,
