@@ -14,6 +14,7 @@ from urllib.request import urlopen
 
 import psycopg
 import pytest
+from tests.services.captured import new_database
 from tests.services.log import Log
 from tests.session_run import going
 
@@ -154,3 +155,40 @@ def test_what_was_written_is_read_after_waiting_for_it(
     assert [("exact", [], []), ("exact", ["sink"], [])] == wrong
     assert [[0, 1, 2], [0, 1, 2]] == mended
     assert [("probable", [], []), ("probable", ["sink"], [])] == database
+
+
+CAPTURED = """\
+name: shop
+sources: {{db: {{postgres: {{url: "{url}"}}}}}}
+relations:
+  customer: {{key: [id], fields: {{id: long, name: string}}}}
+  orders: {{key: [id], fields: {{id: long, customer_id: long}}}}
+products:
+  profile:
+    root: customer
+    embed: {{orders: {{many: orders, on: {{customer_id: id}}, fields: [id]}}}}
+    sink: [{{files: {{path: out}}}}, {{sqlite: {{path: out.db}}}}]
+"""
+
+
+def test_a_commit_of_a_captured_database_is_read_after_waiting_for_it(
+    spark: SparkSession, postgres: Service, tmp_path: Path
+) -> None:
+    file = tmp_path / "joinery.yaml"
+    tables = "create table customer (id bigint primary key, name text)"
+    orders = "create table orders (id bigint primary key, customer_id bigint)"
+    rows = "insert into customer values (7, 'Ada')"
+    found = []
+
+    with new_database(postgres, "wait", tables, orders, rows) as url:
+        file.write_text(CAPTURED.format(url=url), encoding="utf-8")
+        with going(spark, tmp_path), psycopg.connect(url, autocommit=True) as link:
+            for number in range(3):
+                link.execute("insert into orders values (%s, 7)", (number,))
+                [place] = link.execute("select pg_current_wal_insert_lsn()::text").fetchone() or ()
+                jn.wait(file, "profile", place, timeout="3m")
+                found.append(shown(tmp_path))
+            with pytest.raises(WaitTimeoutError, match="has not reached FFFF/0 within"):
+                jn.wait(file, "profile", "FFFF/0", timeout="1s")
+
+    assert [[[0]] * 2, [[0, 1]] * 2, [[0, 1, 2]] * 2] == found

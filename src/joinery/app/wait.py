@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from joinery.app.project import ProjectLike, project_of
+from joinery.capture.place_log import spool_log
 from joinery.observe.frontier import wait_for
 
 
@@ -16,8 +17,9 @@ def wait(project: ProjectLike, product: str, *positions: str, timeout: str = "1m
         project: The project, its file, or a folder of them; or an app.
         product: The product or stream.
         positions: `topic/partition/offset`, such as `orders/0/1042`; of change files
-            `topic/file/line`, or `topic/file` for all of it; where the product's source names its
-            `connector`, a place in the database's log, such as `0/16B3748`.
+            `topic/file/line`, or `topic/file` for all of it; where the product's source is
+            `postgres`, or names its `connector`, a place in the database's log, such as
+            `0/16B3748`.
         timeout: How long to wait at most.
 
     Raises:
@@ -40,4 +42,11 @@ def wait(project: ProjectLike, product: str, *positions: str, timeout: str = "1m
     known = project_of(project)
     plan = known.plan
     texts = [str(each) for each in positions]
-    wait_for(known.spec, [*plan.products, *plan.streams], product, texts, timeout=timeout)
+    wait_for(
+        known.spec,
+        [*plan.products, *plan.streams],
+        product,
+        texts,
+        timeout=timeout,
+        captured=spool_log,
+    )

@@ -9,15 +9,15 @@ Invariant: a place that is reached is: nothing at or before it can still come.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from joinery.capture.place_log import captured_position, change_files
 from joinery.capture.spool import CapturePosition, SpoolFolder
 from joinery.observe.frontier import Frontier, Position
 from joinery.place.place import Place
 
 _LOOK_S = 0.05
-_SUFFIX = ".jsonl"
 
 
 class Log(Protocol):
@@ -66,7 +66,7 @@ class SpoolApplied:
         until = self._clock() + self._wait_s
         if not self._captured(place, until):
             return False
-        files = [each for each in self._files() if each not in self._done]
+        files = [each for each in change_files(self._spool, self._topics) if each not in self._done]
         return not files or self._until(lambda: self._all_done(files), until)
 
     def heard(self) -> int:
@@ -75,13 +75,7 @@ class SpoolApplied:
         return 0 if position is None else position.lsn
 
     def _position(self) -> CapturePosition | None:
-        """Return up to where the log is in the files; None before its tables were read.
-
-        Changes of a table whose rows are not in place yet are held, and in no file.
-        """
-        position, known = self._spool.position, self._spool.identity
-        held = known is not None and not {*self._topics}.isdisjoint(known.unread)
-        return None if held else position
+        return captured_position(self._spool, self._topics)
 
     def _captured(self, place: int, until: float) -> bool:
         """Return whether all up to a place is in the spool, waiting for whoever captures it."""
@@ -92,13 +86,6 @@ class SpoolApplied:
             return heard is not None and self._log.is_silent(heard, place)
         self._log.mark()
         return self._until(lambda: self.heard() >= place, until)
-
-    def _files(self) -> Iterable[tuple[str, str]]:
-        for topic in self._topics:
-            folder = self._spool.path / "files" / topic
-            if folder.is_dir():
-                names = (each.name for each in folder.iterdir())
-                yield from ((topic, each) for each in names if each.endswith(_SUFFIX))
 
     def _all_done(self, files: Sequence[tuple[str, str]]) -> bool:
         left = [each for each in files if each not in self._done]

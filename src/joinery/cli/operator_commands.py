@@ -272,8 +272,9 @@ def wait(
         typer.Option(
             "--position",
             metavar="X",
-            help="TOPIC/PARTITION/OFFSET, or for files TOPIC/FILE/LINE or TOPIC/FILE; where a"
-            " source names its connector, a place in the database's log: 0/16B3748. Repeatable.",
+            help="TOPIC/PARTITION/OFFSET, or for files TOPIC/FILE/LINE or TOPIC/FILE; of a postgres"
+            " source, or one that names its connector, a place in the database's log: 0/16B3748."
+            " Repeatable.",
         ),
     ],
     file: ProjectFile = DEFAULT,

@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from joinery.capture.place_log import spool_log
 from joinery.cli.ending import DONE
 from joinery.cli.project import analyser
 from joinery.observe.frontier import wait_for
@@ -19,7 +20,14 @@ def run_wait(file: Path, product: str, positions: Sequence[str], timeout: str) -
     spec, begun = load_spec(file), time.monotonic()
     with analyser() as spark:
         plan = build_plan(spec, spark)
-    wait_for(spec, [*plan.products, *plan.streams], product, positions, timeout=timeout)
+    wait_for(
+        spec,
+        [*plan.products, *plan.streams],
+        product,
+        positions,
+        timeout=timeout,
+        captured=spool_log,
+    )
     passed = time.monotonic() - begun
     sys.stdout.write(f"{product} shows all up to {', '.join(positions)} (after {passed:.1f} s)\n")
     return DONE

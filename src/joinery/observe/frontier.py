@@ -3,8 +3,8 @@
 The **frontier** of a product is the position up to which all is applied and sent: that after
 the last batch that its query committed, since a batch is committed once every sink has taken it.
 
-A place in the log of a database, which Debezium's connector reads, is waited for by records: those
-that are last in the topics once the connector is known to be past it.
+A place in the log of a database is waited for by records: those that are last in the topics, or in
+the spool, once what reads that log is known to be past it.
 
 Invariant: looking changes nothing, and asks no store and no sink, no broker unless for such a
 place, and reads no change file unless to see that it has the line that is waited for. A position
@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Self
+from functools import partial
+from typing import Any, Protocol, Self
 
 from joinery.delivery.query_paths import QueryPaths
 from joinery.errors import RunError, SinkUnavailableError, SpecError
@@ -33,6 +34,7 @@ from joinery.plan.relation import Relation
 from joinery.plan.stream import Stream
 from joinery.project.captured import CAPTURED
 from joinery.project.kafka import PATTERN
+from joinery.project.kind import SourceSpec
 from joinery.project.product import ProjectSpec
 from joinery.project.quantity import given_duration_ms
 from joinery.text.figure import counted_text
@@ -254,6 +256,19 @@ def _sizes(checkpoint: Place) -> SeenSizes:
     )
 
 
+class DatabaseLog(Protocol):
+    """The log of a database, in which something reads on; used by one thread, closed once."""
+
+    def last_past(self, lsn: int, topics: Collection[str]) -> Sequence[Position] | None:
+        """Return the last of what is in some topics once all up to a place is; else None."""
+
+    def close(self) -> None:
+        """Disconnect."""
+
+
+LogOf = Callable[[ProjectSpec, SourceSpec], DatabaseLog]
+
+
 def wait_for(
     spec: ProjectSpec,
     planned: Sequence[Product | Stream],
@@ -261,6 +276,7 @@ def wait_for(
     texts: Sequence[str],
     *,
     timeout: str,
+    captured: LogOf,
     clock: Callable[[], float] = time.monotonic,
     pause: Callable[[float], None] = time.sleep,
 ) -> None:
@@ -270,8 +286,10 @@ def wait_for(
         spec: The project.
         planned: Its products and streams, or those that a run has.
         name: The product or stream.
-        texts: The positions, see `Position.parse`; or places in the log of a connector's database.
+        texts: The positions, see `Position.parse`; or places in the log of the database that the
+            product reads, directly or through a connector.
         timeout: How long to wait at most: a duration.
+        captured: Returns the log of a source that is a PostgreSQL database.
         clock: Tells seconds.
         pause: Waits for seconds.
 
@@ -293,10 +311,11 @@ def wait_for(
     checkpoint = QueryPaths.of(root, queries_of(spec)[name]).checkpoint
     until = clock() + limit_ms / 1000
     with ExitStack() as stack:
-        logs = [stack.enter_context(closing(each)) for each in _logs(spec, found, places)]
         waited = [Waited(str(each), [each]) for each in records]
-        for log in logs:
-            waited += [Waited(each, _unproved(log, each, found.relations)) for each in places]
+        if places:
+            log = stack.enter_context(closing(_log(spec, found, places[0], captured)))
+            read = {each.topic for each in found.relations}
+            waited += [Waited(each, partial(_last_past, log, each, read)) for each in places]
         while missing := _missing(checkpoint, waited):
             if clock() >= until:
                 raise _too_late(spec, name, missing, timeout)
@@ -354,53 +373,59 @@ def _missing(checkpoint: Place, waited: Sequence[Waited]) -> list[str]:
     return [each.shown for each in waited if not each.is_in(lambda: Frontier.read(checkpoint))]
 
 
-def _logs(
-    spec: ProjectSpec, found: Product | Stream, places: Sequence[str]
-) -> Sequence[ConnectorLog]:
-    """Return the log of the only connector that a product reads, where places in one are asked for.
+def _log(spec: ProjectSpec, found: Product | Stream, place: str, captured: LogOf) -> DatabaseLog:
+    """Return the log of the only database that a product reads.
 
     Raises:
-        WaitError: It reads something else, too, or nothing tells how far the connector is.
+        WaitError: It reads something else, too, or nothing tells how far its connector is.
     """
-    if not places:
-        return ()
     names = {each.source for each in found.relations}
     sources = [each for each in spec.sources if each.name in names]
     patterns = any(each.topic.startswith(PATTERN) for each in found.relations)
+    if len(sources) == 1 and sources[0].kind == "postgres":
+        return captured(spec, sources[0])
     if len(sources) == 1 and sources[0].kind == "kafka" and not patterns:
         log = ConnectorLog.of(sources[0])
         if log is not None:
-            return (log,)
+            return _TopicEnds(sources[0].name, log)
     raise WaitError(
-        f'"{places[0]}" is a place in a database\'s log, and it is not known when'
+        f'"{place}" is a place in a database\'s log, and it is not known when'
         f' "{found.name}" has reached it',
-        detail="That is known where all its relations are topics of one Kafka source that names its"
-        ' "connector".',
+        detail="That is known where all its relations are tables of one postgres source, or topics"
+        ' of one Kafka source that names its "connector".',
         hint="Name the connector, or wait for a record: TOPIC/PARTITION/OFFSET.",
     )
 
 
-def _unproved(
-    log: ConnectorLog, place: str, relations: Sequence[Relation]
-) -> Callable[[], Sequence[Position] | None]:
-    """Return what gives the last records of all topics, once the connector is past a place."""
-    sources = {each.topic: each.source for each in relations}
-    lsn = lsn_of(place)
-    assert lsn is not None, "it was looked at before"
+@dataclass(frozen=True, slots=True)
+class _TopicEnds:
+    """A database's log as a connector writes it into topics of a source."""
 
-    def known() -> Sequence[Position] | None:
+    source: str
+    log: ConnectorLog
+
+    def last_past(self, lsn: int, topics: Collection[str]) -> Sequence[Position] | None:
+        """Return the last records of all topics, once the connector is past a place."""
         try:
-            ends = log.ends_past(lsn, sorted(sources))
+            ends = self.log.ends_past(lsn, sorted(topics))
         except SinkUnavailableError:
             return None  # the brokers are asked again
         if ends is None:
             return None
         return [
-            Position(sources[topic], topic, str(partition), end - 1)
+            Position(self.source, topic, str(partition), end - 1)
             for (topic, partition), end in ends.items()
         ]
 
-    return known
+    def close(self) -> None:
+        """Disconnect."""
+        self.log.close()
+
+
+def _last_past(log: DatabaseLog, place: str, topics: Collection[str]) -> Sequence[Position] | None:
+    lsn = lsn_of(place)
+    assert lsn is not None, "it was looked at before"
+    return log.last_past(lsn, topics)
 
 
 def _target(

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import joinery as jn
+from joinery.capture.spool import SpoolFolder
 from joinery.errors import RunError
 from joinery.observe.frontier import (
     Frontier,
@@ -222,3 +223,38 @@ def test_a_place_in_a_database_is_waited_for_only_where_something_tells_of_it(fi
     file.write_text(PROJECT + "  order: {root: orders, sink: {files: {path: out}}}\n")
     with pytest.raises(WaitError, match=f'"0/16B3748" {told} "order" has reached it'):
         jn.wait(file, "order", "0/16B3748", timeout="0s")
+
+
+CAPTURED = """\
+name: shop
+sources: {db: {postgres: {url: "postgresql://nobody@127.0.0.1:9/none"}}}
+relations:
+  customer: {key: [id], fields: {id: long}}
+products:
+  profile: {root: customer, sink: {files: {path: out}}}
+"""
+
+
+def test_a_place_is_shown_once_it_is_captured_and_its_files_are_read(tmp_path: Path) -> None:
+    file, root = tmp_path / "joinery.yaml", tmp_path / ".joinery" / "checkpoint" / "profile"
+    write(file, CAPTURED)
+    spool = SpoolFolder.claim(tmp_path / ".joinery/spool/db", slot="s", tables=("public.customer",))
+    spool.note_begins(("public.customer",))
+    write(root / "joinery.sources.json", json.dumps([{"name": "db", "kind": "files"}]))
+    write(root / "commits" / "0", "v2\n{}")
+    seen = [{"topic": "public.customer", "number": 0, "file": "1.jsonl", "size": 9}]
+    write(root / "sources/0/000000000.labels", "\n".join(map(json.dumps, [{"format": 1}, *seen])))
+    read = {"public.customer": {"done": "0", "open": [], "lines": 9, "bytes": 9}}
+    write(root / "offsets" / "0", "\n".join(["v1", "{}", json.dumps({"topics": read})]))
+    write(spool.path / "files" / "public.customer" / "1.jsonl", "{}")
+    found = []
+
+    spool.note_read("s", 0x10, 1)
+    found.append(has(file, "0/10"))  # its rows were never read: its changes are held
+    spool.note_joined("public.customer")
+    found += [has(file, "0/10"), has(file, "0/11")]
+    spool.note_read("s", 0x20, 2)
+    write(spool.path / "files" / "public.customer" / "2.jsonl", "{}")
+    found.append(has(file, "0/11"))
+
+    assert [False, True, False, False] == found

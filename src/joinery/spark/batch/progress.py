@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from joinery.capture.place_log import spool_log
 from joinery.errors import JoineryError, PlanError
 from joinery.model.audit import AuditProgress
 from joinery.model.batch import BatchProgress, Counts
@@ -255,7 +256,7 @@ class RunObserver:
 
     def _wait(self, product: str, positions: Sequence[str], timeout: str) -> None:
         planned = [each for products in self._queries.values() for each in products]
-        wait_for(self._spec, planned, product, positions, timeout=timeout)
+        wait_for(self._spec, planned, product, positions, timeout=timeout, captured=spool_log)
 
     def started(self) -> None:
         """Tell that all queries have started."""
