@@ -266,6 +266,7 @@ class ForeachSinkMap(_Delivery, total=False):
     folder: str | Path
     batch: int
     timeout: str
+    remember: str | Path
 
 
 class ConsoleSinkMap(_Delivery, total=False):

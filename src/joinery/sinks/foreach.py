@@ -30,6 +30,7 @@ from joinery.sinks.protocol import (
     StagedBatch,
     Written,
 )
+from joinery.sinks.told_before import ToldBefore
 
 POISON = "poison"
 _NAME = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
@@ -58,6 +59,12 @@ class ForeachOptions:
     folder: str = text("The working folder; by default that of the project file.", default="")
     batch: int = count("The most documents per call.", default=500)
     timeout: int = duration("A call that takes longer counts as failed.", default="5m")
+    remember: str = text(
+        "A file that remembers what the function was told, so that it is not told it again, as in"
+        " a rebuild.",
+        default="",
+        examples=["told.db"],
+    )
 
     def make(self, product: str, folder: Path) -> ForeachSink:
         """Return the sink of a product."""
@@ -86,14 +93,18 @@ class ForeachSink:
         self._options = options
         self._folder = path_in(folder, options.folder)
         self._process: FunctionProcess | None = None
+        self._memory = path_in(folder, options.remember) if options.remember else None
+        self._told: ToldBefore | None = None
         self.target = f"foreach {options.function}"
 
     def open(self) -> None:
         """Start the function's process and import the function.
 
         Raises:
-            SinkError: It cannot be imported.
+            SinkError: It cannot be imported, or the file of what it was told not be opened.
         """
+        if self._memory is not None:
+            self._told = ToldBefore(self._memory)
         self._process = FunctionProcess(
             self._options.function, self._folder, timeout_s=self._options.timeout / 1000
         )
@@ -103,7 +114,8 @@ class ForeachSink:
         """Call the function with all documents of `batch`."""
         refused: list[Refusal] = []
         for rows in read_chunks(batch.files, rows=self._options.batch):
-            refused += self._deliver(batch, rows)
+            news = rows if self._told is None else self._told.news(batch.product, rows)
+            refused += self._deliver(batch, news) if news else ()
             poison = sum(1 for each in refused if each.reason == POISON)
             if poison > _MOST_POISON:
                 raise SinkError(
@@ -115,6 +127,9 @@ class ForeachSink:
 
     def close(self) -> None:
         """End the function's process."""
+        if self._told is not None:
+            self._told.close()
+            self._told = None
         if self._process is not None:
             self._process.stop()
             self._process = None
@@ -153,4 +168,8 @@ class ForeachSink:
         called = self._process.call(batch, rows)
         if called.outcome == "later":
             raise SinkUnavailableError(f"{self.target} is not ready", detail=f"{called.detail}.")
+        if called.outcome == "taken" and self._told is not None:
+            refused = {place for place, _ in called.refused}
+            taken = [row for place, row in enumerate(rows) if place not in refused]
+            self._told.note(batch.product, taken)
         return called

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -122,6 +123,56 @@ def test_decimals_arrive_with_their_digits(
 
     amount = repr(Decimal("12345678901234567.80"))
     assert [[{"id": 1}, {"n": amount, "d": 0.5}, 1]] == kept(tmp_path)
+
+
+def line(key: int, n: int, version: int) -> str:
+    return f'{{"key":{{"id":{key}}},"value":{{"n":{n}}},"version":{version}}}'
+
+
+def test_what_a_function_was_told_before_it_is_not_told_again(
+    opened: Callable[..., ForeachSink], stage: Stage, tmp_path: Path
+) -> None:
+    gone = '{"key":{"id":3},"value":null,"version":%d}'
+    opened("keep", remember="told.db").write(stage(1, 2, lines=(gone % 3,)))
+
+    rebuilt = opened("keep", remember="told.db")
+    rebuilt.write(stage(lines=(line(1, 1, 9), line(2, 5, 9), gone % 9, line(4, 4, 9))))
+
+    assert [1, 2, 3, 2, 4] == [key["id"] for key, _, _ in kept(tmp_path)]
+
+
+def test_a_document_that_is_as_it_was_once_more_is_told(
+    opened: Callable[..., ForeachSink], stage: Stage, tmp_path: Path
+) -> None:
+    sink = opened("keep", remember="told.db")
+    sink.write(stage(lines=(line(1, 1, 1),)))
+
+    sink.write(stage(lines=(line(1, 2, 2), line(1, 1, 3), line(1, 1, 4))))
+
+    assert [1, 2, 1] == [value["n"] for _, value, _ in kept(tmp_path)]
+
+
+@pytest.mark.parametrize(("name", "again"), [("picky", [13]), ("raises", [13]), ("away", [1, 13])])
+def test_only_what_was_taken_is_remembered(
+    opened: Callable[..., ForeachSink], stage: Stage, tmp_path: Path, name: str, again: list[int]
+) -> None:
+    sink = opened(name, remember="told.db")
+    with suppress(SinkUnavailableError):
+        sink.write(stage(1, 13))
+    (tmp_path / "kept").unlink(missing_ok=True)
+
+    opened("keep", remember="told.db").write(stage(1, 13))
+
+    assert again == [value["n"] for _, value, _ in kept(tmp_path)]
+
+
+def test_a_file_that_remembers_nothing_is_named(
+    opened: Callable[..., ForeachSink], tmp_path: Path
+) -> None:
+    (tmp_path / "told.db").write_text("not a database, though it is long enough for its head " * 9)
+
+    with pytest.raises(SinkError, match=r"could not remember in .*told\.db"):
+        opened("keep", remember="told.db")
 
 
 def test_a_long_batch_is_several_calls(

@@ -1,0 +1,92 @@
+"""What a function was told of each key, remembered in a file, so that it is not told it again.
+
+A rebuild sends all documents, and a batch may run twice: a function that pays, mails or warns
+should hear only of what it does not know yet.
+
+Invariant: a document is noted only after a call that held it returned, so none is left out that
+the function may not have had.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from joinery.sinks.line import StagedRow
+from joinery.sinks.protocol import SinkError, SinkUnavailableError
+
+_TABLE = """
+CREATE TABLE IF NOT EXISTS told (product TEXT, key TEXT, document BLOB, PRIMARY KEY (product, key))
+WITHOUT ROWID
+"""
+_NOTE = "INSERT OR REPLACE INTO told VALUES (?, ?, ?)"
+_BUSY_S = 10.0
+
+
+class ToldBefore:
+    """The newest document of each key that a function was told.
+
+    Args:
+        path: The file; made where it is not there.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._database = sqlite3.connect(path, timeout=_BUSY_S, check_same_thread=False)
+            self._database.execute("PRAGMA journal_mode = WAL")
+            with self._database:
+                self._database.execute(_TABLE)
+        except (OSError, sqlite3.Error) as error:
+            raise self._failed(error) from error
+
+    def news(self, product: str, rows: Sequence[StagedRow]) -> list[StagedRow]:
+        """Return the documents that are not what the function was told last of their key.
+
+        Args:
+            product: Whose documents.
+            rows: In the order in which they are told.
+        """
+        last: dict[str, bytes | None] = {}
+        found = []
+        for row in rows:
+            if row.key not in last:
+                last[row.key] = self._noted(product, row.key)
+            if last[row.key] != (document := _digest(row)):
+                last[row.key] = document
+                found.append(row)
+        return found
+
+    def note(self, product: str, rows: Collection[StagedRow]) -> None:
+        """Note what the function was told, on the disk."""
+        try:
+            with self._database:
+                told = ((product, row.key, _digest(row)) for row in rows)
+                self._database.executemany(_NOTE, told)
+        except sqlite3.Error as error:
+            raise self._failed(error) from error
+
+    def close(self) -> None:
+        """Close the file."""
+        self._database.close()
+
+    def _noted(self, product: str, key: str) -> bytes | None:
+        query = "SELECT document FROM told WHERE product = ? AND key = ?"
+        try:
+            found = self._database.execute(query, (product, key)).fetchone()
+        except sqlite3.Error as error:
+            raise self._failed(error) from error
+        return None if found is None else bytes(found[0])
+
+    def _failed(self, error: Exception) -> SinkError:
+        message = f"could not remember in {self._path} what a function was told"
+        kind = SinkUnavailableError if "locked" in str(error) else SinkError
+        return kind(message, detail=f"{error}.", hint="See to the file of remember, then go on.")
+
+
+def _digest(row: StagedRow) -> bytes:
+    """Return what tells a document from others; that of a tombstone is empty."""
+    return b"" if row.value is None else hashlib.sha256(row.value.encode()).digest()
