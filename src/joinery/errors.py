@@ -32,7 +32,7 @@ class JoineryError(Exception):
     """Anything Joinery refuses, told in three parts.
 
     The message names the object and what is wrong with it; `detail` is a sentence of
-    facts; `hint` is an action, and stands below the message of a traceback. Subclasses set
+    facts; `hint` is an action. Both stand below the message of a traceback. Subclasses set
     `code`, which never changes.
     """
 
@@ -54,8 +54,8 @@ class JoineryError(Exception):
         self.location = location
         if code is not None:
             self.code = code
-        if hint:
-            self.add_note(f"hint: {hint}")
+        for note in _below(self):
+            self.add_note(note)
 
     def __reduce__(self) -> tuple[object, ...]:
         return (_rebuild, (type(self), self.args, self.__dict__))
@@ -240,8 +240,14 @@ def _told(problem: JoineryError) -> str:
     places = [str(problem.location)] if problem.location else []
     if isinstance(problem, PlanError) and not (problem.location and problem.location.column):
         places.append(_dotted(problem.declared))
-    hint = f"\n  hint: {problem.hint}" if problem.hint else ""
-    return ": ".join((*(each for each in places if each), f"{problem}{hint}"))
+    text = "\n  ".join((str(problem), *_below(problem)))
+    return ": ".join((*(each for each in places if each), text))
+
+
+def _below(error: JoineryError) -> tuple[str, ...]:
+    """Return what stands below the message of an error."""
+    hint = f"hint: {error.hint}" if error.hint else ""
+    return tuple(each for each in (error.detail, hint) if each)
 
 
 def _dotted(path: tuple[str | int, ...]) -> str:

@@ -18,19 +18,19 @@ def shown(error: BaseException) -> str:
     return "".join(traceback.format_exception_only(error))
 
 
-def test_a_traceback_shows_the_hint() -> None:
-    error = SpecError("no such thing", code="SPEC_VALUE", hint="Take another.")
+def test_a_traceback_shows_the_facts_and_the_hint() -> None:
+    error = SpecError("no such thing", code="SPEC_VALUE", detail="There are two.", hint="Take one.")
 
-    assert shown(error).endswith("SPEC_VALUE no such thing\nhint: Take another.\n")
+    assert shown(error).endswith("SPEC_VALUE no such thing\nThere are two.\nhint: Take one.\n")
 
 
 def test_a_traceback_shows_every_problem_with_its_place_and_hint() -> None:
     place = Location("joinery.yaml", 3, 7)
-    first = SpecError("one", code="SPEC_VALUE", location=place, hint="Do this.")
+    first = SpecError("one", location=place, code="SPEC_VALUE", detail="Why.", hint="Do this.")
 
     error = ProjectErrors((first, JoineryError("two")))
 
-    expected = "joinery.yaml:3:7: SPEC_VALUE one\n  hint: Do this.\nJOINERY two\n"
+    expected = "joinery.yaml:3:7: SPEC_VALUE one\n  Why.\n  hint: Do this.\nJOINERY two\n"
     assert shown(error).endswith(expected)
 
 
