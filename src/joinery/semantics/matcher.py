@@ -5,7 +5,8 @@ is the match. Where no condition depends on what was taken before, a way that fa
 fails there again, and is not tried twice. A start that needs more than `MOST_STEPS` tests is given
 up.
 
-The kernel's twin is `Matcher.java`; both are held to the table `match_cases.txt`.
+The kernel's twin is `Matcher.java`. Tests hold both to random patterns: this one to a plain
+matcher of their own, the kernel's to this one.
 """
 
 from __future__ import annotations
