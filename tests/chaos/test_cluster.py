@@ -10,16 +10,21 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from redis import Redis
 from tests.chaos.world import World, assert_documents, make_world, write_project
+from tests.session_run import run_to_end
+from tests.spark.run_of_all_forms import PROJECT, feed, sent
 
 from joinery.dev.redis import redis as redis_service
 from joinery.dev.service import Service
 from joinery.spark.jar import spark_home
 from joinery.testing.cluster import Cluster, wait_for
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.services, pytest.mark.chaos]
 
@@ -70,8 +75,19 @@ def ended(
         text=True,
         timeout=LIMIT_S,
         check=False,
-        env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": python},
+        env=environment(python),
     )
+
+
+def running(folder: Path, command: list[str]) -> subprocess.Popen[str]:
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        command, cwd=folder, stdout=pipe, stderr=pipe, text=True, env=environment(sys.executable)
+    )
+
+
+def environment(python: str) -> dict[str, str]:
+    return {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": python}
 
 
 def joinery(cluster: Cluster) -> list[str]:
@@ -96,6 +112,45 @@ def test_an_executor_that_is_killed_leaves_no_trace(
 
     assert killed.wait(1)
     assert_documents(tmp_path, world.documents())
+
+
+STREAM = """\
+streams:
+  told:
+    from: entry
+    steps:
+      - {lookup: wanted, on: {id: seq}, fields: [condition], on_change: re_emit, for: 7d}
+    sink: {files: {path: out}}
+"""
+
+
+def test_all_forms_are_on_a_cluster_as_on_one_machine_though_an_executor_is_killed(
+    tmp_path: Path, cluster: Cluster, spark: SparkSession
+) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    for number in range(2):
+        for folder in (here, there):
+            feed(folder, number)
+            (folder / "joinery.yaml").write_text(PROJECT + STREAM, encoding="utf-8")
+        run_to_end(spark, here)
+        if not number:
+            run(there, joinery(cluster))
+    commits = there / ".joinery/checkpoint/all/commits"
+    with running(there, joinery(cluster)) as going:
+        wait_for(lambda: (commits.parent / "offsets/1").exists(), "the second batch")
+        os.kill(cluster.executors()[0].pid, signal.SIGKILL)
+        _, errors = going.communicate(timeout=LIMIT_S)
+
+    assert 0 == going.returncode, errors[-20000:]
+    assert {"0", "1"} <= {each.name for each in commits.iterdir()}
+    products = sorted(each.name for each in (here / "out").iterdir())
+    assert 14 == len(products)
+    assert [last(here, each) for each in products] == [last(there, each) for each in products]
+
+
+def last(folder: Path, product: str) -> tuple[str, dict[str, str | None]]:
+    """Return a product with its documents, as its sink has them in the end."""
+    return product, {key: told[-1][1] for key, told in sent(folder, product).items()}
 
 
 def test_the_job_runs_under_spark_submit(tmp_path: Path, cluster: Cluster, world: World) -> None:

@@ -182,13 +182,18 @@ def folder(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pat
     """A project of which two batches are read, one after the other."""
     made = tmp_path_factory.mktemp("state")
     (made / "joinery.yaml").write_text(PROJECT, encoding="utf-8")
-    for number, each in enumerate((FIRST, SECOND)):
-        for relation, rows in each.items():
-            file = made / "data" / relation / f"{number}.jsonl"
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    for number in range(2):
+        feed(made, number)
         run_to_end(spark, made)
     return made
+
+
+def feed(folder: Path, number: int) -> None:
+    """Write the changes of the first batch, 0, or of the second, 1."""
+    for relation, rows in (FIRST, SECOND)[number].items():
+        file = folder / "data" / relation / f"{number}.jsonl"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
 
 
 def sent(folder: Path, product: str) -> dict[str, list[tuple[int, str | None]]]:
