@@ -208,7 +208,7 @@ def test_what_was_in_sight_of_a_capture_that_is_killed_begins_the_complete_file(
         capture.reach_end()
 
     (name, text), rows = seen[-1], lines(files)
-    assert (files / f"{name[:16]}.jsonl").read_text().startswith(text)
+    assert (files / name).read_text().startswith(text)
     assert [1, 2] == sorted({each["after"]["id"] for each in rows})
     assert not tail.exists() or [] == [*tail.iterdir()]
 
@@ -229,7 +229,7 @@ def test_a_line_that_was_broken_off_is_in_no_complete_file(
     with capturing(database(server), spool, followed=True) as capture:
         link.execute("insert into customer values (1, 'one')")
         capture.reach_end()
-    last = max((int(each.stem) for each in files.glob("*.jsonl")), default=0)
+    last = max((int(each.name[:16]) for each in files.glob("*.jsonl")), default=0)
     tail.mkdir(parents=True, exist_ok=True)
     (tail / f"{last + 1:016d}.{last:016d}.jsonl").write_text('{"op": "r"}\n{"op": "')
     (tail / f"{last + 2:016d}.{last + 1:016d}.jsonl").write_bytes(bytes(100))
@@ -238,5 +238,5 @@ def test_a_line_that_was_broken_off_is_in_no_complete_file(
         link.execute("insert into customer values (2, 'two')")
         capture.reach_end()
 
-    assert '{"op": "r"}\n' == (files / f"{last + 1:016d}.jsonl").read_text()
+    assert '{"op": "r"}\n' == (files / f"{last + 1:016d}.{last:016d}.jsonl").read_text()
     assert 2 == lines(files)[-1]["after"]["id"]

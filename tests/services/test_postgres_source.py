@@ -314,3 +314,32 @@ def waited_for(link: Connection, other: Connection) -> bool:
         (other.info.backend_pid,),
     )
     return found.fetchone() is not None
+
+
+def test_a_change_file_that_is_missing_is_refused_until_it_is_put_back(
+    folder: Path, link: Connection, spark: SparkSession, database: str
+) -> None:
+    spool = SpoolFolder(folder / ".joinery" / "spool" / "db")
+    with capturing(folder) as capture:
+        until(lambda: joined(spool))
+        for key in range(1, 4):
+            link.execute("insert into customer values (%s, 'n')", (key,))
+            link.execute("insert into purchase values (%s, %s, 1)", (key, key))
+            reach_end(spool, database)
+        ended(capture)
+    project = jn.load(folder / "joinery.yaml")
+    files = files_of(spool, "customer")
+
+    for each in (files[0], files[1], files[-1]):
+        each.rename(aside := folder / "aside")
+        with pytest.raises(SpoolShortError, match=f"lacks change file {each.name[:16]} of table"):
+            jn.run(spark, project, once=True)
+        aside.rename(each)
+    jn.run(spark, project, once=True).await_termination()
+    files[1].unlink()  # It has been read.
+    link.execute("update customer set name = 'x' where id = 2")
+    jn.run(spark, project, once=True).await_termination()
+
+    assert documents(folder) == truth(link)
+    with pytest.raises(SpoolShortError, match=f"lacks change file {files[1].name[:16]}"):
+        jn.run(spark, project, rebuild=True)

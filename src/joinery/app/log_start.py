@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from joinery.capture.keep import SpoolKeep
+from joinery.capture.missing import missing_files, missing_text
 from joinery.capture.spool import SpoolFolder
 from joinery.clients.kafka_reader import read_edges
 from joinery.dead_letters.open import source_brokers
@@ -85,11 +86,18 @@ def gone_of(
                 known = [name for of, name in seen.get(source.name, {}) if of == topic]
                 gone = _files(folder, known)
             case _:
-                whole = SpoolKeep(SpoolFolder(spool_of(spec, source))).whole
-                gone = "" if whole else f"the oldest changes in the spool of {source.name}"
+                gone = _captured(SpoolFolder(spool_of(spec, source)), source, topic)
         if gone:
             found[each.name] = gone
     return found
+
+
+def _captured(spool: SpoolFolder, source: SourceSpec, topic: str) -> str:
+    """Return which changes of a table are gone from a spool."""
+    if missing := missing_files(spool, (topic,)):
+        return missing_text(topic, missing[topic])
+    whole = SpoolKeep(spool).whole
+    return "" if whole else f"the oldest changes in the spool of {source.name}"
 
 
 def _next(come: Sequence[Frontier], source: str, topic: str) -> dict[str, int]:

@@ -77,7 +77,7 @@ def _number(name: str) -> int:
     """Return the number of a change file; of one that puts lines of another back, the other's.
 
     Example:
-        >>> _number("0000000000000007.jsonl")
+        >>> _number("0000000000000007.0000000000000005.jsonl")
         7
         >>> _number("0000000000000007.jsonl.20260131T120000000000Z.replay.jsonl")
         7
@@ -117,6 +117,10 @@ class SpoolKeep:
     def removed(self) -> int:
         """The number of the last file that is gone; 0 where none is."""
         return self._kept.get("removed", 0)
+
+    def removed_of(self, table: str) -> int:
+        """Return the number of the last file of a table that was removed; 0 where none was."""
+        return self._kept.get(_removed(table), 0)
 
     @property
     def _kept(self) -> Mapping[str, int]:

@@ -2,11 +2,11 @@
 
 Layout: `source.json` says whose the spool is, `position.json` up to where the database's log is
 in it (written by the capture itself, on the disk before the database hears of it), `files` has
-a folder per table, `capture.log` what the connector says, `paused.json` who let it pause. Aside
-stand, a folder per table too, `.rows` that are being read, `.held` changes of tables whose rows
-are not in place yet, and `tail` files that are followed while they are written; `unread.json` says
-which tables cannot be read, and why; `oids.json` which tables PostgreSQL had by their names, and
-`published.json` by which entries of its publication;
+a folder per table, whose files each name the one before it, `capture.log` what the connector
+says, `paused.json` who let it pause. Aside stand, a folder per table too, `.rows` that are being
+read, `.held` changes of tables whose rows are not in place yet, and `tail` files that are followed
+while they are written; `unread.json` says which tables cannot be read, and why; `oids.json` which
+tables PostgreSQL had by their names, and `published.json` by which entries of its publication;
 `schema-history.jsonl` what a binary log told of its tables.
 
 Invariant: a spool has the changes of one slot of one database without a gap, from the first
@@ -22,7 +22,7 @@ import time
 import uuid
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -104,12 +104,14 @@ class CapturePosition:
         written_at_ms: Milliseconds since 1970.
         file: The number of the last change file before it.
         transaction: That of the last change; None where it is not told.
+        last: By table, the number of its last change file.
     """
 
     lsn: int
     written_at_ms: int
     file: int
     transaction: int | None = None
+    last: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,7 +383,11 @@ class SpoolFolder:
             return None
         transaction = told.get("offset", {}).get("txId")
         return CapturePosition(
-            int(told["lsn"]), int(told["written_at_ms"]), int(told["file"]), transaction
+            int(told["lsn"]),
+            int(told["written_at_ms"]),
+            int(told["file"]),
+            transaction,
+            told.get("last", {}),
         )
 
     @property

@@ -10,6 +10,7 @@ from typing import assert_never
 from joinery.capture.chunks import Chunks
 from joinery.capture.database import LogDatabase
 from joinery.capture.keep import SpoolKeep
+from joinery.capture.missing import Missing, missing_files, missing_text
 from joinery.capture.mysql import MysqlDatabase
 from joinery.capture.postgres import PostgresDatabase
 from joinery.capture.removal import remove_spool
@@ -45,6 +46,8 @@ class SourceState:
         spool_bytes: Of the change files that are kept.
         spool_files: How many they are.
         spool_whole: No change file was removed yet, so that who begins lacks nothing.
+        spool_missing: By table, the numbers of change files that are gone, and were not removed as
+            needed no more.
         readers: The queries that read the spool.
     """
 
@@ -67,6 +70,7 @@ class SourceState:
     spool_bytes: int = 0
     spool_files: int = 0
     spool_whole: bool = True
+    spool_missing: Missing = field(default_factory=dict)
     readers: Sequence[str] = ()
 
     def to_json(self) -> Mapping[str, object]:
@@ -86,6 +90,7 @@ class SourceState:
             ("capture", f"{state}{behind}{heard}"),
             self._log(),
             ("spool", spool),
+            *(("missing", missing_text(*each)) for each in sorted(self.spool_missing.items())),
             ("readers", ", ".join(self.readers) or "none"),
             *(("table", f"{each}: {self._table(each)}") for each in self.tables),
         ]
@@ -164,6 +169,7 @@ def state_of(name: str, database: LogDatabase, spool: SpoolFolder) -> SourceStat
         spool_bytes=sum(files),
         spool_files=len(files),
         spool_whole=keep.whole,
+        spool_missing=missing_files(spool, database.tables),
         readers=[each.query for each in keep.readers()],
     )
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from joinery.capture.keep import SpoolKeep
+from joinery.capture.missing import missing_files, missing_text
 from joinery.capture.spool import SpoolFolder
 from joinery.errors import JoineryError, RunError
 from joinery.place.place import Place
@@ -152,7 +153,10 @@ def _why_not_whole(spec: ProjectSpec, read: SourceRead, topic: str, at: str) -> 
     """Return why a spool has not all that a query which begins would need; empty where it has."""
     name = read.source.name
     declared = next(each for each in spec.sources if each.name == name)
-    if not SpoolKeep(SpoolFolder(spool_of(spec, declared))).whole:
+    spool = SpoolFolder(spool_of(spec, declared))
+    if missing := missing_files(spool, (topic,)):
+        return f'the spool of source "{name}" lacks {missing_text(topic, missing[topic])}'
+    if not SpoolKeep(spool).whole:
         return (
             f'the spool of source "{name}" no longer has all changes: run joinery source'
             f" read-again {name}, and wait for it"

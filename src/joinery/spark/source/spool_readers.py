@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from joinery.capture.keep import Reader, SpoolKeep
+from joinery.capture.missing import missing_files, missing_text
 from joinery.capture.spool import CaptureError, SpoolFolder
 from joinery.place.place import Place
 from joinery.project.captured import CAPTURED, spool_of
@@ -35,7 +36,7 @@ def note_readers(
 
     Raises:
         SpoolShortError: The query begins now, or its checkpoint is one of before, and a spool no
-            longer has all changes since.
+            longer has all changes since; or files are missing that it has not read.
     """
     databases = {each.name: each for each in spec.sources if each.kind in CAPTURED}
     fresh = last_batch(checkpoint)[0] is None
@@ -49,8 +50,26 @@ def note_readers(
             tables=tuple(read.relations),
         )
         applied = None if fresh else _files_read(reader)
-        if not SpoolKeep(SpoolFolder(spool_of(spec, source))).note(reader, applied):
+        spool = SpoolFolder(spool_of(spec, source))
+        _check_files(spool, reader, applied or {}, source.name)
+        if not SpoolKeep(spool).note(reader, applied):
             raise _short(query, read, begins=fresh)
+
+
+def _check_files(
+    spool: SpoolFolder, reader: Reader, applied: Mapping[str, Collection[str]], source: str
+) -> None:
+    """Refuse a spool of which files are missing that a query has not read."""
+    for table, numbers in missing_files(spool, reader.tables).items():
+        read = {int(each.partition(".")[0]) for each in applied.get(table, ())}
+        if unread := [each for each in numbers if each not in read]:
+            raise SpoolShortError(
+                f"the spool {spool.path} lacks {missing_text(table, unread)},"
+                f' which query "{reader.query}" has not read',
+                detail="Somebody or something else than Joinery removed it, with its changes.",
+                hint=f"Put it back. Else run joinery source drop {source}, then joinery run"
+                " --rebuild, which reads the tables again.",
+            )
 
 
 def _short(query: str, read: SourceRead, *, begins: bool) -> SpoolShortError:

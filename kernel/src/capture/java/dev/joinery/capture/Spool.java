@@ -12,7 +12,6 @@ import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.FileTime;
 import java.util.Collection;
 import java.util.Comparator;
-import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
@@ -38,7 +37,6 @@ import java.util.stream.Stream;
  * files are numbered upwards, also after a crash between a file and its position.
  */
 final class Spool {
-  private static final String SUFFIX = ".jsonl";
   private static final String ASIDE = ".snapshot";
   private static final String HELD = ".held";
   private static final String HISTORY = "schema-history.jsonl";
@@ -54,7 +52,7 @@ final class Spool {
 
   private final Map<String, ByteArrayOutputStream> open = new TreeMap<>();
   private final Map<String, Tail> tails = new TreeMap<>();
-  private final Map<String, Long> lastOf = new HashMap<>();
+  private final Chain chain;
   private final int fileBytes;
   private boolean whole;
   private boolean follows;
@@ -74,10 +72,12 @@ final class Spool {
     whole = Files.exists(kept);
     if (whole) {
       position = Position.of(Files.readAllBytes(kept));
+      chain = new Chain(files, position.last());
       putInPlace();
       trimHistory();
-      Tail.complete(folder, files);
+      Tail.complete(folder, files, chain);
     } else {
+      chain = new Chain(files, Map.of());
       remove(aside);
       remove(history);
     }
@@ -131,15 +131,10 @@ final class Spool {
   private Tail tail(String table) throws IOException {
     Tail tail = tails.get(table);
     if (tail == null) {
-      tail = Tail.begin(folder, table, ++file, lastOf(table));
+      tail = Tail.begin(folder, table, chain.name(table, ++file));
       tails.put(table, tail);
     }
     return tail;
-  }
-
-  private long lastOf(String table) throws IOException {
-    Long known = lastOf.get(table);
-    return known != null ? known : lastFile(files.resolve(table));
   }
 
   /** Returns whether so much is held that a file is worth while. */
@@ -157,7 +152,7 @@ final class Spool {
     show();
     for (Map.Entry<String, Tail> each : tails.entrySet()) {
       each.getValue().complete(files.resolve(each.getKey()));
-      lastOf.put(each.getKey(), each.getValue().number());
+      chain.take(each.getKey(), each.getValue().number());
     }
     tails.clear();
     for (Map.Entry<String, ByteArrayOutputStream> each : open.entrySet()) {
@@ -182,7 +177,7 @@ final class Spool {
   /** Notes that the log up to {@code offset} is in the spool: all of it was written. */
   void advance(Map<String, ?> partition, Map<String, ?> offset, long rows) throws IOException {
     syncHistory();
-    position = Position.after(partition, offset, file, rows);
+    position = Position.after(partition, offset, file, rows, chain.last());
     put(folder.resolve("position.json"), position.json());
     if (!whole) {
       whole = true;
@@ -218,8 +213,12 @@ final class Spool {
   private void write(String table, ByteArrayOutputStream lines, Path root) throws IOException {
     Path target = root.resolve(table);
     Files.createDirectories(target);
-    put(target.resolve(String.format("%016d%s", ++file, SUFFIX)), lines.toByteArray());
-    lastOf.remove(table);
+    boolean inPlace = root.equals(files);
+    String name = inPlace ? chain.name(table, ++file) : Chain.aside(++file);
+    put(target.resolve(name), lines.toByteArray());
+    if (inPlace) {
+      chain.take(table, file);
+    }
   }
 
   /** Puts content under its name once it is on the disk. */
@@ -254,16 +253,11 @@ final class Spool {
     }
     try (DirectoryStream<Path> tables = Files.newDirectoryStream(aside)) {
       for (Path table : tables) {
-        Path target = files.resolve(table.getFileName());
-        Files.createDirectories(target);
-        try (DirectoryStream<Path> each = Files.newDirectoryStream(table, "*" + SUFFIX)) {
-          for (Path file : each) {
-            Path name = target.resolve(file.getFileName());
-            Files.move(file, name, StandardCopyOption.ATOMIC_MOVE);
-            touch(name);
-          }
+        String name = table.getFileName().toString();
+        for (Path each : filesIn(table)) {
+          touch(put(each, name, Chain.number(each)));
         }
-        sync(target);
+        sync(Files.createDirectories(files.resolve(name)));
       }
     }
     remove(aside);
@@ -279,29 +273,30 @@ final class Spool {
   }
 
   private void move(String table, Path folder) throws IOException {
-    if (!Files.isDirectory(folder)) {
-      return;
-    }
-    List<Path> each;
-    try (Stream<Path> found = Files.list(folder)) {
-      each = found.filter(Spool::isWhole).sorted().toList();
-    }
-    if (each.isEmpty()) {
-      return;
-    }
-    Path target = files.resolve(table);
-    Files.createDirectories(target);
+    List<Path> each = Files.isDirectory(folder) ? filesIn(folder) : List.of();
     for (Path one : each) {
       touch(one);
-      Path name = target.resolve(String.format("%016d%s", ++file, SUFFIX));
-      Files.move(one, name, StandardCopyOption.ATOMIC_MOVE);
+      put(one, table, ++file);
     }
-    lastOf.remove(table);
-    sync(target);
+    if (!each.isEmpty()) {
+      sync(files.resolve(table));
+    }
   }
 
-  private static boolean isWhole(Path file) {
-    return file.getFileName().toString().matches("[0-9]+[.]jsonl");
+  private static List<Path> filesIn(Path folder) throws IOException {
+    try (Stream<Path> found = Files.list(folder)) {
+      return found.filter(Chain::isWhole).sorted().toList();
+    }
+  }
+
+  /** Puts a file that stood aside in place, as the last of its table. */
+  private Path put(Path file, String table, long number) throws IOException {
+    Path target = files.resolve(table);
+    Files.createDirectories(target);
+    Path name = target.resolve(chain.name(table, number));
+    Files.move(file, name, StandardCopyOption.ATOMIC_MOVE);
+    chain.take(table, number);
+    return name;
   }
 
   /** Has a file be as old as its place in the spool: it is kept from now on, however long ago read. */
@@ -319,11 +314,7 @@ final class Spool {
       return 0;
     }
     try (Stream<Path> all = Files.walk(root, 2)) {
-      return all.filter(Spool::isWhole)
-          .map(each -> each.getFileName().toString())
-          .mapToLong(each -> Long.parseLong(each.substring(0, each.length() - SUFFIX.length())))
-          .max()
-          .orElse(0);
+      return all.filter(Chain::isWhole).mapToLong(Chain::number).max().orElse(0);
     }
   }
 

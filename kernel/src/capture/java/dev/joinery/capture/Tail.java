@@ -11,8 +11,8 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /**
- * A change file in sight of those who follow it, before it is complete: {@code
- * <number>.<before>.jsonl}, where {@code before} is the number of the table's file before it.
+ * A change file in sight of those who follow it, before it is complete, under the name that it
+ * has then ({@link Chain}).
  *
  * <p>Invariant: it is only appended to, and then becomes the complete file of its number. So what
  * was read of it stands at the same line and byte there, also where a crash ended it.
@@ -21,34 +21,28 @@ final class Tail {
   /** Where in a spool they stand, a folder a table. */
   static final String FOLDER = "tail";
 
-  private static final String NAME = "%016d.%016d.jsonl";
-  private static final int NUMBER = 16;
-  private static final String SUFFIX = ".jsonl";
-
   private final Path path;
   private final FileChannel channel;
-  private final long number;
 
-  private Tail(Path path, long number) throws IOException {
+  private Tail(Path path) throws IOException {
     this.path = path;
-    this.number = number;
     channel =
         FileChannel.open(path, StandardOpenOption.CREATE_NEW, StandardOpenOption.APPEND);
   }
 
-  /** Begins the file of a number; {@code before} is that of the table's last, 0 for none. */
-  static Tail begin(Path spool, String table, long number, long before) throws IOException {
+  /** Begins a table's file of a name. */
+  static Tail begin(Path spool, String table, String name) throws IOException {
     Path folder = spool.resolve(FOLDER).resolve(table);
     if (!Files.isDirectory(folder)) {
       Files.createDirectories(folder);
       Spool.sync(folder.getParent());
       Spool.sync(spool);
     }
-    return new Tail(folder.resolve(String.format(NAME, number, before)), number);
+    return new Tail(folder.resolve(name));
   }
 
   long number() {
-    return number;
+    return Chain.number(path);
   }
 
   /** Appends whole lines. */
@@ -68,13 +62,12 @@ final class Tail {
 
   private static void put(Path path, Path target) throws IOException {
     Files.createDirectories(target);
-    String name = path.getFileName().toString().substring(0, NUMBER) + SUFFIX;
-    Files.move(path, target.resolve(name), StandardCopyOption.ATOMIC_MOVE);
+    Files.move(path, target.resolve(path.getFileName()), StandardCopyOption.ATOMIC_MOVE);
     Spool.sync(target);
   }
 
   /** Completes what a crash has left, as far as its lines are whole. */
-  static void complete(Path spool, Path files) throws IOException {
+  static void complete(Path spool, Path files, Chain chain) throws IOException {
     Path folder = spool.resolve(FOLDER);
     if (!Files.isDirectory(folder)) {
       return;
@@ -85,7 +78,9 @@ final class Tail {
     }
     for (Path each : left) {
       if (trimmed(each)) {
-        put(each, files.resolve(each.getParent().getFileName()));
+        String table = each.getParent().getFileName().toString();
+        put(each, files.resolve(table));
+        chain.take(table, Chain.number(each));
       }
     }
   }

@@ -34,6 +34,7 @@ final class FileCatalog {
   private final Path root;
   private final Map<String, Map<String, Long>> sizes;
   private final LabelLog log;
+  private final Chain chain;
   private final Listing listing = new Listing(BYTES);
   private final Map<String, Topic> topics = new LinkedHashMap<>();
 
@@ -80,6 +81,7 @@ final class FileCatalog {
     this.root = Path.of(options.path());
     this.sizes = options.sizes();
     this.log = log;
+    chain = options.tail().isEmpty() ? null : new Chain(Path.of(options.tail()).getParent());
     options.topics().forEach(name -> topics.put(name, new Topic()));
     if (log != null) {
       log.read().forEach(file -> topic(file.topic()).add(file));
@@ -115,7 +117,11 @@ final class FileCatalog {
       return found;
     }
     try {
+      long last = chain == null ? 0 : chain.last(name);
       found.addAll(listing.of(folder, each -> isNew(folder, topic, each)));
+      if (chain != null) {
+        chain.check(name, found, topic.byName.navigableKeySet(), last);
+      }
     } catch (IOException failure) {
       throw new FilesError("could not list the files of topic \"" + name + "\"", failure);
     }
@@ -245,6 +251,13 @@ final class FileCatalog {
     replays.sort(BY_NAME);
     files.addAll(replays);
     return files;
+  }
+
+  /** Returns the file that has the number of a name, as one that was being written, once seen. */
+  KnownFile numbered(String topic, String name) {
+    TreeMap<String, KnownFile> byName = topic(topic).byName;
+    String found = Chain.numbered(byName.navigableKeySet(), Chain.number(name));
+    return found == null ? null : byName.get(found);
   }
 
   /** Returns the file of this name, which was seen. */

@@ -59,7 +59,7 @@ final class FilesOffset extends Offset {
   }
 
   private static Progress completedIn(FileCatalog catalog, String topic, Progress progress) {
-    KnownFile file = progress.tail() == null ? null : catalog.file(topic, progress.tail().file());
+    KnownFile file = progress.tail() == null ? null : catalog.numbered(topic, progress.tail().file());
     return file == null ? progress : progress.completed(file);
   }
 

@@ -49,8 +49,12 @@ record TailOffset(
 
   /** Returns the file that was being written at the beginning, where the task did not come to it. */
   private Progress.Tail untouched(Progress.Tail begun) {
-    boolean read = begun != null && (begun.file().equals(file) || done.contains(begun.file()));
-    return read ? null : begun;
+    if (begun == null) {
+      return null;
+    }
+    String number = Chain.number(begun.file());
+    boolean isOpen = file != null && number.equals(Chain.number(file));
+    return isOpen || done.stream().map(Chain::number).anyMatch(number::equals) ? null : begun;
   }
 
   private KnownFile known(FileCatalog catalog, String name) {

@@ -20,17 +20,15 @@ import java.util.regex.Pattern;
  * Finds the next change file of a topic whose files are numbered upwards: a complete one, or the
  * one that is being written. Remembers the complete ones that it found.
  *
- * <p>A file that is being written stands in a folder of its own, {@code <number>.<before>.jsonl},
- * where {@code before} is the number of the topic's file before it. It is moved to the complete
- * ones, as {@code <number>.jsonl}, and only then is there another one.
+ * <p>A file that is being written stands in a folder of its own, under the name that it has among
+ * the complete ones ({@link Chain}). It is moved to these, and only then is there another one.
  *
  * <p>Invariant: no file is passed over: whatever has a lower number than another has been put in
  * its place before that one was ({@link Listing}).
  */
 final class Tails {
   private static final Pattern WRITTEN = Pattern.compile("([0-9]{16})\\.([0-9]{16})\\.jsonl");
-  private static final Pattern COMPLETE = Pattern.compile("[0-9]{16}\\.jsonl");
-  private static final String NONE = "0".repeat(16);
+  private static final String NONE = "0".repeat(Chain.NUMBER);
   private static final long SETTLED_MS = 3000;
 
   /** Looks at a folder that has changed are so far apart, and take a twentieth of the time at most. */
@@ -59,24 +57,34 @@ final class Tails {
   Next next(String last) throws IOException {
     if (found.isEmpty()) {
       Matcher candidate = written(last);
-      String before = last.isEmpty() ? NONE : last.substring(0, NONE.length());
-      if (candidate != null && candidate.group(2).compareTo(before) <= 0) {
-        return opened(written.resolve(candidate.group()), candidate.group(1) + ".jsonl", false);
+      if (candidate != null && candidate.group(2).compareTo(numberOf(last)) <= 0) {
+        return opened(written.resolve(candidate.group()), candidate.group(), false);
       }
       if (candidate != null || isDue()) {
         list(last);
       }
     }
     String name = found.poll();
-    return name == null ? null : opened(complete.resolve(name), name, true);
+    if (name == null) {
+      return null;
+    }
+    long before = Chain.before(name);
+    if (!last.isEmpty() && before > Long.parseLong(Chain.number(last))) {
+      throw Chain.missing(complete.getFileName().toString(), before);
+    }
+    return opened(complete.resolve(name), name, true);
+  }
+
+  private static String numberOf(String last) {
+    return last.isEmpty() ? NONE : Chain.number(last);
   }
 
   /** Returns a file that is complete, or is being written, by its name; null where it is neither. */
   Next named(String name) throws IOException {
-    String number = name.substring(0, NONE.length());
+    String number = Chain.number(name);
     Matcher candidate = written("");
     if (candidate != null && candidate.group(1).equals(number)) {
-      Next next = opened(written.resolve(candidate.group()), name, true);
+      Next next = opened(written.resolve(candidate.group()), candidate.group(), true);
       if (next != null) {
         return next;
       }
@@ -86,7 +94,7 @@ final class Tails {
 
   /** Returns whether the file that will have a name is being written in a folder, or was left there. */
   static boolean isWritten(Path folder, String name) {
-    String number = name.substring(0, NONE.length());
+    String number = Chain.number(name);
     try (DirectoryStream<Path> files = Files.newDirectoryStream(folder, number + ".*")) {
       return files.iterator().hasNext();
     } catch (NoSuchFileException | NotDirectoryException notThere) {
@@ -138,7 +146,7 @@ final class Tails {
     try (DirectoryStream<Path> files = Files.newDirectoryStream(written)) {
       for (Path each : files) {
         Matcher matcher = WRITTEN.matcher(each.getFileName().toString());
-        if (matcher.matches() && (matcher.group(1) + ".jsonl").compareTo(last) > 0) {
+        if (matcher.matches() && matcher.group(1).compareTo(numberOf(last)) > 0) {
           return matcher;
         }
       }
@@ -172,7 +180,7 @@ final class Tails {
   private void list(String last) throws IOException {
     long began = System.nanoTime();
     found.addAll(
-        listing.of(complete, name -> name.compareTo(last) > 0 && COMPLETE.matcher(name).matches()));
+        listing.of(complete, name -> name.compareTo(last) > 0 && Chain.isComplete(name)));
     long took = System.nanoTime() - began;
     listNotBefore = began + Math.max(LIST_EVERY_NANOS, REST * took);
   }

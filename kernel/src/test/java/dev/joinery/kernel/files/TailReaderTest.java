@@ -71,11 +71,17 @@ class TailReaderTest {
   }
 
   private void complete(int number, int before) throws IOException {
-    Files.move(written(number, before), complete().resolve(String.format("%016d.jsonl", number)));
+    Path written = written(number, before);
+    Files.move(written, complete().resolve(written.getFileName()));
   }
 
   private void put(int number, String lines) throws IOException {
     Files.writeString(complete().resolve(String.format("%016d.jsonl", number)), lines);
+  }
+
+  /** What a checkpoint says that was written when complete files had their number alone. */
+  private static Offset ofBefore(Offset offset) {
+    return FilesOffset.of(offset.json().replaceAll("([0-9]{16})[.][0-9]{16}[.]jsonl", "$1.jsonl"));
   }
 
   private void begin(Offset start) {
@@ -161,6 +167,25 @@ class TailReaderTest {
     begin(end);
 
     assertEquals(List.of("03:3=z", "05:1=u"), more());
+  }
+
+  @Test
+  void checkpointOfBeforeGoesOnInTheFileOfItsNumber() throws IOException {
+    begin(stream.initialOffset());
+    append(3, 0, "x\n");
+    more();
+    Offset first = ofBefore(end());
+    append(3, 0, "y\n");
+    begin(first);
+    assertEquals(List.of("03:2=y"), more());
+    Offset second = ofBefore(end());
+    append(3, 0, "z\n");
+    complete(3, 0);
+
+    begin(second);
+
+    assertEquals(List.of("03:3=z"), more());
+    assertEquals(List.of("03:2=y"), batch(first, second));
   }
 
   @Test

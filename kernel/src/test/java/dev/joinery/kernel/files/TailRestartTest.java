@@ -82,7 +82,7 @@ class TailRestartTest {
     void complete() throws IOException {
       beginAnew();
       if (tail != null) {
-        Files.move(tail, complete.resolve(String.format("%016d.jsonl", number)));
+        Files.move(tail, complete.resolve(tail.getFileName()));
         before = number;
         tail = null;
       }
@@ -92,9 +92,10 @@ class TailRestartTest {
     void adopt() throws IOException {
       complete();
       for (int i = random.nextInt(3); i >= 0; i--) {
-        before = ++number;
+        String name = String.format("%016d.%016d.jsonl", ++number, before);
+        before = number;
         inFile = 0;
-        Files.writeString(complete.resolve(String.format("%016d.jsonl", number)), line() + "\n");
+        Files.writeString(complete.resolve(name), line() + "\n");
       }
     }
 

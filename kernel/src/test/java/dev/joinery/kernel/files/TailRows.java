@@ -20,7 +20,7 @@ record TailRows(int digits) {
   String of(InternalRow row) {
     String file = new String(row.getBinary(3), StandardCharsets.UTF_8);
     String value = new String(row.getBinary(5), StandardCharsets.UTF_8);
-    String number = file.substring(NUMBER - digits).replace(".jsonl", "");
+    String number = file.substring(NUMBER - digits, NUMBER);
     return number + ":" + row.getLong(2) + "=" + value;
   }
 
