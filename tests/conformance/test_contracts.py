@@ -83,8 +83,18 @@ def test_a_schema_reads_back_as_its_contract(samples: list[Sample]) -> None:
 
 def test_the_contracts_fit_the_open_standard(samples: list[Sample]) -> None:
     document = odcs_of("all", [each.contract for each in samples], version="1.0.0")
+    shapes = {json.dumps(nameless(each)): each for each in document["schema"]}
 
-    assert [] == problems_of_standard(document)
+    assert 100 < len(shapes)
+    assert [] == problems_of_standard({**document, "schema": [*shapes.values()]})
+
+
+def nameless(told: Any) -> Any:
+    """Return a part of a contract but for its names, which the standard leaves to it."""
+    if isinstance(told, dict):
+        named = {each: None for each in ("name", "physicalName") if isinstance(told.get(each), str)}
+        return {key: nameless(value) for key, value in (told | named).items()}
+    return [nameless(each) for each in told] if isinstance(told, list) else told
 
 
 def every_place(sample: Sample) -> Iterator[tuple[Path, Value, Any]]:

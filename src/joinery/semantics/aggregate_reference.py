@@ -123,6 +123,8 @@ class AggregateReference:
         """Leave the matches as they were sent that are over by the watermark before a batch."""
         failures = self._findings.failures
         patterns.begin(self.watermarks.relation)
+        if not patterns.settles:
+            return
         standing = {key for key, _ in self._standing(until_closed=False)}
         for key in set(patterns.settled) - standing:
             self._sent.leave(key)

@@ -44,6 +44,17 @@ class Taken:
             each = each.before
         return found[::-1]
 
+    def places(self, variable: int | None) -> list[int]:
+        """Return the places of the rows of a variable, in their order; of None those of all."""
+        found = list[int]()
+        each: Taken | None = self
+        while each is not None:
+            if variable is None or variable == each.variable:
+                found.append(each.at)
+            each = each.before
+        found.reverse()
+        return found
+
 
 class RowsInOrder(Protocol):
     """The rows of a key, by their place from 0."""

@@ -138,6 +138,11 @@ class Patterns:
         return sum(each.rank < after for each in rows)
 
     @property
+    def settles(self) -> bool:
+        """Whether a match may be over by now."""
+        return self._cut is not None
+
+    @property
     def _cut(self) -> int | None:
         """Before what time a match begins that no row which still counts can change."""
         form = self._form
@@ -240,7 +245,9 @@ class _Reading:
             for each in form.variables
         ]
         self._read_by = [
-            frozenset() if each.condition is None else each.condition.references
+            []
+            if each.condition is None
+            else [read for read in self._reads if read[0].name in each.condition.references]
             for each in form.variables
         ]
 
@@ -249,27 +256,24 @@ class _Reading:
         condition = self._conditions[taken.variable]
         if condition is None:
             return True
-        names = self._read_by[taken.variable]
         scope = told.rows[taken.at].row
-        if any(read.name in names for read, _ in self._reads):
-            scope = {**scope, **self.of(told, taken, names)}
+        if reads := self._read_by[taken.variable]:
+            read = {each.name: self._value(each, of, told, taken) for each, of in reads}
+            scope = {**scope, **read}
         return condition(scope) is True
 
-    def of(self, told: _Told, taken: Taken, names: frozenset[str] | None = None) -> dict[str, Any]:
-        """Return what is read of a match, by placeholder; None for all but the row before."""
-        found: dict[str, Any] = {}
-        for read, variable in self._reads:
-            if names is None and read.function == PREV:
-                continue
-            if names is not None and read.name not in names:
-                continue
-            found[read.name] = self._value(read, variable, told, taken)
-        return found
+    def of(self, told: _Told, taken: Taken) -> dict[str, Any]:
+        """Return what is read of a match, by placeholder, but for the row before."""
+        return {
+            each.name: self._value(each, of, told, taken)
+            for each, of in self._reads
+            if each.function != PREV
+        }
 
     def _value(self, read: MatchRead, variable: int | None, told: _Told, taken: Taken) -> Any:
         if read.function == PREV:
             return self._argument(read, told, taken.at - 1) if taken.at else None
-        rows = [at for each, at in taken.rows() if variable in (None, each)]
+        rows = taken.places(variable)
         if read.function in ("first", "last"):
             at = 0 if read.function == "first" else -1
             return self._argument(read, told, rows[at]) if rows else None

@@ -369,15 +369,18 @@ _TOLD = frozenset((str, int, bool, float, type(None)))
 
 
 def _plain(value: Any) -> Any:
-    if type(value) in _TOLD:
-        return value
+    """Return what a part is in JSON; what is so already is asked for before each call."""
     if isinstance(value, tuple):
-        return [_plain(each) for each in value]
+        return [each if type(each) in _TOLD else _plain(each) for each in value]
     names = _names(value.__class__)
     if names is None:
         return value.ddl if isinstance(value, _DATA_TYPES) else value
     found = ((name, getattr(value, name)) for name in names)
-    return {name: _plain(each) for name, each in found if each is not None or name not in _ADDED}
+    return {
+        name: each if type(each) in _TOLD else _plain(each)
+        for name, each in found
+        if each is not None or name not in _ADDED
+    }
 
 
 @cache
