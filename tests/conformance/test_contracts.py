@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -22,6 +22,8 @@ from joinery.testing.conformance import (
     stream_cases,
 )
 from joinery.testing.conformance.stream_suite import examine_streams
+
+TEXTS = ("name", "description")
 
 
 @pytest.fixture(scope="module")
@@ -82,19 +84,49 @@ def test_a_schema_reads_back_as_its_contract(samples: list[Sample]) -> None:
 
 
 def test_the_contracts_fit_the_open_standard(samples: list[Sample]) -> None:
+    """Each kind of part is shown to its schema once, with what is right below it: that is slow."""
     document = odcs_of("all", [each.contract for each in samples], version="1.0.0")
-    shapes = {json.dumps(nameless(each)): each for each in document["schema"]}
+    tables = distinct(document["schema"])
+    parts = distinct(each for table in document["schema"] for each in parts_below(table))
+    every = {**tables[0], "name": "every", "properties": parts}
 
-    assert 100 < len(shapes)
-    assert [] == problems_of_standard({**document, "schema": [*shapes.values()]})
+    assert [] == problems_of_standard({**document, "schema": [*tables, every]})
+    assert 30 < len(parts)
 
 
-def nameless(told: Any) -> Any:
-    """Return a part of a contract but for its names, which the standard leaves to it."""
+def parts_below(told: Any) -> Iterator[Any]:
+    """Yield the properties of a part of a contract, and theirs."""
+    items = [told["items"]] if "items" in told else []
+    for each in told.get("properties", []):
+        yield each
+        yield from parts_below(each)
+    for each in items:
+        yield from parts_below(each)
+
+
+def distinct(told: Iterable[Any]) -> list[Any]:
+    """Return the parts that differ in more than texts, each cut off two levels below it."""
+    found = [cut(each, 2) for each in told]
+    return list({json.dumps(wordless(each)): each for each in found}.values())
+
+
+def cut(told: Any, levels: int) -> Any:
+    """Return a part of a contract, and so many levels below it, each kind once."""
+    kept = {key: each for key, each in told.items() if key not in ("properties", "items")}
+    if levels and "properties" in told:
+        below = [cut(each, levels - 1) for each in told["properties"]]
+        kept["properties"] = list({json.dumps(wordless(each)): each for each in below}.values())
+    if levels and "items" in told:
+        kept["items"] = cut(told["items"], levels - 1)
+    return kept
+
+
+def wordless(told: Any) -> Any:
+    """Return a part of a contract but for its names and descriptions, which may be any texts."""
     if isinstance(told, dict):
-        named = {each: None for each in ("name", "physicalName") if isinstance(told.get(each), str)}
-        return {key: nameless(value) for key, value in (told | named).items()}
-    return [nameless(each) for each in told] if isinstance(told, list) else told
+        texts = {each: "" for each in TEXTS if isinstance(told.get(each), str)}
+        return {key: wordless(each) for key, each in (told | texts).items()}
+    return [wordless(each) for each in told] if isinstance(told, list) else told
 
 
 def every_place(sample: Sample) -> Iterator[tuple[Path, Value, Any]]:
