@@ -1,11 +1,12 @@
 """Counts what a run does on clusters of 1, 2 and 4 workers: what grows, and what must not.
 
-    python -m bench.parts.width [WORKERS…]
+    python -m bench.parts.width [WORKERS[xPARTITIONS]…]
+    python -m bench.parts.width task
 
 Each cluster is a master and workers of one core on this machine; the same changes are joined there,
 and tasks write the documents to one Redis. Everything is counted from Spark's event log, from the
 checkpoint and from the run's own progress; nothing is timed, since four workers on two cores tell
-nothing of time.
+nothing of time. `task` tells how much of a processor a task that does nothing takes on the driver.
 """
 
 from __future__ import annotations
@@ -19,10 +20,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import psutil
+from pyspark.sql import SparkSession
+
 from joinery.dev.redis import redis as redis_service
 from joinery.testing.cluster import Cluster
 
 USERS, REPOS, STARS, FILES = 4_000, 400, 40_000, 8
+_TASKS, _ROUNDS = 2_000, 5
 PROJECT = """\
 name: width
 sources: {{changes: {{files: {{path: data}}}}}}
@@ -47,35 +52,49 @@ run:
     spark.eventLog.enabled: "true"
     spark.eventLog.compress: "false"
     spark.eventLog.dir: "{events}"
+    spark.sql.shuffle.partitions: "{partitions}"
 """
+_PER_PARTITION = ("tasks a batch", "bytes of results to the driver a batch")
 
 
 def main() -> None:
     """Print a table, a column for each number of workers."""
-    wanted = [int(each) for each in sys.argv[1:]] or [1, 2, 4]
-    found: dict[int, Mapping[str, int]] = {}
+    wanted = sys.argv[1:] or ["1", "2", "4"]
+    if wanted == ["task"]:
+        _tell_task()
+        return
+    found: dict[str, Mapping[str, int]] = {}
     with (
         tempfile.TemporaryDirectory(prefix="joinery-width-") as folder,
         redis_service(Path(folder, "redis")).started() as redis,
     ):
         for workers in wanted:
-            place = Path(folder, str(workers))
+            place = Path(folder, workers)
             place.mkdir()
             found[workers] = _counted(place, redis.address, workers)
             print(workers, json.dumps(found[workers]), file=sys.stderr, flush=True)
-    print(f"| | {' | '.join(map(str, wanted))} |")
+    print(f"| | {' | '.join(wanted)} |")
     print(f"| --- |{' ---: |' * len(wanted)}")
-    for name in found[wanted[0]]:
+    first = found[wanted[0]]
+    for name in first:
         print(f"| {name} | {' | '.join(f'{found[each][name]:,}' for each in wanted)} |")
+        if name in _PER_PARTITION:
+            told = (
+                first[name] * found[each]["partitions"] // first["partitions"] for each in wanted
+            )
+            print(f"| as the model has it | {' | '.join(f'{each:,}' for each in told)} |")
 
 
-def _counted(folder: Path, redis: str, workers: int) -> Mapping[str, int]:
+def _counted(folder: Path, redis: str, wanted: str) -> Mapping[str, int]:
+    workers, _, partitions = wanted.partition("x")
     events = folder / "events"
     events.mkdir()
     _write_changes(folder / "data")
-    text = PROJECT.format(redis=redis, workers=workers, events=events)
+    text = PROJECT.format(redis=redis, workers=wanted, events=events, partitions=partitions)
+    if not partitions:  # the run chooses
+        text = text.replace('    spark.sql.shuffle.partitions: ""\n', "")
     (folder / "joinery.yaml").write_text(text, encoding="utf-8")
-    with Cluster(folder, workers=workers) as cluster:
+    with Cluster(folder, workers=int(workers)) as cluster:
         lines = _run(folder, cluster.url)
     batches = [each for each in lines if each["event"] == "batch"]
     started = next(each for each in lines if each["event"] == "started")
@@ -91,6 +110,9 @@ def _counted(folder: Path, redis: str, workers: int) -> Mapping[str, int]:
         "bytes of results to the driver a batch": round(
             sum(each["Result Size"] for each in tasks) / len(batches)
         ),
+        "processor ms of tasks a batch": round(
+            sum(each["Executor CPU Time"] for each in tasks) / 1e6 / len(batches)
+        ),
         "records shuffled": sum(
             each["Shuffle Write Metrics"]["Shuffle Records Written"] for each in tasks
         ),
@@ -102,6 +124,22 @@ def _counted(folder: Path, redis: str, workers: int) -> Mapping[str, int]:
             1 for each in (checkpoint / "profile").rglob("*") if each.is_file()
         ),
     }
+
+
+def _tell_task() -> None:
+    """Print the processor time of the driver for each of many tasks, round by round."""
+    with tempfile.TemporaryDirectory() as folder, Cluster(Path(folder), workers=1) as cluster:
+        builder = SparkSession.builder.master(cluster.url).config("spark.ui.enabled", "false")
+        spark = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
+        gateway: Any = spark._jvm
+        driver = psutil.Process(int(gateway.java.lang.ProcessHandle.current().pid()))
+        for _ in range(_ROUNDS):
+            before = driver.cpu_times()
+            spark.range(0, _TASKS, 1, _TASKS).selectExpr("sum(id)").collect()
+            after = driver.cpu_times()
+            took_s = after.user + after.system - before.user - before.system
+            print(f"{took_s * 1000 / _TASKS:.2f} processor ms a task", flush=True)
+        spark.stop()
 
 
 def _run(folder: Path, master: str) -> list[dict[str, Any]]:
