@@ -253,15 +253,22 @@ class _Run:
     def read(cls, root: Place, query: str) -> _Run:
         paths = QueryPaths.of(root, query)
         told, unreadable = read_status(paths.status_file)
+        paused, holder = None, None
         try:
             paused = ControlLog(paths.control_file).paused
         except OSError as error:
-            paused, unreadable = None, f"{paths.control_file.name} cannot be read: {error}"
-        return cls(query, root, told, unreadable, paths.lease.holder, paused)
+            unreadable = unreadable or _not_read(paths.control_file, error)
+        try:
+            holder = paths.lease.holder
+        except OSError as error:  # whether the run goes on is not known
+            told, unreadable = None, unreadable or _not_read(paths.lease_file, error)
+        return cls(query, root, told, unreadable, holder, paused)
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        return self.told.warnings if self.told is not None else ()
+        if self.told is None:
+            return ()
+        return (*self.told.warnings, *filter(None, [self.unreadable]))
 
     @property
     def going_on(self) -> bool:
@@ -382,9 +389,15 @@ def read_status(file: Place) -> tuple[QueryStatus | None, str]:
         return QueryStatus.of_json(json.loads(file.read_text(encoding="utf-8"))), ""
     except FileNotFoundError:
         return None, _broken_link(file)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+    except OSError as error:
+        return None, _not_read(file, error)
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
         why = "it is truncated, or another version of Joinery wrote it"
-        return None, f"{file.name} cannot be read: {error if isinstance(error, OSError) else why}"
+        return None, f"{file.name} cannot be read: {why}"
+
+
+def _not_read(file: Place, error: OSError) -> str:
+    return f"{file} cannot be read: {error.strerror or error}"
 
 
 def _broken_link(file: Place) -> str:

@@ -165,12 +165,19 @@ class Fleet:
         return [each for each in found if each.at > now - _DAY_S]
 
     def actions(self, standing: Standing) -> tuple[Action, ...]:
-        """Return what operators asked of a product's query, the oldest first."""
-        return self._control(standing).actions()
+        """Return what operators asked of a product's query, the oldest first.
+
+        None where they cannot be read, of which its status warns.
+        """
+        try:
+            return self._control(standing).actions()
+        except OSError:
+            return ()
 
     def paused(self, standing: Standing) -> Action | None:
-        """Return who paused a product's query; None where it is to run."""
-        return self._control(standing).paused
+        """Return who paused a product's query; None where it is to run, or nobody can tell."""
+        last = next(reversed(self.actions(standing)), None)
+        return last if last is not None and last.verb == "pause" else None
 
     def letters(self, standing: Standing) -> KeptLetters | None:
         """Return the dead letters of a product; None as `kept_letters`."""
@@ -220,7 +227,7 @@ def _status(spec: ProjectSpec) -> tuple[Sequence[ProductStatus], Sequence[str]]:
         status: ProjectStatus = project_status(spec)
     except (OSError, JoineryError) as error:
         products = [
-            ProductStatus(product=name, query=query, state="gone", because=str(error))
+            ProductStatus(product=name, query=query, state="unknown", because=str(error))
             for name, query in queries_of(spec).items()
         ]
         return products, [str(error)]

@@ -456,6 +456,21 @@ def test_a_control_log_that_cannot_be_read_hides_nothing(spec: ProjectSpec) -> N
     paths.control_file.mkdir(parents=True)
 
     assert "live" == told(spec, CAUGHT_UP).state
+    [warning] = project_status(spec).warnings
+    assert warning.startswith(f"{paths.control_file} cannot be read: ")
+
+
+def test_whether_a_run_goes_on_is_not_known_where_its_lease_cannot_be_read(
+    spec: ProjectSpec,
+) -> None:
+    told(spec, CAUGHT_UP)
+    lease = QueryPaths.of(spec.path_of(spec.run.checkpoint), "person").lease_file
+    lease.mkdir()
+
+    [found] = project_status(spec).products
+
+    assert ("unknown", True) == (found.state, found.wants_attention)
+    assert f"{lease} cannot be read: Is a directory" == found.because
 
 
 @pytest.mark.parametrize(

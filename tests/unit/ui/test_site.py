@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from joinery.delivery.lease import Lease
+from joinery.delivery.query_paths import QueryPaths
 from joinery.ui.fleet import Fleet, FleetError
 from joinery.ui.site import site
 
@@ -121,6 +122,17 @@ def test_no_content_of_a_status_file_takes_the_page_away(folder: Path, content: 
 
     assert 200 == client.get("/").status_code
     assert 200 == client.get(PRODUCT).status_code
+
+
+def test_what_operators_asked_that_cannot_be_read_takes_no_page_away(folder: Path) -> None:
+    control = QueryPaths.of(folder / "shop" / "checkpoint", "core").control_file
+    control.unlink(missing_ok=True)
+    control.mkdir(parents=True)
+
+    client = opened(folder)
+
+    assert 200 == client.get(PRODUCT).status_code
+    assert "core.jsonl cannot be read: Is a directory" in client.get("/").text
 
 
 def test_dead_letters_that_cannot_be_read_are_said_to_be_so(folder: Path) -> None:
