@@ -70,12 +70,16 @@ def ui(
     allow_remote: Annotated[
         bool, typer.Option("--allow-remote", help="With --actions: accept other machines, too.")
     ] = False,
+    asking: Annotated[
+        bool,
+        typer.Option("--why", help="Let the page answer why a document looks the way it does."),
+    ] = False,
 ) -> None:
     """Serve a page with all products of one or more projects; read-only without --actions."""
     from joinery.cli.ui import ActionAccess, run_ui
 
     acting = ActionAccess(token=token, remote=allow_remote) if actions else None
-    raise typer.Exit(run_ui(files or [DEFAULT], listen, acting))
+    raise typer.Exit(run_ui(files or [DEFAULT], listen, acting, asking=asking))
 
 
 Paused = Annotated[list[str], typer.Argument(metavar="P", help="Products and streams.")]

@@ -43,12 +43,21 @@ class ActionAccess:
     remote: bool = False
 
 
-def run_ui(files: Sequence[Path], listen: str, acting: ActionAccess | None = None) -> int:
-    """Serve the page until Ctrl-C; without `acting` it only reads."""
+def run_ui(
+    files: Sequence[Path], listen: str, acting: ActionAccess | None = None, *, asking: bool = False
+) -> int:
+    """Serve the page until Ctrl-C.
+
+    Args:
+        files: Project files, or folders of such.
+        listen: The address.
+        acting: How people act on it; without it the page only reads.
+        asking: Whether people may ask why documents look the way they do.
+    """
     host, _, port = listen.rpartition(":")
     door = None if acting is None else _door(acting, host)
     fleet = Fleet.load(files)
-    app = site(fleet, host, door)
+    app = site(fleet, host, door, _why if asking else None)
     with needs_extra("ui", "joinery ui needs starlette, uvicorn and jinja2", UiMissingError):
         import uvicorn
     taken = _bound(host, port, listen)
@@ -62,6 +71,15 @@ def run_ui(files: Sequence[Path], listen: str, acting: ActionAccess | None = Non
     config = uvicorn.Config(app, log_level="warning", server_header=False, lifespan="off")
     uvicorn.Server(config).run(sockets=[taken])
     return DONE
+
+
+def _why(file: Path, product: str, key: str) -> list[str]:
+    """Return what `joinery why` says."""
+    from joinery.app.why import why
+    from joinery.cli.why import PARTS, small_print
+
+    found = why(file, product, key)
+    return [*found.text_lines(PARTS), "", *small_print(found)]
 
 
 def _door(acting: ActionAccess, host: str) -> Door:

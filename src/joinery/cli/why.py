@@ -17,7 +17,8 @@ from joinery.provenance.answer import Why
 from joinery.provenance.roots import Reach
 from joinery.spark.source.door_process import DoorProcess
 
-_PARTS = 30
+PARTS = 30
+"""How many rows are shown unless all are asked for."""
 _ROOTS = 5
 
 
@@ -70,10 +71,10 @@ def run_why(
     if as_json:
         _write_json(found.to_json())
     else:
-        told = found.absent if absent else found.text_lines(None if every else _PARTS)
+        told = found.absent if absent else found.text_lines(None if every else PARTS)
         sys.stdout.writelines(f"{line}\n" for line in told)
         sys.stdout.flush()
-        sys.stderr.writelines(f"{line}\n" for line in _small_print(found))
+        sys.stderr.writelines(f"{line}\n" for line in small_print(found))
     return FAILED if found.document is None else DONE
 
 
@@ -159,7 +160,8 @@ def _only(file: Path) -> str:
     return only_product(load_spec(file), "why", "Use --product P.")
 
 
-def _small_print(found: Why) -> Iterator[str]:
+def small_print(found: Why) -> Iterator[str]:
+    """Yield what was read for an answer, and what it may lack."""
     read = ", ".join(f"{name} {count:,}" for name, count in found.read.items())
     by = "positions" if found.ordered == "position" else "the times of files"
     yield f"read: {read}; records of different logs are in the order of {by}"

@@ -65,11 +65,12 @@ class Pages:
     templates: Any
 
     @classmethod
-    def open(cls, *, acting: bool = False) -> Pages:
+    def open(cls, *, acting: bool = False, asking: bool = False) -> Pages:
         """Return what makes the pages; Jinja must be installed.
 
         Args:
             acting: Whether they lead to what can be done.
+            asking: Whether they lead to why a document looks the way it does.
         """
         from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -81,7 +82,7 @@ class Pages:
             lstrip_blocks=True,
         )
         templates.globals["version"] = __version__
-        templates.globals["acting"] = acting
+        templates.globals.update(acting=acting, asking=asking)
         templates.filters["address"] = lambda text: quote(str(text), safe="")
         templates.filters["moment"] = moment_text
         return cls(templates)

@@ -21,6 +21,7 @@ from joinery.ui.form import standing_of
 from joinery.ui.page import Pages
 from joinery.ui.table import Table
 from joinery.ui.tables import chosen, fleet_table, warning_table
+from joinery.ui.why_site import Answer, WhySite
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -58,13 +59,16 @@ class UiMissingError(RunError):
     code = "UI_MISSING"
 
 
-def site(fleet: Fleet, host: str = "127.0.0.1", door: Door | None = None) -> Starlette:
+def site(
+    fleet: Fleet, host: str = "127.0.0.1", door: Door | None = None, why: Answer | None = None
+) -> Starlette:
     """Return the application that shows a fleet.
 
     Args:
         fleet: What is shown.
         host: The address that it listens on, which a browser may name it by.
         door: Lets in those who may act; None where nobody may.
+        why: Says why a document looks the way it does; None where the page is not asked.
 
     Raises:
         UiMissingError: Starlette or Jinja is not installed.
@@ -76,12 +80,13 @@ def site(fleet: Fleet, host: str = "127.0.0.1", door: Door | None = None) -> Sta
         from starlette.routing import Mount, Route
         from starlette.staticfiles import StaticFiles
 
-        pages = Pages.open(acting=door is not None)
+        pages = Pages.open(acting=door is not None, asking=why is not None)
     answers = Answers(fleet, pages)
     static = StaticFiles(directory=Path(__file__).parent / "static")
     return Starlette(
         routes=[
             *([] if door is None else ActionSite.of(fleet, pages, door).routes()),
+            *([] if why is None else WhySite(fleet, pages, why).routes()),
             Route("/", answers.fleet),
             Route("/{table}.{kind:str}", answers.fleet_data),
             Route("/p/{project}/{product}", answers.product),
