@@ -11,6 +11,7 @@ from joinery.model.type import TIMESTAMP
 from joinery.plan.context import Context
 from joinery.plan.history import HistoryForm
 from joinery.plan.relation import LOG_TIME, Relation
+from joinery.plan.timestamp_hint import as_timestamp
 from joinery.project.form import LOG_TIME_WORD, HistorySpec
 from joinery.project.mark import Path
 from joinery.project.product import ProductSpec
@@ -68,8 +69,7 @@ def _track(relation: Relation, spec: HistorySpec, known: str | None) -> tuple[st
 
 
 def _check_valid(context: Context, relation: Relation, name: str, path: Path) -> None:
-    hint = "Derive one, such as derive: {valid_at: timestamp_millis(ts)}."
-    if _check_time(context, relation, "valid", name, path, hint) and name in relation.key:
+    if _check_time(context, relation, "valid", name, path) and name in relation.key:
         message = f'"valid" names "{name}", which is in the key of relation "{relation.name}"'
         detail = "Rows with different times would then be different rows, each with one version."
         hint = "Leave it out of the key."
@@ -77,7 +77,7 @@ def _check_valid(context: Context, relation: Relation, name: str, path: Path) ->
 
 
 def _check_time(
-    context: Context, relation: Relation, word: str, name: str, path: Path, hint: str
+    context: Context, relation: Relation, word: str, name: str, path: Path, hint: str = ""
 ) -> bool:
     """Return whether a word names a timestamp; refuse it where it does not."""
     types = {each.name: each.type for each in relation.row.fields}
@@ -85,6 +85,8 @@ def _check_time(
         _unknown(context, relation, name, path)
     elif types[name] != TIMESTAMP:
         message = f'"{word}" needs a timestamp, and "{name}" is {types[name]}'
+        made = f"{{{word}_at: {as_timestamp(name, types[name])}}}"
+        hint = hint or f"Derive one, such as derive: {made}."
         context.refuse("PLAN_TYPE_MISMATCH", message, path, hint=hint)
     else:
         return True

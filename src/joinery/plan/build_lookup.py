@@ -17,6 +17,7 @@ from joinery.plan.context import Context
 from joinery.plan.join import common_type, comparable
 from joinery.plan.relation import Computed, JoinPair, Relation
 from joinery.plan.step import Lookup
+from joinery.plan.timestamp_hint import as_timestamp
 from joinery.project.mark import Path
 from joinery.project.step import LookupSpec, StoreRead, Wait
 from joinery.project.stream import WatermarkSpec
@@ -443,5 +444,6 @@ class _Parts:
             )
         elif time in row and row[time] != TIMESTAMP:
             message = f'"{time}" of the event needs a timestamp, and is {row[time]}'
-            hint = "Compute one first, as with_columns: {at: timestamp_millis(ts)}."
+            made = as_timestamp(time, row[time])
+            hint = f"Compute one first, as with_columns: {{at: {made}}}."
             self.asked.refuse("PLAN_TYPE_MISMATCH", message, word, hint=hint)

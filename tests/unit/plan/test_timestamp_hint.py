@@ -1,0 +1,39 @@
+"""What is proposed where a column is not a timestamp and has to be one."""
+
+from __future__ import annotations
+
+import pytest
+
+from joinery.errors import ProjectErrors
+from joinery.plan.build import build_plan
+from joinery.testing.conformance.project import load_text
+
+PROJECT = """
+relations:
+  rate: {{key: [id], fields: {{id: long, "a day": date, said: string, ms: long}}{time}}}
+  sale: {{key: [id], fields: {{id: long, on: date}}}}
+products:
+  p: {{{product}}}
+"""
+HISTORY = "history: rate, valid: {}"
+
+
+@pytest.mark.parametrize(
+    ("time", "product", "hint"),
+    [
+        ("", HISTORY.format("a day"), "derive: {valid_at: cast(`a day` as timestamp)}."),
+        ("", HISTORY.format("said"), "derive: {valid_at: cast(said as timestamp)}."),
+        ("", HISTORY.format("ms"), "derive: {valid_at: timestamp_millis(ms)}."),
+        (", time: said", "root: rate", "derive: {at: cast(said as timestamp)}."),
+        (
+            ", derive: {at: timestamp_millis(ms)}, time: at",
+            "root: sale, embed: {r: {one: rate, on: [id], as_of: 'on'}}",
+            "derive: {at: cast(on as timestamp)}.",
+        ),
+    ],
+)
+def test_a_column_is_made_a_timestamp_as_its_type_asks(time: str, product: str, hint: str) -> None:
+    with pytest.raises(ProjectErrors) as failed:
+        build_plan(load_text(PROJECT.format(time=time, product=product)))
+
+    assert [f"Derive one, such as {hint}"] == [each.hint for each in failed.value.problems]
