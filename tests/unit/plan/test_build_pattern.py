@@ -70,6 +70,22 @@ def test_a_pattern_is_refused_for_what_is_wrong_with_it(match: str, told: str) -
 
 
 @pytest.mark.parametrize(
+    ("match", "told"),
+    [
+        ("A A, emit: {when: closed}", "a match without an end in time is never closed"),
+        ("A not B", '"not B" needs "within", which says until when'),
+    ],
+)
+def test_what_waits_for_an_end_in_time_needs_one(match: str, told: str) -> None:
+    text = PROJECT.format(bounds="after: next_row").replace("A A", match)
+
+    with pytest.raises(JoineryError) as failed:
+        build_plan(load_text(text))
+
+    assert told in str(failed.value)
+
+
+@pytest.mark.parametrize(
     ("condition", "told"),
     [
         ("'false'", 'no row is "A": its condition is never true'),
