@@ -104,7 +104,7 @@ class ForeachSink:
             SinkError: It cannot be imported, or the file of what it was told not be opened.
         """
         if self._memory is not None:
-            self._told = ToldBefore(self._memory)
+            self._told = ToldBefore(self._memory, self._options.function)
         self._process = FunctionProcess(
             self._options.function, self._folder, timeout_s=self._options.timeout / 1000
         )

@@ -17,10 +17,15 @@ from pathlib import Path
 from joinery.sinks.line import StagedRow
 from joinery.sinks.protocol import SinkError, SinkUnavailableError
 
-_TABLE = """
-CREATE TABLE IF NOT EXISTS told (product TEXT, key TEXT, document BLOB, PRIMARY KEY (product, key))
-WITHOUT ROWID
+_TABLES = """
+CREATE TABLE IF NOT EXISTS listener
+  (id INTEGER PRIMARY KEY, function TEXT, product TEXT, UNIQUE (function, product));
+CREATE TABLE IF NOT EXISTS told
+  (listener INTEGER, key TEXT, document BLOB, PRIMARY KEY (listener, key)) WITHOUT ROWID;
 """
+_LISTEN = "INSERT OR IGNORE INTO listener (function, product) VALUES (?, ?)"
+_LISTENER = "SELECT id FROM listener WHERE function = ? AND product = ?"
+_TOLD = "SELECT document FROM told WHERE listener = ? AND key = ?"
 _NOTE = "INSERT OR REPLACE INTO told VALUES (?, ?, ?)"
 _BUSY_S = 10.0
 
@@ -29,18 +34,23 @@ class ToldBefore:
     """The newest document of each key that a function was told.
 
     Args:
-        path: The file; made where it is not there.
+        path: The file, which others may use, too; made where it is not there.
+        function: What tells the function from others that the file is of.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, function: str) -> None:
+        self._path, self._function = path, function
+        self._listeners: dict[str, int] = {}
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._database = sqlite3.connect(path, timeout=_BUSY_S, check_same_thread=False)
-            self._database.execute("PRAGMA journal_mode = WAL")
-            with self._database:
-                self._database.execute(_TABLE)
         except (OSError, sqlite3.Error) as error:
+            raise self._failed(error) from error
+        try:
+            self._database.execute("PRAGMA journal_mode = WAL")
+            self._database.executescript(_TABLES)
+        except sqlite3.Error as error:
+            self._database.close()
             raise self._failed(error) from error
 
     def news(self, product: str, rows: Sequence[StagedRow]) -> list[StagedRow]:
@@ -63,8 +73,9 @@ class ToldBefore:
     def note(self, product: str, rows: Collection[StagedRow]) -> None:
         """Note what the function was told, on the disk."""
         try:
+            listener = self._listener(product)
             with self._database:
-                told = ((product, row.key, _digest(row)) for row in rows)
+                told = ((listener, row.key, _digest(row)) for row in rows)
                 self._database.executemany(_NOTE, told)
         except sqlite3.Error as error:
             raise self._failed(error) from error
@@ -74,12 +85,21 @@ class ToldBefore:
         self._database.close()
 
     def _noted(self, product: str, key: str) -> bytes | None:
-        query = "SELECT document FROM told WHERE product = ? AND key = ?"
         try:
-            found = self._database.execute(query, (product, key)).fetchone()
+            found = self._database.execute(_TOLD, (self._listener(product), key)).fetchone()
         except sqlite3.Error as error:
             raise self._failed(error) from error
         return None if found is None else bytes(found[0])
+
+    def _listener(self, product: str) -> int:
+        """Return the number under which the function is told the documents of a product."""
+        if product not in self._listeners:
+            names = (self._function, product)
+            with self._database:
+                self._database.execute(_LISTEN, names)
+            [(number,)] = self._database.execute(_LISTENER, names)
+            self._listeners[product] = int(number)
+        return self._listeners[product]
 
     def _failed(self, error: Exception) -> SinkError:
         message = f"could not remember in {self._path} what a function was told"

@@ -160,10 +160,21 @@ def test_only_what_was_taken_is_remembered(
     with suppress(SinkUnavailableError):
         sink.write(stage(1, 13))
     (tmp_path / "kept").unlink(missing_ok=True)
+    (tmp_path / "my_hooks.py").write_text(f"{MODULE}\n{name} = keep\n")
 
-    opened("keep", remember="told.db").write(stage(1, 13))
+    opened(name, remember="told.db").write(stage(1, 13))
 
     assert again == [value["n"] for _, value, _ in kept(tmp_path)]
+
+
+def test_what_one_function_was_told_another_one_is_told_too(
+    opened: Callable[..., ForeachSink], stage: Stage, tmp_path: Path
+) -> None:
+    opened("keep", remember="told.db").write(stage(1, 2))
+
+    opened("picky", remember="told.db").write(stage(1, 2))
+
+    assert [1, 2, 1, 2] == [value["n"] for _, value, _ in kept(tmp_path)]
 
 
 def test_a_file_that_remembers_nothing_is_named(
