@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from joinery.errors import JoineryError, PlanError, ProjectErrors, SpecError
+from joinery.text.sentence import sentence
 
 if TYPE_CHECKING:
     from joinery.plan.check import Problem
@@ -48,7 +49,7 @@ def one_line(error: JoineryError) -> str:
         >>> one_line(JoineryError("the disk is full", detail="Batch 3 is kept.", hint="Free it."))
         'error: the disk is full. Batch 3 is kept. Free it. [JOINERY]'
     """
-    parts = [_sentence(part) for part in (error.message, error.detail, error.hint) if part]
+    parts = [sentence(part) for part in (error.message, error.detail, error.hint) if part]
     return " ".join(" ".join(["error:", *parts, f"[{error.code}]"]).split())
 
 
@@ -61,7 +62,3 @@ def write_problems(problems: Iterable[Problem], write: object = None) -> None:
             put(f"  {problem.detail}\n")
         if problem.hint:
             put(f"  hint: {problem.hint}\n")
-
-
-def _sentence(text: str) -> str:
-    return text if text.endswith((".", "!", "?", ";")) else f"{text}."

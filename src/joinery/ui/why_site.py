@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from joinery.errors import JoineryError
+from joinery.text.sentence import sentence
 from joinery.ui.fleet import Fleet
 from joinery.ui.form import standing_of
 from joinery.ui.page import Pages
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 Answer: TypeAlias = Callable[[Path, str, str], Sequence[str]]
 """Returns lines of text for a project file, a product and the text of a key."""
 
-_BUSY = "another question is being answered"
+_BUSY = "another question is being answered."
 _BUSY_HINT = "Read the page again in a while."
 
 
@@ -68,7 +69,7 @@ class WhySite:
         return HTMLResponse(page, status_code=status)
 
     def _told(self, file: Path, product: str, key: str) -> tuple[int, Sequence[str], str, str]:
-        """Return the status of the answer, its lines, or an error and what helps."""
+        """Return the status of the answer, its lines, or an error in sentences and what helps."""
         if not key:
             return 200, (), "", ""
         if not self._one.acquire(blocking=False):
@@ -76,9 +77,9 @@ class WhySite:
         try:
             return 200, self._answer(file, product, key), "", ""
         except JoineryError as error:
-            told = f"{error.message}. {error.detail}" if error.detail else error.message
+            told = " ".join(sentence(each) for each in (error.message, error.detail) if each)
             return 400, (), told, error.hint
         except OSError as error:
-            return 500, (), str(error), ""
+            return 500, (), sentence(str(error)), ""
         finally:
             self._one.release()

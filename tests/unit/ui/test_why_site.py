@@ -20,7 +20,7 @@ FILES = [LEFT / "shop" / "joinery.yaml"]
 def told(file: Path, product: str, key: str) -> Sequence[str]:
     """Answer with what was asked."""
     if key == "none":
-        raise SpecError("no record has the key <none>", hint="Try another.")
+        raise SpecError("no record has the key <none>", detail="It is 7.", hint="Try another.")
     return [f"{product} {key}", f"of {file.name}"]
 
 
@@ -51,7 +51,7 @@ def test_what_has_no_answer_says_so() -> None:
     status, text = asked(told, f"{PRODUCT}/why?key=none")
 
     assert 400 == status
-    assert "no record has the key &lt;none&gt;. Try another." in text
+    assert ">no record has the key &lt;none&gt;. It is 7. Try another.<" in text
 
 
 @pytest.mark.parametrize(("answer", "status"), [(None, 404), (told, 200)], ids=["off", "on"])
