@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from joinery.model.type import DATE, STRING, DataType, quoted
+from joinery.model.type import DATE, STRING, WHOLE_NUMBERS, Atomic, DataType, quoted
 
 
 def as_timestamp(name: str, type_: DataType) -> str:
@@ -13,6 +13,7 @@ def as_timestamp(name: str, type_: DataType) -> str:
         type_: Its type; a number is taken for milliseconds since 1970.
     """
     column = name if name.isidentifier() else quoted(name)
-    if type_ in (DATE, STRING):
+    if type_ in (DATE, STRING, Atomic("timestamp_ntz")):
         return f"cast({column} as timestamp)"
-    return f"timestamp_millis({column})"
+    whole = str(type_) in WHOLE_NUMBERS
+    return f"timestamp_millis({column if whole else f'cast({column} as bigint)'})"

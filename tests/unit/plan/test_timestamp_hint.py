@@ -10,7 +10,9 @@ from joinery.testing.conformance.project import load_text
 
 PROJECT = """
 relations:
-  rate: {{key: [id], fields: {{id: long, "a day": date, said: string, ms: long}}{time}}}
+  rate:
+    {{key: [id], fields: {{id: long, "a day": date, said: string, ms: long, s: double,
+    n: timestamp_ntz}}{time}}}
   sale: {{key: [id], fields: {{id: long, on: date}}}}
 products:
   p: {{{product}}}
@@ -24,6 +26,8 @@ HISTORY = "history: rate, valid: {}"
         ("", HISTORY.format("a day"), "derive: {valid_at: cast(`a day` as timestamp)}."),
         ("", HISTORY.format("said"), "derive: {valid_at: cast(said as timestamp)}."),
         ("", HISTORY.format("ms"), "derive: {valid_at: timestamp_millis(ms)}."),
+        ("", HISTORY.format("s"), "derive: {valid_at: timestamp_millis(cast(s as bigint))}."),
+        ("", HISTORY.format("n"), "derive: {valid_at: cast(n as timestamp)}."),
         (", time: said", "root: rate", "derive: {at: cast(said as timestamp)}."),
         (
             ", derive: {at: timestamp_millis(ms)}, time: at",
