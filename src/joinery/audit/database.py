@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from joinery.audit.column import TableColumn
 from joinery.audit.error import DiffError, DiffFailedError
+from joinery.capture.place_log import MARK
 from joinery.capture.spool import CapturePosition
 from joinery.clients.postgres import database_errors, open_link, reason, shown
 from joinery.clients.sql import quoted
@@ -229,7 +230,7 @@ class SourceDatabase:
         """Write an empty message into the log, which alters no table; where we may."""
         with suppress(*database_errors()), self._opened.transaction():
             self._opened.execute("SET TRANSACTION READ WRITE")
-            self._opened.execute("SELECT pg_logical_emit_message(true, 'joinery', '')")
+            self._opened.execute(MARK)
 
     def is_silent(self, slot: str, after: CapturePosition, place: int) -> bool:
         """Return whether the tables of a slot that nobody reads did not change between two places.

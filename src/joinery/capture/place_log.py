@@ -20,6 +20,9 @@ from joinery.project.product import ProjectSpec
 
 _SUFFIX = ".jsonl"
 
+MARK = "SELECT pg_logical_emit_message(true, 'joinery', '')"
+"""Writes a mark into PostgreSQL's log, which alters no table."""
+
 
 def captured_position(spool: SpoolFolder, topics: Collection[str]) -> CapturePosition | None:
     """Return up to where the log of some tables is in files; None before their rows were read.
@@ -79,4 +82,4 @@ def spool_log(spec: ProjectSpec, source: SourceSpec) -> SpoolLog:
 
 def _mark(url: str) -> None:
     with suppress(DatabaseError), open_link(url) as link, suppress(*database_errors()):
-        link.execute("SELECT pg_logical_emit_message(true, 'joinery', '')")
+        link.execute(MARK)
