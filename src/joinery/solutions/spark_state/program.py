@@ -369,7 +369,7 @@ _TOLD = frozenset((str, int, bool, float, type(None)))
 
 
 def _plain(value: Any) -> Any:
-    """Return what a part is in JSON; what is so already is asked for before each call."""
+    """Return a part as JSON has it; what JSON has as it is, is not passed here, to save calls."""
     if isinstance(value, tuple):
         return [each if type(each) in _TOLD else _plain(each) for each in value]
     names = _names(value.__class__)

@@ -141,9 +141,10 @@ class Held:
         return any(each.name == query and each.lease.lost is not None for each in self.queries)
 
     def release(self) -> None:
-        """Give the leases back: another run may begin."""
-        for query in reversed(self.queries):
-            query.lease.release()
+        """Give the leases back, each also where another cannot be: another run may begin."""
+        with ExitStack() as releasing:
+            for query in self.queries:
+                releasing.callback(query.lease.release)
 
     def _claim(self, query: QueryRun) -> None:
         """Make a query's checkpoint its own."""

@@ -142,6 +142,31 @@ def test_what_cannot_be_closed_is_told_and_keeps_neither_the_rest_open_nor_the_l
     )
 
 
+def test_a_lease_that_cannot_be_given_back_keeps_no_other_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def release(lease: Lease) -> None:
+        tried.append(lease)
+        if len(tried) == 1:
+            raise RunError("no answer")
+        released(lease)
+
+    released, tried = Lease.release, list[Lease]()
+    project = project_of(tmp_path, more="  own: {root: customer, sink: {files: {path: own}}}")
+    run = run_of(project)
+    run.prepare()
+    monkeypatch.setattr(Lease, "release", release)
+
+    with pytest.raises(RunError, match="no answer"):
+        run.abandon()
+
+    monkeypatch.undo()
+    others = Run(project.spec, project.plan, RunOptions(once=True, products=("card",)))
+    others.prepare()
+    others.abandon()
+    tried[0].release()
+
+
 def test_a_run_that_another_one_holds_up_leaves_its_status_alone(tmp_path: Path) -> None:
     project = project_of(tmp_path)
     first, second = run_of(project), run_of(project)
