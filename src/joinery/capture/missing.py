@@ -1,8 +1,9 @@
 """Change files that a spool should have and has not: removed by hand, or lost with a disk.
 
 A file is named `<number>.<before>.jsonl`, where `before` is the number of its table's file before
-it; the position says which the last of each table was. So what was removed as needed no more
-is known from what went otherwise, except for files of before, which have their number alone.
+it; the position says which the last of each table was, and `kept.json` up to which one they were
+removed as no longer needed. So any other one that is gone is known; older files have their number
+alone, and of those only the last is missed.
 
 Invariant: a file that is written or removed meanwhile is not taken for one that is missing.
 """
