@@ -5,8 +5,9 @@
 
 Each cluster is a master and workers of one core on this machine; the same changes are joined there,
 and tasks write the documents to one Redis. Everything is counted from Spark's event log, from the
-checkpoint and from the run's own progress; nothing is timed, since four workers on two cores tell
-nothing of time. `task` tells how much of a processor a task that does nothing takes on the driver.
+checkpoint and from the run's own progress. No wall time is taken, since four workers on two cores
+tell nothing of it; processor time is. `task` tells how much of that the driver takes for a task
+that does nothing.
 """
 
 from __future__ import annotations
