@@ -84,7 +84,7 @@ def test_a_schema_reads_back_as_its_contract(samples: list[Sample]) -> None:
 
 
 def test_the_contracts_fit_the_open_standard(samples: list[Sample]) -> None:
-    """Each kind of part is shown to its schema once, with what is right below it: that is slow."""
+    """Its schema is slow, so each kind of part is shown to it once, with what is right below."""
     document = odcs_of("all", [each.contract for each in samples], version="1.0.0")
     tables = distinct(document["schema"])
     parts = distinct(each for table in document["schema"] for each in parts_below(table))
@@ -96,12 +96,11 @@ def test_the_contracts_fit_the_open_standard(samples: list[Sample]) -> None:
 
 def parts_below(told: Any) -> Iterator[Any]:
     """Yield the properties of a part of a contract, and theirs."""
-    items = [told["items"]] if "items" in told else []
     for each in told.get("properties", []):
         yield each
         yield from parts_below(each)
-    for each in items:
-        yield from parts_below(each)
+    if "items" in told:
+        yield from parts_below(told["items"])
 
 
 def distinct(told: Iterable[Any]) -> list[Any]:

@@ -205,5 +205,6 @@ def test_a_product_holds_the_matches_that_a_plain_matcher_finds(seed: int) -> No
 
         held = {value["start"]["id"]: value for value in driver.documents().values()}
         shown = {id: {name: value[name] for name in used} for id, value in held.items()}
-        # What must not follow is told at the end of the log alone, since that is within an hour.
+        # A match that something must not follow is told once its time is over: the watermark is
+        # an hour late, and the whole log is shorter.
         assert (_found(log.in_order(), search) if last or not absent else {}) == shown, project
