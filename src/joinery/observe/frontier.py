@@ -6,9 +6,10 @@ the last batch that its query committed, since a batch is committed once every s
 A place in the log of a database is waited for by records: those that are last in the topics, or in
 the spool, once what reads that log is known to be past it.
 
-Invariant: looking changes nothing, and asks no store and no sink, no broker unless for such a
-place, and reads no change file unless to see that it has the line that is waited for. A position
-is reported as passed only once it is, though perhaps a moment later.
+Invariant: looking changes nothing, but that such a place may be marked in the database's log. It
+asks no store and no sink, no broker unless for such a place, and reads no change file unless to
+see that it has the line that is waited for. A position is reported as passed only once it is,
+though perhaps a moment later.
 """
 
 from __future__ import annotations
