@@ -66,6 +66,18 @@ CASES = {
     "wall": "root: saved, fields: [id], embed: {seen: {many: click, order: [-at], limit: 5,"
     " through: {follow: {follower: asks}}, on: {user: follow.followee}, fields: [id]}}",
     "alerts": "search: price, queries: saved, query: asks, fields: {cents: price.cents}",
+    "words": "search: price, queries: saved, query: asks, language: lucene",
+    "slower": "pattern: click, by: [user], define: {F: ms < 40, S: ms > F.ms}, match: 'F{1,3} S',"
+    " within: 1m, fields: {n: count(F), id: S.id, total: sum(F.ms)}",
+    "later": "pattern: click, by: [user], match: '(L | H H) -> E', within: 2m, after: next_row,"
+    " define: {L: ms < 9, H: ms >= first(H.ms), E: ms % 2 = 0}, emit: {allowed: 5s, late: drop},"
+    " fields: {l: L.id, h: sum(H.id), e: E.id}",
+    "quiet": "pattern: search, by: [user], define: {A: sku < 's5', B: sku > A.sku},"
+    " match: A not B, within: 40s, emit: {allowed: 5s, late: dead_letter}, fields: {sku: A.sku}",
+    "sure": "pattern: search, by: [sku], match: A+ -> B, define: {A: user < 'u3', B: user > 'u5'},"
+    " within: 30s, emit: {when: closed, retention: 2m}, fields: {n: count(A), b: B.id}",
+    "priced": "pattern: search, by: [user], rules: {p: {one: price, on: [sku]}}, match: C -> D,"
+    " define: {C: p.cents < 4, D: p.cents > C.p.cents}, within: 5m, fields: {c: C.id, d: D.id}",
 }
 
 

@@ -19,6 +19,7 @@ from joinery.model.change import Change
 from joinery.model.type import Field, Struct
 from joinery.plan.aggregate import AggregateForm
 from joinery.plan.lasting import judged_relations
+from joinery.plan.pattern import PatternForm
 from joinery.plan.product import DocumentForm, Product
 from joinery.plan.relation import Relation
 from joinery.project.emit import AS_CHANGED, Emit
@@ -41,7 +42,7 @@ from joinery.testing.settings.output import (
     newest_documents,
     rows_reported_late,
 )
-from joinery.testing.settings.run import Runner, by_command
+from joinery.testing.settings.run import Runner, by_command, waits
 from joinery.testing.settings.setting import SETTINGS, Setting
 
 _SHOWN = 5
@@ -171,8 +172,7 @@ def by_reference(product: Product, changes: Sequence[RowChange]) -> Documents:
     driver = Driver(product)
     relations = {each.name: each for each in product.relations}
     driver.send(_placed(changes, relations))
-    form = product.form
-    if isinstance(form, AggregateForm | DocumentForm) and form.emit.when == "closed":
+    if waits(product):
         driver.until_closed()
     return {
         document_json(_named(key, product.key), product.key): document_json(value, product.output)
@@ -195,23 +195,28 @@ def _placed(changes: Iterable[RowChange], relations: Mapping[str, Relation]) -> 
             yield replace(each.change(relations[each.relation]), place=(0, number))
 
 
-def late_rows(product: Product, changes: Iterable[RowChange]) -> list[str]:
+def late_rows(product: Product, changes: Sequence[RowChange]) -> list[str]:
     """Return the lines of the rows that a product tells as late: each partition is read once.
 
     Where rows change, it is their keys with what is told of them, each once.
     """
-    form, kept = product.form, list(changes)
-    if not isinstance(form, AggregateForm | DocumentForm) or form.emit.late != "dead_letter":
-        return []
-    if isinstance(form, DocumentForm):
-        told = (_late_updates(each, form.emit, kept) for each in judged_relations(form))
-        return sorted({line for each in told for line in each})
-    if not form.relation.append:
-        return sorted(set(_late_updates(form.relation, form.emit, kept)))
-    relation, allowed_us = form.relation, form.emit.allowed_us
-    delay_us = relation.delay_ms * 1000
+    match product.form:
+        case DocumentForm() as form if form.emit.late == "dead_letter":
+            told = (_late_updates(each, form.emit, changes) for each in judged_relations(form))
+            return sorted({line for each in told for line in each})
+        case AggregateForm() | PatternForm() as form if form.emit.late == "dead_letter":
+            if form.relation.append:
+                return _late_inserts(form.relation, form.emit, changes)
+            return sorted(set(_late_updates(form.relation, form.emit, changes)))
+        case _:
+            return []
+
+
+def _late_inserts(relation: Relation, emit: Emit, changes: Iterable[RowChange]) -> list[str]:
+    """Return the late rows of a log, in its order."""
+    delay_us, allowed_us = relation.delay_ms * 1000, emit.allowed_us
     newest, late = dict[int, int](), list[str]()
-    for each in kept:
+    for each in changes:
         time_us = event_time_us(each, relation) if each.relation == relation.name else None
         if time_us is None or each.snapshot:
             continue
@@ -253,15 +258,23 @@ def _is_one_for_all_layouts(product: Product) -> bool:
 
     What slides goes by where the watermark ends, which is the least over all partitions.
     """
-    form = product.form
-    if isinstance(form, DocumentForm) and judged_relations(form):
-        return form.emit.late == "correct" and form.emit.retention_us == AS_CHANGED.retention_us
-    if not isinstance(form, AggregateForm):
-        return True
-    by_place = not form.relation.key and any(e.function in _BY_PLACE for e in form.aggregates)
-    forgets = form.window is not None and form.emit.retention_us != AS_CHANGED.retention_us
-    slides = isinstance(form.window, Sliding)
-    return form.emit.late == "correct" and not (by_place or forgets or slides)
+    match product.form:
+        case DocumentForm() as form:
+            return not judged_relations(form) or _loses_nothing(form.emit)
+        case PatternForm() as form:
+            return _loses_nothing(form.emit)
+        case AggregateForm() as form:
+            place = not form.relation.key and any(e.function in _BY_PLACE for e in form.aggregates)
+            forgets = form.window is not None and not _loses_nothing(form.emit)
+            slides = isinstance(form.window, Sliding)
+            return form.emit.late == "correct" and not (place or forgets or slides)
+        case _:
+            return True
+
+
+def _loses_nothing(emit: Emit) -> bool:
+    """Return whether rows that are late correct what was sent, however late they are."""
+    return emit.late == "correct" and emit.retention_us == AS_CHANGED.retention_us
 
 
 # Comparing

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from joinery.app.project import Project, load
 from joinery.app.run import run
 from joinery.plan.aggregate import AggregateForm
-from joinery.plan.product import DocumentForm
+from joinery.plan.pattern import PatternForm
+from joinery.plan.product import DocumentForm, Product
 from joinery.testing.settings.layout import OUT, PROJECT
 from joinery.testing.settings.setting import Setting, SettingError
 
@@ -95,6 +96,15 @@ def in_session(spark: SparkSession) -> Runner:
 
 def _waits(project: Project) -> bool:
     """Return whether anything is sent once it is closed: the oracle takes all logs as ended."""
-    forms = (each.form for each in project.plan.products)
-    timed = (each for each in forms if isinstance(each, AggregateForm | DocumentForm))
-    return any(each.emit.when == "closed" for each in timed)
+    return any(waits(each) for each in project.plan.products)
+
+
+def waits(product: Product) -> bool:
+    """Return whether a product sends anything only once it is closed."""
+    match product.form:
+        case PatternForm() as form:
+            return form.waits
+        case AggregateForm() | DocumentForm() as form:
+            return form.emit.when == "closed"
+        case _:
+            return False
