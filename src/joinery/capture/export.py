@@ -123,7 +123,7 @@ def find_export(folder: Path, table: str, names: Sequence[str], since: float) ->
         since: When the export may have begun, in seconds since 1970.
 
     Raises:
-        ExportError: There are none, or several could be meant, or they are of before.
+        ExportError: There are none, or several could be meant, or they are older than `since`.
     """
     places = (folder / f"{each}{end}" for each in names for end in ("", ".parquet"))
     found = [each for each in dict.fromkeys(places) if each.exists()]

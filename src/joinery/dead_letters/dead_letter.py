@@ -46,7 +46,7 @@ REASONS = (
     "map_failed",
 )
 _PASSING = ("time", "detail")  # of a letter: they differ when the same is refused again
-_CONFLICT = "sequence_conflict"  # letters of before have no value: their detail tells the number
+_CONFLICT = "sequence_conflict"  # older letters have no value: their detail tells the number
 _ID_DIGITS = 12
 _VALUE = ("value", "value_base64")
 
@@ -74,7 +74,7 @@ class Resolution:
         state: What became of it.
         until: The letter's time; one of a later time is open again.
         at: When it was done, ISO 8601.
-        by: Who did it, as in `Action`; empty in marks of before it was kept.
+        by: Who did it, as in `Action`; empty in older marks.
     """
 
     id: str

@@ -46,7 +46,7 @@ class Wanted:
         held: What the sink holds in its place; None where it lacks it.
         version: Under which the sink holds that.
         judged_us: A time before the verdict's first snapshot, in microseconds since 1970; 0 where
-            it is not known, as in requests of before it was kept.
+            it is not known, as in older requests.
     """
 
     key: str

@@ -104,7 +104,8 @@ class ToldBefore:
     def _failed(self, error: Exception) -> SinkError:
         message = f"could not remember in {self._path} what a function was told"
         kind = SinkUnavailableError if "locked" in str(error) else SinkError
-        return kind(message, detail=f"{error}.", hint="See to the file of remember, then go on.")
+        hint = "Make the file usable again, or delete it: all documents are then told once more."
+        return kind(message, detail=f"{error}.", hint=hint)
 
 
 def _digest(row: StagedRow) -> bytes:

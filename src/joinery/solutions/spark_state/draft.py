@@ -30,7 +30,7 @@ class Draft:
 
     Args:
         products: Those of the program.
-        former: Whether the program is to be one that checkpoints of before have.
+        former: Whether the program is to be one that older checkpoints have.
         keeps_judged: Whether rows of logs in intervals are to be kept, as in all of those.
         keeps_gathers: Whether Folds are to gather nothing themselves, as in all of these and those.
         keeps_closings: Whether deadlines are to stand before Folds, as in all of the above.

@@ -96,7 +96,7 @@ def lower(
         products: The members of the query, in the order of the project; with those that they read.
         tombstone_retention_micros: How long a delete is remembered.
         max_document_bytes: The size of JSON above which a document is refused.
-        former: Lower them as checkpoints of before have them, where these go on.
+        former: Lower them as older checkpoints have them, where these go on.
         keeps_judged: In this, and what `keeps_gathers` says, alone: rows of logs in intervals are
             kept where they are judged.
         keeps_gathers: In this, and what `keeps_closings` says, alone: what rows lead to is gathered
@@ -126,7 +126,7 @@ def lower(
 
 
 def has_former(program: KernelProgram) -> bool:
-    """Return whether checkpoints of before may have the same products as another program."""
+    """Return whether older checkpoints may have the same products as another program."""
     return any(_is_new(each, program) for each in program.nodes)
 
 

@@ -79,7 +79,7 @@ class Claim:
 
     Attributes:
         program: Of the query.
-        former: The same as checkpoints of before may have it; None where there is no other.
+        former: The same as older checkpoints may have it; None where there is no other.
         solution: Who keeps its state.
         statements: The user's own that make its documents; empty where there are none.
         reads: Its sources.

@@ -58,7 +58,7 @@ class LoweredQuery:
         products: The members of the query.
         program: Their kernel program, with the limits of the run.
         streams: Their streams as lowered; None where they are documents.
-        former: Their program as checkpoints of before may have it; None where it is the same.
+        former: Their program as older checkpoints may have it; None where it is the same.
         earlier: The marks of programs that wrote some of the state before.
     """
 
@@ -129,7 +129,7 @@ def lower_products(
     ledger: Ledger | None = None,
     parts: Mapping[str, int] = MappingProxyType({}),
 ) -> list[KernelProgram]:
-    """Return the program of products, then those that checkpoints of before may have instead.
+    """Return the program of products, then those that older checkpoints may have instead.
 
     Args:
         products: The members of the query.

@@ -47,7 +47,7 @@ def go_on_as_another(query: str, checkpoint: Place, check: Callable[[], None]) -
 
 
 def restored_warning(query: str) -> RunWarning:
-    """Return the warning of a query that goes on from a checkpoint of before."""
+    """Return the warning of a query that goes on from one that was put back."""
     return RunWarning(
         code="WARN_RESTORED",
         about=f'query "{query}"',

@@ -35,7 +35,7 @@ def note_readers(
         reads: Its sources, in the order of its streams.
 
     Raises:
-        SpoolShortError: The query begins now, or its checkpoint is one of before, and a spool no
+        SpoolShortError: The query begins now, or its checkpoint is an older one, and a spool no
             longer has all changes since; or files are missing that it has not read.
     """
     databases = {each.name: each for each in spec.sources if each.kind in CAPTURED}

@@ -13,7 +13,7 @@ import java.util.regex.Pattern;
  * Names complete change files, {@code <number>.<before>.jsonl}: {@code before} is the number of the
  * table's file before it, 0 for none. So whoever reads them sees where one is missing.
  *
- * <p>Files of before have no more than their number, and so do those that stand aside.
+ * <p>Older files have no more than their number, and so do those that stand aside.
  */
 final class Chain {
   private static final String SUFFIX = ".jsonl";

@@ -18,7 +18,7 @@ import java.util.regex.Pattern;
  * Tells whether a change file of a spool is missing that no reader had yet.
  *
  * <p>A complete file is named {@code <number>.<before>.jsonl}, where {@code before} is the number
- * of its topic's file before it, 0 for none; those of before have their number alone. Numbers are
+ * of its topic's file before it, 0 for none; older ones have their number alone. Numbers are
  * counted over all topics, so a gap between two proves nothing. The capture notes the last file of
  * each topic beside its position, and which were removed since nobody needs them any more.
  *
