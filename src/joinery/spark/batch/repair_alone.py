@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+
 from joinery.plan.build import build_plan
 from joinery.plan.stream import outputs_of
 from joinery.project.product import ProjectSpec
@@ -27,8 +29,8 @@ def repair_alone(spec: ProjectSpec, query: str) -> None:
     mode, board = KeepCurrent(spec.checkpoint, spec.scratch), ProgressBoard()
     [found] = make_queries(spec, plan, members, mode, board, SparkTasks())
     found.lease.take()
-    try:
+    with ExitStack() as closing:
+        closing.callback(found.lease.release)
+        closing.callback(found.close)
         found.open()
         found.repair()
-    finally:
-        found.close()
