@@ -98,6 +98,8 @@ class Project:
 
 @pytest.fixture
 def project(tmp_path: Path, database: str, link: Connection, opensearch: Service) -> Project:
+    # Else a node that is killed recovers the indexes of all tests before it is ready.
+    ask(f"{opensearch.address}/_all", method="DELETE")
     name = f"live-{uuid.uuid4().hex[:8]}"
     text = PROJECT.format(url=database, search=opensearch.address, index=name)
     (tmp_path / "joinery.yaml").write_text(text, encoding="utf-8")
