@@ -20,7 +20,8 @@ from tests.session_run import going
 
 import joinery as jn
 from joinery.dev.service import Service
-from joinery.observe.frontier import WaitError, WaitTimeoutError
+from joinery.observe.frontier import WaitError
+from joinery.observe.wait import WaitTimeoutError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

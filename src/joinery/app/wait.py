@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from joinery.app.project import ProjectLike, project_of
 from joinery.capture.place_log import spool_log
-from joinery.observe.frontier import wait_for
+from joinery.observe.wait import wait_for
 
 
 def wait(project: ProjectLike, product: str, *positions: str, timeout: str = "1m") -> None:
@@ -37,7 +37,7 @@ def wait(project: ProjectLike, product: str, *positions: str, timeout: str = "1m
         >>> jn.wait(project, "person", "user/1.jsonl/7", timeout="0s")  # It never ran.
         Traceback (most recent call last):
         ...
-        joinery.observe.frontier.WaitTimeoutError: WAIT_TIMEOUT ...
+        joinery.observe.wait.WaitTimeoutError: WAIT_TIMEOUT ...
     """
     known = project_of(project)
     plan = known.plan

@@ -10,7 +10,7 @@ from pathlib import Path
 from joinery.capture.place_log import spool_log
 from joinery.cli.ending import DONE
 from joinery.cli.project import analyser
-from joinery.observe.frontier import wait_for
+from joinery.observe.wait import wait_for
 from joinery.plan.build import build_plan
 from joinery.project.load import load_spec
 

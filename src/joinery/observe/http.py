@@ -28,7 +28,8 @@ from joinery.model.batch import BatchProgress
 from joinery.model.lookup import AGE_BOUNDS_S, LookupProgress
 from joinery.model.progress import Progress
 from joinery.model.watermark import SHARES
-from joinery.observe.frontier import WaitError, WaitTimeoutError
+from joinery.observe.frontier import WaitError
+from joinery.observe.wait import WaitTimeoutError
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric

@@ -68,7 +68,7 @@ class StatusFiles:
         products: By query.
         targets: By product, where its documents go.
         progress: Returns the run as it stands.
-        is_another_s: Whether another run has taken over a query, whose file is then that run's.
+        is_taken_over: Whether another run has taken over a query, whose file is then that run's.
     """
 
     def __init__(
@@ -77,11 +77,11 @@ class StatusFiles:
         products: Mapping[str, Sequence[Product]],
         targets: Mapping[str, Sequence[str]],
         progress: Callable[[], Progress],
-        is_another_s: Callable[[str], bool] = lambda query: False,
+        is_taken_over: Callable[[str], bool] = lambda query: False,
     ) -> None:
         self._files, self._products, self._targets = files, products, targets
         self._progress = progress
-        self._is_another_s = is_another_s
+        self._is_taken_over = is_taken_over
         self._relations = {
             each.name: [(one.name, one.source) for one in each.relations]
             for every in products.values()
@@ -139,7 +139,7 @@ class StatusFiles:
             self._over = state != "running"
             progress, now = self._progress(), time.time()
             for query, products in self._products.items():
-                if self._is_another_s(query):
+                if self._is_taken_over(query):
                     continue
                 status = self._status(query, products, progress, now, caught_up.get(query, False))
                 self._write(replace(status, state=state, why=why, code=code))

@@ -14,10 +14,10 @@ from joinery.errors import RunError
 from joinery.observe.frontier import (
     Frontier,
     WaitError,
-    WaitTimeoutError,
     begun_offsets,
     seen_sizes,
 )
+from joinery.observe.wait import WaitTimeoutError
 
 PROJECT = """\
 name: shop

@@ -15,8 +15,9 @@ from joinery.model.batch import BatchProgress
 from joinery.model.lookup import LookupProgress
 from joinery.model.progress import Progress, Silence, Waiting
 from joinery.model.watermark import EventTimes
-from joinery.observe.frontier import WaitError, WaitTimeoutError
+from joinery.observe.frontier import WaitError
 from joinery.observe.http import HttpError, RunEndpoints
+from joinery.observe.wait import WaitTimeoutError
 
 
 def batch() -> BatchProgress:

@@ -22,9 +22,9 @@ from joinery.model.batch import BatchProgress, Counts
 from joinery.model.marks import KeptMarks
 from joinery.model.progress import Progress, Silence, Waiting
 from joinery.model.warning import RunWarning, Warnings
-from joinery.observe.frontier import wait_for
 from joinery.observe.http import RunEndpoints
 from joinery.observe.lineage import Dataset, Job, Lineage
+from joinery.observe.wait import wait_for
 from joinery.plan.product import Plan, Product, Sink
 from joinery.project.kind import SourceSpec
 from joinery.project.kinds import SINKS, SOURCES, Registry
