@@ -136,7 +136,7 @@ class Held:
             log.warning("a run could not close what it had open", extra={"why": repr(error)})
             raise _unclosed(error) from error
 
-    def is_another_s(self, query: str) -> bool:
+    def is_taken_over(self, query: str) -> bool:
         """Return whether another run has taken over a query."""
         return any(each.name == query and each.lease.lost is not None for each in self.queries)
 

@@ -194,7 +194,7 @@ class Run:
         self._observer = RunObserver(spec, chosen, lambda: self.progress)
         files = {name: self._mode.paths(name).status_file for name in chosen}
         self._status = StatusFiles(
-            files, chosen, self.targets, lambda: self.progress, self._held.is_another_s
+            files, chosen, self.targets, lambda: self.progress, self._held.is_taken_over
         )
         self._marks = MarkKeeper(
             {} if options.rebuild else self._checkpoints_on_disk,

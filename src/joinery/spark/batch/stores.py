@@ -97,8 +97,8 @@ def open_store(
     except (JoineryError, KeyboardInterrupt):
         raise
     except BaseException as error:  # of what a package adds
-        if isinstance(error, OSError) and error.filename is not None:  # told with the file's name
-            raise
+        if isinstance(error, OSError) and error.filename is not None:
+            raise  # A file's name and its error say more than we know.
         why = f"{type(error).__name__}: {error}"
         raise StoreError(f'could not open the store of "{query}": {why}') from error
 
