@@ -149,3 +149,28 @@ def test_no_document_is_wrong_after_a_kill(project: Project, link: Connection) -
         project.change(5)
         run.until(project.same, "all after a kill")
         assert 0 == run.stop(), run.said()
+
+
+@pytest.mark.exhaustive  # test_commits_become_documents waits an outage out, too
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_run_that_ends_in_an_outage_loses_nothing(
+    project: Project, link: Connection, opensearch: Service, killed: bool
+) -> None:
+    with live_run(project.folder, "--real-time") as run:
+        go_live(run)
+        project.change(10)
+        run.until(project.same, "the first changes")
+        opensearch.kill()
+        project.change(10)
+        run.until(lambda: '"waiting"' in run.said(), "word of the outage")
+        if killed:
+            run.kill()
+        else:
+            assert 1 == run.stop(), run.said()
+    link.execute("delete from customer where id = 20")
+    opensearch.start()
+    with live_run(project.folder, "--real-time") as run:
+        go_live(run)
+        project.change(5)
+        run.until(project.same, "all after the outage")
+        assert 0 == run.stop(), run.said()

@@ -65,7 +65,7 @@ class BatchRefusedError(RunError):
 
 
 class BatchUnfinishedError(RunError):
-    """A run was asked to end while what a batch needs was away, so the batch is not finished."""
+    """A run was asked to end while what it needs was away, so not all that it has read is sent."""
 
     code = "RUN_UNFINISHED"
 
@@ -436,7 +436,11 @@ class QueryRun:
     def fail(self, error: Exception) -> None:
         """Note why the query cannot go on, and let it end."""
         if self.ending.is_set() and isinstance(error, SinkUnavailableError):
-            return  # what was not sent is held for the next run
+            error = BatchUnfinishedError(
+                f"stopped before the last changes were sent: {error.message}",
+                detail=error.detail,
+                hint="Start the run again once it is available: it sends them then.",
+            )
         self._note(error)
         self.ending.set()
 

@@ -397,8 +397,7 @@ class Run:
             if self._once and watch.error is None:
                 self._drain()
             times.close()
-            if self._real_time:
-                self._real_time.close()
+            watch.close_live()
             self._board.flush()
         except Exception as error:
             watch.broke_off(error)

@@ -22,7 +22,7 @@ from joinery.spark.batch.ending import LogsEnded
 from joinery.spark.batch.outage import is_interrupt, outage_of
 from joinery.spark.batch.pause import Pauses, paused_warning
 from joinery.spark.batch.progress import ProgressBoard
-from joinery.spark.batch.query import BatchRefusedError, QueryRun
+from joinery.spark.batch.query import BatchRefusedError, BatchUnfinishedError, QueryRun
 from joinery.spark.batch.query_states import Ask
 from joinery.spark.batch.timers import OverdueTimers
 from joinery.spark.real_time.run import RealTimeRun
@@ -192,6 +192,15 @@ class Watch:
         elif query.name in self._ended and not query.ending.is_set():
             return self._end_logs(query)
         return False
+
+    def close_live(self) -> None:
+        """End what sends in real time; a target that is away keeps it from sending the last."""
+        if self._real_time is None:
+            return
+        self._real_time.close()
+        for query in self._queries:
+            if isinstance(query.failure, BatchUnfinishedError):
+                self._fail(query.failure)
 
     def _goes_on(self, real_time: RealTimeRun, query: QueryRun) -> bool:
         """Start what follows on a pass of batches of real time; return whether it could."""
