@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from ruamel.yaml import YAML
 
 from joinery.model.audit import AuditProgress
 from joinery.model.batch import BatchProgress
+from joinery.model.frontier import SourceFrontier
 from joinery.model.lookup import LookupProgress
 from joinery.model.progress import Progress, Silence, Waiting
 from joinery.observe.http import ProgressMetrics
@@ -45,6 +47,8 @@ def exported() -> set[str]:
     waiting = Waiting(product="p", target="t", reason="", attempts=1, since=0.0)
     silence = Silence(source="s", reason="", since=0.0)
     progress = Progress().plus(batch).waits("t", waiting).waits(silence.target, silence)
+    reached = SourceFrontier(source="s", sure="exact", place="0/1", committed_at=1.0)
+    progress = replace(progress, frontiers={"q": (reached,)})
     progress = progress.audited(AuditProgress(product="p", target="t", ended_at=1.0))
     text = ProgressMetrics(lambda: progress, lambda: True).text().decode()
     names = (line for line in text.splitlines() if not line.startswith("#"))

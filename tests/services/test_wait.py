@@ -8,18 +8,20 @@ import sqlite3
 import time
 import uuid
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.request import urlopen
 
 import psycopg
 import pytest
-from tests.services.captured import new_database
+from tests.services.captured import new_database, until
 from tests.services.log import Log
 from tests.session_run import going
 
 import joinery as jn
 from joinery.dev.service import Service
+from joinery.observe.connector import lsn_of
 from joinery.observe.frontier import WaitError
 from joinery.observe.wait import WaitTimeoutError
 
@@ -67,7 +69,16 @@ def shown(folder: Path) -> list[list[Any]]:
 def keep(log: Log, topic: str, commit: int, **more: str) -> None:
     """Keep how far the connector has come, as Kafka Connect does."""
     key = json.dumps(["shop", {"server": "shop"}])
-    log.put(topic, {"lsn": commit + 5, "lsn_commit": commit, "txId": 7, **more}, key=key)
+    log.put(topic, {"lsn": commit + 5, "lsn_commit": commit, "ts_usec": 1_500_000, **more}, key=key)
+
+
+def reached(file: Path, product: str) -> list[tuple[str, str, tuple[str, ...]]]:
+    """Return, by source, how far a product is said to be: how sure, where, what was read."""
+    [status] = jn.status(file, product).products
+    return [
+        (each.sure, each.place, tuple(one for read in each.read.values() for one in read))
+        for each in status.frontiers
+    ]
 
 
 def spoil(folder: Path) -> None:
@@ -139,6 +150,11 @@ def test_what_was_written_is_read_after_waiting_for_it(
         jn.wait(file, "order", "0/10", timeout="2m")
         with pytest.raises(WaitTimeoutError, match="has not reached 0/11 within"):
             jn.wait(file, "order", "0/11", timeout="1s")
+        until(lambda: reached(file, "order")[0][:2] == ("sound", "0/10"))
+        assert ("read", "", ("customer/1.jsonl",)) == reached(file, "profile")[0]
+        assert (f"{topic}/0/2",) == reached(file, "order")[0][2]
+        with urlopen(f"http://{http}/metrics") as answer:
+            assert 'frontier_committed_timestamp_seconds{query="order"' in answer.read().decode()
         keep(log, f"{topic}-offsets", 0x20, snapshot="INITIAL")
         with pytest.raises(WaitTimeoutError, match="has not reached 0/11 within"):
             jn.wait(file, "order", "0/11", timeout="1s")
@@ -172,6 +188,17 @@ products:
 """
 
 
+def has_reached(file: Path, place: str) -> bool:
+    """Return whether the product is said to show all up to a place, and when that was committed."""
+    [status] = jn.status(file).products
+    return any(
+        each.sure == "exact"
+        and (lsn_of(each.place) or 0) >= (lsn_of(place) or 1)
+        and abs((each.committed_at or 0.0) - time.time()) < 600
+        for each in status.frontiers
+    )
+
+
 def test_a_commit_of_a_captured_database_is_read_after_waiting_for_it(
     spark: SparkSession, postgres: Service, tmp_path: Path
 ) -> None:
@@ -189,6 +216,7 @@ def test_a_commit_of_a_captured_database_is_read_after_waiting_for_it(
                 [place] = link.execute("select pg_current_wal_insert_lsn()::text").fetchone() or ()
                 jn.wait(file, "profile", place, timeout="3m")
                 found.append(shown(tmp_path))
+                until(partial(has_reached, file, place))
             with pytest.raises(WaitTimeoutError, match="has not reached FFFF/0 within"):
                 jn.wait(file, "profile", "FFFF/0", timeout="1s")
 

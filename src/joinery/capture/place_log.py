@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from joinery.capture.spool import CapturePosition, SpoolFolder
+from joinery.capture.sql import lsn_text
 from joinery.clients.postgres import DatabaseError, database_errors, open_link
 from joinery.observe.frontier import Position
 from joinery.project.captured import spool_of
@@ -32,6 +33,32 @@ def captured_position(spool: SpoolFolder, topics: Collection[str]) -> CapturePos
     position, known = spool.position, spool.identity
     held = known is not None and not {*topics}.isdisjoint(known.unread)
     return None if held else position
+
+
+def place_text(position: CapturePosition) -> str:
+    """Return up to where a log is in files as its database writes it.
+
+    Example:
+        >>> place_text(CapturePosition(23803720, 0, 1))
+        '0/16B3748'
+        >>> place_text(CapturePosition(0, 0, 1, offset={"file": "binlog.000012", "pos": 157}))
+        'binlog.000012:157'
+    """
+    file, at = position.offset.get("file"), position.offset.get("pos")
+    return lsn_text(position.lsn) if file is None or at is None else f"{file}:{at}"
+
+
+def committed_at(position: CapturePosition) -> float | None:
+    """Return when the last change up to a position was committed; None where it is not told.
+
+    Example:
+        >>> committed_at(CapturePosition(1, 0, 1, offset={"ts_usec": 1_500_000}))
+        1.5
+    """
+    micros, seconds = position.offset.get("ts_usec"), position.offset.get("ts_sec")
+    if isinstance(micros, int):
+        return micros / 1e6
+    return float(seconds) if isinstance(seconds, int) and seconds > 0 else None
 
 
 def change_files(spool: SpoolFolder, topics: Collection[str]) -> Iterator[tuple[str, str]]:

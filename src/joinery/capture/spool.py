@@ -105,6 +105,7 @@ class CapturePosition:
         file: The number of the last change file before it.
         transaction: That of the last change; None where it is not told.
         last: By table, the number of its last change file.
+        offset: Where the connector goes on, in its own words.
     """
 
     lsn: int
@@ -112,6 +113,7 @@ class CapturePosition:
     file: int
     transaction: int | None = None
     last: Mapping[str, int] = field(default_factory=dict)
+    offset: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,6 +390,7 @@ class SpoolFolder:
             int(told["file"]),
             transaction,
             told.get("last", {}),
+            told.get("offset", {}),
         )
 
     @property

@@ -37,7 +37,9 @@ def run_status(file: Path, names: Sequence[str], *, as_json: bool, check: bool, 
         sys.stdout.write(f"{json.dumps(found.to_json(), ensure_ascii=False, indent=2)}\n")
     else:
         shown = len(found.products) if every or names else _SHOWN
-        sys.stdout.writelines(f"{line}\n" for line in status_lines(found, shown))
+        sys.stdout.writelines(
+            f"{line}\n" for line in status_lines(found, shown, detailed=bool(names))
+        )
     return FOUND if check and found.wants_attention else DONE
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from joinery.model.audit import AuditProgress
 from joinery.model.batch import BatchProgress, Counts
+from joinery.model.frontier import SourceFrontier
 from joinery.model.lookup import LookupProgress
 from joinery.model.marks import KeptMarks
 from joinery.model.staleness import Staleness
@@ -173,6 +174,7 @@ class Progress:
         building: By query, the products that joined it and that its first batch is building.
         audits: By product and target, what comparing its documents has found.
         marks: By query, the earlier batches whose state is kept, where there are some.
+        frontiers: By query, up to where everything of each of its sources is applied and sent.
     """
 
     totals: Totals = Totals()
@@ -192,6 +194,7 @@ class Progress:
     building: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     audits: Mapping[tuple[str, str], AuditProgress] = field(default_factory=dict)
     marks: Mapping[str, KeptMarks] = field(default_factory=dict)
+    frontiers: Mapping[str, tuple[SourceFrontier, ...]] = field(default_factory=dict)
 
     def __str__(self) -> str:
         """Return it as text: the totals, what every product sent, what is waited for."""

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, cast
 
 from joinery.model.batch import Counts
+from joinery.model.frontier import SourceFrontier
 from joinery.model.hot_key import HotKey
 from joinery.model.marks import KeptMarks
 from joinery.model.moment import moment_text, seconds_of
@@ -80,6 +81,8 @@ class ProductTotals:
             of its relations.
         cost_us: What tasks took for its nodes, and for its part of those that products share.
         hot_keys: Those with much of their node's messages in the last batches, the most first.
+        held_by: What may hold back documents of what was read: `settle`, `ready` or `spool`; empty
+            where nothing does.
     """
 
     relations: tuple[str, ...]
@@ -93,6 +96,7 @@ class ProductTotals:
     counters: Counts = field(default_factory=dict)
     cost_us: int = 0
     hot_keys: tuple[HotKey, ...] = ()
+    held_by: str = ""
 
     def to_json(self) -> dict[str, object]:
         """Return the totals as one JSON object."""
@@ -108,6 +112,7 @@ class ProductTotals:
             "counters": dict(self.counters),
             "cost_us": self.cost_us,
             "hot_keys": [each.to_json() for each in self.hot_keys],
+            "held_by": self.held_by,
         }
 
     @classmethod
@@ -143,6 +148,7 @@ class QueryStatus:
         watermarks: By relation with one, how far its event times had come.
         building: The products that joined it and that its first batch is building.
         marks: Earlier batches whose state is kept; None where there are none.
+        frontiers: Up to where everything of each of its sources is applied and sent.
     """
 
     query: str
@@ -167,6 +173,15 @@ class QueryStatus:
     watermarks: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     building: tuple[str, ...] = ()
     marks: KeptMarks | None = None
+    frontiers: tuple[SourceFrontier, ...] = ()
+
+    def frontiers_of(self, product: ProductTotals) -> tuple[SourceFrontier, ...]:
+        """Return those of a product's sources, with what it reads of them.
+
+        A batch is of all products of a query, so none has come further than another.
+        """
+        mine = (each for each in self.frontiers if each.source in product.sources)
+        return tuple(each.of(product.relations) for each in mine)
 
     def to_json(self) -> dict[str, object]:
         """Return the status as one JSON object."""
@@ -193,6 +208,7 @@ class QueryStatus:
             "watermarks": dict(self.watermarks),
             "building": list(self.building),
             "marks": None if self.marks is None else self.marks.to_json(),
+            "frontiers": [each.to_json() for each in self.frontiers],
         }
 
     @classmethod
@@ -227,6 +243,7 @@ class QueryStatus:
             watermarks=told["watermarks"],
             building=tuple(told.get("building", ())),
             marks=None if marks is None else KeptMarks.of_json(marks),
+            frontiers=tuple(map(SourceFrontier.of_json, told.get("frontiers", ()))),
         )
         check_typed(found, cls)
         return found

@@ -59,6 +59,18 @@ def committed_in(offset: bytes | None) -> int | None:
     return lsn if isinstance(lsn, int) else None
 
 
+def moment_in(offset: bytes | None) -> float | None:
+    """Return when what a position of Connect stands at was committed, in seconds since 1970.
+
+    Example:
+        >>> moment_in(b'{"lsn": 90, "ts_usec": 1500000}'), moment_in(b"null")
+        (1.5, None)
+    """
+    told: Any = json.loads(offset) if offset else None
+    micros = told.get("ts_usec") if isinstance(told, dict) else None
+    return micros / 1e6 if isinstance(micros, int) else None
+
+
 class Tail(Protocol):
     """Gives the records of Connect's topic that were not given before."""
 
@@ -131,6 +143,13 @@ class ConnectorLog:
             if each.key is not None and _is_of(each.key, self.connector):
                 self._kept[each.key] = each.value
         told = [committed_in(each) for each in self._kept.values() if each is not None]
+        known = [each for each in told if each is not None]
+        return min(known) if known and len(known) == len(told) else None
+
+    @property
+    def committed_at(self) -> float | None:
+        """When that commit was, as far as was read; None where nothing tells."""
+        told = [moment_in(each) for each in self._kept.values() if each is not None]
         known = [each for each in told if each is not None]
         return min(known) if known and len(known) == len(told) else None
 

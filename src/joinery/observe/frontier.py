@@ -10,7 +10,7 @@ position is reported as passed only once it is, though perhaps a moment later.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -141,6 +141,46 @@ class Frontier:
             return seen is not None and _is_read(seen, position.at, topic)
         next_offset = told.get(position.topic, _NOTHING).get(position.part, 0)
         return position.at is not None and position.at < next_offset
+
+    def last_read(self, source: str) -> dict[str, list[Position]]:
+        """Return, by topic, the last record of each partition, or the last files, of a source.
+
+        Of files it is the last of those before which all are read, then those that are open.
+        """
+        told = self.told.get(source, _NOTHING)
+        if source not in self.files:
+            return {
+                topic: [
+                    Position(source, topic, part, next_offset - 1)
+                    for part, next_offset in sorted(offsets.items(), key=lambda each: int(each[0]))
+                    if next_offset > 0
+                ]
+                for topic, offsets in told.items()
+            }
+        names: dict[str, dict[int, str]] = {}
+        for (topic, name), number in self.files[source].items():
+            names.setdefault(topic, {})[number] = name
+        return {
+            topic: [
+                Position(source, topic, names[topic][number], line)
+                for number, line in _last_of(each)
+                if number in names.get(topic, _NOTHING)
+            ]
+            for topic, each in told.get("topics", _NOTHING).items()
+        }
+
+
+def _last_of(topic: Mapping[str, Any]) -> Iterator[tuple[int, int | None]]:
+    """Yield the last file before which all are read, then the lines that are read of open ones.
+
+    Example:
+        >>> [*_last_of({"done": "0-2,5", "open": [[3, 10, 999], [6, 0, 0]]})]
+        [(2, None), (3, 10)]
+    """
+    if topic.get("done", ""):
+        first, _, last = topic["done"].split(",")[0].partition("-")
+        yield int(last or first), None
+    yield from ((number, line) for number, line, _ in topic.get("open", ()) if line)
 
 
 def kept(checkpoint: Place) -> list[int]:

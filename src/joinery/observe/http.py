@@ -74,6 +74,7 @@ class ProgressMetrics:
         yield from _run(self._started_at, ready=self._ready())
         yield from _counted(progress)
         yield from _latest(list(progress.latest.values()))
+        yield from _frontiers(progress)
         yield from _event_times(list(progress.latest.values()))
         yield from _waiting(progress)
         yield from _lookups(progress.lookups)
@@ -202,6 +203,22 @@ def _latest(batches: list[BatchProgress]) -> Iterator[Metric]:
         for relation, size in batch.remaining.items():
             left.add_metric([relation], size)
     yield from (whole, step, sink, ended, state, lag, left)
+
+
+def _frontiers(progress: Progress) -> Iterator[Metric]:
+    from prometheus_client.core import GaugeMetricFamily
+
+    committed = GaugeMetricFamily(
+        "joinery_frontier_committed_timestamp_seconds",
+        "When the last change was committed of those up to which a query shows everything of a"
+        " source; absent where no place of the source is known.",
+        labels=["query", "source", "sure"],
+    )
+    for query, sources in progress.frontiers.items():
+        for each in sources:
+            if each.committed_at is not None:
+                committed.add_metric([query, each.source, each.sure], each.committed_at)
+    yield committed
 
 
 def _event_times(batches: list[BatchProgress]) -> Iterator[Metric]:

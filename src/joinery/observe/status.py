@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
@@ -18,12 +18,14 @@ from typing import TYPE_CHECKING, Literal, get_args
 from joinery.delivery.control import Action, ControlLog
 from joinery.delivery.lease_file import Holder
 from joinery.delivery.query_paths import QueryPaths
+from joinery.model.frontier import SourceFrontier
 from joinery.model.hot_key import HotKey
 from joinery.model.marks import KeptMarks
 from joinery.model.moment import moment_text
 from joinery.model.progress import Silence, Waiting
-from joinery.model.status import LastBatch, ProductTotals, QueryStatus
+from joinery.model.status import ProductTotals, QueryStatus
 from joinery.observe.audit_note import AuditNote, audited_at
+from joinery.observe.behind import BEHIND_S, since, waits_for, why_behind
 from joinery.observe.kept_letters import kept_letters
 from joinery.observe.outline import Outline
 from joinery.observe.status_text import status_lines
@@ -52,10 +54,8 @@ State = Literal[
 
 STATES: tuple[State, ...] = get_args(State)
 _URGENT: tuple[State, ...] = ("failed", "gone", "unknown", "waiting", "silent")
-_BEHIND_S = 10.0
 _FRESH_MS = 30_000
 _RECENT_S = 60.0
-_MOST = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +83,9 @@ class ProductStatus:
         differ: How many of them were found wrong then, and were not repaired.
         hot_keys: Keys with much of their node's messages in the last batches, the most first.
         marks: Earlier batches of its query whose state is kept; None where there are none.
+        frontiers: By each of its sources, up to where everything is applied and, unless something
+            holds its documents back, sent.
+        held_by: What may do that: `settle`, `ready` or `spool`; empty where nothing does.
         missed: What it was expected to be and is not, each in words.
     """
 
@@ -103,6 +106,8 @@ class ProductStatus:
     differ: int = 0
     hot_keys: tuple[HotKey, ...] = ()
     marks: KeptMarks | None = None
+    frontiers: tuple[SourceFrontier, ...] = ()
+    held_by: str = ""
     missed: tuple[str, ...] = ()
 
     @property
@@ -135,6 +140,8 @@ class ProductStatus:
             "differ": self.differ,
             "hot_keys": [each.to_json() for each in self.hot_keys],
             "marks": None if self.marks is None else self.marks.to_json(),
+            "frontiers": [each.to_json() for each in self.frontiers],
+            "held_by": self.held_by,
             "missed": list(self.missed),
             "wants_attention": self.wants_attention,
         }
@@ -319,6 +326,8 @@ class _Run:
             state_bytes=told.state_bytes,
             hot_keys=mine.hot_keys,
             marks=told.marks,
+            frontiers=told.frontiers_of(mine),
+            held_by=mine.held_by,
         )
 
     def _state(
@@ -337,9 +346,9 @@ class _Run:
         held_up = [each for each in told.waiting if each.is_of(names, mine.sources)]
         for each in held_up:
             if now - each.since > each.grace_s:
-                return "waiting", _since(each, now)
+                return "waiting", since(each, now)
         for silence in (each for each in told.silences if each.source in mine.sources):
-            return "silent", _since(silence, now)
+            return "silent", since(silence, now)
         if self.paused is not None and told.live:
             return (
                 "live",
@@ -353,10 +362,10 @@ class _Run:
         if told.caught_up:
             return "live", ""
         if told.caught_up_at is None and told.batch is None:
-            return "starting", _waits_for(held_up)
-        if told.caught_up_at is not None and now - told.caught_up_at < _BEHIND_S:
+            return "starting", waits_for(held_up)
+        if told.caught_up_at is not None and now - told.caught_up_at < BEHIND_S:
             return "live", ""
-        return "behind", _why_behind(told, now, held_up)
+        return "behind", why_behind(told, now, held_up)
 
     def _gone(self) -> str:
         full = full_disk(self.root)
@@ -368,16 +377,6 @@ class _Run:
         process, host = self.holder.processes[0], self.holder.host
         seen = moment_text(self.holder.renewed_at)
         return f"process {process} on {host} was last seen at {seen}; {begin}"
-
-
-def _since(each: Waiting | Silence, now: float) -> str:
-    return f"{_named(each)}, for {now - each.since:.0f} s"
-
-
-def _named(each: Waiting | Silence) -> str:
-    """Return why something is waited for, with its name once: most reasons have it."""
-    reason = each.reason.rstrip(".")
-    return reason if each.target in reason else f"{each.target}: {reason}"
 
 
 def read_status(file: Place) -> tuple[QueryStatus | None, str]:
@@ -422,38 +421,6 @@ def _fresh_s(state: State, mine: ProductTotals, told: QueryStatus, now: float) -
     since_s = max(0.0, now - told.caught_up_at)
     # Whoever still reads shows nothing newer than what it reads, which may be old by itself.
     return max(since_s, age_s or 0.0) if state in ("behind", "waiting") else since_s
-
-
-def _waits_for(held_up: Sequence[Waiting]) -> str:
-    """Return what is waited for, though not for long yet; empty where nothing is."""
-    away = next(iter(held_up), None)
-    if away is None:
-        return ""
-    return f"it waits{':' if away.target in away.reason else ' for'} {_named(away)}"
-
-
-def _why_behind(told: QueryStatus, now: float, held_up: Sequence[Waiting]) -> str:
-    """Return where the time goes, in words."""
-    batch = told.batch
-    if held_up:
-        return _waits_for(held_up)
-    if batch is None:
-        return f"its first batch has been running for {now - told.began_at:.0f} s"
-    if (lasts := now - batch.ended_at) > 2 * batch.seconds + _BEHIND_S:
-        return f"the batch after {batch.number} has been running for {lasts:.0f} s"
-    sinks_ms = batch.durations_ms.get("sinks", 0)
-    if batch.seconds and sinks_ms / 1000 > _MOST * batch.seconds:
-        slowest = max(batch.sinks_ms, key=lambda each: batch.sinks_ms[each], default="")
-        if slowest and batch.sinks_ms[slowest] > _MOST * sinks_ms:
-            return f"{slowest} takes {_of_batch(batch.sinks_ms[slowest], batch)}"
-        return f"its sinks take {_of_batch(sinks_ms, batch)}"
-    rate = batch.rows / batch.seconds if batch.seconds else 0.0
-    return f"it reads {rate:,.0f} rows per second and has not caught up yet"
-
-
-def _of_batch(spent_ms: int, batch: LastBatch) -> str:
-    share = min(1.0, spent_ms / 1000 / batch.seconds)
-    return f"{spent_ms:,} ms per batch ({share:.0%} of the batch)"
 
 
 def _dead(project: Outline, letters: Mapping[str, int], name: str, run: _Run) -> int:

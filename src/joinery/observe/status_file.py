@@ -187,6 +187,7 @@ class StatusFiles:
             else {name: each.to_json() for name, each in batch.event_times.items()},
             building=progress.building.get(query, ()),
             marks=progress.marks.get(query),
+            frontiers=progress.frontiers.get(query, ()),
         )
 
     def _totals(
@@ -214,6 +215,7 @@ class StatusFiles:
             counters=counters,
             cost_us=progress.costs.get(product.name, _UNCOUNTED).get("us", 0),
             hot_keys=self._keys[query].of(product.name),
+            held_by=_held_by(product),
         )
 
     def _sources_of(self, product: Product) -> tuple[str, ...]:
@@ -249,6 +251,15 @@ def _news(status: QueryStatus) -> QueryStatus:
     """Return what is worth writing: while a query is caught up, time alone is no news."""
     since = None if status.caught_up else status.caught_up_at
     return replace(status, written_at=0.0, caught_up_at=since)
+
+
+def _held_by(product: Product) -> str:
+    """Return what may hold back documents of what was read; empty where nothing does."""
+    if product.settle_ms:
+        return "settle"
+    if product.ready:
+        return "ready"
+    return "spool" if any(each.spools for each in product.sinks) else ""
 
 
 def _left(batch: BatchProgress) -> bool:

@@ -11,6 +11,7 @@ from joinery.text.columns import aligned
 from joinery.text.figure import counted_text, seconds_text, share_text, size_text
 
 if TYPE_CHECKING:
+    from joinery.model.frontier import SourceFrontier
     from joinery.model.marks import KeptMarks
     from joinery.observe.status import ProductStatus, ProjectStatus, State
 
@@ -36,15 +37,17 @@ _HEADER = (
     "on disk",
     "dead",
 )
+_PLACES = 8
 _NUMBERS = range(2, len(_HEADER))
 
 
-def status_lines(found: ProjectStatus, shown: int) -> Iterator[str]:
+def status_lines(found: ProjectStatus, shown: int, *, detailed: bool = False) -> Iterator[str]:
     """Yield the status of a project, a line per product and one more for each reason.
 
     Args:
         found: What is shown.
         shown: The most products that are shown; those that want attention are the first.
+        detailed: Whether it is shown how far they have come in their sources.
     """
     products = found.products[:shown]
     urgent = sum(each.wants_attention for each in found.products)
@@ -55,6 +58,8 @@ def status_lines(found: ProjectStatus, shown: int) -> Iterator[str]:
         for line, each in zip(table, products, strict=True):
             yield f"{MARKS.get(each.state, ' ')} {line}"
             yield from _reasons(each)
+            if detailed:
+                yield from (f"    {line}" for line in frontier_lines(each))
     if hidden := len(found.products) - len(products):
         yield f"… {hidden} more: joinery status --all"
     kept = {each.query: each.marks for each in products if each.marks is not None}
@@ -72,6 +77,41 @@ def marks_text(marks: KeptMarks) -> str:
     """
     count, at = counted_text(marks.count, "mark"), second_text(marks.at)
     return f"{count}, the newest of batch {marks.batch} ({at}); {size_text(marks.bytes)}"
+
+
+def frontier_lines(status: ProductStatus) -> Iterator[str]:
+    """Yield up to where a product shows everything, by source."""
+    for each in status.frontiers:
+        yield frontier_text(each)
+    if status.frontiers and status.held_by:
+        yield f"documents of the last changes may not be sent yet ({status.held_by})"
+
+
+def frontier_text(frontier: SourceFrontier) -> str:
+    """Return up to where everything of a source is applied, in words.
+
+    Example:
+        >>> from joinery.model.frontier import SourceFrontier
+        >>> frontier_text(SourceFrontier(source="db", sure="exact", place="0/A8", committed_at=1.5))
+        'shows db up to 0/A8 (exact), last committed at 1970-01-01 00:00:01Z'
+        >>> frontier_text(SourceFrontier(source="log", sure="read", read={"a": ("a/0/7",)}))
+        'shows log up to a/0/7'
+    """
+    source, at = frontier.source, frontier.committed_at
+    match frontier.sure:
+        case "exact" | "sound":
+            committed = "" if at is None else f", last committed at {second_text(at)}"
+            return f"shows {source} up to {frontier.place} ({frontier.sure}){committed}"
+        case "probable":
+            assert at is not None, "a heartbeat has a time"
+            return f"shows {source} up to the heartbeat of {second_text(at)} (probable)"
+        case "read":
+            if not frontier.read:
+                return f"has read nothing of {source} yet"
+            places = list(dict.fromkeys(one for each in frontier.read.values() for one in each))
+            hidden = len(places) - _PLACES + sum(frontier.more.values())
+            more = f" and {hidden:,} more" if hidden > 0 else ""
+            return f"shows {source} up to {', '.join(places[:_PLACES])}{more}"
 
 
 def _reasons(status: ProductStatus) -> Iterator[str]:

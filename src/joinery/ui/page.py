@@ -35,6 +35,7 @@ from joinery.ui.tables import (
     counter_table,
     dead_letter_table,
     fleet_table,
+    frontier_table,
     hot_key_table,
     minute_table,
     relation_table,
@@ -269,6 +270,7 @@ def _tables(
     totals = told.products.get(standing.status.product) if told is not None else None
     return [
         relation_table(told, totals),
+        frontier_table(standing.status),
         counter_table(totals),
         batch_table(told),
         hot_key_table(totals),

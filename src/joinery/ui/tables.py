@@ -150,6 +150,31 @@ def relation_table(told: QueryStatus | None, totals: ProductTotals | None) -> Ta
     return Table("relations", "reads", columns, tuple(rows), "no run has reported yet")
 
 
+def frontier_table(status: ProductStatus) -> Table:
+    """Return up to where a product shows everything, a row for each relation."""
+    columns = (
+        Column("source", "source"),
+        Column("relation", "relation"),
+        Column("place", "place in its log"),
+        Column("sure", "sure"),
+        Column("committed_at", "last committed", _when),
+        Column("read", "read up to", _short, long=True),
+    )
+    rows: tuple[Row, ...] = tuple(
+        {
+            "source": each.source,
+            "relation": relation,
+            "place": each.place or None,
+            "sure": each.sure,
+            "committed_at": None if each.committed_at is None else moment_text(each.committed_at),
+            "read": " ".join(each.read.get(relation, ())) or None,
+        }
+        for each in status.frontiers
+        for relation in sorted(each.read)
+    )
+    return Table("frontier", "shows everything up to", columns, rows, "no run has reported yet")
+
+
 def counter_table(totals: ProductTotals | None) -> Table:
     """Return what a product's run counted beside documents."""
     columns = (Column("counter", "counter"), Column("count", "count", number=True))

@@ -8,18 +8,20 @@ import subprocess
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, cast
 
 import pytest
 
 from joinery.delivery.control import Action, ControlLog
 from joinery.delivery.query_paths import QueryPaths
+from joinery.model.frontier import SourceFrontier
 from joinery.model.hot_key import HotKey
 from joinery.model.marks import KeptMarks
 from joinery.model.progress import Silence, Waiting
 from joinery.model.status import LastBatch, ProductTotals, QueryStatus
 from joinery.observe.audit_note import AuditNote
 from joinery.observe.status import ProductStatus, project_status
+from joinery.observe.status_text import frontier_lines
 from joinery.place.place import Place
 from joinery.project.expect import Expectations
 from joinery.project.product import ProjectSpec
@@ -560,3 +562,29 @@ def test_documents_are_compared_once_they_are_in_all_sinks(spec: ProjectSpec) ->
         found.append(told(spec, status).audited_s)
 
     assert [None, 60.0] == found
+
+
+def test_how_far_a_product_is_in_its_sources_is_shown_where_it_is_asked_for(
+    spec: ProjectSpec,
+) -> None:
+    read = {"user": ("user/0/41", "user/1/7"), "other": ("other/0/1",)}
+    log = SourceFrontier(source="log", sure="read", read=read, more={"other": 3})
+    database = SourceFrontier(source="db", sure="exact", place="0/A8", committed_at=NOW - 2)
+    beats = SourceFrontier(source="beats", sure="probable", committed_at=NOW - 1)
+    elsewhere = SourceFrontier(source="elsewhere", sure="read")
+    mine = ProductTotals(relations=("user",), sources=("log", "db", "beats"), held_by="settle")
+    frontiers = (log, database, beats, elsewhere)
+    running = replace(CAUGHT_UP, products={"person": mine}, frontiers=frontiers)
+
+    found = told(spec, running)
+
+    assert (log.of(["user"]), database, beats) == found.frontiers
+    assert [
+        "shows log up to user/0/41, user/1/7",
+        "shows db up to 0/A8 (exact), last committed at 1970-01-12 13:46:38Z",
+        "shows beats up to the heartbeat of 1970-01-12 13:46:39Z (probable)",
+        "documents of the last changes may not be sent yet (settle)",
+    ] == [*frontier_lines(found)]
+    assert ["log", "db", "beats"] == [
+        each["source"] for each in cast("Any", found.to_json()["frontiers"])
+    ]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from joinery.delivery.control import ControlLog, PauseSwitch
 from joinery.project.product import ProjectSpec
 from joinery.spark.batch.ending import LogsEnded
+from joinery.spark.batch.frontiers import Frontiers, followed_sources
 from joinery.spark.batch.held import Held
 from joinery.spark.batch.mode import RunMode
 from joinery.spark.batch.pause import Pauses
@@ -121,6 +122,9 @@ class Beginning:
                 for each in self.queries
                 if self._has_timers(each)
             }
+            followed = {name: followed_sources(self.spec, each) for name, each in reads.items()}
+            frontiers = Frontiers(checkpoints, followed, self.board.reach)
+            opened.callback(frontiers.close)
             watch = Watch(
                 self.queries,
                 starter.start,
@@ -129,6 +133,7 @@ class Beginning:
                 self.board,
                 topics,
                 files,
+                frontiers,
                 RegistryWatch(spark, relations, self.board.wait),
                 overdue,
                 ended,
@@ -142,6 +147,7 @@ class Beginning:
                 self.real_time.reserve(spark, levels, checkpoints)
             going = [each for each in self.queries if not watch.begins_paused(each)]
             watch.begin(starter.start_all(going))
+            frontiers.open()
             opened.pop_all()
         return watch, times
 

@@ -19,6 +19,7 @@ from joinery.capture.place_log import spool_log
 from joinery.errors import JoineryError, PlanError
 from joinery.model.audit import AuditProgress
 from joinery.model.batch import BatchProgress, Counts
+from joinery.model.frontier import SourceFrontier
 from joinery.model.marks import KeptMarks
 from joinery.model.progress import Progress, Silence, Waiting
 from joinery.model.warning import RunWarning, Warnings
@@ -140,6 +141,11 @@ class ProgressBoard:
         """Tell, by query, the earlier batches whose state is kept."""
         with self._mutex:
             self._progress = replace(self._progress, marks=marks)
+
+    def reach(self, frontiers: Mapping[str, tuple[SourceFrontier, ...]]) -> None:
+        """Tell, by query, up to where everything of its sources is applied and sent."""
+        with self._mutex:
+            self._progress = replace(self._progress, frontiers=frontiers)
 
     def warn(self, warning: RunWarning) -> None:
         """Tell, once, of something that someone should look at."""

@@ -19,6 +19,7 @@ from joinery.errors import JoineryError, RunError
 from joinery.model.progress import Progress, Waiting
 from joinery.project.quantity import duration_text
 from joinery.spark.batch.ending import LogsEnded
+from joinery.spark.batch.frontiers import Frontiers
 from joinery.spark.batch.outage import is_interrupt, outage_of
 from joinery.spark.batch.pause import Pauses, paused_warning
 from joinery.spark.batch.progress import ProgressBoard
@@ -55,6 +56,7 @@ class Watch:
         board: Notified of what is waited for.
         topics: Tells what the sources of a query have lost for good; closed with this.
         files: Compares change files with what was read of them; closed with this.
+        frontiers: Follows how far they have come; closed with this.
         registries: Tells which schema registries are waited for.
         overdue: By query, what came due before it was started, where something can.
         ended: By query, the end of its logs, where the run is to close what is open then.
@@ -74,6 +76,7 @@ class Watch:
         board: ProgressBoard,
         topics: KafkaWatch,
         files: FileWatch,
+        frontiers: Frontiers,
         registries: RegistryWatch,
         overdue: Mapping[str, OverdueTimers],
         ended: Mapping[str, LogsEnded],
@@ -84,6 +87,7 @@ class Watch:
         self._ended = ended
         self._topics = topics
         self._files = files
+        self._frontiers = frontiers
         self._registries = registries
         self._queries = queries
         self._start = start
@@ -116,6 +120,7 @@ class Watch:
         """Look after nothing any more."""
         self._topics.close()
         self._files.close()
+        self._frontiers.close()
 
     def request_stop(self) -> None:
         """Ask all queries to end after the batch that is under way; returns at once."""

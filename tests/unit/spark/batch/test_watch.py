@@ -80,6 +80,7 @@ def watch(
         unwatched,
         unwatched,
         unwatched,
+        unwatched,
         {},
         {},
         Pauses(switches or {}, ends=False),
