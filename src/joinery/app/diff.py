@@ -6,6 +6,7 @@ from joinery.app.comparison import DiffOptions, checked
 from joinery.app.project import ProjectLike, project_of
 from joinery.audit.error import DiffError
 from joinery.audit.verdict import DiffReport, NotCompared
+from joinery.delivery.action_log import ActionLog
 from joinery.errors import SinkError
 from joinery.project.audit import per_second
 
@@ -53,6 +54,9 @@ def diff(
         wait=wait,
     )
     found, refused = checked(spec, products, options)
+    if repair:
+        named = dict.fromkeys(each.product.name for each in found)
+        ActionLog(spec.checkpoint).note("diff --repair", named)
     parts = []
     for each in found:
         try:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from joinery.cli.ending import DONE, FOUND
+from joinery.delivery.action_log import ActionLog
 from joinery.model.type import is_personal
 from joinery.place.place import local
 from joinery.plan.build import build_plan
@@ -48,6 +49,8 @@ def run_erase(file: Path, relation: str, key: str, *, prove: bool = False, value
         keep_erased(root, vault)
         known = vault.known([name])
         receipt, written = erase(spec, plan, vault, read, subject)
+        # Whose values they were is in the receipt alone, under the name of the destroyed key.
+        ActionLog(root).note("erase", (relation,), f"receipt {written.name}")
     finally:
         vault.close()
     sys.stdout.write(f"{relation} {key}: {_destroyed(known, name, receipt)}\n")

@@ -92,15 +92,7 @@ def _run(arguments: Sequence[str]) -> None:
     if asked is not None:
         from joinery.cli.status import run_status
 
-        sys.exit(
-            run_status(
-                asked.file,
-                asked.products,
-                as_json=asked.as_json,
-                check=asked.check,
-                every=asked.every,
-            )
-        )
+        sys.exit(run_status(asked))
     from joinery.cli.commands import command
 
     command()(arguments, prog_name="joinery")

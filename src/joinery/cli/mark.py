@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from joinery.cli.ending import DONE
+from joinery.delivery.action_log import ActionLog
 from joinery.errors import SpecError
 from joinery.model.moment import second_text
 from joinery.observe.outline import queries_of
@@ -46,6 +47,7 @@ def run_mark(file: Path, products: Sequence[str], *, keep: int | None, listed: b
     for query, checkpoint in _checkpoints(spec, products).items():
         if not listed:
             made = mark_last(checkpoint, keep or (spec.run.marks or MarksSpec()).keep)
+            ActionLog(spec.checkpoint).note("mark", (query,), f"batch {made.batch}")
             sys.stdout.write(f"{query}: the state after batch {made.batch} is kept\n")
         marks, held = marks_of(checkpoint), bytes_by_mark(checkpoint)
         for each in marks if listed else ():

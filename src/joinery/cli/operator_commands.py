@@ -24,12 +24,23 @@ def status(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     every: Annotated[bool, typer.Option("--all", help="Show more than the first twenty.")] = False,
+    actions: Annotated[
+        bool, typer.Option("--actions", help="Show what people did, the newest first.")
+    ] = False,
 ) -> None:
     """Show the state of products: live, behind, waiting, failed, and why."""
     from joinery.cli.status import run_status
+    from joinery.cli.status_arguments import StatusArguments
 
-    names = product or ()
-    raise typer.Exit(run_status(file, names, as_json=as_json, check=check, every=every))
+    asked = StatusArguments(
+        products=tuple(product or ()),
+        file=file,
+        check=check,
+        as_json=as_json,
+        every=every,
+        actions=actions,
+    )
+    raise typer.Exit(run_status(asked))
 
 
 @commands.command(rich_help_panel=PANEL)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from joinery.cli.ending import DONE
 from joinery.cli.project import plan_whole
+from joinery.delivery.action_log import ActionLog
 from joinery.delivery.query_paths import QueryPaths
 from joinery.model.type import DataType
 from joinery.plan.product import Product
@@ -59,6 +60,9 @@ def run_rescale(
             return _tell(spec, queries)
         for query, products in queries.items():
             before = rescale(spec, query, products, partitions, session)
+            if before is not None:
+                told = f"{partitions} partitions, {before} before"
+                ActionLog(spec.checkpoint).note("rescale", (query,), told)
             sys.stdout.write(f"{query}: {_moved(spec, query, partitions, before)}\n")
     finally:
         for each in opened:

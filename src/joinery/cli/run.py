@@ -24,6 +24,7 @@ from joinery.cli.run_arguments import (
     dead_letters_command,
 )
 from joinery.cli.run_log import log_to
+from joinery.delivery.action_log import ActionLog
 from joinery.errors import JoineryError, SpecError
 from joinery.java import JavaMissingError
 from joinery.model.progress import Totals, Waiting
@@ -286,6 +287,8 @@ class Command:
         self._captures = run.captures
         self._ending.attach(run.request_stop)  # a vault or a store may be waited for without end
         run.prepare()
+        if rebuild:
+            ActionLog(self._spec.checkpoint).note("run --rebuild", self._arguments.products)
         try:
             session = self._open()
         except BaseException as error:

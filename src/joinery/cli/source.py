@@ -15,6 +15,7 @@ from joinery.text.columns import aligned
 if TYPE_CHECKING:
     from joinery.capture.spool import SpoolFolder
     from joinery.project.kind import SourceSpec
+    from joinery.project.product import ProjectSpec
 
 source = typer.Typer(
     no_args_is_help=True, help="Begin, inspect, pause and drop the capture of databases."
@@ -71,6 +72,7 @@ def begin(
     spec = load_spec(file)
     (chosen,) = captured_sources(spec, (name,))
     database, begun = begin_source(spec, chosen, on_warning=warnings_once())
+    _note(spec, "begin", name)
     since = datetime.fromtimestamp(begun.since, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     place = "" if begun.lsn is None else f", {lsn_text(begun.lsn)}"
     sys.stdout.write(
@@ -99,6 +101,7 @@ def drop(
         slot = f'no slot and no publication "{database.slot}", ' if _has_slot(chosen) else ""
         sys.stdout.write(f'there was nothing to drop of source "{name}": {slot}no {spool.path}\n')
         return
+    _note(spec, "drop", name, ", ".join(found))
     sys.stdout.write(f"removed {', '.join(found)}; joinery run --rebuild reads the tables again\n")
 
 
@@ -121,6 +124,7 @@ def read_again(
             f'the tables of source "{name}" were not read yet: joinery run reads them\n'
         )
         return
+    _note(spec, "read-again", name, ", ".join(tables))
     sys.stdout.write(
         f"{', '.join(tables)} of {database.shown} will be read again, alongside the log, while"
         " joinery run or joinery capture is active; joinery source status shows when that is done\n"
@@ -135,13 +139,14 @@ def pause(
     """Pause the capture of a source, also in later runs; the slot retains the log."""
     from joinery.delivery.control import who
 
-    chosen, spool = _spool(file, name)
+    spec, chosen, spool = _spool(file, name)
     if not spool.pause(who()):
         paused = spool.paused
         sys.stdout.write(
             f'source "{name}" is paused already{f" by {paused.by}" if paused else ""}\n'
         )
         return
+    _note(spec, "pause", name)
     kept = "meanwhile" if _has_slot(chosen) else "for as long as it is set to"
     sys.stdout.write(
         f'source "{name}" is paused, and its database keeps its log {kept};'
@@ -155,7 +160,9 @@ def resume(
     file: File = _FILE,
 ) -> None:
     """Resume a paused capture where it stopped."""
-    if _spool(file, name)[1].resume():
+    spec, _, spool = _spool(file, name)
+    if spool.resume():
+        _note(spec, "resume", name)
         sys.stdout.write(f'source "{name}" is no longer paused\n')
     else:
         sys.stdout.write(f'source "{name}" was not paused\n')
@@ -166,11 +173,18 @@ def _has_slot(source: SourceSpec) -> bool:
     return source.kind == "postgres"
 
 
-def _spool(file: Path, name: str) -> tuple[SourceSpec, SpoolFolder]:
+def _note(spec: ProjectSpec, verb: str, source: str, told: str = "") -> None:
+    """Write down who did what to a source."""
+    from joinery.delivery.action_log import ActionLog
+
+    ActionLog(spec.checkpoint).note(f"source {verb}", (source,), told)
+
+
+def _spool(file: Path, name: str) -> tuple[ProjectSpec, SourceSpec, SpoolFolder]:
     from joinery.cli.capture import captured_sources
     from joinery.project.load import load_spec
     from joinery.spark.batch.captures import database_of
 
     spec = load_spec(file)
     (chosen,) = captured_sources(spec, (name,))
-    return chosen, database_of(spec, chosen)[1]
+    return spec, chosen, database_of(spec, chosen)[1]

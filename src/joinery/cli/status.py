@@ -14,11 +14,16 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from joinery.cli.ending import DONE, FOUND
+from joinery.cli.status_arguments import StatusArguments
+from joinery.delivery.action_log import LoggedAction
 from joinery.errors import SpecError
+from joinery.model.moment import second_text, seconds_of
 from joinery.observe.kept_outline import load_outline
 from joinery.observe.outline import Outline
 from joinery.observe.status import outline_status
 from joinery.observe.status_text import status_lines
+from joinery.operate.actions import project_actions
+from joinery.text.columns import aligned
 
 _SHOWN = 20
 _REDRAWN_S = 1.0
@@ -30,17 +35,56 @@ class StatusProductError(SpecError):
     code = "STATUS_PRODUCT"
 
 
-def run_status(file: Path, names: Sequence[str], *, as_json: bool, check: bool, every: bool) -> int:
-    """Print how products stand; with `check`, return 3 where one wants attention."""
+def run_status(asked: StatusArguments) -> int:
+    """Print what is asked for; with `check`, return 3 where a product wants attention.
+
+    Raises:
+        StatusProductError: There is no such product, or what people did was to be checked.
+    """
+    if not asked.actions:
+        return _tell_status(asked)
+    if asked.check:
+        raise StatusProductError(
+            "--check looks at how products are, --actions shows what people did",
+            hint="Use one of the two.",
+        )
+    return _tell_actions(asked)
+
+
+def _tell_status(asked: StatusArguments) -> int:
+    file, names = asked.file, asked.products
     found = outline_status(_outline(file, names), names)
-    if as_json:
+    if asked.as_json:
         sys.stdout.write(f"{json.dumps(found.to_json(), ensure_ascii=False, indent=2)}\n")
     else:
-        shown = len(found.products) if every or names else _SHOWN
+        shown = len(found.products) if asked.every or names else _SHOWN
         sys.stdout.writelines(
             f"{line}\n" for line in status_lines(found, shown, detailed=bool(names))
         )
-    return FOUND if check and found.wants_attention else DONE
+    return FOUND if asked.check and found.wants_attention else DONE
+
+
+def _tell_actions(asked: StatusArguments) -> int:
+    """Print what people did to a project, or to some of its products, the newest first."""
+    done = project_actions(_outline(asked.file, asked.products), asked.products)
+    if asked.as_json:
+        told = [each.to_json() for each in done]
+        sys.stdout.write(f"{json.dumps(told, ensure_ascii=False, indent=2)}\n")
+        return DONE
+    shown = done if asked.every else done[:_SHOWN]
+    rows = [(_when(each), each.verb, ", ".join(each.about), each.by, each.told) for each in shown]
+    if rows:
+        header = ("at", "action", "of", "by", "")
+        sys.stdout.writelines(f"{line}\n" for line in aligned([header, *rows]))
+    else:
+        sys.stdout.write("no action is on record\n")
+    if hidden := len(done) - len(shown):
+        sys.stdout.write(f"… {hidden} more: joinery status --actions --all\n")
+    return DONE
+
+
+def _when(done: LoggedAction) -> str:
+    return second_text(seconds_of(done.at))
 
 
 def run_top(file: Path, names: Sequence[str]) -> int:
@@ -51,7 +95,7 @@ def run_top(file: Path, names: Sequence[str]) -> int:
 
     project, console = _outline(file, names), Console()
     if not console.is_terminal:
-        return run_status(file, names, as_json=False, check=False, every=False)
+        return run_status(StatusArguments(file=file, products=tuple(names)))
     try:
         with Live(console=console, screen=True, auto_refresh=False) as live:
             while True:

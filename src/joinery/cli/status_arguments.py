@@ -11,7 +11,7 @@ from pathlib import Path
 
 DEFAULT = Path("joinery.yaml")
 _FILE = "--file"
-_FLAGS = ("--check", "--json", "--all")
+_FLAGS = ("--check", "--json", "--all", "--actions")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +24,7 @@ class StatusArguments:
         check: Exit with 3 where something wants attention.
         as_json: One JSON value.
         every: More than the first twenty.
+        actions: What people did, instead of how products stand.
     """
 
     products: tuple[str, ...] = ()
@@ -31,6 +32,7 @@ class StatusArguments:
     check: bool = False
     as_json: bool = False
     every: bool = False
+    actions: bool = False
 
 
 def names_a_project(argument: str) -> bool:
@@ -73,4 +75,5 @@ def status_arguments(arguments: Sequence[str]) -> StatusArguments | None:
         check="--check" in flags,
         as_json="--json" in flags,
         every="--all" in flags,
+        actions="--actions" in flags,
     )

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from joinery.cli.ending import DONE, tell_error
+from joinery.delivery.action_log import ActionLog
 from joinery.errors import JoineryError, ProjectErrors
 from joinery.files import alone_in, replace_text
 from joinery.model.table import SourceTable
@@ -165,6 +166,8 @@ def run_add(arguments: AddArguments) -> int:
                 _join(project, found, choices, into=arguments.into, embed_as=arguments.embed_as)
             _warn(each for each in (large_warning(tables),) if each)
             project.finish(write=arguments.write)
+            if arguments.write:
+                ActionLog(project.spec.checkpoint).note("table add", arguments.names)
     except JoineryError as error:
         return tell_error(error, file=str(file))
     return DONE

@@ -24,6 +24,7 @@ from joinery.dead_letters.dead_letter import (
 )
 from joinery.dead_letters.open import alone, dead_letter_reader, source_brokers
 from joinery.dead_letters.replay import ReplayError, replay_documents, replay_files, why_unfit
+from joinery.delivery.action_log import ActionLog
 from joinery.delivery.control import who
 from joinery.errors import JoineryError, SpecError
 from joinery.plan.product import Plan, Product
@@ -33,6 +34,7 @@ from joinery.project.kafka import is_named, pattern_of
 from joinery.project.kind import SourceSpec
 from joinery.project.product import ProjectSpec
 from joinery.sinks.protocol import Sink, make_sink
+from joinery.text.figure import counted_text
 from joinery.vault.lines import line_sealer
 from joinery.vault.sink import opening_sink
 
@@ -145,6 +147,7 @@ class DeadLetterQueue:
             by: Who drops them; the user of this process where nobody is named.
         """
         self._mark(letters, "dropped", by)
+        self._log("dlq drop", letters, by)
 
     def replay(self, letters: Sequence[DeadLetter], *, by: str = "") -> list[NotReplayed]:
         """Put letters back, and return those that were not.
@@ -162,6 +165,8 @@ class DeadLetterQueue:
             for (kind, of, where), group in groupby(sorted(open_still, key=_way), _way):
                 some = list(group)
                 kept += self._attempt(partial(self._ways[kind], of, where), some, by)
+        left = {each.letter.id for each in kept}
+        self._log("dlq replay", [each for each in letters if each.id not in left], by)
         return kept
 
     def _handled_meanwhile(self, letters: Sequence[DeadLetter]) -> list[NotReplayed]:
@@ -258,6 +263,13 @@ class DeadLetterQueue:
     def _events(self, name: str, _: str, letters: list[DeadLetter]) -> list[NotReplayed]:
         why = f'stream "{name}" looks it up again once it is back in its topic'
         return [NotReplayed(each, why) for each in letters]
+
+    def _log(self, verb: str, letters: Sequence[DeadLetter], by: str) -> None:
+        """Write down who did what to letters."""
+        if letters:
+            about = sorted({each.of for each in letters})
+            told = counted_text(len(letters), "dead letter")
+            ActionLog(self._spec.checkpoint).note(verb, about, told, by=by)
 
     def _mark(self, letters: Sequence[DeadLetter], state: State, by: str) -> None:
         now = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

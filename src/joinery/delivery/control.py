@@ -16,7 +16,7 @@ import json
 import os
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -79,8 +79,7 @@ class ControlLog:
     @property
     def paused(self) -> Action | None:
         """Who paused the query, and when; None where it is to run."""
-        last = next(reversed(self.actions()), None)
-        return last if last is not None and last.verb == "pause" else None
+        return paused_by(self.actions())
 
     def ask(self, action: Action) -> Action | None:
         """Append an action, unless the query is asked that already; return who asked it then."""
@@ -122,6 +121,12 @@ class PauseSwitch:
             with suppress(OSError):
                 self._paused = self._log.paused
         return self._paused
+
+
+def paused_by(actions: Sequence[Action]) -> Action | None:
+    """Return who paused a query, by all that was asked of it; None where it is to run."""
+    last = next(reversed(actions), None)
+    return last if last is not None and last.verb == "pause" else None
 
 
 def _actions(content: bytes) -> tuple[Action, ...]:

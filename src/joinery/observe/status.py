@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
-from joinery.delivery.control import Action, ControlLog
+from joinery.delivery.action_log import LoggedAction
+from joinery.delivery.control import Action, ControlLog, paused_by
 from joinery.delivery.lease_file import Holder
 from joinery.delivery.query_paths import QueryPaths
 from joinery.model.frontier import SourceFrontier
@@ -24,6 +25,7 @@ from joinery.model.marks import KeptMarks
 from joinery.model.moment import moment_text
 from joinery.model.progress import Silence, Waiting
 from joinery.model.status import ProductTotals, QueryStatus
+from joinery.observe.actions import actions_about, logged_actions
 from joinery.observe.audit_note import AuditNote, audited_at
 from joinery.observe.behind import BEHIND_S, since, waits_for, why_behind
 from joinery.observe.kept_letters import kept_letters
@@ -56,6 +58,7 @@ STATES: tuple[State, ...] = get_args(State)
 _URGENT: tuple[State, ...] = ("failed", "gone", "unknown", "waiting", "silent")
 _FRESH_MS = 30_000
 _RECENT_S = 60.0
+_DONE = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +90,7 @@ class ProductStatus:
             holds its documents back, sent.
         held_by: What may do that: `settle`, `ready` or `spool`; empty where nothing does.
         missed: What it was expected to be and is not, each in words.
+        actions: What people did last to it, its query and what it reads, the newest first.
     """
 
     product: str
@@ -109,6 +113,7 @@ class ProductStatus:
     frontiers: tuple[SourceFrontier, ...] = ()
     held_by: str = ""
     missed: tuple[str, ...] = ()
+    actions: tuple[LoggedAction, ...] = ()
 
     @property
     def told(self) -> bool:
@@ -143,6 +148,7 @@ class ProductStatus:
             "frontiers": [each.to_json() for each in self.frontiers],
             "held_by": self.held_by,
             "missed": list(self.missed),
+            "actions": [each.to_json() for each in self.actions],
             "wants_attention": self.wants_attention,
         }
 
@@ -206,12 +212,16 @@ def outline_status(
     costs = {name: runs[query].cost_us(name) for name, query in every.items()}
     kept = kept_letters(project.letters)
     letters = None if kept is None else Counter(each.of for each in kept.open)
+    done = logged_actions(root, {query: run.asked for query, run in runs.items()})
     found = []
     for name, query in queries.items():
         status = runs[query].product(name, now)
         if letters is not None and not runs[query].live:  # whose letters are in a topic
             status = replace(status, dead=_dead(project, letters, name, runs[query]))
         status = _audited(status, root, runs[query], now)
+        status = replace(
+            status, actions=actions_about(project, done, name, runs[query].told)[:_DONE]
+        )
         if costs[name]:
             status = replace(status, cost=costs[name] / sum(costs.values()))
         found.append(_judged(status, project.expected.get(name) or Expectations()))
@@ -254,22 +264,28 @@ class _Run:
     told: QueryStatus | None
     unreadable: str
     holder: Holder | None
-    paused: Action | None
+    asked: tuple[Action, ...]
 
     @classmethod
     def read(cls, root: Place, query: str) -> _Run:
         paths = QueryPaths.of(root, query)
         told, unreadable = read_status(paths.status_file)
-        paused, holder = None, None
+        asked: tuple[Action, ...] = ()
+        holder = None
         try:
-            paused = ControlLog(paths.control_file).paused
+            asked = ControlLog(paths.control_file).actions()
         except OSError as error:
             unreadable = unreadable or _not_read(paths.control_file, error)
         try:
             holder = paths.lease.holder
         except OSError as error:  # whether the run goes on is not known
             told, unreadable = None, unreadable or _not_read(paths.lease_file, error)
-        return cls(query, root, told, unreadable, holder, paused)
+        return cls(query, root, told, unreadable, holder, asked)
+
+    @property
+    def paused(self) -> Action | None:
+        """Who paused the query; None where it is to run."""
+        return paused_by(self.asked)
 
     @property
     def warnings(self) -> tuple[str, ...]:

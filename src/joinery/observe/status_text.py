@@ -47,7 +47,8 @@ def status_lines(found: ProjectStatus, shown: int, *, detailed: bool = False) ->
     Args:
         found: What is shown.
         shown: The most products that are shown; those that want attention are the first.
-        detailed: Whether it is shown how far they have come in their sources.
+        detailed: Whether it is shown how far they have come in their sources, and what people did
+            last to them.
     """
     products = found.products[:shown]
     urgent = sum(each.wants_attention for each in found.products)
@@ -60,6 +61,7 @@ def status_lines(found: ProjectStatus, shown: int, *, detailed: bool = False) ->
             yield from _reasons(each)
             if detailed:
                 yield from (f"    {line}" for line in frontier_lines(each))
+                yield from (f"    {action}" for action in each.actions)
     if hidden := len(found.products) - len(products):
         yield f"… {hidden} more: joinery status --all"
     kept = {each.query: each.marks for each in products if each.marks is not None}

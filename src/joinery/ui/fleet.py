@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from joinery.delivery.action_log import LoggedAction
 from joinery.delivery.control import Action, ControlLog
 from joinery.delivery.query_paths import QueryPaths
 from joinery.errors import JoineryError, SpecError
@@ -29,6 +30,7 @@ from joinery.observe.status import (
     project_status,
     read_status,
 )
+from joinery.operate.actions import project_actions
 from joinery.plan.build import build_plan
 from joinery.plan.explain.page import (
     Explanation,
@@ -164,20 +166,20 @@ class Fleet:
         found = minutes_of(folder, standing.status.product, now=now)
         return [each for each in found if each.at > now - _DAY_S]
 
-    def actions(self, standing: Standing) -> tuple[Action, ...]:
-        """Return what operators asked of a product's query, the oldest first.
+    def actions(self, standing: Standing) -> tuple[LoggedAction, ...]:
+        """Return what people did to a product, the newest first, but for dead letters.
 
-        None where they cannot be read, of which its status warns.
+        What was done about those, their marks tell.
         """
-        try:
-            return self._control(standing).actions()
-        except OSError:
-            return ()
+        done = project_actions(Outline.of(standing.place.spec), [standing.status.product])
+        return tuple(each for each in done if not each.verb.startswith("dlq "))
 
     def paused(self, standing: Standing) -> Action | None:
         """Return who paused a product's query; None where it is to run, or nobody can tell."""
-        last = next(reversed(self.actions(standing)), None)
-        return last if last is not None and last.verb == "pause" else None
+        try:
+            return self._control(standing).paused
+        except OSError:
+            return None
 
     def letters(self, standing: Standing) -> KeptLetters | None:
         """Return the dead letters of a product; None as `kept_letters`."""

@@ -14,7 +14,7 @@ from urllib.parse import quote, urlencode
 
 from joinery._version import __version__
 from joinery.dead_letters.dead_letter import DeadLetter
-from joinery.delivery.control import Action
+from joinery.delivery.action_log import LoggedAction
 from joinery.model.moment import moment_text
 from joinery.model.status import QueryStatus
 from joinery.observe.history_file import Minute
@@ -263,7 +263,7 @@ def _newest(kept: KeptLetters | None) -> list[DeadLetter]:
 def _tables(
     told: QueryStatus | None,
     kept: KeptLetters | None,
-    actions: Sequence[Action],
+    actions: Sequence[LoggedAction],
     minutes: Sequence[Minute],
     standing: Standing,
 ) -> list[Table]:

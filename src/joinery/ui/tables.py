@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from joinery.dead_letters.dead_letter import DeadLetter, State
-from joinery.delivery.control import Action
+from joinery.delivery.action_log import LoggedAction
 from joinery.model.moment import moment_text
 from joinery.model.status import ProductTotals, QueryStatus
 from joinery.observe.history_file import Minute
@@ -262,11 +262,11 @@ def minute_table(minutes: Sequence[Minute]) -> Table:
     return Table("minutes", "the last 24 hours", columns, rows, "nothing was sent")
 
 
-def action_table(actions: Sequence[Action], handled: Sequence[HandledLetters] = ()) -> Table:
-    """Return what operators asked of a product's query, the newest first.
+def action_table(actions: Sequence[LoggedAction], handled: Sequence[HandledLetters] = ()) -> Table:
+    """Return what people did to a product, the newest first.
 
     Args:
-        actions: Its control log, the oldest first.
+        actions: But for its dead letters.
         handled: What they did about its dead letters.
     """
     columns = (
@@ -277,8 +277,8 @@ def action_table(actions: Sequence[Action], handled: Sequence[HandledLetters] = 
         Column("why", "why", long=True),
     )
     rows: list[Row] = [
-        {"at": each.at, "verb": each.verb, "letters": None, "by": each.by, "why": each.why}
-        for each in reversed(actions)
+        {"at": each.at, "verb": each.verb, "letters": None, "by": each.by, "why": each.told}
+        for each in actions
     ]
     rows += [
         {"at": each.at, "verb": _ASKED[each.state], "letters": each.count, "by": each.by, "why": ""}

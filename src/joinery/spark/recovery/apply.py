@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 
+from joinery.delivery.action_log import ActionLog
 from joinery.delivery.query_paths import QueryPaths, rebuild_paths
 from joinery.files import write_whole
 from joinery.place.place import Place
@@ -48,6 +49,7 @@ def apply_all(spec: ProjectSpec, queries: Mapping[str, Sequence[Product]]) -> Se
         for each in (one for one in found if one.noted is not None):
             checks[each.query]()
             _note(QueryPaths.of(root, each.query).checkpoint, each)
+            ActionLog(root).note("apply", (each.query,), _changed(each))
         return found
 
 
@@ -68,6 +70,12 @@ def _held(root: Place, query: str, held: ExitStack) -> Callable[[], None]:
 def _note(folder: Place, change: QueryChange) -> None:
     assert change.noted is not None
     write_whole(folder / FILE_NAME, change.noted.to_json(), synced=True)
+
+
+def _changed(change: QueryChange) -> str:
+    """Return what an apply changes of a query's products, in words."""
+    changed = [f"{name} {what}" for name, what in change.products.items() if what != "unchanged"]
+    return ", ".join(changed)
 
 
 def _check_fits(found: Sequence[QueryChange]) -> None:

@@ -1,0 +1,78 @@
+"""Who did what to a project, and how far it is, as its commands and its status tell."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from joinery.cli.main import main
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+PROJECT = """\
+name: shop
+sources: {changes: {files: {path: data}}}
+relations: {customer: {format: json, key: [id], fields: {id: long, name: string}}}
+products:
+  card: {root: customer, sink: {files: {path: out}}}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "joinery.yaml").write_text(PROJECT)
+    topic = tmp_path / "data" / "customer"
+    topic.mkdir(parents=True)
+    (topic / "1.jsonl").write_text('{"id": 7, "name": "Ada"}\n{"id": <i>}\n')
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def joinery(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    monkeypatch.setattr("sys.argv", ["joinery", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return int(ended.value.code or 0)
+
+
+def test_what_commands_do_is_on_record_and_shown(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("joinery.delivery.control.who", lambda: "ada@host")
+    commands = [
+        ["run", "--once"],
+        ["mark", "card"],
+        ["dlq", "drop", "--all"],
+        ["rescale", "--partitions", "3"],
+        ["pause", "card", "--why", "the night"],
+        ["resume", "card"],
+        ["run", "--once", "--rebuild"],
+    ]
+    for each in commands:
+        assert 0 == joinery(monkeypatch, *each), each
+    capsys.readouterr()
+
+    assert 0 == joinery(monkeypatch, "status", "--actions", "--json")
+    done = json.loads(capsys.readouterr().out)
+    assert 0 == joinery(monkeypatch, "status", "card")
+    shown = capsys.readouterr().out.splitlines()
+    assert 0 == joinery(monkeypatch, "status", "card", "--actions")
+    listed = capsys.readouterr().out.splitlines()
+
+    assert [
+        ("run --rebuild", [], ""),
+        ("resume", ["card"], ""),
+        ("pause", ["card"], "the night"),
+        ("rescale", ["card"], "3 partitions, n before"),
+        ("dlq drop", ["customer"], "1 dead letter"),
+        ("mark", ["card"], "batch 0"),
+    ] == [(each["verb"], each["about"], re.sub("[0-9]+ b", "n b", each["told"])) for each in done]
+    assert {"ada@host"} == {each["by"] for each in done}
+    assert "    shows changes up to customer/1.jsonl" in shown
+    last = [line.split(" at ")[0] for line in shown if " by ada@host at " in line]
+    assert [f"    {verb} by ada@host" for verb in ("run --rebuild", "resume", "pause")] == last
+    assert ["at", "action", "of", "by"] == listed[0].split()
+    assert len(done) == len(listed[1:])

@@ -1,0 +1,73 @@
+"""Who did what: nothing is lost, and nothing fails for it."""
+
+from __future__ import annotations
+
+import logging
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from joinery.delivery.action_log import ActionLog
+
+
+def test_what_was_done_is_told_with_who_and_when(tmp_path: Path) -> None:
+    log = ActionLog(tmp_path / "checkpoint")
+
+    log.note("mark", ["core"], "batch 7", by="ada@host")
+    log.note("table add", by="bob@host")
+
+    mark, added = log.actions()
+    assert ("mark", "ada@host", ("core",), "batch 7") == (mark.verb, mark.by, mark.about, mark.told)
+    assert ("table add", ()) == (added.verb, added.about)
+    assert mark.at <= added.at
+    assert [True, False] == [mark.is_about(["core", "x"]), mark.is_about(["x"])]
+    assert added.is_about(["x"])
+
+
+def test_nothing_is_lost_where_many_act_at_once(tmp_path: Path) -> None:
+    def act(number: int) -> None:
+        ActionLog(tmp_path).note("mark", [f"q{number}"], by="ada@host")
+
+    with ThreadPoolExecutor(8) as people:
+        list(people.map(act, range(200)))
+
+    assert {f"q{number}" for number in range(200)} == {
+        name for each in ActionLog(tmp_path).actions() for name in each.about
+    }
+
+
+def test_a_line_that_was_cut_off_hides_no_other(tmp_path: Path) -> None:
+    log, file = ActionLog(tmp_path), tmp_path / "_actions.jsonl"
+    log.note("mark", by="ada@host")
+    file.write_bytes(file.read_bytes()[:-9] + b'\n7\n[]\n{}\n{"verb": "mark", "at": "no"')
+    log.note("apply", by="ada@host")
+
+    assert ["apply"] == [each.verb for each in log.actions()]
+
+
+def test_of_a_long_log_the_end_is_read(tmp_path: Path) -> None:
+    log, file = ActionLog(tmp_path), tmp_path / "_actions.jsonl"
+    log.note("mark", told="first", by="ada@host")
+    log.note("mark", told="x" * (1 << 20), by="ada@host")
+    log.note("apply", by="ada@host")
+    size = file.stat().st_size
+
+    assert ["apply"] == [each.verb for each in log.actions()]
+    assert size == file.stat().st_size
+
+
+def test_an_action_goes_on_where_it_cannot_be_written_down(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    root = tmp_path / "checkpoint"
+    root.write_text("a file where a folder should be")
+
+    with caplog.at_level(logging.WARNING):
+        ActionLog(root).note("mark")
+
+    assert ["could not write down who did what"] == [each.message for each in caplog.records]
+
+
+def test_a_project_without_a_log_has_no_actions(tmp_path: Path) -> None:
+    assert () == ActionLog(tmp_path).actions()
