@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from joinery.app.state_rows import state_rows
     from joinery.app.status import status
     from joinery.app.stream import Stream
+    from joinery.app.touch import touch
     from joinery.app.wait import wait
     from joinery.app.why import where_to, why
     from joinery.errors import JoineryError
@@ -58,6 +59,7 @@ __all__ = [
     "state_rows",
     "status",
     "testing",
+    "touch",
     "wait",
     "where_to",
     "why",
@@ -73,6 +75,7 @@ _HOMES = {
     "state_documents": "joinery.app.state_documents",
     "state_rows": "joinery.app.state_rows",
     "status": "joinery.app.status",
+    "touch": "joinery.app.touch",
     "wait": "joinery.app.wait",
     **dict.fromkeys(("where_to", "why"), "joinery.app.why"),
     **dict.fromkeys(("Project", "load"), "joinery.app.project"),

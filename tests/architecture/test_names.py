@@ -37,6 +37,7 @@ PUBLIC = [
     "state_rows",
     "status",
     "testing",
+    "touch",
     "wait",
     "where_to",
     "why",

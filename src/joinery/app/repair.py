@@ -40,11 +40,21 @@ class Repair:
             DiffFailedError: The run has not answered in time; it will.
             SinkError: The sink cannot be written.
         """
+        return self.send(
+            [
+                Wanted(each.key, each.expected, each.held, each.version, each.judged_us)
+                for each in wrong
+            ]
+        )
+
+    def send(self, wanted: Sequence[Wanted]) -> Outcome:
+        """Return what became of documents that are to be sent again.
+
+        Raises:
+            DiffFailedError: The run has not answered in time; it will.
+            SinkError: The sink cannot be written.
+        """
         log = RepairLog(self._paths.repair_folder)
-        wanted = [
-            Wanted(each.key, each.expected, each.held, each.version, each.judged_us)
-            for each in wrong
-        ]
         id = log.ask(self._product.name, self._sink, wanted, Action.now("repair"))
         until = time.monotonic() + self._wait_s
         while (outcome := log.outcome(id)) is None:

@@ -207,6 +207,25 @@ def state(
 
 
 @commands.command(rich_help_panel=PANEL)
+def touch(
+    key: Annotated[
+        str, typer.Argument(help="What the documents' keys begin with; commas separate columns.")
+    ] = "",
+    file: ProjectFile = DEFAULT,
+    product: Annotated[
+        str,
+        typer.Option("--product", metavar="P", help="The product; optional if there is only one."),
+    ] = "",
+    every: Annotated[bool, typer.Option("--all", help="All documents of the product.")] = False,
+    timeout: HowLong = "1m",
+) -> None:
+    """Send documents again under higher versions, as after somebody altered them in a sink."""
+    from joinery.cli.touch import run_touch
+
+    raise typer.Exit(run_touch(file, key, product, every=every, timeout=timeout))
+
+
+@commands.command(rich_help_panel=PANEL)
 def mark(
     product: Annotated[
         list[str] | None, typer.Argument(metavar="P", help="Only the queries of these products.")
