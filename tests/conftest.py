@@ -45,12 +45,31 @@ _JAVA_OPTIONS = "JDK_JAVA_OPTIONS"
 _SCRATCH = pytest.StashKey[Path]()
 
 
+class _Examples:
+    """Looks for examples in the docstrings of those modules only that have any.
+
+    To look through a module takes as long as to collect a file of tests, in each process.
+    """
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collect_file(
+        self,
+    ) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+        found = yield
+        return [e for e in found if not isinstance(e, DoctestModule) or _has_examples(e.path)]
+
+
+def _has_examples(module: Path) -> bool:
+    return module.suffix == ".py" and b">>> " in module.read_bytes()
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Let what tests start in a JVM of its own do without the second compiler and the verifier.
 
     Its temporary files go where they are removed in the end: one that a test kills leaves all.
     What reads logs for these processes shares one, and captures have their classes from an archive.
     """
+    config.pluginmanager.register(_Examples())  # a hook of this file has no say on files of `src`
     for each in (warm_doors, class_archives):
         each.install(pytest.MonkeyPatch())
     if _JAVA_OPTIONS not in os.environ:  # where processes beside this one run tests, they have it
@@ -79,13 +98,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for each in terminalreporter.getreports("rerun"):
         terminalreporter.write_sep("_", f"failed at first: {each.nodeid}")
         terminalreporter.write_line(each.longreprtext)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
-    """Look for no examples in the docstrings of tests: only those of `src` have any."""
-    found = yield
-    return [each for each in found if not isinstance(each, DoctestModule)]
 
 
 @pytest.hookimpl(optionalhook=True)
