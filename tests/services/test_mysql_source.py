@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
@@ -84,6 +85,18 @@ def joinery(folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
+def reached(folder: Path) -> tuple[int, int] | None:
+    """Return up to where of the binary log a product shows all, if it is told: file, position."""
+    [status] = jn.status(folder / "joinery.yaml").products
+    [found] = status.frontiers or [None]
+    if found is None or found.sure != "exact":
+        return None
+    assert found.committed_at is not None
+    assert abs(found.committed_at - time.time()) < 600
+    file, _, position = found.place.partition(":")
+    return int(file.rpartition(".")[2]), int(position)
+
+
 def test_rows_that_were_there_and_changes_since_become_documents(
     folder: Path, link: MysqlLink, spark: SparkSession
 ) -> None:
@@ -102,14 +115,20 @@ def test_rows_that_were_there_and_changes_since_become_documents(
     link.rows("delete from purchase where id = 11")
     link.rows("commit")
     until(lambda: documents(folder) == truth(link))
+    until(lambda: reached(folder))
     status = joinery(folder, "source", "status")
     run.stop()
+    before = reached(folder)
     link.rows("flush binary logs")
     link.rows("delete from customer where id = 1")
     link.rows("insert into customer values (5, 'Eve'), (6, 'Fay')")
     jn.run(spark, project, once=True).await_termination()
 
     assert documents(folder) == truth(link)
+    after = reached(folder)
+    assert before is not None
+    assert after is not None
+    assert before < after
     assert "running, " in status
     joinery(folder, "source", "drop", "db")
     assert not (folder / ".joinery" / "spool" / "db").exists()

@@ -23,6 +23,7 @@ import joinery as jn
 from joinery.dev.service import Service
 from joinery.observe.connector import lsn_of
 from joinery.observe.frontier import WaitError
+from joinery.observe.status_text import frontier_lines
 from joinery.observe.wait import WaitTimeoutError
 
 if TYPE_CHECKING:
@@ -221,3 +222,34 @@ def test_a_commit_of_a_captured_database_is_read_after_waiting_for_it(
                 jn.wait(file, "profile", "FFFF/0", timeout="1s")
 
     assert [[[0]] * 2, [[0, 1]] * 2, [[0, 1, 2]] * 2] == found
+
+
+BEATING = """\
+name: shop
+sources: {{log: {{kafka: {{bootstrap: "{bootstrap}", heartbeat: {topic}-beats}}}}}}
+relations: {{orders: {{topic: {topic}, format: json, key: [id], fields: {{id: long}}}}}}
+products: {{order: {{root: orders, sink: {{files: {{path: out}}}}}}}}
+"""
+
+
+def test_a_heartbeat_tells_up_to_when_a_product_probably_shows_all(
+    kafka_spark: SparkSession, kafka: Service, tmp_path: Path
+) -> None:
+    topic, log = f"orders-{uuid.uuid4().hex[:8]}", Log(kafka.address, {})
+    log.create(topic, 2)
+    log.create(f"{topic}-beats")
+    file = tmp_path / "joinery.yaml"
+    file.write_text(BEATING.format(bootstrap=log.bootstrap, topic=topic), encoding="utf-8")
+    begun = time.time()
+
+    with going(kafka_spark, tmp_path):
+        log.put(topic, {"id": 1})
+        until(lambda: [1] == [len(read) for *_, read in reached(file, "order")])
+        before = reached(file, "order")[0]
+        log.put(f"{topic}-beats", {"ts_ms": 1})
+        until(lambda: reached(file, "order")[0][0] == "probable")
+        [status] = jn.status(file).products
+
+    assert ("read", "") == before[:2]
+    assert begun - 1 <= (status.frontiers[0].committed_at or 0.0) <= time.time()
+    assert "the heartbeat of" in "\n".join(frontier_lines(status))
