@@ -131,7 +131,7 @@ def test_a_slot_that_goes_under_a_capture_ends_it(
     # It was gone, or had been made anew by the connector just as it began to follow.
     assert capture.error.message in (
         'slot "joinery_t" is gone, and with it changes that were not captured yet',
-        'slot "joinery_t" was moved past what was captured: changes are lost',
+        'slot "joinery_t" was dropped, or moved past what was captured: changes are lost',
     )
     assert "joinery run --rebuild" in capture.error.hint
 
@@ -153,7 +153,7 @@ def test_a_slot_that_was_made_anew_or_moved_on_is_refused(
     link.execute("insert into customer values (1, 'lost')")
     link.execute("select pg_replication_slot_advance('joinery_t', pg_current_wal_lsn())")
 
-    with pytest.raises(CaptureLostError, match="was moved past what was captured"):
+    with pytest.raises(CaptureLostError, match="was dropped, or moved past what was captured"):
         prepare(database(server), spool)
 
 

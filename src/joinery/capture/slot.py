@@ -109,8 +109,8 @@ def _has_end(link: Link, database: PostgresDatabase, spool: SpoolFolder) -> bool
 
 def _moved(database: PostgresDatabase) -> CaptureLostError:
     return CaptureLostError(
-        f'slot "{database.slot}" was moved past what was captured: changes are lost',
-        detail="Another client has read from it, or created it again.",
+        f'slot "{database.slot}" was dropped, or moved past what was captured: changes are lost',
+        detail="Somebody dropped it, so that it was created again, or another client read from it.",
         hint=ANEW,
     )
 

@@ -131,6 +131,7 @@ class QueryStatus:
         state: What the run said of itself.
         why: Why it failed.
         code: Of the error that it failed with.
+        hint: What to do about that.
         began_at: When the run began, in seconds since 1970.
         written_at: Likewise.
         paused: Whether it stands still because somebody paused it.
@@ -157,6 +158,7 @@ class QueryStatus:
     written_at: float
     why: str = ""
     code: str = ""
+    hint: str = ""
     paused: bool = False
     live: bool = False
     caught_up: bool = False
@@ -190,6 +192,7 @@ class QueryStatus:
             "state": self.state,
             "why": self.why,
             "code": self.code,
+            "hint": self.hint,
             "began_at": moment_text(self.began_at),
             "written_at": moment_text(self.written_at),
             "paused": self.paused,
@@ -225,6 +228,7 @@ class QueryStatus:
             state=cast(RunState, told["state"]),
             why=told["why"],
             code=told["code"],
+            hint=told.get("hint", ""),
             began_at=seconds_of(told["began_at"]),
             written_at=seconds_of(told["written_at"]),
             paused=told.get("paused", False),

@@ -68,6 +68,7 @@ class ProductStatus:
     Attributes:
         query: The query that runs it.
         because: Why, in words; empty while it is live, and nobody paused it.
+        hint: What to do about that, where its run failed and said so.
         fresh_s: How old what it does not show yet is: while it keeps up, the mean age of changes
             when their documents were published, in the last minute; else the time since it last
             had all that its sources had. None where nobody can tell.
@@ -97,6 +98,7 @@ class ProductStatus:
     query: str
     state: State
     because: str = ""
+    hint: str = ""
     fresh_s: float | None = None
     rows_left: int = 0
     bytes_left: int = 0
@@ -132,6 +134,7 @@ class ProductStatus:
             "query": self.query,
             "state": self.state,
             "because": self.because,
+            "hint": self.hint,
             "fresh_s": None if self.fresh_s is None else round(self.fresh_s, 3),
             "rows_left": self.rows_left,
             "bytes_left": self.bytes_left,
@@ -332,6 +335,7 @@ class _Run:
             query=self.query,
             state=state,
             because=because,
+            hint=" ".join(told.hint.split()) if state == "failed" else "",
             fresh_s=_fresh_s(state, mine, told, now),
             rows_left=sum(told.rows_left.get(each, 0) for each in mine.relations),
             bytes_left=sum(told.bytes_left.get(each, 0) for each in mine.relations),
@@ -379,7 +383,8 @@ class _Run:
             return "live", ""
         if told.caught_up_at is None and told.batch is None:
             return "starting", waits_for(held_up)
-        if told.caught_up_at is not None and now - told.caught_up_at < BEHIND_S:
+        kept_up = told.caught_up_at is not None and now - told.caught_up_at < BEHIND_S
+        if kept_up and not held_up:
             return "live", ""
         return "behind", why_behind(told, now, held_up)
 

@@ -125,13 +125,19 @@ class StatusFiles:
     def end(self, failure: Exception | None) -> None:
         """Tell how the run ended."""
         state: RunState = "ended" if failure is None else "failed"
-        code, why = "", str(failure or "")
+        code, why, hint = "", str(failure or ""), ""
         if isinstance(failure, JoineryError):
-            code, why = failure.code, failure.message
-        self._write_all({}, state, why, code)
+            code, why, hint = failure.code, failure.message, failure.hint
+        self._write_all({}, state, why=why, code=code, hint=hint)
 
     def _write_all(
-        self, caught_up: Mapping[str, bool], state: RunState, why: str = "", code: str = ""
+        self,
+        caught_up: Mapping[str, bool],
+        state: RunState,
+        *,
+        why: str = "",
+        code: str = "",
+        hint: str = "",
     ) -> None:
         with self._writing:  # what is waited for before the queries start, any thread tells
             if self._over:
@@ -142,7 +148,7 @@ class StatusFiles:
                 if self._is_taken_over(query):
                     continue
                 status = self._status(query, products, progress, now, caught_up.get(query, False))
-                self._write(replace(status, state=state, why=why, code=code))
+                self._write(replace(status, state=state, why=why, code=code, hint=hint))
                 self._note_minute(status, last=state != "running")
 
     def _status(

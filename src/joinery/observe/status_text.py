@@ -119,6 +119,8 @@ def frontier_text(frontier: SourceFrontier) -> str:
 def _reasons(status: ProductStatus) -> Iterator[str]:
     if status.because and status.state != "ended":
         yield f"    because {status.because}"
+    if status.hint:
+        yield f"    hint: {status.hint}"
     for each in status.missed:
         yield f"    {each}"
     if hot := hot_text(status.hot_keys):

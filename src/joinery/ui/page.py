@@ -178,7 +178,8 @@ def _shown(standing: Standing) -> dict[str, object]:
     ran = status.told
     because = "" if status.state == "ended" else status.because
     hot = hot_text(status.hot_keys)
-    reasons = [f"because {because}" if because else "", *status.missed, hot]
+    hint = f"hint: {status.hint}" if status.hint else ""
+    reasons = [f"because {because}" if because else "", hint, *status.missed, hot]
     behind = f"{status.rows_left:,}"
     if status.bytes_left and not status.rows_left:
         behind = size_text(status.bytes_left)
@@ -190,6 +191,7 @@ def _shown(standing: Standing) -> dict[str, object]:
         "kind": status.state.replace(" ", "-"),
         "mark": MARKS.get(status.state, "○"),
         "because": because,
+        "hint": hint,
         "missed": status.missed,
         "hot": hot,
         "reasons": [each for each in reasons if each],

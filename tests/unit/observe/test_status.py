@@ -349,13 +349,26 @@ def test_what_is_waited_for_is_named_before_its_grace_period_is_over(spec: Proje
     assert ("behind", "it waits for redis: refused") == (found.state, found.because)
 
 
-def test_a_failure_is_told_with_its_code(spec: ProjectSpec) -> None:
-    failed = replace(CAUGHT_UP, state="failed", why="the disk is full", code="RUN_FAILED")
+def test_what_is_waited_for_is_named_at_once(spec: ProjectSpec) -> None:
+    away = Waiting(product="person", target="redis", reason="refused.", attempts=1, since=NOW - 1)
+
+    found = told(spec, replace(CAUGHT_UP, caught_up=False, waiting=(away,)))
+
+    assert ("behind", "it waits for redis: refused") == (found.state, found.because)
+    assert not found.wants_attention
+
+
+def test_a_failure_is_told_with_its_code_and_what_to_do(spec: ProjectSpec) -> None:
+    failed = replace(
+        CAUGHT_UP, state="failed", why="the disk is full", code="RUN_FAILED", hint="Free some."
+    )
 
     found = told(spec, failed)
 
     assert ("failed", "the disk is full [RUN_FAILED]") == (found.state, found.because)
     assert found.wants_attention
+    told_lines = str(project_status(spec, clock=lambda: NOW)).splitlines()
+    assert "    hint: Free some." in told_lines
 
 
 def test_open_dead_letters_of_its_topics_count(spec: ProjectSpec, tmp_path: Path) -> None:
