@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import random
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from tests.sqlite_file import sqlite_file
 
 PROJECT = """\
 name: chaos
@@ -136,7 +136,7 @@ def assert_documents(folder: Path, expected: Documents) -> None:
             assert (value["pull_revs"] or 0) >= (before["pull_revs"] or 0)
         newest[key], versions[key] = value, line["version"]
     assert expected == newest
-    with closing(sqlite3.connect(folder / "out/documents.db")) as database, database:
+    with sqlite_file(folder / "out/documents.db") as database:
         rows = database.execute("SELECT id, document, version FROM profile").fetchall()
     assert expected == {key: json.loads(text) for key, text, _ in rows}
     assert versions == {key: version for key, _, version in rows}

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import random
-import sqlite3
 from collections import deque
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
+
+from tests.sqlite_file import sqlite_file
 
 PROJECT = """\
 name: churn
@@ -145,6 +145,6 @@ def write_changes(folder: Path, number: int, changes: Iterator[tuple[str, Row]])
 
 def published(folder: Path) -> dict[int, Row]:
     """Return the documents that the sink holds."""
-    with closing(sqlite3.connect(folder / "out/documents.db")) as database, database:
+    with sqlite_file(folder / "out/documents.db") as database:
         rows = database.execute("SELECT id, document FROM profile").fetchall()
     return {key: json.loads(text) for key, text in rows}

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
-import sqlite3
 import sys
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from tests.sqlite_file import sqlite_file
 
 from joinery.sinks.line import StagedRow, read_rows
 from joinery.sinks.protocol import Guarantee, StagedBatch, Written, make_sink
@@ -51,7 +50,7 @@ def test_files(case: SinkCase, tmp_path: Path) -> None:
 @EACH_CASE
 def test_sqlite(case: SinkCase, tmp_path: Path) -> None:
     def read(product: str) -> Iterator[StagedRow]:
-        with closing(sqlite3.connect(tmp_path / "out.db")) as database, database:
+        with sqlite_file(tmp_path / "out.db") as database:
             if product not in {
                 row[0] for row in database.execute("SELECT name FROM sqlite_master")
             }:

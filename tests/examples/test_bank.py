@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ from examples.bank.serving import Views
 from examples.log import FileLog
 from examples.page import served
 from tests.examples.browser import BROWSER, dumped
+from tests.sqlite_file import sqlite_file
 
 import joinery as jn
 from joinery.testing.changes import RowChange, insert
@@ -86,7 +85,7 @@ def test_there_is_nothing_to_show_before_the_first_batch(tmp_path: Path) -> None
 
 def test_suspicious_accounts_are_shown_with_their_statements(tmp_path: Path) -> None:
     file = tmp_path / "bank.db"
-    with closing(sqlite3.connect(file)) as database, database:
+    with sqlite_file(file) as database:
         for view, row in (
             ("account", {"owner": "Ada", "balance": 100}),
             ("statement", {"owner": "Ada", "balance": 100, "entries": []}),

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 from examples.coffee_shop.serving import SqliteServing, shown
 from examples.page import served
 from tests.examples.browser import BROWSER, dumped
+from tests.sqlite_file import sqlite_file
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ORDER = {
@@ -28,7 +27,7 @@ ORDER = {
 @pytest.mark.skipif(BROWSER is None, reason="there is no Chromium here")
 def test_a_browser_shows_the_orders(tmp_path: Path) -> None:
     path = tmp_path / "shop.db"
-    with closing(sqlite3.connect(path)) as database, database:
+    with sqlite_file(path) as database:
         database.execute(f"CREATE TABLE enriched_orders ({', '.join(ORDER)})")
         marks = ", ".join("?" for _ in ORDER)
         database.execute(f"INSERT INTO enriched_orders VALUES ({marks})", tuple(ORDER.values()))

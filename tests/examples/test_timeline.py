@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,6 +11,7 @@ from examples.page import served
 from examples.timeline.network import HOT_ABOVE, LIMIT, NAMES, Network
 from examples.timeline.serving import Timelines
 from tests.examples.browser import BROWSER, dumped
+from tests.sqlite_file import sqlite_file
 
 import joinery as jn
 from joinery.testing.changes import insert
@@ -48,7 +47,7 @@ def test_there_is_nothing_to_show_before_the_first_batch(tmp_path: Path) -> None
 
 def test_the_fullest_timelines_are_shown_with_names(tmp_path: Path) -> None:
     file = tmp_path / "timelines.db"
-    with closing(sqlite3.connect(file)) as database, database:
+    with sqlite_file(file) as database:
         database.execute("create table timeline (id, document)")
         for user in range(1, 7):
             told = {"name": NAMES[user - 1], "posts": [], "posts_total": user, "posts_hot": [2]}

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 import threading
 import time
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,6 +13,7 @@ from examples.page import served
 from examples.web_traffic.serving import Traffic
 from examples.web_traffic.site import Site
 from tests.examples.browser import BROWSER, dumped
+from tests.sqlite_file import sqlite_file
 
 ROOT = Path(__file__).parents[2] / "examples/web_traffic"
 
@@ -50,7 +49,7 @@ def test_there_is_nothing_to_show_before_the_first_view(tmp_path: Path) -> None:
 
 def test_a_second_is_shown_with_what_it_had_when_first_seen(tmp_path: Path) -> None:
     file = tmp_path / "traffic.db"
-    with closing(sqlite3.connect(file)) as database, database:
+    with sqlite_file(file) as database:
         database.execute("create table seconds (window_start, requests, p50_ms, p99_ms, visitors)")
         for second in (1, 2, 3):
             at = f"2026-03-01T00:00:0{second}Z"
@@ -58,7 +57,7 @@ def test_a_second_is_shown_with_what_it_had_when_first_seen(tmp_path: Path) -> N
     traffic = Traffic(file)
 
     before = traffic.shown()["seconds"]
-    with closing(sqlite3.connect(file)) as database, database:
+    with sqlite_file(file) as database:
         database.execute("update seconds set requests = 8")
     after = traffic.shown()["seconds"]
 

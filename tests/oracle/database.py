@@ -10,8 +10,9 @@ import json
 import re
 import sqlite3
 from collections.abc import Sequence
-from contextlib import closing
 from typing import Any
+
+from tests.sqlite_file import sqlite_file
 
 from joinery.model.change import Change
 from joinery.project.node import NodeSpec
@@ -24,7 +25,7 @@ _WORD = re.compile(r"'[^']*'|\b(e\d+)\.(\w+)|\b(e\d+)_total\b|\b([kjcov]\d+)\b(?
 
 def documents(project: ProjectSpec, changes: Sequence[Change]) -> dict[str, Any]:
     """Return the documents after all changes, by the JSON text of the root key's values."""
-    with closing(sqlite3.connect(":memory:")) as database, database:
+    with sqlite_file(":memory:") as database:
         for relation in project.relations:
             _fill(database, relation, [c for c in changes if c.relation == relation.name])
         root = project.products[0].root

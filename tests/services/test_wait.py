@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import socket
-import sqlite3
 import time
 import uuid
-from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +16,7 @@ import pytest
 from tests.services.captured import new_database, until
 from tests.services.log import Log
 from tests.session_run import going
+from tests.sqlite_file import sqlite_file
 
 import joinery as jn
 from joinery.dev.service import Service
@@ -62,7 +61,7 @@ def shown(folder: Path) -> list[list[Any]]:
         for each in sorted((folder / "out" / "profile").glob("*.jsonl"))
         for line in each.read_text().splitlines()
     ]
-    with closing(sqlite3.connect(folder / "out.db")) as database, database:
+    with sqlite_file(folder / "out.db") as database:
         [(held,)] = database.execute("SELECT document FROM profile").fetchall()
     return [[each["id"] for each in found["orders"]] for found in (lines[-1], json.loads(held))]
 
@@ -83,7 +82,7 @@ def reached(file: Path, product: str) -> list[tuple[str, str, tuple[str, ...]]]:
 
 
 def spoil(folder: Path) -> None:
-    with closing(sqlite3.connect(folder / "out.db")) as database, database:
+    with sqlite_file(folder / "out.db") as database:
         database.execute("UPDATE profile SET document = '{}'")
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-import sqlite3
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from tests.sqlite_file import sqlite_file
 
 from joinery.spark.batch.run import Run, RunOptions
 from joinery.vault.erasure import erase
@@ -71,7 +72,7 @@ def run(spark: SparkSession, project: Any, *, rebuild: bool = False) -> None:
 
 def shown(folder: Path, product: str = "profile") -> dict[Any, str]:
     """Return the documents of the sink that reveals, as the bytes that stand there."""
-    with closing(sqlite3.connect(folder / "clear.db")) as database, database:
+    with sqlite_file(folder / "clear.db") as database:
         rows = database.execute(f"SELECT * FROM {product}")
         at = [each[0] for each in rows.description].index("document")
         return {row[0] if at == 1 else row[:at]: row[at] for row in rows}

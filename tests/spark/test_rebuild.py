@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.spark.customers import documents
+from tests.sqlite_file import sqlite_file
 
 import joinery as jn
 from joinery.errors import StateMismatchError
@@ -63,7 +63,7 @@ def spooled_project(folder: Path) -> Any:
 
 
 def table(folder: Path) -> dict[int, tuple[dict[str, Any], int]]:
-    with closing(sqlite3.connect(folder / "shop.db")) as database, database:
+    with sqlite_file(folder / "shop.db") as database:
         rows = database.execute("SELECT id, document, version FROM profile").fetchall()
     return {key: (json.loads(text), version) for key, text, version in rows}
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterable, Mapping
-from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.sqlite_file import sqlite_file
 
 import joinery as jn
 from joinery.sinks.line import read_rows
@@ -84,7 +83,7 @@ def run(spark: SparkSession, folder: Path, text: str) -> Run:
 
 
 def stored(folder: Path, columns: str) -> list[tuple[Any, ...]]:
-    with closing(sqlite3.connect(folder / "out.db")) as database, database:
+    with sqlite_file(folder / "out.db") as database:
         return list(database.execute(f"select {columns} from s order by 1"))
 
 

@@ -7,11 +7,9 @@ import asyncio
 import json
 import shutil
 import signal
-import sqlite3
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -19,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 from pyspark.sql import functions as F
+from tests.sqlite_file import sqlite_file
 
 import joinery as jn
 from joinery.delivery.lease import Lease
@@ -95,13 +94,13 @@ class Project:
 
     def table(self) -> list[tuple[int, str]]:
         """Return the documents that sqlite holds."""
-        with closing(sqlite3.connect(self.folder / "out/shop.db")) as database, database:
+        with sqlite_file(self.folder / "out/shop.db") as database:
             rows = database.execute("SELECT id, document FROM profile ORDER BY id").fetchall()
         return [(key, json.loads(text)["name"]) for key, text in rows]
 
     def sold(self) -> list[tuple[int, str]]:
         """Return the orders that sqlite holds, each with its customer."""
-        with closing(sqlite3.connect(self.folder / "out/shop.db")) as database, database:
+        with sqlite_file(self.folder / "out/shop.db") as database:
             rows = database.execute("SELECT number, document FROM sold ORDER BY 1").fetchall()
         return [(key, json.loads(text)["by"]["name"]) for key, text in rows]
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from tests.sqlite_file import sqlite_file
 
 from joinery.app.project import load
 from joinery.spark.batch.run import run
@@ -34,7 +33,7 @@ def test_a_run_to_the_end_empties_its_spools(spark: SparkSession, tmp_path: Path
 
     run(spark, load(tmp_path / "joinery.yaml"), once=True).await_termination()
 
-    with closing(sqlite3.connect(tmp_path / "out.db")) as database, database:
+    with sqlite_file(tmp_path / "out.db") as database:
         rows = database.execute("SELECT id, document FROM profile ORDER BY id").fetchall()
     assert [(1, "Ada"), (2, "Bob")] == [(key, json.loads(text)["name"]) for key, text in rows]
     spools = tmp_path / ".joinery/checkpoint/profile/joinery-spool/profile"

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import logging
-import sqlite3
 import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.sqlite_file import sqlite_file
 
 import joinery as jn
 from joinery.errors import JoineryError
@@ -114,7 +113,7 @@ def test_a_run_that_waits_ends_and_the_event_goes_when_its_row_comes(
 def test_a_lookup_in_a_store_asks_each_key_of_a_batch_once(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    with closing(sqlite3.connect(tmp_path / "app.db")) as database, database:
+    with sqlite_file(tmp_path / "app.db") as database:
         database.execute("create table customers (id integer, name text, tier text)")
         database.execute("insert into customers values (7, 'Ada', 'gold')")
     store = "read: database, store: {sqlite: {path: app.db}}, cache: {negative: 0s}"

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from tests.session_run import going, run_to_end, until
+from tests.sqlite_file import sqlite_file
 
 import joinery as jn
 from joinery.app.touch import TouchError
@@ -50,7 +49,7 @@ def put(folder: Path, name: str, *items: tuple[str, int, str]) -> None:
 
 def in_database(folder: Path) -> dict[str, str | None]:
     """Return the names in one of the sinks."""
-    with closing(sqlite3.connect(folder / "out.db")) as database, database:
+    with sqlite_file(folder / "out.db") as database:
         found = database.execute("SELECT shop || id, document FROM card").fetchall()
     return {key: json.loads(document).get("name") for key, document in found}
 
@@ -67,7 +66,7 @@ def versions(folder: Path) -> dict[str, list[int]]:
 
 
 def spoil(folder: Path) -> None:
-    with closing(sqlite3.connect(folder / "out.db")) as database, database:
+    with sqlite_file(folder / "out.db") as database:
         database.execute("UPDATE card SET document = '{}' WHERE id = 1")
         database.execute("DELETE FROM card WHERE id = 2")
 

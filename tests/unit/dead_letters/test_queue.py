@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.sqlite_file import sqlite_file
 
 from joinery.dead_letters.queue import DeadLetterQueue, DeadLetterSelectionError, Selection, grouped
 from joinery.dead_letters.replay import line_of
@@ -410,10 +411,8 @@ def test_an_event_of_a_stream_is_sent_however_old(queue: DeadLetterQueue, tmp_pa
 
 
 def documents(folder: Path, table: str = "profile") -> list[Any]:
-    import sqlite3
-    from contextlib import closing
 
-    with closing(sqlite3.connect(folder / "shop.db")) as database, database:
+    with sqlite_file(folder / "shop.db") as database:
         there = database.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (table,)).fetchone()
         return database.execute(f"SELECT * FROM {table}").fetchall() if there else []
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import decimal
-import sqlite3
 from collections.abc import Mapping
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError, NoRegionError
+from tests.sqlite_file import sqlite_file
 
 from joinery.errors import LookupOptionError
 from joinery.expression.typed import Expression
@@ -106,7 +105,7 @@ def test_sqlite_a_file_or_a_table_that_is_not_there_may_come(tmp_path: Path) -> 
     store = make_store("sqlite", PERSON, {"path": "shop.db"}, tmp_path)
     with pytest.raises(LookupUnavailableError) as first:
         store.open()
-    with closing(sqlite3.connect(tmp_path / "shop.db")) as database, database:
+    with sqlite_file(tmp_path / "shop.db") as database:
         database.execute("CREATE TABLE other (id)")
     with pytest.raises(LookupUnavailableError) as second:
         store.open()
@@ -116,7 +115,7 @@ def test_sqlite_a_file_or_a_table_that_is_not_there_may_come(tmp_path: Path) -> 
 
 
 def test_sqlite_a_column_that_is_not_there_is_told(tmp_path: Path) -> None:
-    with closing(sqlite3.connect(tmp_path / "shop.db")) as database, database:
+    with sqlite_file(tmp_path / "shop.db") as database:
         database.execute("CREATE TABLE person (id, nam)")
 
     with pytest.raises(LookupStoreError) as refused:
@@ -223,7 +222,7 @@ def test_the_columns_that_a_lookup_reads_are_asked_for_and_no_others(tmp_path: P
 
 def made(folder: Path, *statements: str) -> WholeStore:
     """Return the store of a table of persons, which the statements make, opened."""
-    with closing(sqlite3.connect(folder / "app.db")) as database, database:
+    with sqlite_file(folder / "app.db") as database:
         for each in statements:
             database.execute(each)
     store = make_store("sqlite", PERSON, {"path": "app.db"}, folder)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import decimal
 import json
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.sqlite_file import sqlite_file
 
 from joinery.delivery.outlet import PatientSink
 from joinery.errors import SinkOptionError
@@ -74,7 +73,7 @@ def tombstone(owner: str, number: int, *, version: int) -> str:
 
 
 def rows(tmp_path: Path) -> list[tuple[object, ...]]:
-    with closing(sqlite3.connect(tmp_path / "out/documents.db")) as database, database:
+    with sqlite_file(tmp_path / "out/documents.db") as database:
         return database.execute("SELECT * FROM ticket ORDER BY owner, number").fetchall()
 
 
@@ -141,7 +140,7 @@ def test_a_version_that_is_no_number_is_older_than_any(
     version: object, sink: SqliteSink, stage: Stage, tmp_path: Path
 ) -> None:
     sink.write(stage(upsert("ann", 1, "a", version=5), upsert("bob", 2, "b", version=5)))
-    with closing(sqlite3.connect(tmp_path / "out/documents.db")) as database, database:
+    with sqlite_file(tmp_path / "out/documents.db") as database:
         database.execute("UPDATE ticket SET version = ?", [version])
 
     sink.write(stage(upsert("ann", 1, "c", version=6), tombstone("bob", 2, version=6), batch_id=1))
@@ -199,7 +198,7 @@ def test_an_object_in_a_key_is_its_json_text(tmp_path: Path, stage: Stage) -> No
     assert [one, two] == sorted(sink.keys(stage(batch_id=1, key=pair)))
     sink.write(stage(gone, batch_id=1, key=pair))
 
-    with closing(sqlite3.connect(tmp_path / "out/documents.db")) as database, database:
+    with sqlite_file(tmp_path / "out/documents.db") as database:
         held = database.execute("SELECT * FROM ticket").fetchall()
     assert [(1, '{"n":4,"a":3}', '{"title":"t"}', 5)] == held
 
@@ -437,7 +436,7 @@ def test_in_columns_a_name_and_a_text_are_kept_whatever_characters_they_have(
     columns.write(wide(stage, document, value=value))
     columns.write(wide(stage, document.replace("\\u0000", ""), value=value, version=6))
 
-    with closing(sqlite3.connect(tmp_path / "out/documents.db")) as database, database:
+    with sqlite_file(tmp_path / "out/documents.db") as database:
         kept = database.execute("SELECT * FROM ticket").fetchall()
     assert [("ann", 1, 'a"b', "1.50", '[""]', "xy", 1, 6)] == kept
 
@@ -466,7 +465,7 @@ def test_in_columns_the_key_may_have_a_version_and_a_document(
     write('{"title":"late"}', 6)
     write('{"title":"second"}', 8)
 
-    with closing(sqlite3.connect(tmp_path / "out/documents.db")) as database, database:
+    with sqlite_file(tmp_path / "out/documents.db") as database:
         kept = database.execute("SELECT * FROM ticket").fetchall()
     assert [(1, "a", "second", 8)] == kept
 

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from decimal import Decimal as D
 from pathlib import Path
 
 import pytest
+from tests.sqlite_file import sqlite_file
 from tests.unit.solutions.relational.products import (
     FIRST,
     PRODUCT,
@@ -196,7 +195,7 @@ def test_an_added_column_is_null_in_the_rows_that_stand(state: SqliteState, path
     ],
 )
 def test_a_table_of_somebody_else_is_refused(tmp_path: Path, table: str, told: str) -> None:
-    with closing(sqlite3.connect(tmp_path / "other.db")) as database, database:
+    with sqlite_file(tmp_path / "other.db") as database:
         database.execute(f"CREATE TABLE {table}")
 
     with pytest.raises(StoreError, match=told) as error:
@@ -292,7 +291,7 @@ def test_a_disk_that_is_full_is_an_outage_and_leaves_what_stood(
 ) -> None:
     state.write("user", {(1,): stored({"id": 1, "name": "a"})})
     state.acknowledge(FIRST, {})
-    with closing(sqlite3.connect(path)) as link, link:
+    with sqlite_file(path) as link:
         (pages,) = link.execute("PRAGMA page_count").fetchone()
     state._link.execute(f"PRAGMA max_page_count = {pages}")
     state.begin(SECOND)

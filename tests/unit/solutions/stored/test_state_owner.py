@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pickle
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.sqlite_file import sqlite_file
 from tests.unit.solutions.relational.products import FIRST, PRODUCT, SECOND, stored
 
 from joinery.solutions.choose import SolutionPlace, open_solution
@@ -51,14 +50,14 @@ def test_a_refused_project_leaves_no_table(tmp_path: Path) -> None:
     place = SolutionPlace(tmp_path, "p", owner=OURS)
     database = {"database": f"sqlite:///{tmp_path / 'shared.db'}"}
     open_solution("rdbms-store", [PRODUCT], database, place).close()
-    with closing(sqlite3.connect(tmp_path / "shared.db")) as link, link:
+    with sqlite_file(tmp_path / "shared.db") as link:
         link.execute('DROP TABLE "p__star"')
 
     other = SolutionPlace(tmp_path, "p", owner=THEIRS)
     with pytest.raises(OwnedError):
         open_solution("rdbms-trigger", [PRODUCT], database, other)
 
-    with closing(sqlite3.connect(tmp_path / "shared.db")) as link, link:
+    with sqlite_file(tmp_path / "shared.db") as link:
         assert [] == link.execute("PRAGMA table_info(p__star)").fetchall()
 
 
@@ -85,7 +84,7 @@ def test_a_project_that_begins_anew_takes_its_own_tables(tmp_path: Path) -> None
 def test_tables_from_before_there_were_marks_are_marked(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
     SqliteState([PRODUCT], path).close()
-    with closing(sqlite3.connect(path)) as link, link:
+    with sqlite_file(path) as link:
         link.execute("ALTER TABLE p__batch DROP COLUMN project")
 
     SqliteState([PRODUCT], path, owner=OURS).close()

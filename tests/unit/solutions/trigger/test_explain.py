@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.sqlite_file import sqlite_file
 from tests.unit.solutions.trigger.shop import product
 
 from joinery.expression.expression import build_expression
@@ -65,7 +65,7 @@ def test_it_shows_the_plans_of_a_database(triggered: Product, file: Path) -> Non
 
 
 def test_it_warns_of_a_missing_index(triggered: Product, file: Path) -> None:
-    with closing(sqlite3.connect(file)) as database, database:
+    with sqlite_file(file) as database:
         database.execute('DROP INDEX "profile__star by repo_id"')
 
     text = told(triggered, f"sqlite:///{file}")
@@ -75,7 +75,7 @@ def test_it_warns_of_a_missing_index(triggered: Product, file: Path) -> None:
 
 
 def test_what_it_says_to_run_makes_the_index(triggered: Product, file: Path) -> None:
-    with closing(sqlite3.connect(file)) as database, database:
+    with sqlite_file(file) as database:
         database.execute('DROP INDEX "profile__star by repo_id"')
         database.execute(INDEX)
 

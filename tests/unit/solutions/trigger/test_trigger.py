@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.sqlite_file import sqlite_file
 from tests.unit.solutions.trigger.shop import PROJECT, product
 
 from joinery.errors import SpecError
@@ -162,7 +161,7 @@ def test_a_view_shows_the_rows_of_a_relation_under_names_of_its_own(tmp_path: Pa
     )
     filled(pipeline).send(delete("user", id=2))
 
-    with closing(sqlite3.connect(tmp_path / "rdbms-trigger.db")) as database, database:
+    with sqlite_file(tmp_path / "rdbms-trigger.db") as database:
         people = database.execute("SELECT * FROM people").fetchall()
         stars = database.execute("SELECT user_id, repo_id FROM stars").fetchall()
 
@@ -176,7 +175,7 @@ def test_a_rebuild_leaves_a_view_on_the_tables_that_stand(tmp_path: Path) -> Non
     for each in (place, replace(place, query="p_rebuilt", beside=True)):
         open_solution("rdbms-trigger", [product()], options, each).close()
 
-    with closing(sqlite3.connect(tmp_path / "state.db")) as database, database:
+    with sqlite_file(tmp_path / "state.db") as database:
         ((shown,),) = database.execute("SELECT sql FROM sqlite_master WHERE name = 'people'")
     assert '"p__user"' in shown
 

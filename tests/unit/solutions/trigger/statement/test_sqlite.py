@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 
 import pytest
+from tests.sqlite_file import sqlite_file
 from tests.unit.solutions.trigger.statement.expressions import (
     EXPRESSIONS,
     SCOPE,
@@ -24,7 +24,7 @@ from joinery.solutions.trigger.statement.sqlite import FUNCTIONS, SqliteDialect
 
 @pytest.fixture(scope="module")
 def database() -> Iterator[sqlite3.Connection]:
-    with closing(sqlite3.connect(":memory:")) as connection, connection:
+    with sqlite_file(":memory:") as connection:
         for name, function in FUNCTIONS.items():
             connection.create_function(name, 1, function, deterministic=True)
         columns = [f"{quoted(name)} {declared_type(kind)}" for name, kind in SCOPE.items()]
