@@ -1,159 +1,43 @@
-"""A project runs batch by batch into its sinks, and loses nothing when something fails."""
+"""A project runs batch by batch into its sinks, and goes on where it ended."""
 
 from __future__ import annotations
 
 import _thread
-import asyncio
 import json
 import shutil
 import signal
-import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyspark.sql import functions as F
-from tests.sqlite_file import sqlite_file
+from tests.spark.run_project import PROJECT, Project, once, project
 
 import joinery as jn
-from joinery.delivery.lease import Lease
-from joinery.delivery.lease_file import LeaseHeldError
 from joinery.errors import RunError
 from joinery.model.batch import BatchProgress
 from joinery.plan.build import build_plan
-from joinery.plan.product import Plan, Product, Sink
-from joinery.project import kinds
+from joinery.plan.product import Plan, Product
 from joinery.project.load import load_spec
-from joinery.project.product import ProjectSpec
 from joinery.sinks.line import read_rows
-from joinery.sinks.protocol import Guarantee, StagedBatch, Written
 from joinery.solutions.spark_state.lower import lower
 from joinery.solutions.spark_state.program import KernelProgram
-from joinery.spark.batch import begin, query_kernel
-from joinery.spark.batch.held import UnclosedError
-from joinery.spark.batch.letters import QueryLetters
-from joinery.spark.batch.run import Run, run
+from joinery.spark.batch import query_kernel
+from joinery.spark.batch.run import run
 from joinery.spark.batch.staging import clear_staging
 from joinery.spark.kernel import Kernel
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+__all__ = ["project"]
+
 pytestmark = pytest.mark.spark
-
 HDFS_STORE = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
-PROJECT = """\
-name: shop
-sources: {changes: {files: {path: data}}}
-relations:
-  customer: {key: [id], fields: {id: long, name: string}}
-  order: {key: [number], fields: {number: long, customer_id: long, item: string}}
-products:
-  profile:
-    root: customer
-    embed: {orders: {many: order, on: {customer_id: id}, fields: [number, item]}}
-    sink:
-      - files: {path: out}
-      - sqlite: {path: out/shop.db}
-run: {max_rows_per_batch: 4}
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class Project:
-    """A project in a folder of its own."""
-
-    folder: Path
-    spec: ProjectSpec
-    plan: Plan
-
-    def change(self, topic: str, name: str, *rows: Mapping[str, object] | str) -> None:
-        """Put one change file in place."""
-        part = self.folder / "data" / topic / f".{name}"
-        part.parent.mkdir(parents=True, exist_ok=True)
-        lines = [row if isinstance(row, str) else json.dumps(row) for row in rows]
-        part.write_text("".join(f"{line}\n" for line in lines))
-        part.rename(part.with_name(f"{name}.jsonl"))
-
-    def emitted(self) -> list[str]:
-        """Return the emissions in order: `id name item,item` or `id deleted`."""
-        files = sorted((self.folder / "out/profile").glob("*.jsonl"))
-        told = []
-        for row in read_rows(files):
-            key, value = row.key_values(), json.loads(row.value) if row.value else None
-            shown = "deleted"
-            if value:
-                items = ",".join(each["item"] for each in value["orders"])
-                shown = f"{value['name']} {items}".strip()
-            told.append(f"{key['id']} {shown}")
-        return told
-
-    def table(self) -> list[tuple[int, str]]:
-        """Return the documents that sqlite holds."""
-        with sqlite_file(self.folder / "out/shop.db") as database:
-            rows = database.execute("SELECT id, document FROM profile ORDER BY id").fetchall()
-        return [(key, json.loads(text)["name"]) for key, text in rows]
-
-    def sold(self) -> list[tuple[int, str]]:
-        """Return the orders that sqlite holds, each with its customer."""
-        with sqlite_file(self.folder / "out/shop.db") as database:
-            rows = database.execute("SELECT number, document FROM sold ORDER BY 1").fetchall()
-        return [(key, json.loads(text)["by"]["name"]) for key, text in rows]
-
-    def to_sink(self, kind: str) -> Project:
-        """Return the project with another sink."""
-        product = replace(self.plan.products[0], sinks=(Sink(kind),))
-        return replace(self, plan=Plan((product,)))
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Project:
-    (tmp_path / "joinery.yaml").write_text(PROJECT)
-    spec = load_spec(tmp_path / "joinery.yaml")
-    return Project(tmp_path, spec, build_plan(spec))
-
-
-@dataclass(slots=True)
-class FlakySink:
-    """Fails on its first write, then keeps what it is given."""
-
-    taken: ClassVar[list[str]] = []
-    failures: ClassVar[list[str]] = []
-    opened: list[str] = field(default_factory=list)
-    guarantee: ClassVar[Guarantee] = Guarantee(summary="None.")
-    target: ClassVar[str] = "flaky"
-
-    def open(self) -> None:
-        pass
-
-    def write(self, batch: StagedBatch) -> Written:
-        if not self.failures:
-            self.failures.append(batch.product)
-            raise OSError("the disk is full")
-        self.taken.extend(row.value or "" for row in read_rows(batch.files))
-        return Written()
-
-    def close(self) -> None:
-        pass
-
-
-def flaky_sink(product: str, options: Mapping[str, object], folder: Path) -> FlakySink:
-    return FlakySink()
-
-
-class CancelledSink(FlakySink):
-    """Raises what no library of threads expects, as a cancelled task of asyncio does."""
-
-    def write(self, batch: StagedBatch) -> Written:
-        raise asyncio.CancelledError
-
-
-def cancelled_sink(product: str, options: Mapping[str, object], folder: Path) -> CancelledSink:
-    return CancelledSink()
 
 
 def wait_for(condition: Callable[[], bool]) -> bool:
@@ -162,12 +46,6 @@ def wait_for(condition: Callable[[], bool]) -> bool:
     while not condition() and time.monotonic() < until:
         time.sleep(0.05)
     return condition()
-
-
-def once(spark: SparkSession, project: Project) -> Run:
-    ended = run(spark, project, once=True)
-    assert ended.await_termination(300)
-    return ended
 
 
 def test_a_query_is_lowered_once_however_often_its_program_is_used(
@@ -230,22 +108,6 @@ def test_an_interrupt_ends_a_run_that_a_block_waits_for(
         signal.signal(signal.SIGINT, before)
 
     assert started.ended
-
-
-def test_a_run_that_cannot_begin_leaves_no_thread(
-    spark: SparkSession, project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken(*given: object) -> None:
-        raise OSError("no progress")
-
-    monkeypatch.setattr(begin, "BatchTimes", broken)
-    before = set(threading.enumerate())
-
-    with pytest.raises(OSError, match="no progress"):
-        run(spark, project)
-
-    left = [each.name for each in {*threading.enumerate()} - before]
-    assert [] == [each for each in left if each.startswith("joinery-")]
 
 
 def test_the_next_run_goes_on_where_the_last_one_ended(
@@ -354,54 +216,6 @@ def test_a_fresh_checkpoint_sends_again_above_what_stood(
     assert first < second
 
 
-def test_no_document_is_lost_when_a_sink_fails(
-    spark: SparkSession, project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(kinds.SINKS.built_in, "flaky", f"{__name__}:flaky_sink")
-    flaky = project.to_sink("flaky")
-    flaky.change("customer", "1", {"id": 1, "name": "Ada"})
-
-    with pytest.raises(RunError) as failed:
-        once(spark, flaky)
-    once(spark, flaky)
-
-    assert 'query "profile" failed: could not write documents of "profile"' in failed.value.message
-    assert "the disk is full" in failed.value.message
-    assert "runs again at the next start" in failed.value.detail
-    assert ["Ada"] == [json.loads(each)["name"] for each in FlakySink.taken]
-
-
-def test_a_sink_that_raises_past_exceptions_ends_the_run(
-    spark: SparkSession, project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(kinds.SINKS.built_in, "cancelled", f"{__name__}:cancelled_sink")
-    cancelled = project.to_sink("cancelled")
-    cancelled.change("customer", "1", {"id": 1, "name": "Ada"})
-
-    ended = run(spark, cancelled, once=True)
-
-    with pytest.raises(RunError, match="CancelledError was raised in a batch of it"):
-        assert ended.await_termination(60), "Spark waits forever"
-
-
-def test_a_run_that_cannot_close_what_it_has_open_has_failed_and_lets_the_next_one_go_on(
-    spark: SparkSession, project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(letters: QueryLetters) -> None:
-        raise OSError("no goodbye")
-
-    project.change("customer", "1", {"id": 1, "name": "Ada"})
-    with monkeypatch.context() as broken:
-        broken.setattr(QueryLetters, "close", refuse)
-        with pytest.raises(UnclosedError, match="no goodbye"):
-            once(spark, project)
-    (told,) = jn.status(project.folder / "joinery.yaml").products
-    again = once(spark, project)
-
-    assert "failed" == told.state
-    assert (0, 1) == (again.progress.totals.documents, len(project.emitted()))
-
-
 def test_what_a_task_counts_leaves_it_as_one_message_a_counter(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -446,19 +260,6 @@ class _CountMessages:
         monkeypatch.setattr(Kernel, "stage", watched)
 
 
-def test_a_second_run_is_refused_before_anything_is_read(
-    spark: SparkSession, project: Project
-) -> None:
-    lease = Lease(project.folder / ".joinery/checkpoint/_leases/profile.lease", "profile")
-    lease.take()
-
-    with pytest.raises(LeaseHeldError, match='another run of "profile" is active'):
-        run(spark, project, once=True)
-
-    assert not (project.folder / ".joinery/checkpoint/profile").exists()
-    lease.release()
-
-
 def test_a_run_takes_files_as_they_come_until_it_is_stopped(
     spark: SparkSession, project: Project
 ) -> None:
@@ -479,26 +280,6 @@ def test_a_run_takes_files_as_they_come_until_it_is_stopped(
     assert going.await_termination(0)
     commits = project.folder / ".joinery/checkpoint/profile/commits"
     assert ["0", "1"] == sorted(each.name for each in commits.iterdir() if each.name.isdigit())
-
-
-def test_a_run_that_lost_its_lease_writes_nothing_more(
-    spark: SparkSession, project: Project
-) -> None:
-    project.change("customer", "1", {"id": 1, "name": "Ada"})
-    going = run(spark, project)
-    while going.progress.totals.documents < 1:
-        assert not going.await_termination(0.05)
-    file = project.folder / ".joinery/checkpoint/_leases/profile.lease"
-    file.write_text(json.dumps({**json.loads(file.read_text()), "owner": "another", "epoch": 9}))
-    project.change("customer", "2", {"id": 1, "name": "Bea"})
-    status = project.folder / ".joinery/checkpoint/_status/profile.json"
-
-    with pytest.raises(RunError, match='another run has taken over "profile"'):
-        going.await_termination(60)
-
-    assert ["1 Ada"] == project.emitted()
-    assert json.loads(file.read_text())["owner"] == "another"
-    assert json.loads(status.read_text())["state"] == "running", "it is the other run's to tell"
 
 
 def test_a_session_without_settings_runs_a_project_and_stays_as_it_is(
@@ -533,27 +314,6 @@ def test_rows_are_shuffled_only_where_there_are_more_partitions_than_slots(
 
     assert ["1 Ann ink", "2 Bo"] == sorted(project.emitted())
     assert shuffles == (context.newShuffleId() - before > 1)
-
-
-def test_a_session_that_cannot_run_leaves_no_lease_behind(
-    project: Project, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    project.change("customer", "1", {"id": 1, "name": "Ann"})
-    settings = (("spark.sql.shuffle.partitions", "many"),)
-    odd = replace(project.spec, run=replace(project.spec.run, spark=settings))
-    connect = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
-
-    with pytest.raises(RunError, match=r'the setting "spark\.sql\.shuffle\.partitions"'):
-        run(spark, replace(project, spec=odd), once=True)
-    with pytest.raises(RunError, match="Spark Connect"):
-        run(connect, project, once=True)
-    with monkeypatch.context() as patched:
-        patched.setattr(spark.sparkContext, "_jsc", None)
-        with pytest.raises(RunError, match="the Spark session was stopped"):
-            run(spark, project, once=True)
-
-    run(spark, project, once=True).await_termination(300)
-    assert project.emitted() == ["1 Ann"]
 
 
 CONDITIONAL = """\
