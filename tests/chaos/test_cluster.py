@@ -138,7 +138,10 @@ def test_all_forms_are_on_a_cluster_as_on_one_machine_though_an_executor_is_kill
     commits = there / ".joinery/checkpoint/all/commits"
     with running(there, joinery(cluster)) as going:
         wait_for(lambda: (commits.parent / "offsets/1").exists(), "the second batch")
-        os.kill(cluster.executors()[0].pid, signal.SIGKILL)
+        executor = cluster.executors()[0]
+        executor.kill()
+        executor.wait()
+        assert not (commits / "1").exists(), "it was killed after the second batch"
         _, errors = going.communicate(timeout=LIMIT_S)
 
     assert 0 == going.returncode, errors[-20000:]
