@@ -14,7 +14,10 @@ from joinery.solutions.spark_state.lower import lower
 RESOURCES = Path(__file__).parents[2] / "kernel/src/test/resources"
 
 
-@pytest.mark.parametrize("name", ["timeline", "patterns", "waiting", "intervals", "searched"])
+SAMPLES = ["timeline", "patterns", "crowded", "waiting", "intervals", "searched"]
+
+
+@pytest.mark.parametrize("name", SAMPLES)
 def test_the_kernels_samples_are_lowered_as_they_stand(name: str) -> None:
     file = RESOURCES / f"{name}.json"
 

@@ -130,11 +130,20 @@ class PatternForm:
         return not self.order
 
     @property
-    def follows_match(self) -> bool:
-        """Whether a condition depends on what the match has taken before."""
-        conditions = [each.condition for each in self.variables if each.condition is not None]
+    def searched_rows(self) -> int | None:
+        """How many rows a search looks at, at most; None where others may alter a match."""
+        passes = self.within_us is not None and not self.by_time
+        return None if self.absent is not None or passes else self.most_rows
+
+    @property
+    def follow(self) -> frozenset[int]:
+        """The places of the variables whose conditions depend on what the match has taken."""
         names = frozenset(each.name for each in self.reads if each.follows_match)
-        return any(not names.isdisjoint(each.references) for each in conditions)
+        return frozenset(
+            place
+            for place, each in enumerate(self.variables)
+            if each.condition is not None and not names.isdisjoint(each.condition.references)
+        )
 
     @property
     def _by(self) -> tuple[Field, ...]:

@@ -1,9 +1,13 @@
 """Finds the matches of a pattern in rows that stand in their order.
 
 Ways are tried one after the other, the preferred one first, and the first that comes to the end
-is the match. Where no condition depends on what was taken before, a way that failed at a row
-fails there again, and is not tried twice. A start that needs more than `MOST_STEPS` tests is given
-up.
+is the match. A start that has not ended after a few tests begins again with what `match_ends`
+knows, which all starts share, and goes no way that fails by that. Where no condition depends on
+what was taken before, that leaves no way that fails.
+
+Else a start that needs too many tests is given up. The more rows it sees, the fewer it may need,
+so that all starts which see the same rows need no more than a number of tests together. What is
+given up depends on the rows alone.
 
 The kernel's twin is `Matcher.java`. Tests hold both to random patterns: this one to a plain
 matcher of their own, the kernel's to this one.
@@ -13,13 +17,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from joinery.plan.match_program import Ending, MatchProgram, Passing, Taking, Trying
 from joinery.project.form import After
+from joinery.semantics.match_ends import MatchEnds
 
 MOST_STEPS = 100_000
 """How many tests of a row a start may need."""
+
+# Of these: how many a start may need before it looks at the ends, how many all that see the same
+# rows may need, and how many ends are kept. The twin has the same.
+_FEW = 1_000
+_TOGETHER = 1_000
+_KEPT = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +90,18 @@ class MatchRules:
         absent: The place of the variable that no later row may be; None for none.
         within_us: How long after its first row a match may end; None for any time.
         after: Where the search goes on.
-        follows_match: Whether a condition depends on what was taken before.
+        follow: The variables whose conditions depend on what was taken before.
+        by_time: Whether rows stand by their times first.
+        most_rows: How many rows a search looks at, at most; None without a bound.
     """
 
     program: MatchProgram
     absent: int | None = None
     within_us: int | None = None
     after: After = "past_last"
-    follows_match: bool = False
+    follow: frozenset[int] = frozenset()
+    by_time: bool = True
+    most_rows: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +120,11 @@ def matches_in(rows: RowsInOrder, rules: MatchRules, first: int = 0) -> Iterator
         rules: What is looked for.
         first: The place of the first row that a match may begin with.
     """
+    starts = _Starts(rows, rules)
     at = first
     while at < len(rows):
         try:
-            taken = _Attempt(rows, rules, at).run()
+            taken = starts.match(at)
         except _GivenUpError:
             yield Found(at, None)
             taken = None
@@ -120,13 +137,77 @@ class _GivenUpError(Exception):
     """A start needs more tests than it may."""
 
 
+class _Starts:
+    """The starts in the rows of a key, asked for in their order."""
+
+    def __init__(self, rows: RowsInOrder, rules: MatchRules) -> None:
+        self._rows, self._rules = rows, rules
+        self._ended = rules.by_time and rules.within_us is not None
+        self._ends: MatchEnds | None = None
+        self._behind = 0
+
+    def match(self, start: int) -> Taken | None:
+        """Return the last row of the match that begins at one, or None where there is none."""
+        if self._ends is not None and self._ends.knows(start, self._last_seen(start)):
+            return self._by_ends(start)
+        try:
+            return _Attempt(self._rows, self._rules, start, None, MOST_STEPS // _FEW).run()
+        except _GivenUpError:
+            return self._by_ends(start)
+
+    def _by_ends(self, start: int) -> Taken | None:
+        last = self._last_seen(start)
+        ends = self._ends_for(start, last)
+        known = ends is not None and not self._rules.follow
+        most = None if known else self._most_tests(last - start + 1)
+        reached = None if ends is None else (ends, last)
+        return _Attempt(self._rows, self._rules, start, reached, most).run()
+
+    def _last_seen(self, start: int) -> int:
+        """Return the last row that a start may look at."""
+        rows, rules = self._rows, self._rules
+        most = len(rows) if rules.most_rows is None else min(len(rows), start + rules.most_rows)
+        self._behind = max(self._behind, start)
+        bound = rows.time_us(start) + (rules.within_us or 0) if self._ended else 0
+        while self._behind < most and (not self._ended or rows.time_us(self._behind) <= bound):
+            self._behind += 1
+        return self._behind - 1
+
+    def _ends_for(self, start: int, last: int) -> MatchEnds | None:
+        """Return the ends in the rows between; None where they are too many, or in no order."""
+        rules, rows = self._rules, self._rows
+        most = _KEPT * MOST_STEPS // len(rules.program.steps)
+        number = last - start + 1
+        if (not self._ended and rules.within_us is not None) or number >= most:
+            return None
+        if self._ends is None or not self._ends.knows(start, last):
+            until = min(start + most - 2, last + number, len(rows) - 1)
+            may_be = partial(self._may_be, rows)
+            self._ends = MatchEnds(rules.program, rules.absent, (start, until), may_be)
+        return self._ends
+
+    def _may_be(self, rows: RowsInOrder, variable: int, at: int) -> bool:
+        return variable in self._rules.follow or rows.tests(Taken(variable, at))
+
+    def _most_tests(self, seen: int) -> int:
+        return min(MOST_STEPS, max(MOST_STEPS // _FEW, _TOGETHER * MOST_STEPS // seen))
+
+
 class _Attempt:
     """The search for a match that begins at one row."""
 
-    def __init__(self, rows: RowsInOrder, rules: MatchRules, start: int) -> None:
+    def __init__(
+        self,
+        rows: RowsInOrder,
+        rules: MatchRules,
+        start: int,
+        ends: tuple[MatchEnds, int] | None,
+        most: int | None,
+    ) -> None:
         self._rows, self._rules, self._start = rows, rules, start
         within = rules.within_us
         self._bound = None if within is None else rows.time_us(start) + within
+        self._ends, self._most = ends, most
         self._tests = 0
         self._tried = set[tuple[int, int]]()
 
@@ -150,32 +231,41 @@ class _Attempt:
         """Go one way to its end; what else could be tried goes to `ways`."""
         while True:
             step = self._rules.program.steps[place]
+            if taken is not None and self._fails(place, at):
+                return None
             match step:
                 case Ending(matched):
                     return taken if matched else None
                 case Taking(variable, following):
                     at = self._seen(at)
-                    if at >= len(self._rows):
+                    if at >= len(self._rows) or self._fails(place, at):
                         return None
                     taken = Taken(variable, at, taken)
                     if not self._test(taken):
                         return None
                     place, at = following, at + 1
                 case Trying(first, other):
-                    if self._has_tried(place, at):
+                    if self._has_tried(place, at, taken):
                         return None
                     ways.append((other, at, taken))
                     place = first
                 case Passing(following):
-                    if self._has_tried(place, at):
+                    if self._has_tried(place, at, taken):
                         return None
                     passed = self._seen(at)
                     if taken is not None and passed < len(self._rows):
                         ways.append((place, passed + 1, taken))
                     place = following
 
-    def _has_tried(self, place: int, at: int) -> bool:
-        if self._rules.follows_match:
+    def _fails(self, place: int, at: int) -> bool:
+        """Return whether no way from a step before a row ends in sight."""
+        if self._ends is None:
+            return False
+        ends, last = self._ends
+        return ends.at(place, at) > last
+
+    def _has_tried(self, place: int, at: int, taken: Taken | None) -> bool:
+        if self._rules.follow or (self._ends is not None and taken is not None):
             return False
         known = len(self._tried)
         self._tried.add((place, at))
@@ -183,7 +273,7 @@ class _Attempt:
 
     def _test(self, taken: Taken) -> bool:
         self._tests += 1
-        if self._tests > MOST_STEPS:
+        if self._most is not None and self._tests > self._most:
             raise _GivenUpError
         return self._rows.tests(taken)
 
@@ -200,6 +290,9 @@ class _Attempt:
     def _is_left(self, taken: Taken) -> bool:
         """Return whether no later row is what none may be."""
         absent = self._rules.absent
+        if self._ends is not None and not self._rules.follow:
+            ends, last = self._ends
+            return ends.absent_from(taken.at + 1) > last
         at = self._seen(taken.at + 1)
         while absent is not None and at < len(self._rows):
             if self._test(Taken(absent, at, taken)):

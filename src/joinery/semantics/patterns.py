@@ -63,7 +63,13 @@ class Patterns:
         self.settled: list[Key] = []
         """The keys of matches that were found to be over since this was emptied last."""
         self._rules = MatchRules(
-            form.program, form.absent, form.within_us, form.after, form.follows_match
+            form.program,
+            form.absent,
+            form.within_us,
+            form.after,
+            form.follow,
+            form.by_time,
+            form.searched_rows,
         )
 
     def time_of(self, row: Row) -> int | None:

@@ -264,12 +264,6 @@ def found_assembler(name: str, form: PatternForm) -> Assembler:
     )
 
 
-def most_rows_of(form: PatternForm) -> int:
-    """Return how many rows a search looks at, at most; -1 where others may alter a match."""
-    passes = form.within_us is not None and not form.by_time
-    return -1 if form.most_rows is None or form.absent is not None or passes else form.most_rows
-
-
 def pattern_node(
     name: str,
     form: PatternForm,
@@ -312,7 +306,7 @@ def pattern_node(
         absent=NONE if form.absent is None else form.absent,
         within_micros=-1 if form.within_us is None else form.within_us,
         past_last=form.after == "past_last",
-        most_rows=most_rows_of(form),
+        most_rows=-1 if form.searched_rows is None else form.searched_rows,
         most_tests=MOST_STEPS,
         assembler=add(found_assembler(name, form)),
         product=product,

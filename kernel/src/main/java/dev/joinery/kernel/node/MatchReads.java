@@ -165,6 +165,11 @@ final class MatchReads {
     return found;
   }
 
+  /** Whether a row may be a variable's, after some rows or other. */
+  boolean mayBe(int variable, int at, KeyRows rows) {
+    return program.followsMatch(variable) || isTrue(new Taken(variable, at, null, null), rows);
+  }
+
   private Object value(int read, Taken taken, Known known, KeyRows rows) {
     ReadProgram program = this.program.reads().get(read);
     if (program.read() == ReadKind.PREV) {

@@ -8,26 +8,39 @@ import java.util.HashSet;
 import java.util.Set;
 
 /**
- * Looks for a match that begins at one row: remembers nothing between starts.
+ * Looks for a match that begins at one row.
  *
  * <p>Ways are tried one after the other, the preferred one first, and the first that comes to the
- * end is the match. Where no test depends on what was taken before, a way that failed at a row fails
- * there again, and is not tried twice. A start that needs too many tests is given up.
+ * end is the match. A start that has not ended after a few tests begins again with {@link MatchEnds},
+ * which all starts share, and goes no way that it knows to fail. Where no test depends on what was
+ * taken before, that leaves no way that fails, however many rows there are.
+ *
+ * <p>Else a start that needs too many tests is given up. The more rows it sees, the fewer it may
+ * need, so that all starts which see the same rows need no more than a number of tests together. What
+ * is given up depends on the rows alone.
  *
  * <p>The reference's twin is {@code semantics/matcher.py}.
  */
 final class Matcher {
   private static final int NONE = -1;
 
+  // Of the most tests of a start: how many it may need before it looks at the ends, how many all
+  // that see the same rows may need, and how many ends are kept. The twin has the same.
+  private static final int FEW = 1_000;
+  private static final long TOGETHER = 1_000;
+  private static final long KEPT = 100;
+
   private final PatternProgram program;
   private final MatchReads reads;
   private final boolean follows;
+  private final boolean ended;
   private final StepProgram[] steps;
 
   Matcher(PatternProgram program, MatchReads reads) {
     this.program = program;
     this.reads = reads;
     this.follows = program.followsMatch();
+    this.ended = program.byTime() && program.withinMicros() >= 0;
     this.steps = program.steps().toArray(new StepProgram[0]);
   }
 
@@ -37,14 +50,9 @@ final class Matcher {
     static final Found TOO_MUCH = new Found(null, true);
   }
 
-  /** The match that begins at a row. */
-  Found from(int start, KeyRows rows) {
-    try {
-      Taken last = new Attempt(start, rows).run();
-      return last == null ? Found.NOTHING : new Found(last, false);
-    } catch (GivenUp tooMuch) {
-      return Found.TOO_MUCH;
-    }
+  /** The starts in the rows of one key, which must not change meanwhile. */
+  Starts in(KeyRows rows) {
+    return new Starts(rows);
   }
 
   private static final class GivenUp extends RuntimeException {
@@ -58,24 +66,116 @@ final class Matcher {
   /** A way that is still to be tried. */
   private record Way(int place, int at, Taken taken) {}
 
+  /** The starts in the rows of one key, asked for in their order. */
+  final class Starts {
+    private final KeyRows rows;
+    private MatchEnds ends;
+
+    /** The first row that the last start which was asked for does not see. */
+    private int behind;
+
+    private Starts(KeyRows rows) {
+      this.rows = rows;
+    }
+
+    /** The match that begins at a row. */
+    Found from(int start) {
+      return from(start, Integer.MAX_VALUE);
+    }
+
+    /** The match that begins at a row and is known to end no later than another. */
+    Found from(int start, int end) {
+      if (ends != null && ends.knows(start, Math.min(end, lastSeen(start)))) {
+        return byEnds(start, end);
+      }
+      try {
+        return found(new Attempt(start, end, rows, null, program.mostTests() / FEW));
+      } catch (GivenUp more) {
+        return byEnds(start, end);
+      }
+    }
+
+    private Found byEnds(int start, int end) {
+      int last = Math.min(end, lastSeen(start));
+      MatchEnds known = endsFor(start, last, end);
+      long most = known != null && !follows ? Long.MAX_VALUE : mostTests(last - start + 1);
+      try {
+        return found(new Attempt(start, known == null ? end : last, rows, known, most));
+      } catch (GivenUp tooMuch) {
+        return Found.TOO_MUCH;
+      }
+    }
+
+    private Found found(Attempt attempt) {
+      Taken last = attempt.run();
+      return last == null ? Found.NOTHING : new Found(last, false);
+    }
+
+    /** The last row that a start may look at. */
+    private int lastSeen(int start) {
+      long most = program.mostRows() > 0 ? (long) start + program.mostRows() : Long.MAX_VALUE;
+      long bound = ended ? boundOf(start, rows) : Long.MAX_VALUE;
+      behind = Math.max(behind, start);
+      while (behind < most && rows.has(behind) && (!ended || timeOf(behind, rows) <= bound)) {
+        behind++;
+      }
+      return behind - 1;
+    }
+
+    /** The ends in the rows between; null where they are too many, or rows in no order. */
+    private MatchEnds endsFor(int start, int last, int end) {
+      long most = KEPT * program.mostTests() / steps.length;
+      int number = last - start + 1;
+      if (!ended && program.withinMicros() >= 0 || number >= most) {
+        return null;
+      }
+      ends = ends == null ? new MatchEnds(program, reads) : ends;
+      if (!ends.knows(start, last)) {
+        // As many rows more, so that all starts together read a row twice at most.
+        long until = Math.min(Math.min(end, start + most - 2), (long) last + number);
+        int to = last;
+        while (to < until && rows.has(to + 1)) {
+          to++;
+        }
+        ends.read(start, to, rows);
+      }
+      return ends;
+    }
+
+    private long mostTests(long seen) {
+      long most = program.mostTests();
+      return Math.min(most, Math.max(most / FEW, TOGETHER * most / seen));
+    }
+  }
+
+  private long timeOf(int at, KeyRows rows) {
+    return rows.row(at).getLong(program.time());
+  }
+
+  private long boundOf(int start, KeyRows rows) {
+    return program.withinMicros() < 0
+        ? Long.MAX_VALUE
+        : timeOf(start, rows) + program.withinMicros();
+  }
+
   private final class Attempt {
     private final KeyRows rows;
+    private final int end;
+    private final MatchEnds ends;
+    private final long most;
     private final long bound;
     private final Deque<Way> ways = new ArrayDeque<>();
     private final Set<Long> tried = new HashSet<>();
-    private int tests;
+    private long tests;
 
-    Attempt(int start, KeyRows rows) {
+    /** Looks at no row behind {@code end}; {@code ends} may be null. */
+    Attempt(int start, int end, KeyRows rows, MatchEnds ends, long most) {
       this.rows = rows;
-      this.bound =
-          program.withinMicros() < 0
-              ? Long.MAX_VALUE
-              : timeOf(start) + program.withinMicros();
+      this.end = end;
+      this.ends = ends;
+      this.most = most;
+      this.bound = boundOf(start, rows);
       ways.push(new Way(program.first(), start, null));
-    }
-
-    private long timeOf(int at) {
-      return rows.row(at).getLong(program.time());
     }
 
     Taken run() {
@@ -96,6 +196,9 @@ final class Matcher {
       Taken taken = before;
       while (true) {
         StepProgram step = steps[place];
+        if (taken != null && fails(place, at)) {
+          return null;
+        }
         switch (step.step()) {
           case MATCHED -> {
             return taken;
@@ -105,7 +208,7 @@ final class Matcher {
           }
           case TAKE -> {
             at = seen(at);
-            if (at == NONE) {
+            if (at == NONE || fails(place, at)) {
               return null;
             }
             taken = reads.taken(step.variable(), at, taken, rows);
@@ -116,14 +219,14 @@ final class Matcher {
             place = step.next();
           }
           case TRY -> {
-            if (hasTried(place, at)) {
+            if (hasTried(place, at, taken)) {
               return null;
             }
             ways.push(new Way(step.other(), at, taken));
             place = step.next();
           }
           case PASS -> {
-            if (hasTried(place, at)) {
+            if (hasTried(place, at, taken)) {
               return null;
             }
             int passed = seen(at);
@@ -136,12 +239,19 @@ final class Matcher {
       }
     }
 
-    private boolean hasTried(int place, int at) {
-      return !follows && !tried.add((long) place << Integer.SIZE | at);
+    private boolean fails(int place, int at) {
+      return ends != null && ends.of(place, at) > end;
+    }
+
+    /** Whether a way went here before; none does again where the ends of all are known. */
+    private boolean hasTried(int place, int at, Taken taken) {
+      return !follows
+          && (ends == null || taken == null)
+          && !tried.add((long) place << Integer.SIZE | at);
     }
 
     private boolean test(Taken taken) {
-      if (++tests > program.mostTests()) {
+      if (++tests > most) {
         throw new GivenUp();
       }
       return reads.isTrue(taken, rows);
@@ -149,8 +259,8 @@ final class Matcher {
 
     /** The first row from one on that is not too late to be seen; {@link #NONE} for none. */
     private int seen(int from) {
-      for (int at = from; rows.has(at); at++) {
-        if (bound == Long.MAX_VALUE || timeOf(at) <= bound) {
+      for (int at = from; at <= end && rows.has(at); at++) {
+        if (bound == Long.MAX_VALUE || timeOf(at, rows) <= bound) {
           return at;
         }
         if (program.byTime()) {
@@ -164,6 +274,9 @@ final class Matcher {
     private boolean isLeft(Taken last) {
       if (program.absent() < 0) {
         return true;
+      }
+      if (ends != null && !follows) {
+        return ends.absentFrom(last.at + 1) > end;
       }
       for (int at = seen(last.at + 1); at != NONE; at = seen(at + 1)) {
         if (test(reads.taken(program.absent(), at, last, rows))) {

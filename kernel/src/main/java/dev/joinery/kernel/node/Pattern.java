@@ -383,7 +383,7 @@ public final class Pattern implements Node {
     }
 
     private Slice documentOf(Match match) {
-      return documentOf(search.again(match.start()));
+      return documentOf(search.again(match));
     }
 
     void show(Slice key, Outbox outbox) {

@@ -72,6 +72,7 @@ final class PatternSearch {
       Slice from, TreeSet<Slice> altered, Set<Slice> touched, Consumer<Occurrence> found) {
     Slice begin = beginBefore(altered.first(), from);
     KeyRows keyRows = new KeyRows(rows, begin, reader, altered);
+    Matcher.Starts starts = matcher.in(keyRows);
     List<Match> anew = new ArrayList<>();
     int at = keyRows.first();
     Slice end = null;
@@ -80,7 +81,7 @@ final class PatternSearch {
         end = keyRows.place(at);
         continue;
       }
-      Matcher.Found match = matcher.from(at, keyRows);
+      Matcher.Found match = starts.from(at);
       if (match.last() != null) {
         anew.add(matchOf(at, match.last().at, false, keyRows));
         found.accept(new Occurrence(keyRows, at, match.last()));
@@ -95,12 +96,16 @@ final class PatternSearch {
     return givenUp;
   }
 
-  /** A match that was found before, by the place of its first row. */
-  Occurrence again(Slice place) {
-    KeyRows keyRows = new KeyRows(rows, place, reader, Set.of());
+  /** A match that was found before. */
+  Occurrence again(Match match) {
+    KeyRows keyRows = new KeyRows(rows, match.start(), reader, Set.of());
     int first = keyRows.first();
-    keyRows.has(first);
-    return new Occurrence(keyRows, first, matcher.from(first, keyRows).last());
+    int last = first;
+    while (keyRows.has(last) && keyRows.place(last).compareTo(match.last()) < 0) {
+      last++;
+    }
+    // No row behind its last is looked at for what none may be, either: there was none.
+    return new Occurrence(keyRows, first, matcher.in(keyRows).from(first, last).last());
   }
 
   /** The first place at which a search may go another way once a row has changed. */

@@ -3,6 +3,7 @@ package dev.joinery.kernel.program;
 import java.io.Serializable;
 import java.util.Arrays;
 import java.util.List;
+import java.util.stream.IntStream;
 
 /**
  * What is looked for in the rows of a key, in their order.
@@ -111,8 +112,12 @@ public record PatternProgram(
 
   /** Whether a test depends on what the match has taken before. */
   public boolean followsMatch() {
-    return tests.stream()
-        .flatMapToInt(each -> Arrays.stream(each.reads()))
+    return IntStream.range(0, tests.size()).anyMatch(this::followsMatch);
+  }
+
+  /** Whether the test of a variable does. */
+  public boolean followsMatch(int variable) {
+    return Arrays.stream(tests.get(variable).reads())
         .anyMatch(each -> reads.get(each).read() != ReadKind.PREV);
   }
 

@@ -25,10 +25,11 @@ import java.util.TreeMap;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 /**
  * Matches that batches keep, against a search through all rows at once. The program is the planner's,
- * of {@code patterns.yaml} beside it.
+ * of {@code patterns.yaml} and {@code crowded.yaml} beside it.
  */
 class PatternTest {
   private static final int SEEDS = Seeds.of(40);
@@ -39,10 +40,14 @@ class PatternTest {
 
   private static final Table RULE = Table.of("rule", 1, "a boolean, wanted boolean");
 
-  private final Chain chain = new Chain(ProgramReader.read(program()), LocalSpark.SESSION);
+  private final Chain chain = chainOf(program("patterns"));
 
-  private static String program() {
-    try (InputStream file = PatternTest.class.getResourceAsStream("/patterns.json")) {
+  private static Chain chainOf(String program) {
+    return new Chain(ProgramReader.read(program), LocalSpark.SESSION);
+  }
+
+  private static String program(String name) {
+    try (InputStream file = PatternTest.class.getResourceAsStream("/" + name + ".json")) {
       return new String(file.readAllBytes(), StandardCharsets.UTF_8);
     } catch (IOException error) {
       throw new IllegalStateException(error);
@@ -52,21 +57,30 @@ class PatternTest {
   @Test
   void aBatchThatLooksAtSomeRowsFindsWhatASearchThroughAllFinds() {
     for (int seed = 0; seed < SEEDS; seed++) {
-      runBatches(seed, 14, 12, 60);
+      runBatches(chain, seed, 14, 12, 60);
+    }
+  }
+
+  /** A start that may need less than a thousand tests looks at the ends of all from the first. */
+  @Test
+  void soDoesOneThatKnowsWhereMatchesEnd() {
+    Chain knowing = withMostTests(999);
+    for (int seed = 0; seed < SEEDS; seed++) {
+      runBatches(knowing, seed, 14, 12, 60);
     }
   }
 
   @Test
   void soDoesOneWithManyRowsOfAKey() {
     for (int seed = 0; seed < 3; seed++) {
-      runBatches(seed, 3_000, 4, 20_000);
+      runBatches(chain, seed, 3_000, 4, 20_000);
     }
   }
 
-  private void runBatches(int seed, int keys, int batches, int minutes) {
+  private void runBatches(Chain run, int seed, int keys, int batches, int minutes) {
     Random random = new Random(seed);
     Rows rows = new Rows(random, keys, minutes);
-    Network network = new Network(chain);
+    Network network = new Network(run);
     Map<String, String> sink = new TreeMap<>();
     Map<String, Long> versions = new HashMap<>();
     for (int batch = 0; batch < batches; batch++) {
@@ -158,24 +172,62 @@ class PatternTest {
   }
 
   @Test
-  void aStartThatNeedsTooManyTestsIsGivenUp() {
-    int most = 5_000;
-    String fewer = program().replaceAll("\"most_tests\": *\\d+", "\"most_tests\": " + most);
-    Network network = new Network(new Chain(ProgramReader.read(fewer), LocalSpark.SESSION));
+  void aMatchOfAHundredThousandRowsIsFound() {
+    int most = 100_000;
+    Map<String, String> sink = new TreeMap<>();
+    List<LogChange> changes = new ArrayList<>();
+    for (int i = 0; i <= most; i++) {
+      changes.add(change(row(i, i == 0, i > 0, START + i * 1_000L), i));
+    }
+
+    Network network = new Network(chainOf(program("crowded")));
+    apply(network.batch(changes, START, new Random(1)), new HashMap<>(), sink);
+
+    String match = sink.get("near {\"who\":1,\"start\":{\"id\":0}}");
+    assertTrue(match.contains("\"n\":" + most));
+  }
+
+  /** Each of fifty thousand rows may begin a match, and could be followed to the last. */
+  @Test
+  @Timeout(60)
+  void rowsThatAllMayBeginAMatchAreNotGoneThroughForEach() {
+    int most = 50_000;
+    Network network = new Network(chainOf(program("crowded")));
+    List<LogChange> changes = new ArrayList<>();
+    for (int i = 0; i < most; i++) {
+      changes.add(change(row(i, true, false, START + i * 1_000L), i));
+    }
+    Map<String, String> sink = new TreeMap<>();
+    apply(network.batch(changes, START, new Random(1)), new HashMap<>(), sink);
+
+    assertTrue(sink.keySet().stream().noneMatch(each -> each.startsWith("runs ")));
+  }
+
+  @Test
+  void aStartIsGivenUpOnceItSeesSoManyRowsThatAllTogetherWouldNeedTooManyTests() {
+    Network network = new Network(withMostTests(50));
     Map<String, String> sink = new TreeMap<>();
     Map<String, Long> versions = new HashMap<>();
     List<LogChange> changes = new ArrayList<>();
-    for (int i = 0; i < most; i++) {
-      changes.add(change(row(i, i == 0, i > 0, START + i * 1_000L), i));
+    for (int i = 0; i < 1_000; i++) {
+      changes.add(change(row(i, i < 30, i == 30, START + i * 1_000L), i));
     }
-    String key = "near {\"who\":1,\"start\":{\"id\":0}}";
+    String key = "thirty {\"who\":1,\"start\":{\"id\":0}}";
     apply(network.batch(changes, START, new Random(1)), versions, sink);
-    assertTrue(sink.get(key).contains("\"n\":" + (most - 1)), "as many tests as there may be");
+    assertTrue(sink.get(key).contains("\"last\":30"), "31 of 50 tests");
 
-    LogChange one = change(row(most, false, true, START + most * 1_000L), most);
-    apply(network.batch(List.of(one), START + 1, new Random(1)), versions, sink);
+    changes.clear();
+    for (int i = 1_000; i < 2_000; i++) {
+      changes.add(change(row(i, false, false, START + i * 1_000L), i));
+    }
+    apply(network.batch(changes, START + 1, new Random(1)), versions, sink);
 
-    assertEquals(null, sink.get(key));
+    assertEquals(null, sink.get(key), "31 of 25 tests");
+  }
+
+  private static Chain withMostTests(int most) {
+    String set = "\"most_tests\": " + most;
+    return chainOf(program("patterns").replaceAll("\"most_tests\": *\\d+", set));
   }
 
   @Test
