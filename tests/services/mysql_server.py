@@ -89,23 +89,25 @@ class MysqlRecipe:
 
 
 @contextmanager
-def started_server(name: str, folder: Path) -> Iterator[Service]:
+def started_server(
+    name: str, folder: Path, settings: Mapping[str, str] | None = None
+) -> Iterator[Service]:
     """Run one of `mariadb`, `mysql-8.4`, `mysql-8.0`; skips the test where it cannot be had."""
     try:
-        recipe = _recipe(name)
+        recipe = _recipe(name, settings or {})
     except LacksError as lacks:
         pytest.skip(str(lacks))
     with Service(recipe, folder).started() as service:
         yield service
 
 
-def _recipe(name: str) -> MariadbRecipe | MysqlRecipe:
+def _recipe(name: str, settings: Mapping[str, str]) -> MariadbRecipe | MysqlRecipe:
     match name:
         case "mariadb":
-            return MariadbRecipe()
+            return MariadbRecipe(settings=settings)
         case "mysql-8.4":
-            return MysqlRecipe(programs=mysql_84(), settings=_GTIDS)
+            return MysqlRecipe(programs=mysql_84(), settings={**_GTIDS, **settings})
         case "mysql-8.0":
-            return MysqlRecipe(programs=mysql_80())
+            return MysqlRecipe(programs=mysql_80(), settings=settings)
         case _:
             raise ValueError(name)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from joinery.capture.gone_columns import TableColumns
+from joinery.capture.mysql_certificates import certificate_settings
 from joinery.capture.mysql_log import (
     LogFiles,
     Plugin,
@@ -60,6 +61,13 @@ _UNPARSED = (
     r"(?:ALGORITHM\s*=\s*[^\s]+\s+)?(?:DEFINER\s*=\s*[^\s]+\s+)?"
     r"(?:SQL\s+SECURITY\s+[^\s]+\s+)?(VIEW|FUNCTION|PROCEDURE|TRIGGER)\s+.*",
 )
+_MARIADB_MODES = {
+    "disabled": "disable",
+    "preferred": "disable",
+    "required": "trust",
+    "verify_ca": "verify-ca",
+    "verify_identity": "verify-full",
+}
 _CONNECTORS: Mapping[Plugin, str] = {
     "mysql": "io.debezium.connector.mysql.MySqlConnector",
     "mariadb": "io.debezium.connector.mariadb.MariaDbConnector",
@@ -171,6 +179,7 @@ class MysqlDatabase:
             "database.password": address.password,
             "database.server.id": str(self.server_id),
             **_secured(plugin, address),
+            **certificate_settings(plugin, address, spool.path.absolute()),
             "table.include.list": ",".join(map(pattern_of, self.tables)),
             "snapshot.mode": "initial",
             # Writers wait while the place in the log is taken, not while rows are read.
@@ -457,9 +466,8 @@ def _swapped(table: str) -> RunWarning:
 
 def _secured(plugin: Plugin, address: MysqlAddress) -> dict[str, str]:
     if plugin == "mariadb":
-        modes = {"disabled": "disable", "preferred": "disable", "required": "trust"}
         return {
-            "database.ssl.mode": modes[address.ssl_mode],
+            "database.ssl.mode": _MARIADB_MODES[address.ssl_mode],
             # The driver makes a date of a year else, and of the year 0 it cannot.
             "driver.yearIsDateType": "false",
         }

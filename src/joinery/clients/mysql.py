@@ -5,8 +5,11 @@ Invariant: no message holds a password.
 
 from __future__ import annotations
 
+import ssl
 from contextlib import suppress
 from dataclasses import dataclass, field
+from ipaddress import ip_address
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -18,8 +21,13 @@ if TYPE_CHECKING:
 _CONNECT_S = 10
 _ANSWER_S = 60
 _PORT = 3306
-_SSL_MODES = ("disabled", "preferred", "required")
+_SSL_MODES = ("disabled", "preferred", "required", "verify_ca", "verify_identity")
+_VERIFYING = ("verify_ca", "verify_identity")
 _UNREACHED = "Check its URL, and that it is up."
+_CERTIFICATE = (
+    "Check that ssl-ca in its URL is the file of the authority that signed it, and for"
+    " ssl-mode=verify_identity that it is for the host in the URL."
+)
 
 CLIENT_ERRORS = range(2000, 3000)
 """Numbers of the driver's own errors: the server was not reached, or is gone."""
@@ -38,7 +46,9 @@ class MysqlAddress:
     """Where a database is, and as whom we go there.
 
     Attributes:
-        ssl_mode: One of disabled, preferred, required.
+        ssl_mode: One of disabled, preferred, required, verify_ca, verify_identity.
+        ssl_ca: The file of the certificates that the server's is verified by, in PEM; empty where
+            it is not verified.
     """
 
     host: str
@@ -47,13 +57,14 @@ class MysqlAddress:
     password: str = field(repr=False)
     database: str
     ssl_mode: str
+    ssl_ca: str = ""
 
     @classmethod
     def of(cls, url: str) -> MysqlAddress:
         """Return what a URL tells.
 
         Raises:
-            MysqlError: It asks for a `ssl-mode` that is not there.
+            MysqlError: It has an option that is not there, or options that do not go together.
 
         Example:
             >>> MysqlAddress.of("mysql://ada:engine@db/shop").shown
@@ -61,12 +72,21 @@ class MysqlAddress:
         """
         parts = urlsplit(url)
         given = parse_qs(parts.query)
-        mode = next(iter(given.pop("ssl-mode", ())), "preferred").lower()
+        authority = next(iter(given.pop("ssl-ca", ())), "")
+        unsaid = "verify_ca" if authority else "preferred"  # as MySQL's own client
+        mode = next(iter(given.pop("ssl-mode", ())), unsaid).lower()
         if mode not in _SSL_MODES or given:
             wrong = next(iter(given), f"ssl-mode={mode}")
             raise MysqlError(
                 f'the URL of a database of MySQL cannot have "{wrong}"',
-                hint=f"It may have ssl-mode={', ssl-mode='.join(_SSL_MODES)}.",
+                hint=f"It may have ssl-mode={', ssl-mode='.join(_SSL_MODES)}, and ssl-ca.",
+            )
+        _check_authority(mode, authority)
+        if mode == "verify_identity" and _is_number(parts.hostname or ""):
+            raise MysqlError(
+                "the URL of a database of MySQL has ssl-mode=verify_identity and no host name",
+                detail="The log is read from a host whose name is verified.",
+                hint="Write the name that its certificate is for, or ssl-mode=verify_ca.",
             )
         return cls(
             host=parts.hostname or "localhost",
@@ -75,6 +95,7 @@ class MysqlAddress:
             password=unquote(parts.password or ""),
             database=unquote(parts.path.lstrip("/")),
             ssl_mode=mode,
+            ssl_ca=str(Path(authority).absolute()) if authority else "",
         )
 
     @property
@@ -97,9 +118,7 @@ class MysqlLink:
         with needs_extra("mysql", "MySQL needs the package pymysql", MysqlError):
             import pymysql
         self._failures = (pymysql.Error, OSError)
-        secured: dict[str, Any] = {"ssl_disabled": True}
-        if address.ssl_mode == "required":
-            secured = {"ssl": {"check_hostname": False, "verify_mode": "none"}}
+        secured = _secured(address)
         self._address = address
         try:
             self._link: pymysql.Connection[Any] = pymysql.connect(
@@ -144,6 +163,12 @@ class MysqlLink:
             raise self._failure(error) from error
 
     def _failure(self, error: Exception) -> MysqlError:
+        if isinstance(refused := _cause(error), ssl.SSLCertVerificationError):
+            return MysqlError(
+                f"the certificate of the database {self._address.shown} is not accepted",
+                detail=f"It could not be verified: {refused.verify_message.rstrip('.')}.",
+                hint=_CERTIFICATE,
+            )
         number = error.args[0] if error.args and isinstance(error.args[0], int) else 0
         said = str(error.args[-1] if error.args else type(error).__name__).splitlines()[0]
         if self._address.password:
@@ -154,3 +179,58 @@ class MysqlLink:
             detail=said,
             hint=_UNREACHED if number in CLIENT_ERRORS else "",
         )
+
+
+def _check_authority(mode: str, authority: str) -> None:
+    """Refuse a file of certificates that would not be used, and a mode that lacks one."""
+    if mode in _VERIFYING and not authority:
+        raise MysqlError(
+            f"the URL of a database of MySQL has ssl-mode={mode} and no ssl-ca",
+            hint="Add &ssl-ca=FILE: the certificates that the server's is verified by, in PEM.",
+        )
+    if authority and mode not in _VERIFYING:
+        raise MysqlError(
+            f"the URL of a database of MySQL has ssl-ca, and ssl-mode={mode} does not use it",
+            hint=f"Write ssl-mode={' or ssl-mode='.join(_VERIFYING)}.",
+        )
+
+
+def _is_number(host: str) -> bool:
+    """Return whether a host is an address of IP, and not a name."""
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def _secured(address: MysqlAddress) -> dict[str, Any]:
+    """Return what the driver is told about TLS."""
+    match address.ssl_mode:
+        case "disabled" | "preferred":
+            return {"ssl_disabled": True}
+        case "required":
+            return {"ssl": {"check_hostname": False, "verify_mode": "none"}}
+        case _:
+            return {"ssl": _verifying(address)}
+
+
+def _verifying(address: MysqlAddress) -> ssl.SSLContext:
+    """Return what accepts only a server whose certificate is verified."""
+    try:
+        context = ssl.create_default_context(cafile=address.ssl_ca)
+    except OSError as error:  # an SSLError is one
+        why = error.strerror or type(error).__name__
+        raise MysqlError(
+            f"could not read certificates from {address.ssl_ca}: {why}",
+            hint="Set ssl-ca in the URL of the database to a file of certificates in PEM.",
+        ) from error
+    # The server's own tool leaves out extensions that this asks for.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    context.check_hostname = address.ssl_mode == "verify_identity"
+    return context
+
+
+def _cause(error: Exception) -> object:
+    """Return what the driver took for a failure to connect."""
+    return getattr(error, "original_exception", error)

@@ -60,8 +60,8 @@ class MysqlSourceOptions:
     """`{mysql: {url: mysql://…}}`."""
 
     url: str = text(
-        "The database, of MySQL or MariaDB; `?ssl-mode=` may be `disabled`, `preferred` or"
-        " `required`.",
+        "The database, of MySQL or MariaDB; `?ssl-mode=` may be `disabled`, `preferred`,"
+        " `required`, and with `&ssl-ca=FILE` `verify_ca` or `verify_identity`.",
         examples=["mysql://user:password@host:3306/name"],
         secret=True,
         check=_check_url,
