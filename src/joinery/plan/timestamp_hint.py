@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from joinery.expression.token import RESERVED
 from joinery.model.type import DATE, STRING, WHOLE_NUMBERS, Atomic, DataType, quoted
 
 
@@ -12,7 +13,8 @@ def as_timestamp(name: str, type_: DataType) -> str:
         name: The column.
         type_: Its type; a number is taken for milliseconds since 1970.
     """
-    column = name if name.isidentifier() else quoted(name)
+    plain = name.isidentifier() and name.lower() not in RESERVED
+    column = name if plain else quoted(name)
     if type_ in (DATE, STRING, Atomic("timestamp_ntz")):
         return f"cast({column} as timestamp)"
     whole = str(type_) in WHOLE_NUMBERS

@@ -12,7 +12,7 @@ PROJECT = """
 relations:
   rate:
     {{key: [id], fields: {{id: long, "a day": date, said: string, ms: long, s: double,
-    n: timestamp_ntz}}{time}}}
+    n: timestamp_ntz, select: date, Case: long}}{time}}}
   sale: {{key: [id], fields: {{id: long, on: date}}}}
 products:
   p: {{{product}}}
@@ -28,6 +28,8 @@ HISTORY = "history: rate, valid: {}"
         ("", HISTORY.format("ms"), "derive: {valid_at: timestamp_millis(ms)}."),
         ("", HISTORY.format("s"), "derive: {valid_at: timestamp_millis(cast(s as bigint))}."),
         ("", HISTORY.format("n"), "derive: {valid_at: cast(n as timestamp)}."),
+        ("", HISTORY.format("select"), "derive: {valid_at: cast(`select` as timestamp)}."),
+        ("", HISTORY.format("Case"), "derive: {valid_at: timestamp_millis(`Case`)}."),
         (", time: said", "root: rate", "derive: {at: cast(said as timestamp)}."),
         (
             ", derive: {at: timestamp_millis(ms)}, time: at",
