@@ -1,20 +1,24 @@
 """Follows how far the queries of a run have come in their sources, beside them.
 
+One thread looks at what the queries have committed; another asks brokers, which may not answer.
+
 A place in a database's log is one up to which everything is in the logs that a query reads, as its
 capture, its connector or a heartbeat tells. It is passed once the query has committed what was last
 in those logs then.
 
-Invariant: nothing that happens here ends a run or holds up a batch. A place is told only once it is
-passed, and stays until the next is; one at a time is waited for, so it may be some batches old.
+Invariant: nothing that happens here ends a run, or holds up a batch or its end. A place is told
+only once it is passed, and stays until the next is; one at a time is waited for, so it may be some
+batches old.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from joinery.capture.place_log import captured_position, change_files, committed_at, place_text
@@ -35,6 +39,7 @@ from joinery.spark.source.source import ERASURES, SourceRead
 
 log = logging.getLogger("joinery.run")
 _ASKED_EVERY_S = 5.0
+_END_S = 1.0
 _MOST = 16
 
 
@@ -53,7 +58,7 @@ class Told:
 
 
 class Places(Protocol):
-    """Tells places of one source; used by one thread, closed once."""
+    """Tells places of one source; used by one thread, which closes it once."""
 
     @property
     def every_s(self) -> float:
@@ -180,7 +185,7 @@ def topic_ends(source: SourceSpec, topics: Sequence[str]) -> list[Position]:
 
 
 class FollowedSource:
-    """How far one query has come in one source.
+    """How far one query has come in one source; one thread asks, another may look.
 
     Args:
         read: What it reads of it.
@@ -193,50 +198,55 @@ class FollowedSource:
         self._left: list[Position] = []
         self._done: frozenset[Position] = frozenset()
         self._reached: Told | None = None
-        self._asked = 0.0
+        self._ask_at = 0.0
 
-    def look(self, frontier: Frontier, now: float) -> SourceFrontier:
-        """Return how far the query has come.
+    def ask(self, now: float) -> None:
+        """Have a place told that is to be reached next, unless one is, or it is too early.
+
+        Args:
+            now: In seconds, by a clock that only rises.
+        """
+        if self._waited is None and self._places is not None and now >= self._ask_at:
+            self._ask_at = now + self._places.every_s
+            self._ask(self._places)
+
+    def look(self, frontier: Frontier) -> SourceFrontier:
+        """Return how far the query has come; asks nobody.
 
         Args:
             frontier: Of the query.
-            now: By a clock that only rises.
         """
-        if self._waited is None and self._places is not None:
-            self._ask(self._places, now)
         if self._waited is not None:
             self._left = [each for each in self._left if not frontier.has(each)]
             if not self._left:
-                self._reached, self._waited = self._waited, None
-                self._done = frozenset(self._reached.ends)
+                self._reached, self._done = self._waited, frozenset(self._waited.ends)
+                self._waited = None  # at last, since from now on another may be asked for
         read = self._by_relation(frontier)
-        reached, places = self._reached, self._places
-        known = reached is not None and places is not None
-        return SourceFrontier(
+        told = SourceFrontier(
             source=self._read.source.name,
-            sure=places.sure if known and places is not None else "read",
-            place=reached.place if reached is not None else "",
-            committed_at=reached.committed_at if reached is not None else None,
+            sure="read",
             read={name: tuple(map(str, each[:_MOST])) for name, each in read.items()},
             more={name: len(each) - _MOST for name, each in read.items() if len(each) > _MOST},
         )
+        if self._reached is None or self._places is None:
+            return told
+        place, at = self._reached.place, self._reached.committed_at
+        return replace(told, sure=self._places.sure, place=place, committed_at=at)
 
     def close(self) -> None:
         """Ask for no more places."""
         if self._places is not None:
             self._places.close()
 
-    def _ask(self, places: Places, now: float) -> None:
-        if now < self._asked:
-            return
-        self._asked = now + places.every_s
+    def _ask(self, places: Places) -> None:
         try:
-            self._waited = places.newest()
+            told = places.newest()
         except (JoineryError, OSError, ValueError) as error:  # it is asked again
             log.debug("no place of %s was told: %s", self._read.source.name, error)
             return
-        if self._waited is not None:
-            self._left = [each for each in self._waited.ends if each not in self._done]
+        if told is not None:
+            self._left = [each for each in told.ends if each not in self._done]
+            self._waited = told  # at last, since from now on it is looked at
 
     def _by_relation(self, frontier: Frontier) -> dict[str, list[Position]]:
         found: dict[str, list[Position]] = {}
@@ -265,41 +275,67 @@ class Frontiers:
         self._known: dict[str, tuple[int, Frontier]] = {}
         self._told: dict[str, tuple[SourceFrontier, ...]] = {}
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._follow, name="joinery-frontier", daemon=True)
-        self._now = 0.0
+        self._looking = threading.Thread(target=self._follow, name="joinery-frontier", daemon=True)
+        self._asking = threading.Thread(target=self._ask_all, name="joinery-places", daemon=True)
+        self._failed: set[str] = set()
 
     def open(self) -> None:
         """Begin."""
-        self._thread.start()
+        self._looking.start()
+        self._asking.start()
 
     def close(self) -> None:
-        """Look once more, so that the last batch is in it; then end."""
+        """Look once more, so that the last batch is in it; then end.
+
+        Brokers that do not answer are not waited for.
+        """
         self._over.set()
-        if self._thread.ident is not None:
-            self._thread.join()
-            self._look()
-        for each in self._every():
-            with suppress(JoineryError, OSError):
-                each.close()
+        if self._looking.ident is not None:
+            self._looking.join()
+        if self._asking.ident is not None:
+            self._asking.join(_END_S)
 
     def _follow(self) -> None:
-        every_s = max(map(look_every_s, self._checkpoints.values()), default=1.0)
-        while True:
+        every_s = self._look_every_s
+        while not self._over.is_set():
             self._look()
-            if self._over.wait(every_s):
-                return
-            self._now += every_s
+            self._over.wait(every_s)
+        self._look()
 
     def _look(self) -> None:
         for query, sources in self._followed.items():
-            try:
+            with self._going_on(query):
                 frontier = self._frontier(query)
-                self._told[query] = tuple(each.look(frontier, self._now) for each in sources)
-            except (JoineryError, OSError) as error:
-                log.debug("how far %s has come was not read: %s", query, error)
-            except Exception:  # A defect must not end this thread without a word.
-                log.exception("how far a query has come is not known", extra={"query": query})
+                self._told[query] = tuple(each.look(frontier) for each in sources)
         self._tell(dict(self._told))
+
+    def _ask_all(self) -> None:
+        every_s = self._look_every_s
+        while not self._over.is_set():
+            for query, each in self._every():
+                if not self._over.is_set():
+                    with self._going_on(query):
+                        each.ask(time.monotonic())
+            self._over.wait(every_s)
+        for query, each in self._every():
+            with self._going_on(query):
+                each.close()
+
+    @property
+    def _look_every_s(self) -> float:
+        return max(map(look_every_s, self._checkpoints.values()), default=1.0)
+
+    @contextmanager
+    def _going_on(self, query: str) -> Iterator[None]:
+        """Go on after whatever fails for a query: a defect must not end this thread."""
+        try:
+            yield
+        except (JoineryError, OSError) as error:
+            log.debug("how far %s has come was not read: %s", query, error)
+        except Exception:
+            if query not in self._failed:  # which would be told with each look
+                self._failed.add(query)
+                log.exception("how far a query has come is not known", extra={"query": query})
 
     def _frontier(self, query: str) -> Frontier:
         """Return how far a query has come, read anew only after another batch."""
@@ -312,9 +348,9 @@ class Frontiers:
             self._known[query] = last, frontier
         return self._known[query][1]
 
-    def _every(self) -> Iterator[FollowedSource]:
-        for sources in self._followed.values():
-            yield from sources
+    def _every(self) -> Iterator[tuple[str, FollowedSource]]:
+        for query, sources in self._followed.items():
+            yield from ((query, each) for each in sources)
 
 
 def followed_sources(spec: ProjectSpec, reads: Sequence[SourceRead]) -> list[FollowedSource]:

@@ -49,10 +49,15 @@ def told(place: str, **last: int) -> Told:
     return Told(place, 5.0, [Position("log", topic, "0", offset) for topic, offset in last.items()])
 
 
+def look(source: FollowedSource, frontier: Frontier) -> SourceFrontier:
+    source.ask(0.0)
+    return source.look(frontier)
+
+
 def test_a_place_is_reached_once_all_topics_are_read_up_to_their_ends() -> None:
     source = FollowedSource(READ, Given(told("0/8", a=4, b=1)))
 
-    found = [source.look(each, 0.0) for each in (at(a=4, b=1), at(a=5, b=1), at(a=5, b=2))]
+    found = [look(source, each) for each in (at(a=4, b=1), at(a=5, b=1), at(a=5, b=2))]
 
     assert [("read", ""), ("read", ""), ("sound", "0/8")] == [
         (each.sure, each.place) for each in found
@@ -63,8 +68,8 @@ def test_a_place_is_reached_once_all_topics_are_read_up_to_their_ends() -> None:
 def test_a_place_stays_until_the_next_one_is_reached() -> None:
     source = FollowedSource(READ, Given(told("0/8", a=1), None, told("0/9", a=2)))
 
-    found = [source.look(at(a=2), 0.0).place for _ in range(4)]
-    found.append(source.look(at(a=3), 0.0).place)
+    found = [look(source, at(a=2)).place for _ in range(4)]
+    found.append(look(source, at(a=3)).place)
 
     assert ["0/8", "0/8", "0/8", "0/8", "0/9"] == found
 
@@ -73,7 +78,7 @@ def test_what_was_read_is_told_by_relation_and_of_many_partitions_in_part() -> N
     offsets = {str(number): 3 for number in range(20)}
     frontier = Frontier({"log": {"a": offsets, "b": {"0": 0, "1": 9}}}, {})
 
-    found = FollowedSource(READ, None).look(frontier, 0.0)
+    found = FollowedSource(READ, None).look(frontier)
 
     assert {"one", "two", "three"} == set(found.read)
     assert ("b/1/8",) == found.read["three"]
@@ -86,7 +91,7 @@ def test_brokers_that_are_away_leave_what_is_known() -> None:
     away = SinkUnavailableError("nobody is there")
     source = FollowedSource(READ, Given(told("0/8", a=1), away, told("0/9", a=1)))
 
-    found = [source.look(at(a=2), 0.0).place for _ in range(3)]
+    found = [look(source, at(a=2)).place for _ in range(3)]
 
     assert ["0/8", "0/8", "0/9"] == found
 
@@ -125,32 +130,53 @@ def commit(checkpoint: Path, batch: int, offset: int) -> None:
     (checkpoint / "commits" / str(batch)).write_text("v1\n{}")
 
 
+class Hanging(Given):
+    """Brokers that do not answer before `answer` is set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked, self.answer, self.closed = (threading.Event() for _ in range(3))
+
+    def newest(self) -> Told | None:
+        self.asked.set()
+        self.answer.wait(60)
+        return None
+
+    def close(self) -> None:
+        self.closed.set()
+
+
 def test_the_last_batch_of_a_run_is_told_as_it_ends(tmp_path: Path) -> None:
-    looked = threading.Event()
     found: list[Mapping[str, tuple[SourceFrontier, ...]]] = []
-
-    def tell(frontiers: Mapping[str, tuple[SourceFrontier, ...]]) -> None:
-        found.append(frontiers)
-        looked.set()
-
-    source = FollowedSource(READ, Given(told("0/8", a=6)))
-    frontiers = Frontiers({"q": tmp_path}, {"q": [source]}, tell)
+    source, hanging = FollowedSource(READ, Given(told("0/8", a=6))), Hanging()
+    followed = {"q": [source], "other": [FollowedSource(READ, hanging)]}
+    frontiers = Frontiers({"q": tmp_path, "other": tmp_path / "other"}, followed, found.append)
     frontiers.open()
-    assert looked.wait(10)
+    assert hanging.asked.wait(10)
     commit(tmp_path, 0, 7)
+
     frontiers.close()
 
-    assert {"one": ("a/0/6",), "two": ("a/0/6",)} == found[-1]["q"][0].read
-    assert "0/8" == found[-1]["q"][0].place
+    last = found[-1]["q"][0]
+    assert not hanging.closed.is_set(), "brokers that do not answer are not waited for"
+    assert {"one": ("a/0/6",), "two": ("a/0/6",)} == last.read
+    assert ("sound", "0/8") == (last.sure, last.place)
+    hanging.answer.set()
+    assert hanging.closed.wait(10)
 
 
-def test_a_run_goes_on_where_a_place_cannot_be_told(tmp_path: Path) -> None:
-    places = Given(RuntimeError("a defect"), RuntimeError("a defect"))
+def test_a_run_goes_on_where_a_place_cannot_be_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    places, hanging = Given(*[RuntimeError("a defect")] * 2), Hanging()
     found: list[Mapping[str, tuple[SourceFrontier, ...]]] = []
-    followed = {"q": [FollowedSource(READ, places)], "other": [FollowedSource(READ, None)]}
-    frontiers = Frontiers({"q": tmp_path, "other": tmp_path}, followed, found.append)
+    followed = {"q": [FollowedSource(READ, each) for each in (places, places, hanging)]}
+    frontiers = Frontiers({"q": tmp_path}, followed, found.append)
 
     frontiers.open()
+    assert hanging.asked.wait(10)
+    hanging.answer.set()
     frontiers.close()
 
-    assert ["other"] == [*found[-1]]
+    assert ["read"] * 3 == [each.sure for each in found[-1]["q"]]
+    assert ["how far a query has come is not known"] == [each.message for each in caplog.records]
