@@ -41,7 +41,7 @@ def joinery(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
 def test_what_commands_do_is_on_record_and_shown(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("joinery.delivery.control.who", lambda: "ada@host")
+    monkeypatch.setenv("LOGNAME", "ada")
     commands = [
         ["run", "--once"],
         ["mark", "card"],
@@ -70,9 +70,9 @@ def test_what_commands_do_is_on_record_and_shown(
         ("dlq drop", ["customer"], "1 dead letter"),
         ("mark", ["card"], "batch 0"),
     ] == [(each["verb"], each["about"], re.sub("[0-9]+ b", "n b", each["told"])) for each in done]
-    assert {"ada@host"} == {each["by"] for each in done}
+    assert {"ada"} == {each["by"].partition("@")[0] for each in done}
     assert "    shows changes up to customer/1.jsonl" in shown
-    last = [line.split(" at ")[0] for line in shown if " by ada@host at " in line]
-    assert [f"    {verb} by ada@host" for verb in ("run --rebuild", "resume", "pause")] == last
+    last = [line.partition(" by ")[0] for line in shown if " by ada@" in line]
+    assert ["    run --rebuild", "    resume", "    pause"] == last
     assert ["at", "action", "of", "by"] == listed[0].split()
     assert len(done) == len(listed[1:])

@@ -11,8 +11,9 @@ from tests.session_run import going, run_to_end, until
 from tests.sqlite_file import sqlite_file
 
 import joinery as jn
-from joinery.app.touch import TouchError
+from joinery.app.touch import TouchError, TouchLateError
 from joinery.cli.touch import run_touch
+from joinery.delivery.query_paths import QueryPaths
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -120,6 +121,11 @@ def test_a_touch_does_it_itself_where_no_run_goes_on(
     ):
         with pytest.raises(TouchError, match=why):
             jn.touch(folder, product, key)
+    other = QueryPaths.of(folder / ".joinery" / "checkpoint", "card").lease
+    other.take()
+    with pytest.raises(TouchLateError, match='1 document of product "card" could not be sent'):
+        jn.touch(folder, "card", ("de", 1), wait="1s")
+    other.release()
     with pytest.raises(TouchError, match="not said which"):
         run_touch(file, "", "card", every=False, timeout="1m")
 

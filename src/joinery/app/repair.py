@@ -15,6 +15,10 @@ from joinery.delivery.repair import Outcome, RepairLog, Wanted
 from joinery.plan.product import Product
 from joinery.project.product import ProjectSpec
 
+KEPT = (
+    "The request is kept, and served once the current batch is done and all sinks of the product"
+    " are there"
+)
 _LOOK_S = 0.1
 
 
@@ -40,18 +44,28 @@ class Repair:
             DiffFailedError: The run has not answered in time; it will.
             SinkError: The sink cannot be written.
         """
-        return self.send(
+        outcome = self.send(
             [
                 Wanted(each.key, each.expected, each.held, each.version, each.judged_us)
                 for each in wrong
             ]
         )
+        if outcome is None:
+            raise DiffFailedError(
+                f'{len(wrong):,} documents of query "{self._product.query}" were not sent again'
+                " in time",
+                detail=f"{KEPT}.",
+                hint="Compare again later.",
+            )
+        return outcome
 
-    def send(self, wanted: Sequence[Wanted]) -> Outcome:
+    def send(self, wanted: Sequence[Wanted]) -> Outcome | None:
         """Return what became of documents that are to be sent again.
 
+        Returns:
+            None where the run has not answered in time; it will.
+
         Raises:
-            DiffFailedError: The run has not answered in time; it will.
             SinkError: The sink cannot be written.
         """
         log = RepairLog(self._paths.repair_folder)
@@ -64,13 +78,7 @@ class Repair:
                 self._alone()
                 late = late and log.outcome(id) is None
             if late:
-                raise DiffFailedError(
-                    f'{len(wanted):,} documents of query "{self._product.query}" were not sent'
-                    " again in time",
-                    detail="The request is kept, and served once the current batch is done and all"
-                    " sinks of the product are there.",
-                    hint="Compare again later.",
-                )
+                return None
             time.sleep(_LOOK_S)
         return outcome
 

@@ -17,13 +17,13 @@ from dataclasses import dataclass
 from itertools import islice
 
 from joinery.app.project import ProjectLike, project_of
-from joinery.app.repair import Repair
+from joinery.app.repair import KEPT, Repair
 from joinery.app.state import query_of, refuse_untold
 from joinery.app.state_documents import key_prefix
 from joinery.delivery.action_log import ActionLog
 from joinery.delivery.query_paths import QueryPaths
 from joinery.delivery.repair import Outcome, Wanted
-from joinery.errors import SinkError, SpecError
+from joinery.errors import RunError, SinkError, SpecError
 from joinery.observe.outline import known_products
 from joinery.observe.status import read_status
 from joinery.place.place import Place
@@ -43,6 +43,12 @@ class TouchError(SpecError):
     """Documents cannot be sent again, or none is meant."""
 
     code = "TOUCH"
+
+
+class TouchLateError(RunError):
+    """The run has not sent documents again in the time that it was given; it still will."""
+
+    code = "TOUCH_LATE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +86,8 @@ def touch(project: ProjectLike, product: str, key: object = (), *, wait: str = "
         ProjectErrors: The file has problems.
         WhyError: There is no such product, or what is asked does not fit it.
         TouchError: It has no such document, or cannot be sent again.
-        DiffFailedError: The run has not answered in time; it will.
+        TouchLateError: The run has not answered in time; it will.
+        SinkError: A sink cannot be read or written.
         StateReadError: There is no such state, or it is that of another plan.
         RunError: Java is missing.
     """
@@ -209,7 +216,22 @@ def _send(
                 until_us,
             )
         )
-    return [Repair(spec, product, place, wait_s).send(wanted) for place, wanted in asked.items()]
+    return [
+        _answered(product, wanted, Repair(spec, product, place, wait_s).send(wanted))
+        for place, wanted in asked.items()
+    ]
+
+
+def _answered(product: Product, wanted: Sequence[Wanted], outcome: Outcome | None) -> Outcome:
+    if outcome is None:
+        raise TouchLateError(
+            f'{counted_text(len(wanted), "document")} of product "{product.name}" could not be sent'
+            " again in time",
+            detail=f"{KEPT}. Nothing is asked for the documents after these.",
+            hint=f"joinery status {product.name} says what the run waits for; touch them again"
+            " once it has caught up, or with a longer --timeout.",
+        )
+    return outcome
 
 
 def _version(held: Held | None) -> int:

@@ -12,15 +12,16 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from joinery.delivery.control import Action
+from joinery.delivery.control import Action, who
 from joinery.errors import JoineryError
 from joinery.files import append_decided
-from joinery.model.moment import second_text, seconds_of
+from joinery.model.moment import moment_text, second_text, seconds_of
 from joinery.model.typed import check_typed
 from joinery.place.place import Place
 
@@ -94,8 +95,8 @@ class ActionLog:
             told: What more there is to say.
             by: Who; the user of this process where nobody is named.
         """
-        now = Action.now("resume", by=by)
-        done = LoggedAction(verb=verb, at=now.at, by=now.by, about=tuple(about), told=told)
+        now = moment_text(time.time())
+        done = LoggedAction(verb=verb, at=now, by=by or who(), about=tuple(about), told=told)
         line, written = json.dumps(done.to_json(), ensure_ascii=False), False
 
         def added(content: bytes) -> str | None:

@@ -19,10 +19,10 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from typing import Literal, Self, get_args
 
 from joinery.files import append_decided
+from joinery.model.moment import moment_text
 from joinery.place.place import Place, look_every_s
 
 Verb = Literal["pause", "resume", "repair"]
@@ -47,8 +47,7 @@ class Action:
     @classmethod
     def now(cls, verb: Verb, why: str = "", *, by: str = "") -> Self:
         """Return what somebody asks now; the user of this process where nobody is named."""
-        at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        return cls(verb=verb, at=at, by=by or who(), why=why)
+        return cls(verb=verb, at=moment_text(time.time()), by=by or who(), why=why)
 
     def __str__(self) -> str:
         return f"by {self.by} at {self.at}" + (f": {self.why}" if self.why else "")
