@@ -23,7 +23,7 @@ from joinery.audit.verdict import Difference, NotCompared, ProductDiff
 from joinery.delivery.query_paths import QueryPaths
 from joinery.errors import SinkError
 from joinery.observe.audit_note import AuditNote
-from joinery.observe.status import read_status
+from joinery.observe.read_status import read_status
 from joinery.place.place import numbers_in
 from joinery.plan.product import DocumentForm, Product
 from joinery.plan.relation import Computed

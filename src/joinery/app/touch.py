@@ -25,7 +25,7 @@ from joinery.delivery.query_paths import QueryPaths
 from joinery.delivery.repair import Outcome, Wanted
 from joinery.errors import RunError, SinkError, SpecError
 from joinery.observe.outline import known_products
-from joinery.observe.status import read_status
+from joinery.observe.read_status import read_status
 from joinery.place.place import Place
 from joinery.plan.product import Product
 from joinery.project.product import ProjectSpec

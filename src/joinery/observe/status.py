@@ -7,12 +7,10 @@ Invariant: looking changes nothing, and asks no broker, no store and no sink.
 
 from __future__ import annotations
 
-import json
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 from joinery.delivery.action_log import LoggedAction
@@ -30,6 +28,8 @@ from joinery.observe.audit_note import AuditNote, audited_at
 from joinery.observe.behind import BEHIND_S, since, waits_for, why_behind
 from joinery.observe.kept_letters import kept_letters
 from joinery.observe.outline import Outline
+from joinery.observe.read_status import not_read, read_status
+from joinery.observe.rebuilding import Rebuilding, goes_on
 from joinery.observe.status_text import status_lines
 from joinery.place.full_disk import full_disk
 from joinery.place.place import Place
@@ -68,7 +68,7 @@ class ProductStatus:
     Attributes:
         query: The query that runs it.
         because: Why, in words; empty while it is live, and nobody paused it.
-        hint: What to do about that, where its run failed and said so.
+        hint: What to do about that, where its run failed and said so; or that it is being rebuilt.
         fresh_s: How old what it does not show yet is: while it keeps up, the mean age of changes
             when their documents were published, in the last minute; else the time since it last
             had all that its sources had. None where nobody can tell.
@@ -215,6 +215,7 @@ def outline_status(
     costs = {name: runs[query].cost_us(name) for name, query in every.items()}
     kept = kept_letters(project.letters)
     letters = None if kept is None else Counter(each.of for each in kept.open)
+    rebuilds = {query: Rebuilding.of(root, query) for query in runs}
     done = logged_actions(root, {query: run.asked for query, run in runs.items()})
     found = []
     for name, query in queries.items():
@@ -227,7 +228,8 @@ def outline_status(
         )
         if costs[name]:
             status = replace(status, cost=costs[name] / sum(costs.values()))
-        found.append(_judged(status, project.expected.get(name) or Expectations()))
+        status = _judged(status, project.expected.get(name) or Expectations())
+        found.append(_rebuilt(status, rebuilds[query]))
     shown = dict.fromkeys(queries.values())
     warnings = dict.fromkeys(each for query in shown for each in runs[query].warnings)
     return ProjectStatus(
@@ -254,6 +256,14 @@ def _audited(status: ProductStatus, root: Place, run: _Run, now: float) -> Produ
     )
 
 
+def _rebuilt(status: ProductStatus, rebuild: Rebuilding | None) -> ProductStatus:
+    """Return the status with what becomes of a rebuild."""
+    if rebuild is None:
+        return status
+    missed = (*status.missed, *filter(None, [rebuild.broken_off]))
+    return replace(status, hint=rebuild.progress or status.hint, missed=missed)
+
+
 def _urgency(status: ProductStatus) -> tuple[bool, int, str]:
     return not status.wants_attention, STATES.index(status.state), status.product
 
@@ -278,11 +288,11 @@ class _Run:
         try:
             asked = ControlLog(paths.control_file).actions()
         except OSError as error:
-            unreadable = unreadable or _not_read(paths.control_file, error)
+            unreadable = unreadable or not_read(paths.control_file, error)
         try:
             holder = paths.lease.holder
         except OSError as error:  # whether the run goes on is not known
-            told, unreadable = None, unreadable or _not_read(paths.lease_file, error)
+            told, unreadable = None, unreadable or not_read(paths.lease_file, error)
         return cls(query, root, told, unreadable, holder, asked)
 
     @property
@@ -299,7 +309,7 @@ class _Run:
     @property
     def going_on(self) -> bool:
         """Whether the run's own process does; its JVM may outlive that for a while."""
-        return self.holder is not None and self.holder.alive and not self.holder.orphaned
+        return goes_on(self.holder)
 
     @property
     def live(self) -> bool:
@@ -398,33 +408,6 @@ class _Run:
         process, host = self.holder.processes[0], self.holder.host
         seen = moment_text(self.holder.renewed_at)
         return f"process {process} on {host} was last seen at {seen}; {begin}"
-
-
-def read_status(file: Place) -> tuple[QueryStatus | None, str]:
-    """Return what a run told of a query, and why nothing can be read where something stands.
-
-    Without a file there is nothing, and nothing is wrong, unless a link leads nowhere.
-    """
-    try:
-        return QueryStatus.of_json(json.loads(file.read_text(encoding="utf-8"))), ""
-    except FileNotFoundError:
-        return None, _broken_link(file)
-    except OSError as error:
-        return None, _not_read(file, error)
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
-        why = "it is truncated, or another version of Joinery wrote it"
-        return None, f"{file.name} cannot be read: {why}"
-
-
-def _not_read(file: Place, error: OSError) -> str:
-    return f"{file} cannot be read: {error.strerror or error}"
-
-
-def _broken_link(file: Place) -> str:
-    """Return which link on the way to a file leads nowhere, as to a disk that is not mounted."""
-    ways = (file, *file.parents) if isinstance(file, Path) else ()
-    broken = [each for each in ways if each.is_symlink() and not each.exists()]
-    return f"{broken[0]} is a link to what is not there" if broken else ""
 
 
 def _fresh_s(state: State, mine: ProductTotals, told: QueryStatus, now: float) -> float | None:

@@ -10,7 +10,7 @@ from joinery.delivery.control import Action, ControlLog
 from joinery.delivery.query_paths import QueryPaths
 from joinery.observe.actions import actions_about, logged_actions
 from joinery.observe.outline import Outline
-from joinery.observe.status import read_status
+from joinery.observe.read_status import read_status
 
 log = logging.getLogger("joinery.run")
 

@@ -13,7 +13,7 @@ from joinery.delivery.control import Action, ControlLog, Verb
 from joinery.delivery.query_paths import QueryPaths
 from joinery.errors import RunError, SpecError
 from joinery.observe.outline import known_products, queries_of
-from joinery.observe.status import read_status
+from joinery.observe.read_status import read_status
 from joinery.project.product import ProjectSpec
 
 _LOOKED_S = 0.1

@@ -23,12 +23,12 @@ from joinery.model.status import QueryStatus
 from joinery.observe.history_file import Minute, history_folder, minutes_of
 from joinery.observe.kept_letters import KeptLetters, kept_letters
 from joinery.observe.outline import Outline, queries_of
+from joinery.observe.read_status import read_status
 from joinery.observe.status import (
     STATES,
     ProductStatus,
     ProjectStatus,
     project_status,
-    read_status,
 )
 from joinery.operate.actions import project_actions
 from joinery.plan.build import build_plan

@@ -13,7 +13,7 @@ from typing import Any, Literal, cast
 import pytest
 
 from joinery.delivery.control import Action, ControlLog
-from joinery.delivery.query_paths import QueryPaths
+from joinery.delivery.query_paths import QueryPaths, rebuild_paths
 from joinery.model.frontier import SourceFrontier
 from joinery.model.hot_key import HotKey
 from joinery.model.marks import KeptMarks
@@ -369,6 +369,32 @@ def test_a_failure_is_told_with_its_code_and_what_to_do(spec: ProjectSpec) -> No
     assert found.wants_attention
     told_lines = str(project_status(spec, clock=lambda: NOW)).splitlines()
     assert "    hint: Free some." in told_lines
+
+
+@pytest.mark.parametrize("how", ["goes on", "killed", "failed", "given up"])
+def test_what_becomes_of_a_rebuild_is_told(spec: ProjectSpec, how: str) -> None:
+    paths = rebuild_paths(spec.path_of(spec.run.checkpoint), "person")
+    rebuild = replace(CAUGHT_UP, state="failed" if how == "failed" else "running", why="no disk")
+    folder = spec.path_of(spec.run.checkpoint)
+    (folder / "_status").mkdir(parents=True)
+    write(paths.status_file, json.dumps(rebuild.to_json()))
+    if how != "given up":
+        (folder / "_rebuild" / "person").mkdir(parents=True)
+    lease = paths.lease
+    if how == "goes on":
+        lease.take()
+
+    found = told(spec, replace(CAUGHT_UP, state="failed", why="lost", hint="Rebuild."))
+
+    lease.release()
+    again = "joinery run --rebuild continues it"
+    at = "1970-01-12T13:46:39.000Z"
+    assert {
+        "goes on": ("a rebuild has been running since 1970-01-12T13:36:40.000Z", ()),
+        "killed": ("Rebuild.", (f"rebuild: it was killed, and last heard of at {at}; {again}",)),
+        "failed": ("Rebuild.", (f"rebuild: it failed at {at}: no disk; {again}",)),
+        "given up": ("Rebuild.", ()),
+    }[how] == (found.hint, found.missed)
 
 
 def test_open_dead_letters_of_its_topics_count(spec: ProjectSpec, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from joinery.errors import RunError
 from joinery.model.batch import BatchProgress
 from joinery.model.progress import Progress
 from joinery.model.status import QueryStatus
-from joinery.observe.status import read_status
+from joinery.observe.read_status import read_status
 from joinery.observe.status_file import StatusFiles
 
 

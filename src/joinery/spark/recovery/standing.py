@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from joinery.delivery.query_paths import QueryPaths
 from joinery.delivery.sent_mark import SentMark
-from joinery.observe.status import read_status
+from joinery.observe.read_status import read_status
 from joinery.place.place import Place, numbers_in
 from joinery.plan.product import Product
 from joinery.project.product import ProjectSpec
