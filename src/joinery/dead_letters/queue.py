@@ -29,7 +29,7 @@ from joinery.delivery.control import who
 from joinery.errors import JoineryError, SpecError
 from joinery.plan.product import Plan, Product
 from joinery.plan.stream import outputs_of
-from joinery.project.captured import as_files, sealed_tables
+from joinery.project.captured import as_files, sealed_tables, topics_of
 from joinery.project.kafka import is_named, pattern_of
 from joinery.project.kind import SourceSpec
 from joinery.project.product import ProjectSpec
@@ -299,7 +299,7 @@ def _check_of(of: str, letters: Sequence[DeadLetter], spec: ProjectSpec) -> None
     A slip must not look like an empty box.
     """
     there = dict.fromkeys(each.of for each in letters)
-    topics = {each.name: each.topic or each.name for each in spec.relations}
+    topics = topics_of(spec)
     if not of or of in there:
         return
     names = (*topics, *(each.name for each in spec.products), *(each.name for each in spec.streams))

@@ -21,7 +21,7 @@ from joinery.observe.outline import Outline
 from joinery.place.cache import cache_folder
 from joinery.project.folder import yaml_files
 
-_FORMAT = 1  # another one where an outline means something else in the same version
+_FORMAT = 2  # another one where an outline means something else in the same version
 _KEPT = 20
 
 

@@ -41,13 +41,15 @@ class Outline:
         Raises:
             DeadLetterPlaceError: It names no place that can hold dead letters.
         """
+        from joinery.project.captured import topics_of  # with all that a database's URL says
+
         return cls(
             project=spec.name,
             checkpoint=spec.checkpoint,
             letters=letters_folder(spec),
             queries=queries_of(spec),
             expected={each.name: each.expect for each in spec.products if each.expect is not None},
-            topics={each.name: each.topic or each.name for each in spec.relations},
+            topics=topics_of(spec),
         )
 
     @property

@@ -48,6 +48,16 @@ def table_in(source: SourceSpec, topic: str) -> str:
     return table_of(topic)
 
 
+def topics_of(spec: ProjectSpec) -> dict[str, str]:
+    """Return by relation the name that its records come under: its topic, or its whole table."""
+    captured = {each.name: each for each in spec.sources if each.kind in CAPTURED}
+    found = {}
+    for each in spec.relations:
+        source, topic = captured.get(spec.source_of(each)), each.topic or each.name
+        found[each.name] = topic if source is None else table_in(source, topic)
+    return found
+
+
 def tables_of(spec: ProjectSpec, source: SourceSpec) -> tuple[str, ...]:
     """Return the tables of a source, as schema.table: those it names, else those that are read."""
     given = cast(tuple[str, ...], dict(source.options).get("tables", ()))
