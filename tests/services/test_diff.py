@@ -110,6 +110,8 @@ def test_planted_differences_are_found_and_no_others_while_changes_go_on(
     wrong = {**PLANTED, 455: "joinery differs", 480: "input differs"}
     assert (wrong, []) == (kinds(planted), opened(planted))
     assert ({}, [], 7) == (kinds(repaired), opened(repaired), repaired.parts[0].repaired)
+    noted = [each.verb for each in jn.status(project).products[0].actions]
+    assert ["diff --repair"] * 2 == noted
     assert ({}, []) == (kinds(again), opened(again))
     assert ({}, 1) == (kinds(hung), len(opened(hung)))
     assert ({}, []) == (kinds(settled), opened(settled))

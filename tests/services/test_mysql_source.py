@@ -28,6 +28,7 @@ from tests.session_run import rebuild_in_bulk, run_to_end
 
 import joinery as jn
 from joinery.clients.mysql import MysqlLink
+from joinery.delivery.action_log import ActionLog
 from joinery.dev.service import Service
 
 if TYPE_CHECKING:
@@ -130,7 +131,12 @@ def test_rows_that_were_there_and_changes_since_become_documents(
     assert after is not None
     assert before < after
     assert "running, " in status
+    joinery(folder, "source", "read-again", "db")
     joinery(folder, "source", "drop", "db")
+    noted = ActionLog(folder / ".joinery/checkpoint").actions()
+    assert [("source read-again", ("db",)), ("source drop", ("db",))] == [
+        (each.verb, each.about) for each in noted
+    ]
     assert not (folder / ".joinery" / "spool" / "db").exists()
 
 

@@ -27,6 +27,7 @@ import joinery as jn
 from joinery.capture.export import ExportError
 from joinery.capture.spool import CaptureError, SpoolFolder
 from joinery.capture.tending import TooMuchLogError
+from joinery.delivery.action_log import ActionLog
 from joinery.dev.service import Service
 from joinery.model.progress import Waiting
 from joinery.project.load import load_spec
@@ -126,6 +127,8 @@ def test_rows_of_several_moments_and_the_log_become_what_the_tables_hold(
     assert documents(folder) == truth(link)
     assert {1: 1, 2: 1, 5: 1} == sent(folder)
     assert 'slot "joinery_shop_db" keeps the log of' in again
+    noted = ActionLog(folder / ".joinery/checkpoint").actions()
+    assert ["source begin", "run --rebuild"] == [each.verb for each in noted]
     assert "public.customer: waits for its export: joinery run --bootstrap-from" in status
     assert [] == take(spark, folder)  # What was taken is not taken again.
 

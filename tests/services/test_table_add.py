@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from joinery.cli.commands import app
 from joinery.clients.postgres import DatabaseError
+from joinery.delivery.action_log import ActionLog
 from joinery.dev.service import Service
 from joinery.model.table import Column, ForeignKey, SourceTable, TableName
 from joinery.onboarding.postgres_catalog import read_tables
@@ -151,6 +152,8 @@ def test_a_table_joins_a_product_by_one_command_and_few_lines(
     assert [] == [line for line in before.splitlines() if line not in after.splitlines()]
     added = [line for line in after.splitlines() if line not in before.splitlines()]
     assert 1 <= len(added) <= 8
+    (noted,) = ActionLog(project.parent / ".joinery/checkpoint").actions()
+    assert ("table add", (f"{at}.order",)) == (noted.verb, noted.about)
     assert said.count("\n+") == len(added)
     assert f"topic: shop.{at}.order" in after
     assert "      orders: {many: order, 'on': {customer_id: id}," in after.replace("on:", "'on':")

@@ -18,6 +18,7 @@ from bench.fleet.compare import differences, sent
 from bench.fleet.log import History, LogFiles
 from bench.fleet.shape import declared, make_fleet
 from joinery.app.project import load
+from joinery.delivery.action_log import ActionLog
 from joinery.delivery.outlet import DirectOutlet
 from joinery.errors import RunError, StateMismatchError
 from joinery.spark.batch import query_start
@@ -73,6 +74,8 @@ def test_products_of_a_group_are_removed_and_reordered_and_the_others_go_on(
     history.write_rows(tmp_path / "rows")
     assert {} == differences(fleet, tmp_path / "rows", tmp_path / "out")
     assert not any(sent(tmp_path / "out" / each.name).falling for each in fleet.products)
+    (noted,) = ActionLog(load(project).spec.checkpoint).actions()
+    assert ("apply", 5) == (noted.verb, noted.told.count(" removed"))
 
 
 @pytest.mark.parametrize("seed", each_seed((1, 0, 3, 9, 10), few=1))

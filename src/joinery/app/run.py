@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
 from joinery.app.project import Project, ProjectLike, project_of
+from joinery.delivery.action_log import ActionLog
 from joinery.errors import suggesting
 from joinery.model.batch import BatchProgress
 from joinery.model.warning import RunWarning
@@ -94,6 +95,8 @@ def run(
         on_batch=on_batch,
         on_warning=on_warning,
     )
+    if rebuild:
+        ActionLog(spec.checkpoint).note("run --rebuild", chosen)
     if spec.run.audit is not None and not (once or rebuild):
         from joinery.app.auditor import start_auditor
 

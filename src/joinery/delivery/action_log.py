@@ -2,7 +2,7 @@
 
 To pause and to resume are in the control log of their query, which a run reads.
 
-Limits: at most so many bytes of the end are read as make some thousand lines.
+Limits: of a long log the end is read, at most 1 MiB, which are some thousand lines.
 
 Invariant: no line is lost where two people act at once, and none is ever removed. An action does
 not fail because nobody could write it down.
@@ -97,34 +97,37 @@ class ActionLog:
         """
         now = moment_text(time.time())
         done = LoggedAction(verb=verb, at=now, by=by or who(), about=tuple(about), told=told)
-        line, written = json.dumps(done.to_json(), ensure_ascii=False), False
+        line, written = json.dumps(done.to_json()), False
 
         def added(content: bytes) -> str | None:
             nonlocal written
             again, written = written, True
-            return None if again and content.rstrip().endswith(line.encode()) else line
+            return None if again and line.encode() in content else line
 
         try:
             append_decided(self._file, added)
         except (JoineryError, OSError) as error:
             log.warning("could not write down who did what", extra={"why": str(error)})
 
-    def actions(self) -> tuple[LoggedAction, ...]:
+    def actions(self, most_bytes: int = _MOST_BYTES) -> tuple[LoggedAction, ...]:
         """Return what was done, the oldest first.
+
+        Args:
+            most_bytes: How much of the end is read.
 
         Raises:
             OSError: The log cannot be read.
         """
-        found = map(_parsed, _end_of(self._file).splitlines())
+        found = map(_parsed, _end_of(self._file, most_bytes).splitlines())
         return tuple(each for each in found if each is not None)
 
 
-def _end_of(file: Place) -> bytes:
+def _end_of(file: Place, most_bytes: int) -> bytes:
     try:
         if not isinstance(file, Path):
-            return file.read_bytes()
+            return file.read_bytes()[-most_bytes:]
         with file.open("rb") as opened:
-            opened.seek(max(0, file.stat().st_size - _MOST_BYTES))
+            opened.seek(max(0, file.stat().st_size - most_bytes))
             return opened.read()
     except FileNotFoundError:
         return b""

@@ -12,18 +12,23 @@ from joinery.observe.outline import Outline
 from joinery.place.place import Place
 
 log = logging.getLogger("joinery.run")
+_RECENT_BYTES = 1 << 16
 
 
-def logged_actions(root: Place, asked: Mapping[str, Sequence[Action]]) -> tuple[LoggedAction, ...]:
+def logged_actions(
+    root: Place, asked: Mapping[str, Sequence[Action]], *, recent: bool = False
+) -> tuple[LoggedAction, ...]:
     """Return what people did to a project, the newest first; of what can be read.
 
     Args:
         root: The folder of its checkpoints.
         asked: By query, what its control log has.
+        recent: Whether some hundred lines are enough, for those who look each second.
     """
     found = [LoggedAction.of_action(each, query) for query, some in asked.items() for each in some]
     try:
-        found += ActionLog(root).actions()
+        log_of = ActionLog(root)
+        found += log_of.actions(_RECENT_BYTES) if recent else log_of.actions()
     except OSError as error:
         log.debug("who did what was not read: %s", error)
     return tuple(sorted(found, key=lambda each: each.at, reverse=True))

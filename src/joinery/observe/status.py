@@ -216,7 +216,7 @@ def outline_status(
     kept = kept_letters(project.letters)
     letters = None if kept is None else Counter(each.of for each in kept.open)
     rebuilds = {query: Rebuilding.of(root, query) for query in runs}
-    done = logged_actions(root, {query: run.asked for query, run in runs.items()})
+    done = logged_actions(root, {query: run.asked for query, run in runs.items()}, recent=True)
     found = []
     for name, query in queries.items():
         status = runs[query].product(name, now)

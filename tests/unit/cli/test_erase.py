@@ -8,6 +8,7 @@ import pytest
 
 import joinery as jn
 from joinery.cli.erase import run_erase
+from joinery.delivery.action_log import ActionLog
 from joinery.vault.tables import open_vault
 
 PROJECT = """\
@@ -69,6 +70,8 @@ def test_what_an_erasure_sends_again_is_told_apart_from_what_stays(
         "events that a lookup still remembers are sent again by: again",
         "streams no longer send its values, and what was sent stays as it is: kept",
     ] == told(tmp_path, "customer", capsys)
+    (noted,) = ActionLog(tmp_path / ".joinery/checkpoint").actions()
+    assert ("erase", ("customer",), "receipt") == (noted.verb, noted.about, noted.told.split()[0])
 
 
 def test_streams_keep_what_they_sent_of_their_own_log(

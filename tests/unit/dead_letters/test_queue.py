@@ -13,6 +13,7 @@ from tests.sqlite_file import sqlite_file
 
 from joinery.dead_letters.queue import DeadLetterQueue, DeadLetterSelectionError, Selection, grouped
 from joinery.dead_letters.replay import line_of
+from joinery.delivery.action_log import ActionLog
 from joinery.delivery.control import who
 from joinery.plan.build import build_plan
 from joinery.project.load import load_spec
@@ -137,6 +138,8 @@ def test_records_go_back_to_their_lines_in_order(queue: DeadLetterQueue, tmp_pat
         b'4\t{"key":7,"value":null}',
         b"12\t{broken",
     ] == replayed(tmp_path)
+    (noted,) = ActionLog(tmp_path / ".joinery/checkpoint").actions()
+    assert ("dlq replay", ("customer",), "3 dead letters") == (noted.verb, noted.about, noted.told)
 
 
 def test_what_was_put_back_is_not_listed_any_more(queue: DeadLetterQueue, tmp_path: Path) -> None:

@@ -40,6 +40,8 @@ from joinery.spark.source.source import ERASURES, SourceRead
 log = logging.getLogger("joinery.run")
 _ASKED_EVERY_S = 5.0
 _END_S = 1.0
+_SHARE = 20  # of the time, one part is asked in at most
+_RARELY_S = 60.0
 _MOST = 16
 
 
@@ -207,8 +209,10 @@ class FollowedSource:
             now: In seconds, by a clock that only rises.
         """
         if self._waited is None and self._places is not None and now >= self._ask_at:
-            self._ask_at = now + self._places.every_s
+            begun = time.monotonic()
             self._ask(self._places)
+            took_s = time.monotonic() - begun
+            self._ask_at = now + max(self._places.every_s, min(_RARELY_S, _SHARE * took_s))
 
     def look(self, frontier: Frontier) -> SourceFrontier:
         """Return how far the query has come; asks nobody.
