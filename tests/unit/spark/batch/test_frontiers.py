@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Mapping
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from joinery.project.kind import SourceSpec
 from joinery.spark.batch.frontiers import FollowedSource, Frontiers, SpoolPlaces, Told
 from joinery.spark.source.source import SourceRead
 
+CLOCK = count(step=60.0)
 READ = SourceRead(SourceSpec("log", "kafka"), {"a": ("one", "two"), "b": ("three",)})
 
 
@@ -40,6 +42,17 @@ class Given:
         pass
 
 
+class Slow(Given):
+    """Brokers that take a moment, and tell nothing."""
+
+    asked = 0
+
+    def newest(self) -> Told | None:
+        self.asked += 1
+        threading.Event().wait(0.05)
+        return None
+
+
 def at(**offsets: int) -> Frontier:
     """Return that of a query that reads partition 0 of topics next at some offsets."""
     return Frontier({"log": {topic: {"0": offset} for topic, offset in offsets.items()}}, {})
@@ -50,7 +63,7 @@ def told(place: str, **last: int) -> Told:
 
 
 def look(source: FollowedSource, frontier: Frontier) -> SourceFrontier:
-    source.ask(0.0)
+    source.ask(next(CLOCK))
     return source.look(frontier)
 
 
@@ -94,6 +107,15 @@ def test_brokers_that_are_away_leave_what_is_known() -> None:
     found = [look(source, at(a=2)).place for _ in range(3)]
 
     assert ["0/8", "0/8", "0/9"] == found
+
+
+def test_what_takes_long_to_ask_is_asked_less_often() -> None:
+    source = FollowedSource(READ, slow := Slow())
+
+    for now in (0.0, 0.1, 0.9, 60.0, 60.1, 120.0):
+        source.ask(now)
+
+    assert 3 == slow.asked
 
 
 @pytest.fixture
