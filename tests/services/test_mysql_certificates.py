@@ -123,6 +123,8 @@ def secured(
 def test_a_server_that_asks_for_tls_lets_nobody_in_without(secured: Secured) -> None:
     with pytest.raises(MysqlError):
         connected(secured.url("ssl-mode=disabled"))
+    with closing(connected(secured.address)) as link:
+        assert [(1,)] == link.rows("select id from customer")
 
 
 @pytest.mark.parametrize("mode", ["verify_ca", "verify_identity"])

@@ -207,8 +207,10 @@ def _is_number(host: str) -> bool:
 def _secured(address: MysqlAddress) -> dict[str, Any]:
     """Return what the driver is told about TLS."""
     match address.ssl_mode:
-        case "disabled" | "preferred":
+        case "disabled":
             return {"ssl_disabled": True}
+        case "preferred":
+            return {}  # the driver asks for TLS where the server has it
         case "required":
             return {"ssl": {"check_hostname": False, "verify_mode": "none"}}
         case _:
