@@ -11,7 +11,7 @@ from joinery.model.type import TIMESTAMP
 from joinery.plan.context import Context
 from joinery.plan.history import HistoryForm
 from joinery.plan.relation import LOG_TIME, Relation
-from joinery.plan.timestamp_hint import as_timestamp
+from joinery.plan.timestamp_hint import timestamp_hint
 from joinery.project.form import LOG_TIME_WORD, HistorySpec
 from joinery.project.mark import Path
 from joinery.project.product import ProductSpec
@@ -85,8 +85,7 @@ def _check_time(
         _unknown(context, relation, name, path)
     elif types[name] != TIMESTAMP:
         message = f'"{word}" needs a timestamp, and "{name}" is {types[name]}'
-        made = f"{{{word}_at: {as_timestamp(name, types[name])}}}"
-        hint = hint or f"Derive one, such as derive: {made}."
+        hint = hint or timestamp_hint(name, types[name], made=f"{word}_at")
         context.refuse("PLAN_TYPE_MISMATCH", message, path, hint=hint)
     else:
         return True

@@ -17,7 +17,7 @@ from joinery.plan.context import Context
 from joinery.plan.join import common_type, comparable
 from joinery.plan.relation import Computed, JoinPair, Relation
 from joinery.plan.step import Lookup
-from joinery.plan.timestamp_hint import as_timestamp
+from joinery.plan.timestamp_hint import timestamp_hint
 from joinery.project.mark import Path
 from joinery.project.step import LookupSpec, StoreRead, Wait
 from joinery.project.stream import WatermarkSpec
@@ -444,6 +444,6 @@ class _Parts:
             )
         elif time in row and row[time] != TIMESTAMP:
             message = f'"{time}" of the event needs a timestamp, and is {row[time]}'
-            made = as_timestamp(time, row[time])
-            hint = f"Compute one first, as with_columns: {{at: {made}}}."
+            how = "Compute one first, as with_columns"
+            hint = timestamp_hint(time, row[time], how=how)
             self.asked.refuse("PLAN_TYPE_MISMATCH", message, word, hint=hint)

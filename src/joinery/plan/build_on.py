@@ -12,7 +12,7 @@ from joinery.plan.context import Context
 from joinery.plan.join import common_type, comparable
 from joinery.plan.node import Through
 from joinery.plan.relation import JoinPair, Relation
-from joinery.plan.timestamp_hint import as_timestamp
+from joinery.plan.timestamp_hint import timestamp_hint
 from joinery.project.mark import Path
 from joinery.project.node import NodeSpec
 from joinery.project.value import Pairs
@@ -239,7 +239,7 @@ def check_as_of(
         context.unknown("PLAN_UNKNOWN_FIELD", message, path, name=name, known=types)
     elif types[name] != TIMESTAMP:
         message = f'{what} needs a timestamp, and "{name}" is {types[name]}'
-        hint = f"Derive one, such as derive: {{at: {as_timestamp(name, types[name])}}}."
+        hint = timestamp_hint(name, types[name])
         context.refuse("PLAN_TYPE_MISMATCH", message, path, hint=hint)
     if child.product is not None:
         message = f'{what} needs the versions of "{child.name}", which is a product'

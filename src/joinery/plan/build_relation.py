@@ -20,7 +20,7 @@ from joinery.plan.join import comparable
 from joinery.plan.product import DocumentForm, Product
 from joinery.plan.relation import CLOCK, EVENT_TIME, LOG_TIME, Computed, Personal, Relation
 from joinery.plan.source import captured_from, check_position, registry_of
-from joinery.plan.timestamp_hint import as_timestamp
+from joinery.plan.timestamp_hint import timestamp_hint
 from joinery.project.captured import CAPTURED, table_in
 from joinery.project.form import LOG_TIME_WORD, HistorySpec
 from joinery.project.kinds import DEBEZIUM_JSON, DEFAULT_FORMAT
@@ -315,7 +315,7 @@ def _check_timestamp(
         context.unknown("PLAN_UNKNOWN_FIELD", message, path, name=name, known=scope)
     elif scope[name] != TIMESTAMP:
         message = f'"time" of relation "{spec.name}" needs a timestamp, not {scope[name]}'
-        hint = f"Derive one, such as derive: {{at: {as_timestamp(name, scope[name])}}}."
+        hint = timestamp_hint(name, scope[name])
         context.refuse("PLAN_TYPE_MISMATCH", message, path, hint=hint)
 
 

@@ -12,7 +12,8 @@ PROJECT = """
 relations:
   rate:
     {{key: [id], fields: {{id: long, "a day": date, said: string, ms: long, s: double,
-    n: timestamp_ntz, select: date, Case: long}}{time}}}
+    n: timestamp_ntz, select: date, Case: long, ok: boolean,
+    parts: "array<long>"}}{time}}}
   sale: {{key: [id], fields: {{id: long, on: date}}}}
 products:
   p: {{{product}}}
@@ -43,3 +44,12 @@ def test_a_column_is_made_a_timestamp_as_its_type_asks(time: str, product: str, 
         build_plan(load_text(PROJECT.format(time=time, product=product)))
 
     assert [f"Derive one, such as {hint}"] == [each.hint for each in failed.value.problems]
+
+
+@pytest.mark.parametrize(("column", "type_"), [("ok", "boolean"), ("parts", "array<long>")])
+def test_nothing_is_proposed_where_no_timestamp_can_be_made(column: str, type_: str) -> None:
+    with pytest.raises(ProjectErrors) as failed:
+        build_plan(load_text(PROJECT.format(time="", product=HISTORY.format(column))))
+
+    hint = f"Name a column that is one: of {type_} none can be made."
+    assert [hint] == [each.hint for each in failed.value.problems]
