@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+import joinery as jn
 from joinery.cli.main import main
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -38,21 +45,30 @@ def joinery(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
     return int(ended.value.code or 0)
 
 
-def test_what_commands_do_is_on_record_and_shown(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def run_once(spark: SparkSession, folder: Path, *, rebuild: bool = False) -> None:
+    jn.run(spark, jn.load(folder), once=True, rebuild=rebuild).await_termination()
+
+
+def rescale(partitions: int) -> None:
+    """Rescale in a process of its own, which has a session of its own."""
+    command = [sys.executable, "-m", "joinery.cli.main", "rescale", "--partitions"]
+    subprocess.run([*command, str(partitions)], check=True, capture_output=True)
+
+
+def test_what_people_do_is_on_record_and_shown(
+    spark: SparkSession,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("LOGNAME", "ada")
-    commands = [
-        ["run", "--once"],
-        ["mark", "card"],
-        ["dlq", "drop", "--all"],
-        ["rescale", "--partitions", "3"],
-        ["pause", "card", "--why", "the night"],
-        ["resume", "card"],
-        ["run", "--once", "--rebuild"],
-    ]
-    for each in commands:
+    run_once(spark, folder)
+    for each in (["mark", "card"], ["dlq", "drop", "--all"]):
         assert 0 == joinery(monkeypatch, *each), each
+    rescale(3)
+    for each in (["pause", "card", "--why", "the night"], ["resume", "card"]):
+        assert 0 == joinery(monkeypatch, *each), each
+    run_once(spark, folder, rebuild=True)
     capsys.readouterr()
 
     assert 0 == joinery(monkeypatch, "status", "--actions", "--json")
