@@ -159,7 +159,7 @@ class _Starts:
         last = self._last_seen(start)
         ends = self._ends_for(start, last)
         known = ends is not None and not self._rules.follow
-        most = None if known else self._most_tests(last - start + 1)
+        most = None if known else self._most_tests(self._seen_by(start, last))
         reached = None if ends is None else (ends, last)
         return _Attempt(self._rows, self._rules, start, reached, most).run()
 
@@ -176,18 +176,26 @@ class _Starts:
     def _ends_for(self, start: int, last: int) -> MatchEnds | None:
         """Return the ends in the rows between; None where they are too many, or in no order."""
         rules, rows = self._rules, self._rows
-        most = _KEPT * MOST_STEPS // len(rules.program.steps)
         number = last - start + 1
-        if (not self._ended and rules.within_us is not None) or number >= most:
+        kept = 2 * number * len(rules.program.steps)
+        if (not self._ended and rules.within_us is not None) or kept > _KEPT * MOST_STEPS:
             return None
         if self._ends is None or not self._ends.knows(start, last):
-            until = min(start + most - 2, last + number, len(rows) - 1)
+            until = min(last + number, len(rows) - 1)
             may_be = partial(self._may_be, rows)
             self._ends = MatchEnds(rules.program, rules.absent, (start, until), may_be)
         return self._ends
 
     def _may_be(self, rows: RowsInOrder, variable: int, at: int) -> bool:
         return variable in self._rules.follow or rows.tests(Taken(variable, at))
+
+    def _seen_by(self, start: int, last: int) -> int:
+        """Return how many rows a start sees: all up to its last but where they are in no order."""
+        rows, within_us = self._rows, self._rules.within_us
+        if self._ended or within_us is None:
+            return last - start + 1
+        bound = rows.time_us(start) + within_us
+        return sum(rows.time_us(at) <= bound for at in range(start, last + 1))
 
     def _most_tests(self, seen: int) -> int:
         return min(MOST_STEPS, max(MOST_STEPS // _FEW, _TOGETHER * MOST_STEPS // seen))

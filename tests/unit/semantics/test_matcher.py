@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -32,9 +32,9 @@ class _Kinds:
         return self.kinds[taken.at] == self.names[taken.variable]
 
 
-def _rules(match: str, names: str, **more: object) -> MatchRules:
+def _rules(match: str, names: str, within_us: int = 10**12, **more: object) -> MatchRules:
     text = parse_match(match)
-    return MatchRules(compiled(text.tree, names), within_us=10**12, **more)  # type: ignore[arg-type]
+    return MatchRules(compiled(text.tree, names), within_us=within_us, **more)  # type: ignore[arg-type]
 
 
 def test_rows_that_all_may_begin_a_match_cost_no_square_of_tests() -> None:
@@ -67,3 +67,29 @@ def test_a_start_that_sees_more_rows_may_need_fewer_tests(
     first = next(iter(matches_in(rows, _rules("a{30,} b", "ab", follow=frozenset({1})))))
 
     assert (0, given_up) == (first.start, first.last is None)
+
+
+def test_ends_that_are_nearly_too_many_to_keep_are_not_found_anew_for_each_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(matcher, "MOST_STEPS", 30)
+    rules = _rules("a+ c", "ac", 0)
+    seen = matcher._KEPT * 30 // len(rules.program.steps) - 1
+    rows = _Kinds("a" * 2 * seen, "ac")
+
+    list(matches_in(rows, replace(rules, within_us=(seen - 1) * 1_000_000)))
+
+    assert rows.tests_made < 35 * len(rows)
+
+
+def test_rows_out_of_sight_between_others_take_nothing_from_what_a_start_may_need(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(matcher, "MOST_STEPS", 50)
+    rows = _Kinds("a" * 30 + "b" + "x" * 1_969, "ab")
+    rules = _rules("a{30,} b", "ab", 40_000_000, by_time=False)
+
+    (found,) = matches_in(rows, rules)
+
+    assert found.last is not None
+    assert (0, 30) == (found.start, found.last.at)

@@ -6,6 +6,7 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.HashSet;
 import java.util.Set;
+import java.util.stream.IntStream;
 
 /**
  * Looks for a match that begins at one row.
@@ -85,7 +86,7 @@ final class Matcher {
 
     /** The match that begins at a row and is known to end no later than another. */
     Found from(int start, int end) {
-      if (ends != null && ends.knows(start, Math.min(end, lastSeen(start)))) {
+      if (ends != null && ends.knows(start, lastSeen(start, end))) {
         return byEnds(start, end);
       }
       try {
@@ -96,9 +97,9 @@ final class Matcher {
     }
 
     private Found byEnds(int start, int end) {
-      int last = Math.min(end, lastSeen(start));
+      int last = lastSeen(start, end);
       MatchEnds known = endsFor(start, last, end);
-      long most = known != null && !follows ? Long.MAX_VALUE : mostTests(last - start + 1);
+      long most = known != null && !follows ? Long.MAX_VALUE : mostTests(seenBy(start, last));
       try {
         return found(new Attempt(start, known == null ? end : last, rows, known, most));
       } catch (GivenUp tooMuch) {
@@ -111,9 +112,10 @@ final class Matcher {
       return last == null ? Found.NOTHING : new Found(last, false);
     }
 
-    /** The last row that a start may look at. */
-    private int lastSeen(int start) {
-      long most = program.mostRows() > 0 ? (long) start + program.mostRows() : Long.MAX_VALUE;
+    /** The last row up to one that a start may look at. */
+    private int lastSeen(int start, int end) {
+      long most = (long) start + (program.mostRows() > 0 ? program.mostRows() : Integer.MAX_VALUE);
+      most = Math.min(most, end + 1L);
       long bound = ended ? boundOf(start, rows) : Long.MAX_VALUE;
       behind = Math.max(behind, start);
       while (behind < most && rows.has(behind) && (!ended || timeOf(behind, rows) <= bound)) {
@@ -124,15 +126,15 @@ final class Matcher {
 
     /** The ends in the rows between; null where they are too many, or rows in no order. */
     private MatchEnds endsFor(int start, int last, int end) {
-      long most = KEPT * program.mostTests() / steps.length;
       int number = last - start + 1;
-      if (!ended && program.withinMicros() >= 0 || number >= most) {
+      long kept = 2L * number * steps.length;
+      if (!ended && program.withinMicros() >= 0 || kept > KEPT * program.mostTests()) {
         return null;
       }
       ends = ends == null ? new MatchEnds(program, reads) : ends;
       if (!ends.knows(start, last)) {
-        // As many rows more, so that all starts together read a row twice at most.
-        long until = Math.min(Math.min(end, start + most - 2), (long) last + number);
+        // As many rows more, so that the next is read only once that many more are seen.
+        long until = Math.min(end, (long) last + number);
         int to = last;
         while (to < until && rows.has(to + 1)) {
           to++;
@@ -140,6 +142,15 @@ final class Matcher {
         ends.read(start, to, rows);
       }
       return ends;
+    }
+
+    /** How many rows up to its last a start sees, which are all but where rows are in no order. */
+    private long seenBy(int start, int last) {
+      if (ended || program.withinMicros() < 0) {
+        return last - start + 1L;
+      }
+      long bound = boundOf(start, rows);
+      return IntStream.rangeClosed(start, last).filter(at -> timeOf(at, rows) <= bound).count();
     }
 
     private long mostTests(long seen) {
