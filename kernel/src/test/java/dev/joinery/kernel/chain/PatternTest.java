@@ -3,6 +3,8 @@ package dev.joinery.kernel.chain;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.TextNode;
 import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.ingress.PendingRoots;
@@ -21,6 +23,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -223,6 +226,49 @@ class PatternTest {
     apply(network.batch(changes, START + 1, new Random(1)), versions, sink);
 
     assertEquals(null, sink.get(key), "31 of 25 tests");
+  }
+
+  /** The starts that a search gives up are those of the reference, which wrote the sample. */
+  @Test
+  void theReferenceGivesUpTheSameStarts() {
+    JsonNode sample = tree("given_up");
+    Network network = new Network(withMostTests(sample.get("most_tests").asInt()));
+    Set<String> names = Set.of("follows", "thirty", "ordered");
+    Map<String, String> sink = new TreeMap<>();
+    Map<String, Long> versions = new HashMap<>();
+    for (int batch = 0; batch < sample.get("batches").size(); batch++) {
+      List<LogChange> changes = new ArrayList<>();
+      for (JsonNode each : sample.get("batches").get(batch)) {
+        changes.add(told(each, 1_000_000L * batch + changes.size()));
+      }
+      apply(network.batch(changes, START + batch, new Random(batch)), versions, sink);
+
+      Map<String, String> found = new TreeMap<>(sink);
+      found.keySet().removeIf(each -> !names.contains(each.substring(0, each.indexOf(' '))));
+      Map<String, String> expected = new TreeMap<>();
+      sample.get("matches").get(batch).properties()
+          .forEach(each -> expected.put(each.getKey(), each.getValue().asText()));
+      assertEquals(expected, found, "batch " + batch);
+    }
+  }
+
+  private static LogChange told(JsonNode row, long number) {
+    long id = row.get(0).asLong();
+    String kind = row.get(1).asText();
+    if (kind.equals("-")) {
+      List<Object> key = Arrays.asList(id, null, null, null, null);
+      return new LogChange(TABLE, Message.OP_DELETE, key, number, number);
+    }
+    long at = START + row.get(2).asLong() * 500_000L;
+    return change(row(id, "ac".contains(kind), "bc".contains(kind), at), number);
+  }
+
+  private static JsonNode tree(String name) {
+    try {
+      return new ObjectMapper().readTree(program(name));
+    } catch (IOException error) {
+      throw new IllegalStateException(error);
+    }
   }
 
   private static Chain withMostTests(int most) {
