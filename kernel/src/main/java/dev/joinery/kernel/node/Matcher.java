@@ -6,6 +6,7 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.HashSet;
 import java.util.Set;
+import java.util.function.LongSupplier;
 import java.util.stream.IntStream;
 
 /**
@@ -90,7 +91,7 @@ final class Matcher {
         return byEnds(start, end);
       }
       try {
-        return found(new Attempt(start, end, rows, null, program.mostTests() / FEW));
+        return found(new Attempt(start, end, rows, null, program.mostTests() / FEW, () -> 0));
       } catch (GivenUp more) {
         return byEnds(start, end);
       }
@@ -99,9 +100,10 @@ final class Matcher {
     private Found byEnds(int start, int end) {
       int last = lastSeen(start, end);
       MatchEnds known = endsFor(start, last, end);
-      long most = known != null && !follows ? Long.MAX_VALUE : mostTests(seenBy(start, last));
+      long least = known != null && !follows ? Long.MAX_VALUE : mostTests(last - start + 1L);
+      LongSupplier most = () -> mostTests(seenBy(start, last));
       try {
-        return found(new Attempt(start, known == null ? end : last, rows, known, most));
+        return found(new Attempt(start, known == null ? end : last, rows, known, least, most));
       } catch (GivenUp tooMuch) {
         return Found.TOO_MUCH;
       }
@@ -173,17 +175,22 @@ final class Matcher {
     private final KeyRows rows;
     private final int end;
     private final MatchEnds ends;
-    private final long most;
+    private final LongSupplier most;
     private final long bound;
     private final Deque<Way> ways = new ArrayDeque<>();
     private final Set<Long> tried = new HashSet<>();
+    private long allowed;
     private long tests;
 
-    /** Looks at no row behind {@code end}; {@code ends} may be null. */
-    Attempt(int start, int end, KeyRows rows, MatchEnds ends, long most) {
+    /**
+     * Looks at no row behind {@code end}; {@code ends} may be null. It may need {@code least} tests,
+     * and what {@code most} gives, which goes through rows, once it needs more.
+     */
+    Attempt(int start, int end, KeyRows rows, MatchEnds ends, long least, LongSupplier most) {
       this.rows = rows;
       this.end = end;
       this.ends = ends;
+      this.allowed = least;
       this.most = most;
       this.bound = boundOf(start, rows);
       ways.push(new Way(program.first(), start, null));
@@ -262,8 +269,11 @@ final class Matcher {
     }
 
     private boolean test(Taken taken) {
-      if (++tests > most) {
-        throw new GivenUp();
+      if (++tests > allowed) {
+        allowed = most.getAsLong();
+        if (tests > allowed) {
+          throw new GivenUp();
+        }
       }
       return reads.isTrue(taken, rows);
     }
