@@ -3,17 +3,24 @@
 A declared type takes only columns whose values are known to arrive in it: another one is refused
 by name, since a wrong guess would call right documents wrong.
 
-Invariant: a value that is read equals the one that a run makes of the captured row.
+Invariant: a value that is read equals the one that a run makes of the captured row; a number that
+is not of the declared type, of which a run makes a dead letter, is told by `is_taken`.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
+from decimal import Context
+from decimal import Decimal as Number
+from typing import Any
 
+from joinery.capture.bulk_row import numeric_text
 from joinery.clients.sql import quoted
 from joinery.model.type import Array, Atomic, DataType, Decimal, Field
 
+_EXACT = Context(prec=200_000)  # PostgreSQL has no longer numbers.
 _PRECISION = re.compile(r"\(.*?\)")
 _TEXTS = frozenset(
     ("text", "character varying", "name", "citext", "uuid", "xml", "json", "jsonb", "ltree")
@@ -103,5 +110,46 @@ class TableColumn:
     def _text(self, sql: str) -> str | None:
         if self.base == "character":  # A cast would leave out the blanks at its end.
             return f"(CASE WHEN {sql} IS NOT NULL THEN format('%s', {sql}) END)"
-        known = self.enum or self.base in _TEXTS or self.base == "numeric"
+        if self.base == "numeric":
+            return f"({numeric_text(sql)})"
+        known = self.enum or self.base in _TEXTS
         return f"{sql}::text" if known else None
+
+
+def has_numbers(kind: DataType) -> bool:
+    """Return whether a column may hold a number that its declared type cannot."""
+    match kind:
+        case Array(element):
+            return has_numbers(element)
+        case Atomic(name):
+            return name in ("float", "double")
+        case _:
+            return isinstance(kind, Decimal)
+
+
+def is_taken(value: Any, kind: DataType) -> bool:
+    """Return whether a run takes a value of a column that `has_numbers` for one of its type.
+
+    Example:
+        >>> from joinery.model.type import DOUBLE
+        >>> is_taken(0.5, DOUBLE), is_taken(math.nan, DOUBLE)
+        (True, False)
+        >>> [is_taken(Number(each), Decimal(3, 2)) for each in ("1.500", "1.505", "10", "NaN")]
+        [True, False, False, False]
+    """
+    match value, kind:
+        case None, _:
+            return True
+        case list(), Array(element):
+            return all(is_taken(each, element) for each in value)
+        case Number(), Decimal(precision, scale):
+            return value.is_finite() and _fits(value, precision, scale)
+        case _:
+            return math.isfinite(value)
+
+
+def _fits(value: Number, precision: int, scale: int) -> bool:
+    if not value:
+        return True
+    least = value.normalize(_EXACT).as_tuple().exponent
+    return value.adjusted() < precision - scale and int(least) >= -scale

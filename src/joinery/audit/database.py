@@ -14,13 +14,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from joinery.audit.column import TableColumn
+from joinery.audit.column import TableColumn, has_numbers, is_taken
 from joinery.audit.error import DiffError, DiffFailedError
 from joinery.capture.place_log import MARK
 from joinery.capture.spool import CapturePosition
 from joinery.clients.postgres import database_errors, open_link, reason, shown
 from joinery.clients.sql import quoted
 from joinery.model.change import Key, Row
+from joinery.model.type import Field
 from joinery.plan.relation import Relation
 from joinery.project.postgres import table_of
 from joinery.semantics.merge import RowMerge
@@ -76,6 +77,7 @@ class SourceTable:
 
     Attributes:
         led: The columns that an index begins with.
+        numbers: The columns that may hold numbers which their types cannot, and their places.
     """
 
     relation: Relation
@@ -83,6 +85,7 @@ class SourceTable:
     columns: dict[str, TableColumn]
     shown: str
     led: frozenset[str]
+    numbers: tuple[tuple[int, Field], ...]
 
     def array_of(self, column: str) -> str:
         """Return the type of an array of a column's values."""
@@ -92,6 +95,21 @@ class SourceTable:
         """Return the SQL that reads a declared column of a row under the alias `kept`."""
         field = next(each for each in self.relation.columns if each.name == column)
         return str(self.columns[column].read_as(field, "kept"))
+
+    def key_of(self, cells: Sequence[Any]) -> Key:
+        """Return the key of a row."""
+        places = [each.name for each in self.relation.columns]
+        return tuple(cells[places.index(each)] for each in self.relation.key)
+
+    def refusal(self, cells: Sequence[Any]) -> str:
+        """Return why a run makes a dead letter of a row; empty where it does not."""
+        for at, each in self.numbers:
+            if not is_taken(cells[at], each.type):
+                return (
+                    f'a row of "{self.relation.name}" behind it is a dead letter: column'
+                    f' "{each.name}" is not of type {each.type}'
+                )
+        return ""
 
 
 @dataclass(slots=True)
@@ -104,6 +122,8 @@ class Snapshot:
         transactions: Which transactions it shows, as PostgreSQL writes it.
         noting: Whether the versions of rows are noted.
         versions: Those of all rows that were read, by table, place and transaction.
+        refused: By relation and key, why rows were left out of what was read: a run makes dead
+            letters of them, and may go on with what they were before, which is not known here.
     """
 
     link: Link
@@ -113,6 +133,7 @@ class Snapshot:
     transactions: str
     noting: bool
     versions: set[tuple[str, str, str]] = field(default_factory=set)
+    refused: dict[tuple[str, Key], str] = field(default_factory=dict)
 
     def matching(
         self, relation: str, columns: tuple[str, ...], values: Collection[JoinValue]
@@ -138,7 +159,7 @@ class Snapshot:
         found = self._run(statement, arrays)
         if self.noting:
             self.versions.update((table.name, place, by) for place, by, *_ in found)
-        return self.database.seen(table, found)
+        return self.database.seen(table, self._accepted(table, found))
 
     def roots(self, relation: Relation, after: Sequence[Any] | None, most: int) -> list[Key]:
         """Return the next keys of a table in the order of its key.
@@ -154,7 +175,13 @@ class Snapshot:
             f"${at}::{table.columns[each].array.removesuffix('[]')}"
             for at, each in enumerate(relation.key, 1)
         )
-        known = " AND ".join(f"kept.{quoted(each)} IS NOT NULL" for each in relation.key)
+        conditions = [f"kept.{quoted(each)} IS NOT NULL" for each in relation.key]
+        conditions += [
+            f"kept.{quoted(each)}::text NOT IN ('NaN', 'Infinity', '-Infinity')"
+            for each in relation.key
+            if has_numbers(relation.type_of(each))
+        ]
+        known = " AND ".join(conditions)
         beyond = f" AND ({key}) > ({slots})" if after is not None else ""
         read = ", ".join(map(table.read, relation.key))
         statement = (
@@ -162,6 +189,20 @@ class Snapshot:
             f" ORDER BY {key} LIMIT {most}"
         )
         return [tuple(each) for each in self._run(statement, list(after or ()))]
+
+    def _accepted(
+        self, table: SourceTable, found: Sequence[tuple[Any, ...]]
+    ) -> Sequence[tuple[Any, ...]]:
+        """Return the rows that a run accepts; note why it refuses the others."""
+        if not table.numbers:
+            return found
+        accepted: list[tuple[Any, ...]] = []
+        for cells in found:
+            if why := table.refusal(cells[_OWN:]):
+                self.refused[table.relation.name, table.key_of(cells[_OWN:])] = why
+            else:
+                accepted.append(cells)
+        return accepted
 
     def built(self, statement: str, ends: Sequence[Key]) -> list[tuple[Any, ...]]:
         """Return what a statement makes of the roots between keys.
@@ -328,7 +369,10 @@ class SourceDatabase:
                 )
             read.append(sql)
         led = frozenset(str(column) for (column,) in self.run(link, _LED, [name]))
-        return SourceTable(relation, name, columns, ", ".join(read), led)
+        numbers = tuple(
+            (at, each) for at, each in enumerate(relation.columns) if has_numbers(each.type)
+        )
+        return SourceTable(relation, name, columns, ", ".join(read), led, numbers)
 
 
 def table_name(relation: Relation) -> str:

@@ -14,6 +14,7 @@ from joinery.audit.protocol import Form, Glance, Shown
 from joinery.audit.statement import built_statement
 from joinery.model.change import Key
 from joinery.plan.product import Product
+from joinery.semantics.document import Built
 from joinery.semantics.row_key import key_reader
 from joinery.solutions.stored.reading import not_collecting
 from joinery.solutions.stored.tactic import RowTactic
@@ -78,7 +79,8 @@ class DatabaseTruth:
         """Return those of some keys under which the root has a row."""
         with self._database.snapshot() as shown:
             rows = shown.matching(self._relation.name, self._relation.key, keys)
-            return {self._key_of(row) for row in rows}
+            refused = {key for name, key in shown.refused if name == self._relation.name}
+            return refused.union(map(self._key_of, rows))
 
     def documents(
         self, keys: Sequence[Key], *, at_least: int = 0, noting: bool = True
@@ -105,9 +107,9 @@ class DatabaseTruth:
 
     def _shown(self, keys: Sequence[Key], shown: Snapshot) -> Shown:
         with not_collecting():
-            built = self._tactic.documents(keys, shown)
+            built, unreadable = self._built(keys, shown)
         self._tactic.findings()
-        unreadable = {
+        unreadable |= {
             key: f"it has no document: {each.detail or each.reason}"
             for key, each in built.items()
             if each.reason is not None
@@ -117,3 +119,18 @@ class DatabaseTruth:
         }
         versions = frozenset(shown.versions)
         return Shown(shown.upper, documents, unreadable, versions, shown.transactions)
+
+    def _built(
+        self, keys: Sequence[Key], shown: Snapshot
+    ) -> tuple[dict[Key, Built], dict[Key, str]]:
+        """Return documents and, of those behind which a run lacks a row, why they are unknown."""
+        shown.refused.clear()
+        built = dict(self._tactic.documents(keys, shown))
+        if not shown.refused:
+            return built, {}
+        if len(keys) == 1:
+            return {}, dict.fromkeys(keys, min(shown.refused.values()))
+        middle = len(keys) // 2
+        first, unknown = self._built(keys[:middle], shown)
+        second, more = self._built(keys[middle:], shown)
+        return first | second, unknown | more

@@ -77,8 +77,8 @@ def json_of(column: str, type_: str, *, enum: bool = False) -> str | None:
         enum: It is an enumeration of the user's, or an array of one.
 
     Example:
-        >>> json_of("price", "numeric"), json_of("tags", "text[]"), json_of("wait", "interval")
-        ('price::text', 'tags', None)
+        >>> json_of("tags", "text[]"), json_of("wait", "interval")
+        ('tags', None)
     """
     base = _PRECISION.sub("", type_)
     if base.endswith("[]"):
@@ -88,9 +88,19 @@ def json_of(column: str, type_: str, *, enum: bool = False) -> str | None:
         return column if enum or element in _ALIKE else None
     if enum or base in _ALIKE:
         return column
+    if base == "numeric":
+        return numeric_text(column)
     if base in _TEXTS:
         return f"{column}::text"
     return _MADE[base].format(column) if base in _MADE else None
+
+
+def numeric_text(column: str) -> str:
+    """Return the SQL of a `numeric` as text, with the connector's words for what is not finite."""
+    return (
+        f"case {column}::text when 'NaN' then 'NAN' when 'Infinity' then 'POSITIVE_INFINITY'"
+        f" when '-Infinity' then 'NEGATIVE_INFINITY' else {column}::text end"
+    )
 
 
 @dataclass(frozen=True, slots=True)

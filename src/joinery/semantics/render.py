@@ -120,8 +120,7 @@ def scalar_renderer(type_: DataType) -> Render:
     """Return `scalar_text` for one type."""
     match type_:
         case Decimal(_, scale):
-            unit = decimal.Decimal(1).scaleb(-scale)
-            return lambda value: format(_WIDE.quantize(value, unit), "f")
+            return _decimal(decimal.Decimal(1).scaleb(-scale))
         case Atomic("boolean"):
             return lambda value: "true" if value else "false"
         case Atomic("double"):
@@ -138,6 +137,16 @@ def scalar_renderer(type_: DataType) -> Render:
             return lambda value: base64.b64encode(value).decode("ascii")
         case Atomic() | Array() | Map() | Struct():
             return str
+
+
+def _decimal(unit: decimal.Decimal) -> Render:
+    def render(value: decimal.Decimal) -> str:
+        scaled = _WIDE.quantize(value, unit)
+        if not scaled.is_finite():  # JSON has no such number, and no record may hold one.
+            raise decimal.InvalidOperation(f"{value} is no number of JSON")
+        return format(scaled, "f")
+
+    return render
 
 
 def _utc_text(value: dt.datetime) -> str:

@@ -60,6 +60,12 @@ def test_a_value_has_one_text(value: object, type_: DataType, text: str) -> None
     assert text == document_json(value, type_)
 
 
+@pytest.mark.parametrize("word", ["NaN", "Infinity", "-Infinity"])
+def test_a_decimal_that_json_has_no_number_for_is_never_written(word: str) -> None:
+    with pytest.raises(ArithmeticError):
+        document_json({"a": decimal.Decimal(word)}, Struct((Field("a", Decimal(10, 2)),)))
+
+
 def test_an_object_writes_its_nulls_in_the_order_of_its_type() -> None:
     type_ = Struct((Field("b", LONG), Field("a", STRING)))
 

@@ -40,6 +40,19 @@ final class Numbers {
     return number.longValueExact();
   }
 
+  /** Returns {@code NaN}, {@code Infinity} or {@code -Infinity} where a text says it; else null. */
+  static String notFinite(byte[] text, int from, int to) {
+    if (to - from < 3 || to - from > 17) {
+      return null;
+    }
+    return switch (new String(text, from, to - from, StandardCharsets.ISO_8859_1)) {
+      case "NaN", "NAN" -> "NaN";
+      case "Infinity", "POSITIVE_INFINITY" -> "Infinity";
+      case "-Infinity", "NEGATIVE_INFINITY" -> "-Infinity";
+      default -> null;
+    };
+  }
+
   /** Returns the number that these characters say. */
   static BigDecimal decimal(byte[] text, int from, int to, String type) {
     if (to - from > MAX_DIGITS) {
@@ -49,7 +62,11 @@ final class Numbers {
     try {
       number = new BigDecimal(new String(text, from, to - from, StandardCharsets.ISO_8859_1));
     } catch (NumberFormatException notANumber) {
-      throw Rejected.wrongType("the text is not a number, " + type + " is declared");
+      String word = notFinite(text, from, to);
+      throw Rejected.wrongType(
+          word == null
+              ? "the text is not a number, " + type + " is declared"
+              : word + " where " + type + " is declared");
     }
     if (Math.abs((long) number.precision() - number.scale()) > MAX_DIGITS) {
       if (number.signum() == 0) {

@@ -89,7 +89,7 @@ class Target {
     if (Double.isFinite(value)) {
       return value + 0.0;
     }
-    throw wrong(Double.isNaN(value) ? "NaN" : "Infinity");
+    throw wrong(Double.toString(value));
   }
 
   /** Refuses what is not a whole number that fits a long. */

@@ -121,9 +121,22 @@ final class Targets {
     }
   }
 
-  static final class DoubleTarget extends Target {
+  /** What holds no text, but for a refusal that names NaN and the infinities. */
+  private abstract static class RealTarget extends Target {
+    RealTarget(String name, int elementBytes) {
+      super(name, elementBytes);
+    }
+
+    @Override
+    final void text(byte[] chars, int from, int to, UnsafeWriter out, int ordinal) {
+      String word = Numbers.notFinite(chars, from, to);
+      throw wrong(word == null ? "text" : word);
+    }
+  }
+
+  static final class DoubleTarget extends RealTarget {
     DoubleTarget() {
-      super("double");
+      super("double", 8);
     }
 
     @Override
@@ -147,7 +160,7 @@ final class Targets {
     }
   }
 
-  static final class FloatTarget extends Target {
+  static final class FloatTarget extends RealTarget {
     FloatTarget() {
       super("float", 4);
     }

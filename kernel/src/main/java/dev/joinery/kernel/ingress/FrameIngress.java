@@ -97,14 +97,13 @@ public final class FrameIngress implements MapPartitionsFunction<Row, Tuple2<byt
       batch = row.getLong(3);
       taken++;
       String nullKey = nullKey(bytes);
-      String infinite = op == Message.OP_UPSERT && nullKey == null ? infinite() : null;
+      String notFinite = op == Message.OP_UPSERT && nullKey == null ? notFinite() : null;
       if (op == REFUSED) {
         refuse("undecodable", "an \"__op\" that is none of the known", bytes, timestamp);
       } else if (nullKey != null) {
         refuse("key_missing", "key column \"" + nullKey + "\" is null", bytes, timestamp);
-      } else if (infinite != null) {
-        String detail = "column \"" + infinite + "\": not a finite number";
-        refuse("wrong_type", detail, bytes, timestamp);
+      } else if (notFinite != null) {
+        refuse("wrong_type", notFinite, bytes, timestamp);
       } else if (op == Message.OP_DELETE && columns.insertsOnly()) {
         counters.relation(columns.name(), "ignored_deletes", 1);
       } else {
@@ -131,11 +130,12 @@ public final class FrameIngress implements MapPartitionsFunction<Row, Tuple2<byt
       return null;
     }
 
-    /** The first column that holds a number that is not finite, however deep, or null. */
-    private String infinite() {
+    /** Says which column is the first to hold NaN or an infinity, however deep; null for none. */
+    private String notFinite() {
       for (int i = 0; i < columns.columns().size(); i++) {
-        if (holdsInfinite(decoded, i, columns.columns().get(i).type())) {
-          return columns.columns().get(i).name();
+        String found = notFiniteIn(decoded, i, columns.columns().get(i).type());
+        if (found != null) {
+          return "column \"" + columns.columns().get(i).name() + "\": " + found;
         }
       }
       return null;
@@ -151,41 +151,48 @@ public final class FrameIngress implements MapPartitionsFunction<Row, Tuple2<byt
     };
   }
 
-  private static boolean holdsInfinite(SpecializedGetters values, int ordinal, DataType type) {
+  /** Says what stands where a finite number is declared; null where all numbers are finite. */
+  private static String notFiniteIn(SpecializedGetters values, int ordinal, DataType type) {
     if (!canHoldReal(type) || values.isNullAt(ordinal)) {
-      return false;
+      return null;
     }
     if (type.equals(DataTypes.DoubleType)) {
-      return !Double.isFinite(values.getDouble(ordinal));
+      return notFinite(values.getDouble(ordinal), "double");
     }
     if (type.equals(DataTypes.FloatType)) {
-      return !Float.isFinite(values.getFloat(ordinal));
+      return notFinite(values.getFloat(ordinal), "float");
     }
     if (type instanceof ArrayType array) {
-      return holdsInfinite(values.getArray(ordinal), array.elementType());
+      return notFiniteIn(values.getArray(ordinal), array.elementType());
     }
     if (type instanceof MapType map) {
       MapData entries = values.getMap(ordinal);
-      return holdsInfinite(entries.keyArray(), map.keyType())
-          || holdsInfinite(entries.valueArray(), map.valueType());
+      String inKeys = notFiniteIn(entries.keyArray(), map.keyType());
+      return inKeys != null ? inKeys : notFiniteIn(entries.valueArray(), map.valueType());
     }
     StructType struct = (StructType) type;
     InternalRow row = values.getStruct(ordinal, struct.length());
     for (int i = 0; i < struct.length(); i++) {
-      if (holdsInfinite(row, i, struct.fields()[i].dataType())) {
-        return true;
+      String found = notFiniteIn(row, i, struct.fields()[i].dataType());
+      if (found != null) {
+        return found;
       }
     }
-    return false;
+    return null;
   }
 
-  private static boolean holdsInfinite(ArrayData values, DataType type) {
+  private static String notFiniteIn(ArrayData values, DataType type) {
     for (int i = 0; i < values.numElements(); i++) {
-      if (holdsInfinite(values, i, type)) {
-        return true;
+      String found = notFiniteIn(values, i, type);
+      if (found != null) {
+        return found;
       }
     }
-    return false;
+    return null;
+  }
+
+  private static String notFinite(double value, String type) {
+    return Double.isFinite(value) ? null : value + " where " + type + " is declared";
   }
 
   private static boolean canHoldReal(DataType type) {

@@ -79,7 +79,7 @@ class AvroTypesTest {
         reals.recorder.decodeBytes(null, reals.message(schema, data)));
     data.put("v", Double.NEGATIVE_INFINITY);
     assertEquals(
-        List.of(wrong("Infinity where float is declared")),
+        List.of(wrong("-Infinity where float is declared")),
         floats.recorder.decodeBytes(null, floats.message(schema, data)));
   }
 

@@ -53,7 +53,25 @@ class TypesTest {
         "wrong_type: column \"v\": -Infinity where double is declared",
         value("double", "-Infinity"));
     assertEquals(
-        "wrong_type: column \"v\": text where double is declared", value("double", "\"NaN\""));
+        "wrong_type: column \"v\": NaN where double is declared", value("double", "\"NaN\""));
+    assertEquals(
+        "wrong_type: column \"v\": text where double is declared", value("double", "\"1.5\""));
+  }
+
+  @Test
+  void whatPostgresqlHasForNumbersThatAreNotFiniteIsNamed() {
+    for (String type : List.of("float", "double", "decimal(3,2)", "decimal(38,2)")) {
+      assertEquals(notFinite("NaN", type), value(type, "NaN"));
+      assertEquals(notFinite("NaN", type), value(type, "\"NaN\""));
+      assertEquals(notFinite("NaN", type), value(type, "\"NAN\""));
+      assertEquals(notFinite("Infinity", type), value(type, "\"POSITIVE_INFINITY\""));
+      assertEquals(notFinite("-Infinity", type), value(type, "\"-Infinity\""));
+      assertEquals(notFinite("-Infinity", type), value(type, "\"NEGATIVE_INFINITY\""));
+    }
+  }
+
+  private static String notFinite(String word, String type) {
+    return "wrong_type: column \"v\": " + word + " where " + type + " is declared";
   }
 
   @Test
