@@ -71,7 +71,13 @@ class MysqlAddress:
             'db:3306/shop'
         """
         parts = urlsplit(url)
-        given = parse_qs(parts.query)
+        given = parse_qs(parts.query, keep_blank_values=True)  # a blank one must not mean no TLS
+        blank = next((name for name, values in given.items() if "" in values), "")
+        if blank:
+            raise MysqlError(
+                f'the URL of a database of MySQL has an empty "{blank}"',
+                hint="Give it a value, or leave it out: a variable in the URL may not be set.",
+            )
         authority = next(iter(given.pop("ssl-ca", ())), "")
         unsaid = "verify_ca" if authority else "preferred"  # as MySQL's own client
         mode = next(iter(given.pop("ssl-mode", ())), unsaid).lower()

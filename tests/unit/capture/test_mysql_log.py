@@ -44,6 +44,14 @@ def test_an_option_that_is_not_there_is_refused(option: str) -> None:
         MysqlAddress.of(f"mysql://db/shop?{option}")
 
 
+@pytest.mark.parametrize("options", ["ssl-ca=", "ssl-mode=", "ssl-mode=verify_ca&ssl-ca="])
+def test_an_option_without_a_value_does_not_pass_for_one_that_is_not_there(options: str) -> None:
+    name = options.removesuffix("=").rpartition("&")[2]
+
+    with pytest.raises(MysqlError, match=f'has an empty "{name}"'):
+        MysqlAddress.of(f"mysql://db/shop?{options}")
+
+
 def test_a_file_of_certificates_has_the_server_verified() -> None:
     address = MysqlAddress.of("mysql://db/shop?ssl-ca=/etc/ca.pem")
 
