@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import shutil
 import subprocess
@@ -15,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -26,7 +26,6 @@ from joinery.place.cache import cache_folder
 
 DRIVER = shutil.which("chromedriver")
 _VERSION = "4.10.3"
-_ARCHIVE = f"https://registry.npmjs.org/axe-core/-/axe-core-{_VERSION}.tgz"
 _DIGEST = "880970c081707360e64f34cea25ff91892f5bc95675b0776925b9709dd8a68bb"
 _SERIOUS = ("serious", "critical")
 _LOOK = """
@@ -40,19 +39,24 @@ axe.run(document, {resultTypes: ["violations"]}).then(
 
 @cache
 def axe() -> str:
-    """Return the program, fetched once a machine and checked against what it was."""
+    """Return the program, fetched by `npm` once a machine and checked against what it was."""
     file = cache_folder() / "artifacts" / f"axe-core-{_VERSION}.min.js"
+    found = file.read_bytes() if file.is_file() else _fetched()
+    assert hashlib.sha256(found).hexdigest() == _DIGEST, f"axe {_VERSION} is not what it was"
     if not file.is_file():
         file.parent.mkdir(parents=True, exist_ok=True)
-        with urllib.request.urlopen(_ARCHIVE, timeout=60) as answer:
-            content = io.BytesIO(answer.read())
-        with tarfile.open(fileobj=content) as packed:
+        write_whole(file, found.decode(), synced=False)
+    return found.decode()
+
+
+def _fetched() -> bytes:
+    with TemporaryDirectory() as folder:
+        pack = ["npm", "pack", f"axe-core@{_VERSION}", "--pack-destination", folder]
+        subprocess.run(pack, check=True, capture_output=True, timeout=60)
+        with tarfile.open(Path(folder) / f"axe-core-{_VERSION}.tgz") as packed:
             program = packed.extractfile("package/axe.min.js")
             assert program is not None
-            write_whole(file, program.read().decode(), synced=False)
-    found = file.read_bytes()
-    assert hashlib.sha256(found).hexdigest() == _DIGEST, f"{file} is not what it was: remove it"
-    return found.decode()
+            return program.read()
 
 
 @dataclass(frozen=True, slots=True)
