@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
@@ -416,6 +417,31 @@ def test_a_negative_zero_of_a_frame_is_zero_however_deep(user: SparkSession) -> 
         '{"x":2.0,"of":{"a":null,"m":null,"n":null}}',
     ] == sorted(each.value for each in docs)
     assert ["0.0", "1.0", "2.0"] == sorted(str(each.key.x) for each in docs)
+
+
+def test_what_a_frame_holds_instead_of_a_finite_number_is_named_however_deep(
+    user: SparkSession,
+) -> None:
+    deep = "struct<a: array<float>, m: map<string, double>>"
+    point = jn.relation("point", key="id", fields={"id": "long", "x": "double", "of": deep})
+    product = jn.Project("shop", products=[jn.document("p", point)]).products["p"]
+    rows = [
+        (1, math.nan, ([0.5], {"k": 0.5})),
+        (2, 0.5, ([0.5, -math.inf], {})),
+        (3, 0.5, (None, {"k": math.inf})),
+        (4, 0.5, ([0.5], {"k": None})),
+    ]
+    frame = user.createDataFrame(rows, f"id long, x double, of {deep}")
+
+    docs = product.documents(user, {"point": frame}, dead_letters=True).persist()
+
+    assert [4] == [key for key, _ in told(docs.collect())]
+    assert [
+        'column "of": -Infinity where float is declared',
+        'column "of": Infinity where double is declared',
+        'column "x": NaN where double is declared',
+    ] == sorted(each["detail"] for each in errors(docs))
+    docs.unpersist()
 
 
 def test_streams_and_batches_do_not_mix(user: SparkSession, profile: Product) -> None:
