@@ -18,6 +18,7 @@ from joinery.audit.key import KeyTexts
 from joinery.audit.look import Comparison
 from joinery.audit.protocol import Shown
 from joinery.audit.truth import DatabaseTruth
+from joinery.capture.bulk_row import json_of
 from joinery.dev.service import Service
 from joinery.model.change import Key
 from joinery.model.type import DOUBLE, LONG, Field, Struct
@@ -289,6 +290,16 @@ def test_what_differs_is_assembled_and_what_is_extra_is_found(
     # Of the first look, and two of the second; another way of writing is no difference.
     assert [(7,), (8,), (9,)] == sorted({*counting.assembled} - {(-5,), (70,)})
     assert 62 == found.compared
+
+
+def test_a_numeric_that_is_no_number_has_the_words_of_the_connector(link: Connection) -> None:
+    made = json_of("n", "numeric")
+    values = "unnest('{NaN,Infinity,-Infinity,1.50,NULL}'::numeric[]) with ordinality as t(n, at)"
+
+    found = link.execute(f"select {made} from {values} order by at".encode()).fetchall()
+
+    words = ["NAN", "POSITIVE_INFINITY", "NEGATIVE_INFINITY", "1.50", None]
+    assert words == [text for (text,) in found]
 
 
 @pytest.mark.parametrize(
