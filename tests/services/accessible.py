@@ -40,13 +40,22 @@ axe.run(document, {resultTypes: ["violations"]}).then(
 @cache
 def axe() -> str:
     """Return the program, fetched by `npm` once a machine and checked against what it was."""
-    file = cache_folder() / "artifacts" / f"axe-core-{_VERSION}.min.js"
+    file = _file()
     found = file.read_bytes() if file.is_file() else _fetched()
     assert hashlib.sha256(found).hexdigest() == _DIGEST, f"axe {_VERSION} is not what it was"
     if not file.is_file():
         file.parent.mkdir(parents=True, exist_ok=True)
         write_whole(file, found.decode(), synced=False)
     return found.decode()
+
+
+def can_fetch_axe() -> bool:
+    """Return whether the program is here, or can be fetched."""
+    return _file().is_file() or shutil.which("npm") is not None
+
+
+def _file() -> Path:
+    return cache_folder() / "artifacts" / f"axe-core-{_VERSION}.min.js"
 
 
 def _fetched() -> bytes:

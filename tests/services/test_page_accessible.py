@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from tests.examples.browser import BROWSER
-from tests.services.accessible import DRIVER, Browser, browsing
+from tests.services.accessible import DRIVER, Browser, browsing, can_fetch_axe
 from tests.unit.ui.browser import LEFT, LETTERS, PRODUCT, TOKEN
 
 from joinery.ui.access import Door
@@ -24,6 +24,7 @@ from joinery.ui.site import site
 pytestmark = [
     pytest.mark.services,
     pytest.mark.skipif(BROWSER is None or DRIVER is None, reason="there is no Chromium here"),
+    pytest.mark.skipif(not can_fetch_axe(), reason="there is no npm here, which fetches axe"),
 ]
 _SIGN_IN = f"""
 document.querySelector('[name="name"]').value = "Ada";
