@@ -77,7 +77,7 @@ def test_what_was_altered_in_a_sink_is_right_after_a_touch_beside_the_run(
 ) -> None:
     with going(spark, folder) as run:
         until(lambda: (folder / "out.db").exists() and len(versions(folder)) == 3, run)
-        until(lambda: jn.status(folder, "card").products[0].state == "live", run)
+        jn.wait(folder, "card", "item/1.jsonl", timeout="1m")  # its batch is committed
         spoil(folder)
         first = jn.touch(folder, "card", "de")
         touched = in_database(folder)

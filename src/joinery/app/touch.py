@@ -118,7 +118,7 @@ def touch(project: ProjectLike, product: str, key: object = (), *, wait: str = "
     if not found:
         raise TouchError(
             f'product "{product}" has no document to send again'
-            + (" whose key begins so" if prefix else ""),
+            + (" with such a key, or one that begins with it" if prefix else ""),
             detail=f"The state after batch {state.batch} of its run has none.",
             hint="joinery why KEY --product P says why; joinery diff --repair removes what should"
             " not be in a sink.",
