@@ -103,7 +103,6 @@ class CapturePosition:
         lsn: A place in PostgreSQL's log, as a number.
         written_at_ms: Milliseconds since 1970.
         file: The number of the last change file before it.
-        transaction: That of the last change; None where it is not told.
         last: By table, the number of its last change file.
         offset: Where the connector goes on, in its own words.
     """
@@ -111,9 +110,14 @@ class CapturePosition:
     lsn: int
     written_at_ms: int
     file: int
-    transaction: int | None = None
     last: Mapping[str, int] = field(default_factory=dict)
     offset: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def transaction(self) -> int | None:
+        """That of the last change; None where it is not told."""
+        number: int | None = self.offset.get("txId")
+        return number
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,12 +387,10 @@ class SpoolFolder:
             told = json.loads((self.path / _POSITION).read_text(encoding="utf-8"))
         except FileNotFoundError:
             return None
-        transaction = told.get("offset", {}).get("txId")
         return CapturePosition(
             int(told["lsn"]),
             int(told["written_at_ms"]),
             int(told["file"]),
-            transaction,
             told.get("last", {}),
             told.get("offset", {}),
         )
@@ -396,12 +398,8 @@ class SpoolFolder:
     @property
     def offset(self) -> Mapping[str, Any]:
         """Where the connector goes on; empty until the tables were read whole."""
-        try:
-            told = json.loads((self.path / _POSITION).read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            return {}
-        offset: Mapping[str, Any] = told.get("offset", {})
-        return offset
+        position = self.position
+        return {} if position is None else position.offset
 
     def note_read(self, slot: str, lsn: int, file: int) -> None:
         """Write down from where the log follows, as the capture itself does.
