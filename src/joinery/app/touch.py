@@ -227,7 +227,7 @@ def _answered(product: Product, wanted: Sequence[Wanted], outcome: Outcome | Non
         raise TouchLateError(
             f'{counted_text(len(wanted), "document")} of product "{product.name}" could not be sent'
             " again in time",
-            detail=f"{KEPT}. Nothing is asked for the documents after these.",
+            detail=f"{KEPT}. The documents after these were not requested.",
             hint=f"joinery status {product.name} says what the run waits for; touch them again"
             " once it has caught up, or with a longer --timeout.",
         )

@@ -3,8 +3,8 @@
 A declared type takes only columns whose values are known to arrive in it: another one is refused
 by name, since a wrong guess would call right documents wrong.
 
-Invariant: a value that is read equals the one that a run makes of the captured row; a number that
-is not of the declared type, of which a run makes a dead letter, is told by `is_taken`.
+Invariant: a value that is read equals the one that a run makes of the captured row. `is_taken` says
+whether a run takes it at all: a number that its declared type cannot hold becomes a dead letter.
 """
 
 from __future__ import annotations

@@ -36,7 +36,9 @@ class StatusProductError(SpecError):
 
 
 def run_status(asked: StatusArguments) -> int:
-    """Print what is asked for; with `check`, return 3 where a product wants attention.
+    """Print the status of products, or what people did; return the exit code.
+
+    With `check` it is 3 where a product wants attention.
 
     Raises:
         StatusProductError: There is no such product, or what people did was to be checked.
