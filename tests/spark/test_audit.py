@@ -87,7 +87,7 @@ def test_a_run_finds_what_differs_and_tells_it(
     assert wrong.differences >= 2
     assert wrong.compared > well.compared
     assert 'joinery_audit_differing_documents{product="profile",target="sqlite' in metrics
-    said = [each.message for each in caplog.records]
+    said = caplog.messages
     assert 1 == said.count("documents cannot be compared")
     assert "documents compared" in said
     assert "documents differ from what they should be" in said

@@ -171,7 +171,7 @@ def test_a_run_says_once_what_it_cannot_compare(
     with caplog.at_level(logging.WARNING, "joinery.run"):
         auditor.run()
 
-    assert ["documents cannot be compared"] == [each.message for each in caplog.records]
+    assert ["documents cannot be compared"] == caplog.messages
 
 
 def test_what_was_found_wrong_stays_so_where_a_later_comparison_came_too_early(

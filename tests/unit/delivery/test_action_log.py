@@ -66,7 +66,7 @@ def test_an_action_goes_on_where_it_cannot_be_written_down(
     with caplog.at_level(logging.WARNING):
         ActionLog(root).note("mark")
 
-    assert ["could not write down who did what"] == [each.message for each in caplog.records]
+    assert ["could not write down who did what"] == caplog.messages
 
 
 def test_a_project_without_a_log_has_no_actions(tmp_path: Path) -> None:
