@@ -23,9 +23,7 @@ from joinery.spark.session import open_session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_ENDING_S = 10.0
-# What a test shares with those beside it: two cores, and servers that start on them.
-_SHARE_THE_MACHINE = ("spark", "services", "chaos")
+_ENDING_S = 60.0
 # Java's second compiler costs more than it gives back, in the runs and captures that a test starts
 # for some seconds and in the session of all tests, which starts query after query and reads few
 # rows. There the code cache is as large as with both compilers: what Spark generates for each query
@@ -83,14 +81,6 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     if (scratch := config.stash.get(_SCRATCH, None)) is not None:
         del os.environ[_JAVA_OPTIONS]
         shutil.rmtree(scratch, ignore_errors=True)
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With `--reruns`, only tests that others can slow down are tried again."""
-    if config.getoption("reruns", None):
-        for each in items:
-            if not any(each.get_closest_marker(mark) for mark in _SHARE_THE_MACHINE):
-                each.add_marker(pytest.mark.flaky(reruns=0))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -22,6 +22,8 @@ from joinery.model.type import (
 )
 from joinery.spark.analyse import SparkAnalyser
 
+pytestmark = pytest.mark.spark
+
 SCOPE: Mapping[str, DataType] = {
     "id": INT,
     "name": STRING,

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from joinery.spark.batch.run import Run
 
+pytestmark = pytest.mark.spark
+
 PROJECT = """\
 name: shop
 sources: {changes: {files: {path: data}}}

@@ -24,6 +24,8 @@ from joinery.project.audit import AuditSpec
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.spark
+
 PAGE = (Path(__file__).parents[2] / "docs" / "diff.md").read_text(encoding="utf-8")
 SHOWN = re.findall(r"```console\n\$ joinery (.*?)\n(.*?)```", PAGE, re.DOTALL)
 (SQL,) = re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)

@@ -20,6 +20,8 @@ from joinery.expression.expression import build_expression
 from joinery.expression.problem import EvaluationError
 from joinery.spark.analyse import SETTINGS, model_type
 
+pytestmark = pytest.mark.spark
+
 
 def _exact(text: str) -> D:
     """Return a value of the column `big`, with all places of its scale."""

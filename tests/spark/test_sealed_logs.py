@@ -18,6 +18,8 @@ from joinery.vault.keys import Vault, VaultError
 from joinery.vault.lines import lines_key_name, sealer_of
 from joinery.vault.tables import open_vault
 
+pytestmark = pytest.mark.spark
+
 CANARY = "c4n4ry"
 PROJECT = """\
 name: keyed

@@ -19,6 +19,8 @@ from joinery.plan.build import build_plan
 from joinery.project.load import load_spec
 from joinery.spark.recovery.state_reader import StateReader, StateReadError
 
+pytestmark = pytest.mark.spark
+
 __all__ = ["folder"]
 
 

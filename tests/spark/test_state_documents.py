@@ -27,6 +27,8 @@ from joinery.spark.recovery.state_reader import StateReader
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.spark
+
 __all__ = ["folder"]
 
 UNVERSIONED = {"visits", "names", "failures", "found"}

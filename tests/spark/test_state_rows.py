@@ -26,6 +26,8 @@ from joinery.spark.recovery.state_reader import StateReader, StateReadError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.spark
+
 PROJECT = """\
 name: shop
 sources: {changes: {files: {path: data}}}

@@ -20,6 +20,8 @@ from joinery.spark.source.log_order import MomentError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.spark
+
 PROJECT = """\
 name: shop
 sources: {changes: {files: {path: data}}}

@@ -16,6 +16,8 @@ from joinery.cli.commands import app
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.spark
+
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "why.md").read_text(encoding="utf-8")
 SEARCH_PAGE = (DOCS / "search.md").read_text(encoding="utf-8")
