@@ -46,7 +46,7 @@ def going(spark: SparkSession, folder: Path) -> Iterator[Run]:
 
 def until(condition: Callable[[], bool], running: Run) -> None:
     """Wait for a condition while a run goes on."""
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     while not condition():
         assert not running.await_termination(0.05)
         assert time.monotonic() < deadline

@@ -106,7 +106,7 @@ def test_the_page_tells_what_its_reader_saves_and_takes_no_form_of_another_page(
     told: list[Mapping[str, Any]] = []
 
     def posted(kind: str, body: str) -> int:
-        connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=10)
+        connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=60)
         connection.request("POST", "/", body, {"Content-Type": kind})
         return connection.getresponse().status
 

@@ -56,8 +56,8 @@ def test_the_page_is_there_before_the_first_order(tmp_path: Path) -> None:
     page = Path(__file__).parents[2] / "examples/coffee_shop/page.html"
     with (
         served(page, lambda: shown(serving, "no order yet"), tmp_path) as address,
-        urlopen(f"{address}/data.json", timeout=20) as answer,
-        urlopen(address, timeout=20) as shown_page,
+        urlopen(f"{address}/data.json", timeout=60) as answer,
+        urlopen(address, timeout=60) as shown_page,
     ):
         expected = {"tiers": [], "orders": [], "window": "no order yet", "charts": []}
         assert expected == json.load(answer)

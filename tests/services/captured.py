@@ -16,7 +16,7 @@ from joinery.dev.service import Service
 from joinery.errors import JoineryError
 
 Connection = psycopg.Connection[tuple[Any, ...]]
-_LIMIT_S = 180
+_LIMIT_S = 300
 _REBUILD = ".joinery/checkpoint/_rebuild/profile"
 REBUILD_MOMENTS = (
     f"{_REBUILD}/offsets/0",

@@ -25,7 +25,7 @@ def committed(bootstrap: str, topic: str) -> list[StagedRow]:
     consumer.assign([TopicPartition(topic, each, 0) for each in standing])
     rows: list[StagedRow] = []
     ended = 0
-    until = time.monotonic() + 60
+    until = time.monotonic() + 300
     while ended < len(standing):
         assert time.monotonic() < until
         for message in consumer.consume(10_000, timeout=1):

@@ -67,8 +67,9 @@ class LiveRun:
         return self.log.read_text(encoding="utf-8")
 
     def lines(self) -> list[Mapping[str, Any]]:
-        """Return its progress, line by line."""
-        return [json.loads(each) for each in self.said().splitlines() if each[:1] == "{"]
+        """Return its progress, line by line; one that is still being written comes later."""
+        whole, _, _ = self.said().rpartition("\n")
+        return [json.loads(each) for each in whole.splitlines() if each[:1] == "{"]
 
 
 @contextmanager

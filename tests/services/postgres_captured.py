@@ -112,7 +112,7 @@ def joined(spool: SpoolFolder) -> bool:
     return spool.identity is not None and not spool.identity.joining
 
 
-def until_raised(capture: Capture, limit_s: float = 60) -> None:
+def until_raised(capture: Capture, limit_s: float = 300) -> None:
     """Ask for the end until that is refused, or it takes too long."""
     deadline = time.monotonic() + limit_s
     while time.monotonic() < deadline:

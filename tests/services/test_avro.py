@@ -187,7 +187,7 @@ def test_a_registry_that_is_down_is_told_while_it_is_waited_for(
 
 def waits(begun: Run, condition: Callable[[], bool]) -> None:
     """Wait until something holds of a run under way."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while not condition():
         looked = time.monotonic()
         assert not begun.ended

@@ -95,7 +95,7 @@ def _told(number: int, value: str | None) -> tuple[int, str | None, int | None]:
     return number, row["name"], row["big"]
 
 
-def wait_until(holds: Callable[[], bool], within_s: float = 180) -> None:
+def wait_until(holds: Callable[[], bool], within_s: float = 300) -> None:
     until = time.monotonic() + within_s
     while not holds():
         assert time.monotonic() < until

@@ -120,7 +120,7 @@ def ids(bootstrap: str, topic: str, count: int) -> list[int]:
     )
     consumer.subscribe([topic])
     found: list[int] = []
-    deadline = time.monotonic() + 90
+    deadline = time.monotonic() + 300
     while len(found) < count and time.monotonic() < deadline:
         message = consumer.poll(1)
         if message is not None and message.error() is None:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.services, pytest.mark.spark]
-LIMIT_S = 180
+LIMIT_S = 300
 
 
 @pytest.fixture

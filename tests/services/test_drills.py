@@ -22,7 +22,7 @@ from joinery.dev.postgres import postgres as postgres_service
 from joinery.dev.service import Service
 
 pytestmark = [pytest.mark.services, pytest.mark.spark]
-NAMED_S = 15.0
+NAMED_S = 60.0
 TABLES = (
     "create table customer (id bigint primary key, name text)",
     "create table purchase (id bigint primary key, customer_id bigint, amount numeric(10,2))",

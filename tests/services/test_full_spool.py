@@ -43,7 +43,7 @@ def test_a_capture_whose_spool_has_no_room_ends_and_goes_on_once_there_is(
             capture.reach_end()
             fill(disk / "ballast", content)
             link.execute("insert into customer values (2, 'Bob')")
-            until(lambda: capture.error, limit_s=60)
+            until(lambda: capture.error)
         error = capture.error
         for each in (disk / "ballast").iterdir():
             each.unlink()

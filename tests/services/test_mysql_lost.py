@@ -44,7 +44,7 @@ def server(
 def capture_after(link: MysqlLink, sql: str, database: MysqlDatabase, spool: SpoolFolder) -> None:
     with capturing(database, spool) as capture:
         link.rows(sql)
-        until(lambda: capture.error, limit_s=60)
+        until(lambda: capture.error)
 
 
 @pytest.mark.parametrize(

@@ -315,7 +315,7 @@ def found_in(opensearch: Service, index: str) -> list[str]:
     return found(opensearch, index, {"match_all": {}})
 
 
-def wait_for(condition: Callable[[], bool], within_s: float = 60.0) -> bool:
+def wait_for(condition: Callable[[], bool], within_s: float = 300.0) -> bool:
     until = time.monotonic() + within_s
     while not condition():
         if time.monotonic() > until:

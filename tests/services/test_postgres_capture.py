@@ -97,7 +97,7 @@ def test_a_lock_on_a_table_that_is_to_be_published_is_waited_for_and_told(
     with closing(psycopg.connect(server.address)) as other:
         other.execute("lock table customer")
         with capturing(database(server), spool, waited=waited) as broken_off:
-            until(lambda: waited or broken_off.error, 10)
+            until(lambda: waited or broken_off.error)
         with capturing(database(server), spool) as capture:
             other.rollback()
             capture.reach_end()

@@ -39,7 +39,7 @@ def connections(link: Connection) -> Sequence[int]:
 
 
 def only_connection(link: Connection) -> int:
-    until(lambda: len(connections(link)) == 1, limit_s=10)
+    until(lambda: len(connections(link)) == 1)
     return connections(link)[0]
 
 
@@ -63,7 +63,7 @@ def test_readings_keep_one_connection_and_open_another_after_a_failure(
     joining.answered("placed")
     joining.look()
 
-    until(lambda: not connections(link), limit_s=10)
+    until(lambda: not connections(link))
     assert [seen[0]] * 3 == seen[:3]
     assert seen[3] != seen[0]
 

@@ -110,7 +110,7 @@ def test_a_slot_that_was_idle_for_too_long_is_refused_as_such(
     capture_all(own, spool)
     run_sql(own, "alter system set idle_replication_slot_timeout = '1s'")
     run_sql(own, "select pg_reload_conf()")
-    until(partial(is_refused, own, spool), limit_s=30)
+    until(partial(is_refused, own, spool))
     with pytest.raises(CaptureLostError, match="was invalidated by the server") as refused:
         prepare(database(own), spool)
 
@@ -140,7 +140,7 @@ def standby(own: Service, spool: SpoolFolder, tmp_path: Path) -> Iterator[Servic
     follow(own, folder / "data")
     with postgres(folder, settings={"hot_standby_feedback": "on"}).started() as service:
         with capturing(database(own), spool):  # the slot moves to where the standby has the log
-            until(lambda: has_slot(own, service), limit_s=60)
+            until(lambda: has_slot(own, service))
         yield service
 
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.services, pytest.mark.spark]
-LIMIT_S = 120
+LIMIT_S = 300
 database, folder = shop.database, shop.folder
 _KILLS = 2
 

@@ -25,7 +25,7 @@ from joinery.dev.http import ask
 from joinery.dev.service import Service
 
 pytestmark = [pytest.mark.services, pytest.mark.spark]
-NAMED_S = 15.0
+NAMED_S = 60.0
 TABLES = (
     "create table customer (id bigint primary key, name text)",
     "insert into customer values (1, 'Ada'), (2, 'Bob')",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import time
 import uuid
 from functools import partial
@@ -19,6 +18,7 @@ from tests.session_run import going
 from tests.sqlite_file import sqlite_file
 
 import joinery as jn
+from joinery.dev.port import HOST, free_port
 from joinery.dev.service import Service
 from joinery.observe.connector import lsn_of
 from joinery.observe.frontier import WaitError
@@ -121,9 +121,7 @@ def test_what_was_written_is_read_after_waiting_for_it(
     topic, log = f"orders-{uuid.uuid4().hex[:8]}", Log(kafka.address, {})
     log.create(topic)
     file, data = tmp_path / "joinery.yaml", tmp_path / "data" / "customer"
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        http = f"127.0.0.1:{free.getsockname()[1]}"
+    http = f"{HOST}:{free_port()}"
     text = PROJECT.format(bootstrap=log.bootstrap, topic=topic, http=http)
     file.write_text(text, encoding="utf-8")
     data.mkdir(parents=True)
@@ -131,13 +129,13 @@ def test_what_was_written_is_read_after_waiting_for_it(
     found = []
 
     with going(kafka_spark, tmp_path):
-        jn.wait(file, "profile", "customer/1.jsonl", "customer/1.jsonl/1", timeout="2m")
+        jn.wait(file, "profile", "customer/1.jsonl", "customer/1.jsonl/1", timeout="5m")
         with pytest.raises(WaitError, match="which is read: it had 1 line"):
             jn.wait(file, "profile", "customer/1.jsonl/2", timeout="1s")
         for number in range(3):
             log.put(topic, {"id": number, "customer_id": 7})
-            asked = f"product=profile&position={topic}/0/{number}&timeout=2m"
-            with urlopen(f"http://{http}/wait?{asked}", timeout=150) as answer:
+            asked = f"product=profile&position={topic}/0/{number}&timeout=5m"
+            with urlopen(f"http://{http}/wait?{asked}", timeout=320) as answer:
                 assert 200 == answer.status
             found.append(shown(tmp_path))
         begun = time.monotonic()
@@ -147,7 +145,7 @@ def test_what_was_written_is_read_after_waiting_for_it(
         with pytest.raises(WaitTimeoutError, match="has not reached 0/10 within"):
             jn.wait(file, "order", "0/10", timeout="1s")
         keep(log, f"{topic}-offsets", 0x10)
-        jn.wait(file, "order", "0/10", timeout="2m")
+        jn.wait(file, "order", "0/10", timeout="5m")
         with pytest.raises(WaitTimeoutError, match="has not reached 0/11 within"):
             jn.wait(file, "order", "0/11", timeout="1s")
         until(lambda: reached(file, "order")[0][:2] == ("sound", "0/10"))
@@ -214,7 +212,7 @@ def test_a_commit_of_a_captured_database_is_read_after_waiting_for_it(
             for number in range(3):
                 link.execute("insert into orders values (%s, 7)", (number,))
                 [place] = link.execute("select pg_current_wal_insert_lsn()::text").fetchone() or ()
-                jn.wait(file, "profile", place, timeout="3m")
+                jn.wait(file, "profile", place, timeout="5m")
                 found.append(shown(tmp_path))
                 until(partial(has_reached, file, place))
             with pytest.raises(WaitTimeoutError, match="has not reached FFFF/0 within"):

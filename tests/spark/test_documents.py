@@ -79,7 +79,7 @@ def errors(docs: DataFrame) -> list[Mapping[str, Any]]:
 
 def wait_for(condition: Callable[[], bool]) -> None:
     """Return once a condition holds, which it must within a minute."""
-    until = time.monotonic() + 60
+    until = time.monotonic() + 300
     while not condition():
         assert time.monotonic() < until
         time.sleep(0.05)

@@ -115,7 +115,7 @@ def test_a_sink_that_raises_past_exceptions_ends_the_run(
     ended = run(spark, cancelled, once=True)
 
     with pytest.raises(RunError, match="CancelledError was raised in a batch of it"):
-        assert ended.await_termination(60), "Spark waits forever"
+        assert ended.await_termination(300), "Spark waits forever"
 
 
 def test_a_run_that_cannot_close_what_it_has_open_has_failed_and_lets_the_next_one_go_on(
@@ -162,7 +162,7 @@ def test_a_run_that_lost_its_lease_writes_nothing_more(
     status = project.folder / ".joinery/checkpoint/_status/profile.json"
 
     with pytest.raises(RunError, match='another run has taken over "profile"'):
-        going.await_termination(60)
+        going.await_termination(300)
 
     assert ["1 Ada"] == project.emitted()
     assert json.loads(file.read_text())["owner"] == "another"

@@ -194,9 +194,9 @@ def test_a_run_that_is_going_on_gives_way_to_a_rebuild(spark: SparkSession, tmp_
     change(tmp_path, "1", {"id": 1, "name": "Ada"})
     going_on = jn.run(spark.newSession(), project)
 
-    assert jn.run(spark, project, rebuild=True).await_termination(60)
+    assert jn.run(spark, project, rebuild=True).await_termination(300)
 
-    assert going_on.await_termination(60)
+    assert going_on.await_termination(300)
     assert going_on.replaced == ("profile",)
     assert documents(tmp_path) == {1: {"id": 1, "name": "Ada"}}
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import _thread
 import json
 import shutil
 import signal
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -42,7 +42,7 @@ HDFS_STORE = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStor
 
 def wait_for(condition: Callable[[], bool]) -> bool:
     """Return whether a condition comes to hold."""
-    until = time.monotonic() + 120
+    until = time.monotonic() + 300
     while not condition() and time.monotonic() < until:
         time.sleep(0.05)
     return condition()
@@ -92,8 +92,11 @@ def test_a_run_once_reads_what_there_is_and_ends(spark: SparkSession, project: P
 def test_an_interrupt_ends_a_run_that_a_block_waits_for(
     spark: SparkSession, project: Project
 ) -> None:
+    waiting = threading.Event()
+
     def interrupt(batch: BatchProgress) -> None:
-        _thread.interrupt_main()
+        waiting.wait(60)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
         started._asked.wait(60)
 
     project.change("customer", "1", {"id": 1, "name": "Ada"})
@@ -103,7 +106,7 @@ def test_an_interrupt_ends_a_run_that_a_block_waits_for(
             pytest.raises(KeyboardInterrupt),
             run(spark, project, once=True, on_batch=interrupt) as started,
         ):
-            pass
+            waiting.set()
     finally:
         signal.signal(signal.SIGINT, before)
 

@@ -362,7 +362,7 @@ def test_a_stream_over_sources_goes_on_as_a_frame_that_tells_what_it_leaves_out(
     query.awaitTermination()
 
     assert [{"order_id": 1, "customer_id": 7, "name": "Ada"}] == found
-    until = time.monotonic() + 60
+    until = time.monotonic() + 300
     while not warned() and time.monotonic() < until:
         time.sleep(0.05)
     assert ["WARN_CHANGES_LEFT_OUT"] == [vars(each)["code"] for each in warned()]
@@ -387,7 +387,7 @@ def test_a_store_whose_function_ends_the_process_ends_the_run_with_the_reason(
     run = app.run(spark, once=True)
 
     with pytest.raises(JoineryError, match="no licence"):
-        assert run.await_termination(120), "it hangs"
+        assert run.await_termination(300), "it hangs"
 
 
 def test_a_function_that_holds_a_lock_is_told_by_its_name(
@@ -405,4 +405,4 @@ def test_a_function_that_holds_a_lock_is_told_by_its_name(
     (tmp_path / "data/event").mkdir(parents=True)
 
     with pytest.raises(JoineryError, match="guarded cannot be sent to Spark's workers"):
-        app.run(spark, once=True).await_termination(120)
+        app.run(spark, once=True).await_termination(300)

@@ -77,13 +77,13 @@ def test_what_was_altered_in_a_sink_is_right_after_a_touch_beside_the_run(
 ) -> None:
     with going(spark, folder) as run:
         until(lambda: (folder / "out.db").exists() and len(versions(folder)) == 3, run)
-        jn.wait(folder, "card", "item/1.jsonl", timeout="1m")  # its batch is committed
+        jn.wait(folder, "card", "item/1.jsonl", timeout="5m")  # its batch is committed
         spoil(folder)
         first = jn.touch(folder, "card", "de")
         touched = in_database(folder)
         second = jn.touch(folder, "card")
         put(folder, "2.jsonl", ("de", 1, "Eve"))
-        jn.wait(folder, "card", "item/2.jsonl", timeout="1m")
+        jn.wait(folder, "card", "item/2.jsonl", timeout="5m")
 
     assert [(2, 2, ()), (3, 3, ())] == [
         (each.found, each.sent, each.notes) for each in (first, second)
@@ -103,8 +103,8 @@ def test_a_touch_does_it_itself_where_no_run_goes_on(
     file = folder / "joinery.yaml"
 
     done = [
-        run_touch(file, "de", "card", every=False, timeout="1m"),
-        run_touch(file, "", "card", every=True, timeout="1m"),
+        run_touch(file, "de", "card", every=False, timeout="5m"),
+        run_touch(file, "", "card", every=True, timeout="5m"),
     ]
 
     assert [0, 0] == done
@@ -127,7 +127,7 @@ def test_a_touch_does_it_itself_where_no_run_goes_on(
         jn.touch(folder, "card", ("de", 1), wait="1s")
     other.release()
     with pytest.raises(TouchError, match="not said which"):
-        run_touch(file, "", "card", every=False, timeout="1m")
+        run_touch(file, "", "card", every=False, timeout="5m")
 
 
 def test_a_touch_replaces_nothing_that_a_later_batch_has_sent(

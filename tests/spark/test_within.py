@@ -38,7 +38,7 @@ products:
 """
 SEARCHES = [{"id": each, "at": f"2026-03-01T10:{each:02}:00Z"} for each in range(10)]
 NONE = {each: {"id": each, "clicks": []} for each in range(10)}
-WAIT_S = 120.0
+WAIT_S = 300.0
 
 
 class Project:

@@ -71,7 +71,7 @@ def test_an_answer_that_takes_too_long_is_not_waited_for(echo: Child) -> None:
     code = echo.close(0.0)
 
     assert -signal.SIGKILL == code
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 60  # of the 600 that it would sleep
 
 
 def test_a_process_ends_with_its_input(echo: Child) -> None:

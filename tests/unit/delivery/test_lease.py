@@ -182,7 +182,7 @@ def test_losing_the_lease_is_told_by_the_renewing_thread(
     told = threading.Event()
     first = Lease(tmp_path / "q.lease", "q", told.set)
     first.take()
-    until = time.monotonic() + 30
+    until = time.monotonic() + 60
 
     while not told.wait(0.1) and time.monotonic() < until:  # a renewal may write over an edit
         edit(tmp_path / "q.lease", owner="someone else")
@@ -294,7 +294,7 @@ def test_a_run_gives_way_to_who_waits_for_its_end(
 
     with ThreadPoolExecutor(1) as pool:
         taken = pool.submit(rebuild.take_over, lambda: False)
-        assert asked.wait(30)
+        assert asked.wait(60)
         first.release()
         taken.result()
 

@@ -309,7 +309,7 @@ def test_a_flush_that_a_crash_cut_off_is_written_again_as_it_was(
     first = settling(tmp_path, target, 0.01, noted)
     first.open()
     first.write(staging.batch(0, row(1, 10)))
-    assert noted.failed.wait(20)
+    assert noted.failed.wait(60)
     first.write(staging.batch(1, row(1, 20)))
     first.close()
 
@@ -329,7 +329,7 @@ def test_a_flush_that_was_written_and_not_noted_replaces_its_own_file(
     first = settling(tmp_path, FilesSink(tmp_path / "out"), 0.01, crashing)
     first.open()
     first.write(staging.batch(4, row(1, 10)))
-    assert crashing.failed.wait(20)
+    assert crashing.failed.wait(60)
     first.close()
     assert [[row(1, 10)]] == filed(tmp_path)
 

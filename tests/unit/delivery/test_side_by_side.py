@@ -50,7 +50,7 @@ class DiskTarget(Target):
         self._together = together
 
     def write(self, batch: StagedBatch) -> Written:
-        self._together.wait(timeout=30)
+        self._together.wait(timeout=60)
         return super().write(batch)
 
 

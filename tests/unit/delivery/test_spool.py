@@ -25,7 +25,7 @@ from joinery.sinks.protocol import (
 )
 
 SHAPE = Struct((Field("id", LONG),))
-WITHIN_S = 30.0
+WITHIN_S = 60.0
 
 
 class Target:

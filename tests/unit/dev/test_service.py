@@ -182,7 +182,7 @@ def test_the_address_of_what_was_never_started_is_refused(tmp_path: Path) -> Non
 
 
 def wait_for(service: Service, state: State) -> None:
-    until = time.monotonic() + 20
+    until = time.monotonic() + 60
     while service.state is not state:
         assert time.monotonic() < until, f"is {service.state}"
         time.sleep(0.01)

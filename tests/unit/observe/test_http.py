@@ -54,7 +54,7 @@ class Served:
 
     def get(self, path: str) -> tuple[int, str]:
         try:
-            with urlopen(f"http://{self.address}{path}", timeout=20) as answer:
+            with urlopen(f"http://{self.address}{path}", timeout=60) as answer:
                 return answer.status, answer.read().decode()
         except HTTPError as error:
             return error.code, error.read().decode()

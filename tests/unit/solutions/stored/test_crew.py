@@ -76,7 +76,7 @@ def let_the_process_take_a_request(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def fair(crew: Crew, requests: Sequence[Request], here: Ask) -> list[Answer]:
         def after(request: Request) -> Answer:
-            assert taken.wait(30)
+            assert taken.wait(60)
             return here(request)
 
         return answers(crew, requests, after)

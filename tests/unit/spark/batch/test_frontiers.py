@@ -174,7 +174,7 @@ def test_the_last_batch_of_a_run_is_told_as_it_ends(tmp_path: Path) -> None:
     followed = {"q": [source], "other": [FollowedSource(READ, hanging)]}
     frontiers = Frontiers({"q": tmp_path, "other": tmp_path / "other"}, followed, found.append)
     frontiers.open()
-    assert hanging.asked.wait(10)
+    assert hanging.asked.wait(60)
     commit(tmp_path, 0, 7)
 
     frontiers.close()
@@ -184,7 +184,7 @@ def test_the_last_batch_of_a_run_is_told_as_it_ends(tmp_path: Path) -> None:
     assert {"one": ("a/0/6",), "two": ("a/0/6",)} == last.read
     assert ("sound", "0/8") == (last.sure, last.place)
     hanging.answer.set()
-    assert hanging.closed.wait(10)
+    assert hanging.closed.wait(60)
 
 
 def test_a_run_goes_on_where_a_place_cannot_be_told(
@@ -196,7 +196,7 @@ def test_a_run_goes_on_where_a_place_cannot_be_told(
     frontiers = Frontiers({"q": tmp_path}, followed, found.append)
 
     frontiers.open()
-    assert hanging.asked.wait(10)
+    assert hanging.asked.wait(60)
     hanging.answer.set()
     frontiers.close()
 

@@ -59,7 +59,7 @@ def stands(folder: Path) -> tuple[str, str]:
 
 
 def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while not condition():
         looked = time.monotonic()
         assert looked < deadline

@@ -194,11 +194,11 @@ def test_a_run_waits_for_a_target_no_longer_than_it_may_and_never_for_a_silent_s
     limit = WaitLimit(1000, look, give_up)
 
     limit.open()
-    assert looks.acquire(timeout=30)
-    assert looks.acquire(timeout=30)
+    assert looks.acquire(timeout=60)
+    assert looks.acquire(timeout=60)
     before = [*gave_up]
     progress[0] = progress[0].waits("sink", away)
 
-    assert ended.wait(30)
+    assert ended.wait(60)
     assert [] == before
     assert "waited 1s for sink" == gave_up[0].message

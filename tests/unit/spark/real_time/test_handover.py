@@ -73,7 +73,7 @@ def test_what_is_sent_is_told_to_be_written_and_what_sinks_counted_adds_up() -> 
     tasks, query = Tasks(told(3), told(4)), Query()
 
     writer = begun(tasks, query)
-    assert tasks.all_taken.wait(10)
+    assert tasks.all_taken.wait(60)
     writer.close()
 
     assert [3, 4] == [each.interval for each in query.sent]
@@ -89,7 +89,7 @@ def test_the_file_of_dead_letters_is_that_of_no_product() -> None:
     tasks, query = Tasks(told(3, letters=1)), Query()
 
     writer = begun(tasks, query)
-    assert tasks.all_taken.wait(10)
+    assert tasks.all_taken.wait(60)
     writer.close()
 
     (handed,) = query.sent
@@ -102,7 +102,7 @@ def test_what_cannot_be_sent_ends_the_query_at_once() -> None:
     tasks, query = Tasks(told(3)), Query(ValueError("the index maps it differently"))
 
     writer = begun(tasks, query)
-    assert query.has_failed.wait(10)
+    assert query.has_failed.wait(60)
     writer.close()
 
     assert ["the index maps it differently"] == [str(each) for each in query.failed]
@@ -113,7 +113,7 @@ def test_what_a_sink_raises_past_exceptions_ends_the_query_at_once() -> None:
     tasks, query = Tasks(told(3)), Query(asyncio.CancelledError())
 
     writer = begun(tasks, query)
-    assert query.has_failed.wait(10)
+    assert query.has_failed.wait(60)
     writer.close()
 
     assert ["RUN CancelledError was raised by what sends it"] == [
@@ -126,7 +126,7 @@ def test_a_disk_that_takes_no_notes_ends_the_query_at_once() -> None:
     tasks, query = Tasks(OSError("no space left")), Query()
 
     writer = begun(tasks, query)
-    assert query.has_failed.wait(10)
+    assert query.has_failed.wait(60)
     writer.close()
 
     assert ["no space left"] == [str(each) for each in query.failed]

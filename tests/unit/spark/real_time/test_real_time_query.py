@@ -51,7 +51,7 @@ def test_a_ticker_tells_each_count_once_and_the_last_at_its_end(tmp_path: Path) 
         times,
         ProgressBoard(note),
     )
-    assert ticked.wait(30)
+    assert ticked.wait(60)
     counts["relations"] = {"user": {"read": 7}}
     counts["dead_letters"] = {"": {"count": 1}}
     ticker.close()
@@ -67,7 +67,7 @@ def test_a_ticker_lets_the_last_commit_be_noted_also_while_nothing_comes(tmp_pat
     board = ProgressBoard()
 
     ticker = Ticker("profile", dict, times, board, lambda counts: heard.release())
-    assert heard.acquire(timeout=30)
+    assert heard.acquire(timeout=60)
     ticker.close()
 
 
