@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from joinery.cli.argument import DEFAULT, ProjectFile, names_a_project
+from joinery.cli.status_arguments import SINCE
 
 commands = typer.Typer()
 PANEL = "Operate"
@@ -27,6 +28,12 @@ def status(
     actions: Annotated[
         bool, typer.Option("--actions", help="Show what people did, the newest first.")
     ] = False,
+    history: Annotated[
+        bool, typer.Option("--history", help="Show what products did, up to a week ago.")
+    ] = False,
+    since: Annotated[
+        str, typer.Option("--since", help="With --history: how far back.", metavar="SPAN")
+    ] = SINCE,
 ) -> None:
     """Show the state of products: live, behind, waiting, failed, and why."""
     from joinery.cli.status import run_status
@@ -39,6 +46,8 @@ def status(
         as_json=as_json,
         every=every,
         actions=actions,
+        history=history,
+        since=since,
     )
     raise typer.Exit(run_status(asked))
 

@@ -35,22 +35,33 @@ class StatusProductError(SpecError):
     code = "STATUS_PRODUCT"
 
 
+class StatusOptionError(SpecError):
+    """Options of `joinery status` do not go together, or one says no length of time."""
+
+    code = "STATUS_OPTION"
+
+
 def run_status(asked: StatusArguments) -> int:
-    """Print the status of products, or what people did; return the exit code.
+    """Print the status of products, what they did, or what people did; return the exit code.
 
     With `check` it is 3 where a product wants attention.
 
     Raises:
-        StatusProductError: There is no such product, or what people did was to be checked.
+        StatusProductError: There is no such product.
+        StatusOptionError: What is asked does not go together.
     """
-    if not asked.actions:
-        return _tell_status(asked)
-    if asked.check:
-        raise StatusProductError(
-            "--check looks at how products are, --actions shows what people did",
-            hint="Use one of the two.",
-        )
-    return _tell_actions(asked)
+    match [name for name in ("check", "actions", "history") if getattr(asked, name)]:
+        case [] | ["check"]:
+            return _tell_status(asked)
+        case ["actions"]:
+            return _tell_actions(asked)
+        case ["history"]:
+            return _tell_history(asked)
+        case several:
+            raise StatusOptionError(
+                "joinery status shows one thing at a time",
+                hint=f"Use one of --{' and --'.join(several)}.",
+            )
 
 
 def _tell_status(asked: StatusArguments) -> int:
@@ -82,6 +93,30 @@ def _tell_actions(asked: StatusArguments) -> int:
         sys.stdout.write("no action is on record\n")
     if hidden := len(done) - len(shown):
         sys.stdout.write(f"… {hidden} more: joinery status --actions --all\n")
+    return DONE
+
+
+def _tell_history(asked: StatusArguments) -> int:
+    """Print what products did, one after the other."""
+    from joinery.observe.history import history_lines, product_minutes
+    from joinery.project.quantity import given_duration_ms
+
+    since_s = given_duration_ms(asked.since, StatusOptionError) / 1000
+    project = _outline(asked.file, asked.products)
+    names = asked.products or tuple(project.queries)
+    if asked.as_json:
+        told = {
+            each: [minute.to_json() for minute in product_minutes(project, each, since_s)]
+            for each in names
+        }
+        sys.stdout.write(f"{json.dumps(told, ensure_ascii=False, indent=2)}\n")
+        return DONE
+    shown = names if asked.every or asked.products else names[:_SHOWN]
+    for each in shown:
+        lines = history_lines(each, product_minutes(project, each, since_s), since_s)
+        sys.stdout.writelines(f"{line}\n" for line in lines)
+    if hidden := len(names) - len(shown):
+        sys.stdout.write(f"… {hidden} more: joinery status --history --all\n")
     return DONE
 
 

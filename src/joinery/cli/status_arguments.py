@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 DEFAULT = Path("joinery.yaml")
+SINCE = "24h"
 _FILE = "--file"
-_FLAGS = ("--check", "--json", "--all", "--actions")
+_SINCE = "--since"
+_FLAGS = ("--check", "--json", "--all", "--actions", "--history")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +27,8 @@ class StatusArguments:
         as_json: One JSON value.
         every: More than the first twenty.
         actions: What people did, instead of how products stand.
+        history: What products did, likewise.
+        since: How far back that goes.
     """
 
     products: tuple[str, ...] = ()
@@ -33,6 +37,8 @@ class StatusArguments:
     as_json: bool = False
     every: bool = False
     actions: bool = False
+    history: bool = False
+    since: str = SINCE
 
 
 def names_a_project(argument: str) -> bool:
@@ -54,15 +60,15 @@ def status_arguments(arguments: Sequence[str]) -> StatusArguments | None:
         return None
     products: list[str] = []
     flags: set[str] = set()
-    file = DEFAULT
+    given = {_FILE: str(DEFAULT), _SINCE: SINCE}
     rest = iter(arguments[1:])
     for each in rest:
         name, equals, value = each.partition("=")
-        if name == _FILE:
+        if name in given:
             value = value if equals else next(rest, "")
             if not value or value.startswith("-"):
                 return None
-            file = Path(value)
+            given[name] = value
         elif each in _FLAGS:
             flags.add(each)
         elif each and not each.startswith("-"):
@@ -71,9 +77,11 @@ def status_arguments(arguments: Sequence[str]) -> StatusArguments | None:
             return None
     return StatusArguments(
         products=tuple(products),
-        file=file,
+        file=Path(given[_FILE]),
         check="--check" in flags,
         as_json="--json" in flags,
         every="--all" in flags,
         actions="--actions" in flags,
+        history="--history" in flags,
+        since=given[_SINCE],
     )

@@ -1,6 +1,6 @@
 """What a query did, minute by minute: a file per day beside its status file, kept for a week.
 
-A minute in which nothing was sent and nothing was left to read has no line.
+A minute in which nothing was read, sent, left to read or waited for has no line.
 
 Invariant: a line is written in one go, and one that was cut off is as if it had not been.
 """
@@ -8,18 +8,59 @@ Invariant: a line is written in one go, and one that was cut off is as if it had
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from joinery.files import append_line
+from joinery.model.batch import BatchProgress
 from joinery.model.moment import moment_text, seconds_of
 from joinery.model.status import ProductTotals, QueryStatus
+from joinery.model.typed import check_typed
 from joinery.place.place import Place
 
+KEPT_DAYS = 7
 _EVERY_S = 60.0
-_KEPT_DAYS = 7
+_WAITS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batches:
+    """The batches of a query that ended in a minute or so.
+
+    Attributes:
+        count: How many there were; none in real-time mode, which reads rows without.
+        last: The number of the last one; None where there was none.
+        rows: Changes that they read.
+        longest_s: How long the longest one took.
+        writing_s: How much of that was for its sinks.
+    """
+
+    count: int = 0
+    last: int | None = None
+    rows: int = 0
+    longest_s: float = 0.0
+    writing_s: float = 0.0
+
+    def plus(self, batch: BatchProgress) -> Batches:
+        """Return them with one more."""
+        if batch.live:
+            return replace(self, rows=self.rows + batch.read)
+        longest = batch.seconds > self.longest_s
+        return Batches(
+            count=self.count + 1,
+            last=batch.batch_id,
+            rows=self.rows + batch.read,
+            longest_s=batch.seconds if longest else self.longest_s,
+            writing_s=batch.durations_ms.get("sinks", 0) / 1000 if longest else self.writing_s,
+        )
+
+    def to_json(self) -> dict[str, object]:
+        """Return them as one JSON object."""
+        times = {"longest_s": round(self.longest_s, 3), "writing_s": round(self.writing_s, 3)}
+        return {"count": self.count, "last": self.last, "rows": self.rows, **times}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,14 +72,36 @@ class Minute:
         sent: Documents and tombstones since the minute before.
         fresh_s: How old what it did not show was then; None where nobody could tell.
         rows_left: Records that were left to read for its query.
+        bytes_left: Bytes of files likewise.
         paused: Whether it stood still because somebody paused it.
+        batches: Those of its query.
+        waits: What was waited for, or silent, as the minute ended.
+        ended: How the run ended then; empty while it went on.
     """
 
     at: float
     sent: int
     fresh_s: float | None
     rows_left: int
+    bytes_left: int = 0
     paused: bool = False
+    batches: Batches = Batches()
+    waits: tuple[str, ...] = ()
+    ended: str = ""
+
+    def to_json(self) -> dict[str, object]:
+        """Return the minute as one JSON object."""
+        return {
+            "at": moment_text(self.at),
+            "sent": self.sent,
+            "fresh_s": self.fresh_s,
+            "rows_left": self.rows_left,
+            "bytes_left": self.bytes_left,
+            "paused": self.paused,
+            "batches": self.batches.to_json(),
+            "waits": list(self.waits),
+            "ended": self.ended,
+        }
 
 
 class HistoryFile:
@@ -52,7 +115,12 @@ class HistoryFile:
         self._folder = folder
         self._due_at = 0.0
         self._sent: dict[str, int] = {}
+        self._unwritten: deque[BatchProgress] = deque()  # which another thread may add to
         self._day = ""
+
+    def count(self, batch: BatchProgress) -> None:
+        """Count a batch that is through; nothing is written yet."""
+        self._unwritten.append(batch)
 
     def note(self, status: QueryStatus, *, last: bool = False) -> None:
         """Write a line, if a minute has passed since the one before, and there is news.
@@ -71,14 +139,29 @@ class HistoryFile:
         counted = {name: _sent(each) for name, each in status.products.items()}
         sent = {name: count - self._sent.get(name, 0) for name, count in counted.items()}
         self._sent = counted
-        if any(sent.values()) or not (status.caught_up or last):
-            self._write(status, sent)
+        batches = Batches()
+        while self._unwritten:
+            batches = batches.plus(self._unwritten.popleft())
+        silent = (each.target for each in status.silences)
+        waits = (*(each.target for each in status.waiting), *silent)
+        if any(sent.values()) or batches.rows or waits or last or not status.caught_up:
+            self._write(status, sent, batches, waits)
 
-    def _write(self, status: QueryStatus, sent: Mapping[str, int]) -> None:
+    def _write(
+        self,
+        status: QueryStatus,
+        sent: Mapping[str, int],
+        batches: Batches,
+        waits: tuple[str, ...],
+    ) -> None:
         line = {
             "at": moment_text(status.written_at),
             "rows_left": sum(status.rows_left.values()),
+            "bytes_left": sum(status.bytes_left.values()),
             "paused": status.paused,
+            "batches": batches.to_json(),
+            "waits": waits[:_WAITS],
+            "ended": _ended(status),
             "products": {
                 name: [sent[name], _fresh_ms(each, status)]
                 for name, each in status.products.items()
@@ -92,7 +175,7 @@ class HistoryFile:
         append_line(self._folder / f"{day}.jsonl", json.dumps(line, separators=(",", ":")))
 
     def _forget(self, now: float) -> None:
-        kept = set(_days(now, _KEPT_DAYS))
+        kept = set(_days(now, KEPT_DAYS))
         for file in self._folder.glob("????-??-??.jsonl"):
             if file.stem not in kept:
                 file.unlink(missing_ok=True)
@@ -125,15 +208,31 @@ def _minute(line: bytes, product: str) -> Minute | None:
     try:
         told: dict[str, Any] = json.loads(line)
         sent, fresh_ms = told["products"][product]
+        batches = Batches(**told.get("batches", {}))  # a line of before they were told
+        check_typed(batches, Batches)
         return Minute(
             at=seconds_of(told["at"]),
             sent=int(sent),
             fresh_s=None if fresh_ms is None else fresh_ms / 1000,
             rows_left=int(told["rows_left"]),
+            bytes_left=int(told.get("bytes_left", 0)),
             paused=bool(told["paused"]),
+            batches=batches,
+            waits=tuple(map(str, told.get("waits", ()))),
+            ended=str(told.get("ended", "")),
         )
     except (ValueError, KeyError, TypeError):
         return None
+
+
+def _ended(status: QueryStatus) -> str:
+    match status.state:
+        case "running":
+            return ""
+        case "ended":
+            return "ended"
+        case "failed":
+            return f"failed: {status.code}" if status.code else "failed"
 
 
 def _sent(totals: ProductTotals) -> int:

@@ -106,6 +106,8 @@ class StatusFiles:
 
     def note(self, batch: BatchProgress) -> None:
         """Remember a batch that is through; nothing is written yet."""
+        if batch.query in self._history:
+            self._history[batch.query].count(batch)
         if batch.query in self._batches and not batch.live:
             self._batches[batch.query].appendleft(_last(batch))
             self._keys[batch.query].note(batch.keys)

@@ -212,12 +212,15 @@ def _charts(minutes: list[Minute], now: float) -> list[dict[str, str]]:
         return []
     fresh = bucketed(minutes, now, lambda each: each.fresh_s, max)
     sent = bucketed(minutes, now, lambda each: float(each.sent), lambda one, two: one + two)
+    longest = bucketed(minutes, now, lambda each: each.batches.longest_s, max)
+    slowest = max((each for each in longest if each is not None), default=0.0)
     stalest = max((each for each in fresh if each is not None), default=None)
     told = "not known" if stalest is None else f"at most {seconds_text(stalest)}"
     most = max((each for each in sent if each is not None), default=0.0)
     return [
         {"title": f"fresh: {told}", "path": path_of(fresh)},
         {"title": f"sent: {most:,.0f} at most in a quarter of an hour", "path": path_of(sent)},
+        {"title": f"longest batch: {seconds_text(slowest)}", "path": path_of(longest)},
     ]
 
 

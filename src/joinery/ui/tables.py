@@ -244,18 +244,34 @@ def minute_table(minutes: Sequence[Minute]) -> Table:
     """Return what a product did in the last day, the newest minute first."""
     columns = (
         Column("at", "at", _when),
+        Column("batches", "batches", number=True),
+        Column("last_batch", "last batch", number=True),
+        Column("rows", "rows", number=True),
         Column("sent", "sent", number=True),
+        Column("longest_s", "longest batch", _seconds, number=True),
+        Column("writing_s", "writing of it", _seconds, number=True),
         Column("fresh_s", "fresh", _seconds, number=True),
         Column("rows_left", "behind", number=True),
+        Column("bytes_left", "bytes left", _size, number=True),
         Column("paused", "paused"),
+        Column("waits", "waited for", long=True),
+        Column("ended", "run"),
     )
     rows: tuple[Row, ...] = tuple(
         {
             "at": moment_text(each.at),
+            "batches": each.batches.count,
+            "last_batch": each.batches.last,
+            "rows": each.batches.rows,
             "sent": each.sent,
+            "longest_s": each.batches.longest_s,
+            "writing_s": each.batches.writing_s,
             "fresh_s": each.fresh_s,
             "rows_left": each.rows_left,
+            "bytes_left": each.bytes_left,
             "paused": each.paused,
+            "waits": ", ".join(each.waits),
+            "ended": each.ended,
         }
         for each in reversed(minutes)
     )

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
 from tests.unit.cli.command import joinery
 
+from joinery.delivery.query_paths import QueryPaths
 from joinery.model.hot_key import HotKey
+from joinery.model.status import ProductTotals, QueryStatus
+from joinery.observe.history_file import HistoryFile, history_folder
 from joinery.observe.status import ProductStatus, ProjectStatus
 from joinery.observe.status_text import status_lines
 
@@ -98,3 +102,46 @@ def test_a_hot_key_is_named_below_its_product() -> None:
         "    hot key: x = ada has 80% of the messages of Match p/q in the last 20 batches" == line
     )
     assert not card.wants_attention
+
+
+def test_history_reads_what_runs_have_written(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = time.time()
+    for at in (now - 7200, now - 60):
+        status = QueryStatus(
+            query="profile",
+            state="running",
+            began_at=at,
+            written_at=at,
+            products={"profile": ProductTotals(relations=("customer",), documents=3)},
+        )
+        where = QueryPaths.of(folder / ".joinery" / "checkpoint", "profile").status_file
+        HistoryFile(history_folder(where)).note(status)
+
+    assert 0 == joinery(monkeypatch, "status", "profile", "--history", "--since", "1h", "--json")
+    told = json.loads(capsys.readouterr().out)
+    assert [3] == [each["sent"] for each in told["profile"]]
+    assert 0 == joinery(monkeypatch, "status", "--history")
+    shown = capsys.readouterr().out
+    assert "profile, by 1h" in shown
+    assert "names: nothing is on record" in shown
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--history", "--since", "soon"], '"soon" is not a duration'),
+        (["--history", "--check"], "Use one of --check and --history."),
+        (["--actions", "--check"], "Use one of --check and --actions."),
+    ],
+)
+def test_what_does_not_go_together_is_refused(
+    options: list[str],
+    told: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert 2 == joinery(monkeypatch, "status", *options)
+    assert told in capsys.readouterr().err

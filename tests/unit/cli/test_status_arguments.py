@@ -22,6 +22,9 @@ def by_typer(arguments: list[str]) -> StatusArguments:
         check=read["check"],
         as_json=read["as_json"],
         every=read["every"],
+        actions=read["actions"],
+        history=read["history"],
+        since=read["since"],
     )
 
 
@@ -37,6 +40,9 @@ def by_typer(arguments: list[str]) -> StatusArguments:
         "--file a.yaml --file b.yaml",
         "--check --check",
         "--file=a=b.yaml",
+        "--actions orders",
+        "--history --since 2h orders",
+        "--since=7d --history",
     ],
 )
 def test_arguments_are_read_as_typer_reads_them(line: str) -> None:

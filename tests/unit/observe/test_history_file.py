@@ -6,8 +6,10 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+from joinery.model.batch import BatchProgress
+from joinery.model.progress import Waiting
 from joinery.model.status import ProductTotals, QueryStatus
-from joinery.observe.history_file import HistoryFile, Minute, minutes_of
+from joinery.observe.history_file import Batches, HistoryFile, Minute, minutes_of
 
 NOON = 1_700_000_000.0  # 2023-11-14, in the evening
 STATUS = QueryStatus(
@@ -91,3 +93,66 @@ def test_lines_that_were_cut_off_or_are_something_else_are_left_out(tmp_path: Pa
     file.write_bytes(b"\n".join([b"[]", whole[:40], other.encode(), whole, b"\xff", whole[:-1]]))
 
     assert [5] == [each.sent for each in read(tmp_path)]
+
+
+def batch(number: int, seconds: float, *, sinks_ms: int = 0, live: bool = False) -> BatchProgress:
+    return BatchProgress(
+        query="core",
+        batch_id=number,
+        relations={"user": {"read": 10}},
+        documents={},
+        counters={},
+        dead=0,
+        seconds=seconds,
+        ended_at=NOON,
+        durations_ms={"sinks": sinks_ms},
+        live=live,
+    )
+
+
+def test_a_minute_tells_its_batches_and_no_others(tmp_path: Path) -> None:
+    history = HistoryFile(tmp_path)
+    history.note(STATUS)
+    history.count(batch(7, 2.0, sinks_ms=1500))
+    history.count(batch(8, 1.0, sinks_ms=900))
+    history.note(later(60, 5))
+    history.count(batch(9, 0.5))
+    history.note(later(120, 5))
+
+    assert [
+        Batches(),
+        Batches(count=2, last=8, rows=20, longest_s=2.0, writing_s=1.5),
+        Batches(count=1, last=9, rows=10, longest_s=0.5),
+    ] == [each.batches for each in read(tmp_path)]
+
+
+def test_what_is_told_of_real_time_is_no_batch(tmp_path: Path) -> None:
+    history = HistoryFile(tmp_path)
+    history.count(batch(7, 2.0, live=True))
+    history.note(STATUS)
+
+    assert [Batches(rows=10)] == [each.batches for each in read(tmp_path)]
+
+
+def test_what_was_waited_for_and_how_the_run_ended_are_told(tmp_path: Path) -> None:
+    history = HistoryFile(tmp_path)
+    history.note(STATUS)
+    away = Waiting(product="card", target="kafka t", reason="away", attempts=3, since=NOON)
+    history.note(replace(later(60, 4), waiting=(away,)))
+    history.note(replace(later(70, 4), state="failed", code="SINK_GONE"), last=True)
+    history.note(replace(later(200, 4), state="ended"), last=True)
+
+    assert [((), ""), (("kafka t",), ""), ((), "failed: SINK_GONE"), ((), "ended")] == [
+        (each.waits, each.ended) for each in read(tmp_path)
+    ]
+
+
+def test_a_line_of_before_batches_were_told_is_read(tmp_path: Path) -> None:
+    HistoryFile(tmp_path).note(STATUS)
+    [file] = tmp_path.iterdir()
+    told = json.loads(file.read_text())
+    for name in ("batches", "waits", "ended", "bytes_left"):
+        del told[name]
+    file.write_text(json.dumps(told))
+
+    assert [(5, Batches())] == [(each.sent, each.batches) for each in read(tmp_path)]

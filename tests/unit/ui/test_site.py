@@ -200,7 +200,7 @@ def test_a_product_shows_its_last_day(folder: Path) -> None:
     page = client.get(PRODUCT).text
     assert "fresh: at most 0.7 s" in page
     tree(page)
-    assert 2 == page.count("<path d=")
+    assert 3 == page.count("<path d=")
     assert "fresh: not known" in client.get("/p/shop/order_card").text
 
 
